@@ -1,0 +1,30 @@
+# Every target makes the checkout ready first; see tools/bootstrap.sh. ARGS is handed on: make test ARGS='-k commit'
+PYTHON_ENV := .venv/bin/python
+
+.PHONY: help demo test lint bench clean
+.DEFAULT_GOAL := help
+
+help:  ## show this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
+
+demo:  ## count the words of some real text on the embedded server; kill it and start it again
+	@tools/bootstrap.sh java
+	@$(PYTHON_ENV) tools/demo.py $(ARGS)
+
+test:  ## run the tests
+	@tools/bootstrap.sh java redis-server
+	$(PYTHON_ENV) -m pytest $(ARGS)
+
+lint:  ## ruff and mypy
+	@tools/bootstrap.sh
+	$(PYTHON_ENV) -m ruff check
+	$(PYTHON_ENV) -m ruff format --check
+	$(PYTHON_ENV) -m mypy
+
+bench:  ## transactions a second, beside Structured Streaming on the same text
+	@tools/bootstrap.sh java
+	$(PYTHON_ENV) -m benchmarks.commit_throughput $(ARGS)
+
+clean:  ## remove caches, build products and the demo's data; .venv stays
+	rm -rf .txbatch .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist spark-warehouse metastore_db derby.log *.egg-info
+	find . -path ./.venv -prune -o -name __pycache__ -type d -exec rm -rf {} +

@@ -1,0 +1,182 @@
+"""Decides what a group publishes: which prefix of its attempts, and the composed changes.
+
+Pure. The result must not depend on how transactions are grouped, so the prefix ends
+
+* before the first attempt that failed on any task, or whose edges do not cancel its residue;
+* before the first attempt that read a field which a lower one of the group wrote on another task;
+* before the commit would exceed the operation limit.
+
+Tasks compose their own good prefix before they report, which keeps the driver's work small. When that
+turns out to be the wrong prefix, or order matters between tasks, the answer is `Again`: run the commit
+phase once more, shorter or transaction by transaction. The shuffled data is still there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from committers.slot_report import SlotReport
+from coordinated_bolt import Failure, FailureKind
+from state import Field, OrderMattersError, TransactionAttempt, WriteSet, compose
+
+Read = tuple[str, Field]
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """Send this.
+
+    Attributes:
+        attempts: the prefix to publish; may be empty.
+        write_set: its composed changes.
+        has_read: some commit task has read state in the group.
+    """
+
+    attempts: tuple[TransactionAttempt, ...]
+    write_set: WriteSet
+    has_read: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Run the commit phase again over this prefix.
+
+    Attributes:
+        attempts: the prefix.
+        composed: False asks for one write set per transaction.
+        reason: for the log.
+    """
+
+    attempts: tuple[TransactionAttempt, ...]
+    composed: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDecision:
+    """What becomes of a group.
+
+    Attributes:
+        step: what to do with the good prefix.
+        failed: the first attempt that failed and why, if one did; it and all later are replayed.
+    """
+
+    step: Publish | Again
+    failed: tuple[TransactionAttempt, Failure] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The group as the driver sent it into the commit phase.
+
+    Attributes:
+        attempts: consecutive txids, ascending.
+        residues: attempt -> xor of the edges into commit tasks.
+        commit_tasks: every task that has to give a verdict.
+        component_order: component ids in the order their changes are composed.
+        operations_max: most changes of a group of more than one.
+    """
+
+    attempts: tuple[TransactionAttempt, ...]
+    residues: Mapping[TransactionAttempt, int]
+    commit_tasks: frozenset[int]
+    component_order: Sequence[str]
+    operations_max: int
+
+
+def decide_group(group: Group, reports: Sequence[SlotReport]) -> GroupDecision:
+    """Decides what becomes of a group, given the report of every commit task."""
+    rank = {component_id: place for place, component_id in enumerate(group.component_order)}
+    ordered = sorted(reports, key=lambda report: (rank[report.component_id], report.task_id))
+    good, failure = _good_prefix(group, ordered)
+    failed = None if failure is None else (group.attempts[good], failure)
+    return GroupDecision(_step(group, ordered, good), failed)
+
+
+def _step(group: Group, reports: Sequence[SlotReport], good: int) -> Publish | Again:
+    prefix = group.attempts[:good]
+    if not good or not reports:
+        return Publish(prefix, WriteSet())
+    has_read = any(verdict.reads for report in reports for verdict in report.verdicts[:good])
+    if not reports[0].composed:
+        return _from_transactions(group, reports, good, has_read=has_read)
+    if any(report.good_count() != good for report in reports):
+        return Again(prefix, composed=not has_read, reason="a task composed more than the prefix that is good")
+    if good == 1:
+        return _from_transactions(group, reports, good, has_read=has_read)
+    if has_read:
+        return Again(prefix, composed=False, reason="committers read state: transaction by transaction")
+    return _from_composed(group, reports, prefix)
+
+
+def _good_prefix(group: Group, reports: Sequence[SlotReport]) -> tuple[int, Failure | None]:
+    task_ids = [report.task_id for report in reports]
+    if sorted(task_ids) != sorted(group.commit_tasks):
+        story = f"verdicts came from tasks {task_ids}, expected one from each of {sorted(group.commit_tasks)}"
+        return 0, _incomplete(story)
+    for place, attempt in enumerate(group.attempts):
+        failures = []
+        edges = group.residues[attempt]
+        for report in reports:
+            if place >= len(report.verdicts):
+                failures.append(_incomplete(f"task {report.task_id} gave no verdict on attempt {attempt}"))
+                continue
+            verdict = report.verdicts[place]
+            edges ^= verdict.edges
+            if verdict.failure is not None:
+                failures.append(verdict.failure)
+        if failures:
+            return place, min(failures, key=lambda failure: failure.kind)
+        if edges:
+            return place, _incomplete("the commit phase has not read what the processing phase sent")
+    return len(group.attempts), None
+
+
+def _from_composed(
+    group: Group, reports: Sequence[SlotReport], prefix: tuple[TransactionAttempt, ...]
+) -> Publish | Again:
+    total = WriteSet()
+    try:
+        for report in reports:
+            for write_set in report.write_sets:
+                total.beside(write_set)
+    except OrderMattersError as error:
+        return Again(prefix, composed=False, reason=f"{error}: transaction by transaction")
+    operation_count = total.operations()
+    if operation_count > group.operations_max:
+        fitting = max(1, len(prefix) * group.operations_max // operation_count)
+        reason = f"{operation_count} operations are over {group.operations_max}"
+        return Again(prefix[:fitting], composed=True, reason=reason)
+    return Publish(prefix, total)
+
+
+def _from_transactions(group: Group, reports: Sequence[SlotReport], good: int, *, has_read: bool) -> Publish:
+    writers: dict[Read, set[int]] = {}
+    total = WriteSet()
+    count = 0
+    for place in range(good):
+        if place and _reads_anothers_write(reports, place, writers):
+            break
+        parts = [report.write_sets[place] for report in reports]
+        if place and total.operations() + sum(part.operations() for part in parts) > group.operations_max:
+            break
+        if has_read:
+            for report, part in zip(reports, parts, strict=True):
+                for key in part.fields():
+                    writers.setdefault(key, set()).add(report.task_id)
+        total.then(compose(parts))
+        count += 1
+    return Publish(group.attempts[:count], total, has_read)
+
+
+def _reads_anothers_write(reports: Sequence[SlotReport], place: int, writers: Mapping[Read, set[int]]) -> bool:
+    return any(
+        writers.get((name, key), set()) - {report.task_id}
+        for report in reports
+        for name, key in report.verdicts[place].reads
+    )
+
+
+def _incomplete(text: str) -> Failure:
+    return Failure(FailureKind.INCOMPLETE, "commit", 0, text)

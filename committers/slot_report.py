@@ -1,0 +1,71 @@
+"""What one commit task reports of a group: a verdict per attempt, and what it wrote and read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from coordinated_bolt import Failure
+from state import WriteSet
+
+
+@dataclass(slots=True)
+class AttemptVerdict:
+    """One attempt on one commit task.
+
+    Attributes:
+        failure: None when the batch was finished.
+        edges: xor of the edges read and sent, as computed here.
+        reads: (state name, field) pairs read from committed state.
+        counters: what the bolt counted.
+    """
+
+    failure: Failure | None = None
+    edges: int = 0
+    reads: list[list[Any]] = field(default_factory=list)
+    counters: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class SlotReport:
+    """All that one commit task has to say of a group.
+
+    Attributes:
+        task_id: the task.
+        component_id: its component.
+        verdicts: one per attempt of the group in order, up to and including the first failure.
+        write_sets: the changes of the good prefix: one composed set for all of it, or one per attempt.
+        composed: which of the two.
+    """
+
+    task_id: int
+    component_id: str
+    verdicts: list[AttemptVerdict] = field(default_factory=list)
+    write_sets: list[WriteSet] = field(default_factory=list)
+    composed: bool = True
+
+    def good_count(self) -> int:
+        """Length of the prefix that was finished."""
+        if self.verdicts and self.verdicts[-1].failure is not None:
+            return len(self.verdicts) - 1
+        return len(self.verdicts)
+
+    def to_wire(self) -> list[Any]:
+        """Plain data for the codec."""
+        verdicts = [
+            [v.failure.to_wire() if v.failure else None, v.edges, v.reads, v.counters]
+            for v in self.verdicts
+        ]
+        return [self.task_id, self.component_id, verdicts, [w.to_wire() for w in self.write_sets], self.composed]
+
+    @classmethod
+    def from_wire(cls, wire: list[Any]) -> SlotReport:
+        """Inverse of `to_wire`."""
+        task_id, component_id, verdicts, write_sets, composed = wire
+        return cls(
+            task_id,
+            component_id,
+            [AttemptVerdict(Failure.from_wire(v[0]) if v[0] else None, *v[1:]) for v in verdicts],
+            [WriteSet.from_wire(w) for w in write_sets],
+            composed,
+        )

@@ -1,0 +1,85 @@
+"""Everything a task needs to run bolts: tuples, streams, groupings, counting, the ack tree."""
+
+from coordinated_bolt.neighbours import require_own_packages
+
+require_own_packages()
+
+from coordinated_bolt.acker import AckOutcome, Acker
+from coordinated_bolt.batch_acker import ACKER_COMPONENT, AttemptOutcome, BatchAcker, send_report
+from coordinated_bolt.batch_bolt_executor import BatchBoltExecutor
+from coordinated_bolt.batch_task import BatchTask, Inbox, TaskResult
+from coordinated_bolt.bolts import BaseBatchBolt, BatchOutputCollector, IBatchBolt
+from coordinated_bolt.collectors import AttemptCollector, OutputStream, Subscriber
+from coordinated_bolt.context import TopologyContext
+from coordinated_bolt.coordinated_bolt import CoordinatedBolt, Finished
+from coordinated_bolt.edges import DRIVER, EdgeDigest, batch_edge
+from coordinated_bolt.failure import Failure, FailureKind
+from coordinated_bolt.frames import Frame, FrameKind, frame_target, pack_frame, unpack_frame
+from coordinated_bolt.groupings import (
+    AllGrouping,
+    Chooser,
+    DirectGrouping,
+    FieldsGrouping,
+    GlobalGrouping,
+    Grouping,
+    NoneGrouping,
+    ShuffleGrouping,
+    stable_hash,
+)
+from coordinated_bolt.outbox import Outbox, Send
+from coordinated_bolt.streams import DEFAULT_STREAM, OutputFieldsDeclarer, StreamSpec
+from coordinated_bolt.tracking import Tracking, TrackingStatus
+from coordinated_bolt.tuples import Tuple, TupleOrigin
+from coordinated_bolt.wiring import Source, TaskWiring
+
+__all__ = [
+    "ACKER_COMPONENT",
+    "AckOutcome",
+    "Acker",
+    "AllGrouping",
+    "AttemptCollector",
+    "AttemptOutcome",
+    "BaseBatchBolt",
+    "BatchAcker",
+    "BatchBoltExecutor",
+    "BatchOutputCollector",
+    "BatchTask",
+    "Chooser",
+    "CoordinatedBolt",
+    "DEFAULT_STREAM",
+    "DRIVER",
+    "DirectGrouping",
+    "EdgeDigest",
+    "Failure",
+    "FailureKind",
+    "FieldsGrouping",
+    "Finished",
+    "Frame",
+    "FrameKind",
+    "GlobalGrouping",
+    "Grouping",
+    "IBatchBolt",
+    "Inbox",
+    "NoneGrouping",
+    "Outbox",
+    "OutputFieldsDeclarer",
+    "OutputStream",
+    "Send",
+    "ShuffleGrouping",
+    "Source",
+    "StreamSpec",
+    "Subscriber",
+    "TaskResult",
+    "TaskWiring",
+    "TopologyContext",
+    "Tracking",
+    "TrackingStatus",
+    "Tuple",
+    "TupleOrigin",
+    "batch_edge",
+    "frame_target",
+    "pack_frame",
+    "send_report",
+    "stable_hash",
+    "unpack_frame",
+]

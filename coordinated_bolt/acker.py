@@ -1,0 +1,83 @@
+"""The acker: a tree is complete when everything that was sent has been received.
+
+Each root keeps one 64-bit value. Senders and receivers xor edge ids into it; it is zero exactly when
+every edge has been put in twice. Pure: no clock, no transport.
+
+Source: backtype.storm.daemon.acker. Differs from JStorm: a FAIL before INIT is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Generic, TypeVar
+
+Root = TypeVar("Root", bound=Hashable)
+
+
+class AckOutcome(Enum):
+    """How a tree ended."""
+
+    ACKED = "acked"
+    FAILED = "failed"
+
+
+@dataclass(slots=True)
+class _Tree:
+    value: int = 0
+    initialised: bool = False
+    failed: bool = False
+
+
+class Acker(Generic[Root]):
+    """Trees by root. INIT, ACK and FAIL may come in any order."""
+
+    def __init__(self) -> None:
+        self._trees: dict[Root, _Tree] = {}
+
+    def init(self, root: Root, edges: int) -> AckOutcome | None:
+        """A root was emitted; `edges` is the xor of its first edges, zero if nobody subscribes."""
+        tree = self._tree(root)
+        tree.initialised = True
+        tree.value ^= edges
+        return self._outcome(root, tree)
+
+    def ack(self, root: Root, edges: int) -> AckOutcome | None:
+        """A task has received some edges and sent others; `edges` is the xor of them all."""
+        tree = self._tree(root)
+        tree.value ^= edges
+        return self._outcome(root, tree)
+
+    def fail(self, root: Root) -> AckOutcome | None:
+        """A task has failed the root."""
+        tree = self._tree(root)
+        tree.failed = True
+        return self._outcome(root, tree)
+
+    def drain(self) -> list[Root]:
+        """Roots still open once nothing more can come; they are dropped."""
+        roots = list(self._trees)
+        self._trees.clear()
+        return roots
+
+    def __len__(self) -> int:
+        return len(self._trees)
+
+    def _tree(self, root: Root) -> _Tree:
+        tree = self._trees.get(root)
+        if tree is None:
+            tree = self._trees[root] = _Tree()
+        return tree
+
+    def _outcome(self, root: Root, tree: _Tree) -> AckOutcome | None:
+        if not tree.initialised:
+            return None
+        if tree.value == 0:
+            outcome = AckOutcome.ACKED
+        elif tree.failed:
+            outcome = AckOutcome.FAILED
+        else:
+            return None
+        del self._trees[root]
+        return outcome

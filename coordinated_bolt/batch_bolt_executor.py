@@ -1,0 +1,96 @@
+"""Runs batch bolts: one instance per attempt, made from the shipped spec.
+
+User code is called here and nowhere else, so this is where its exceptions become `Failure` values.
+
+Source: backtype.storm.coordination.BatchBoltExecutor. Differs from Storm: `cleanup` is called.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable
+
+from coordinated_bolt.bolts import BatchOutputCollector, IBatchBolt
+from coordinated_bolt.context import TopologyContext
+from coordinated_bolt.failure import Failure
+from coordinated_bolt.tuples import Tuple, TupleOrigin
+from coordinated_bolt.wiring import TaskWiring
+from state.attempt import TransactionAttempt
+
+NewCollector = Callable[[TransactionAttempt], BatchOutputCollector]
+
+
+class BatchBoltExecutor:
+    """The bolts of one task, keyed by attempt.
+
+    Args:
+        wiring: the task.
+        new_collector: makes the collector of an attempt.
+    """
+
+    def __init__(self, wiring: TaskWiring, new_collector: NewCollector) -> None:
+        self._wiring = wiring
+        self._new_collector = new_collector
+        self._bolts: dict[TransactionAttempt, IBatchBolt] = {}
+        self._contexts: dict[TransactionAttempt, TopologyContext] = {}
+
+    def execute(self, attempt: TransactionAttempt, origin: TupleOrigin, rows: Iterable[list[object]]) -> Failure | None:
+        """Has the attempt's bolt execute tuples of one origin, in order, up to the first failure."""
+        tup: Tuple | None = None
+        try:
+            execute = self._bolt(attempt).execute
+            for row in rows:
+                tup = Tuple(row, origin)
+                execute(tup)
+        except Exception as error:  # noqa: BLE001 - user code may raise anything
+            return self._failure(error, tup)
+        return None
+
+    def finished_id(self, attempt: TransactionAttempt) -> Failure | None:
+        """Has the attempt's bolt finish its batch, an empty one too."""
+        try:
+            self._finish(attempt, self._bolt(attempt))
+        except Exception as error:  # noqa: BLE001 - user code may raise anything
+            return self._failure(error, None)
+        return None
+
+    def drop(self, attempt: TransactionAttempt) -> Failure | None:
+        """Lets go of the attempt's bolt, after success, failure or timeout."""
+        bolt = self._bolts.pop(attempt, None)
+        self._contexts.pop(attempt, None)
+        if bolt is not None:
+            try:
+                bolt.cleanup()
+            except Exception as error:  # noqa: BLE001 - user code may raise anything
+                return self._failure(error, None)
+        return None
+
+    def counters(self, attempt: TransactionAttempt) -> dict[str, int]:
+        """What the attempt's bolt has counted so far."""
+        context = self._contexts.get(attempt)
+        return dict(context.counters) if context else {}
+
+    def _finish(self, attempt: TransactionAttempt, bolt: IBatchBolt) -> None:
+        bolt.finish_batch()
+
+    def _bolt(self, attempt: TransactionAttempt) -> IBatchBolt:
+        bolt = self._bolts.get(attempt)
+        if bolt is None:
+            made: IBatchBolt = pickle.loads(self._wiring.spec)
+            context = self._wiring.context()
+            made.prepare(self._wiring.conf, context, self._new_collector(attempt), attempt)
+            bolt = self._bolts[attempt] = made
+            self._contexts[attempt] = context
+        return bolt
+
+    def _failure(self, error: Exception, tup: Tuple | None) -> Failure:
+        text = "" if tup is None else _shortened(tup)
+        return Failure.from_exception(error, self._wiring.component_id, self._wiring.task_index, text)
+
+
+def _shortened(tup: Tuple, limit: int = 300) -> str:
+    try:
+        text = repr(tup)
+    except Exception as error:  # noqa: BLE001 - a value's own repr may raise anything
+        text = f"<tuple whose repr raised {type(error).__name__}>"
+    return text if len(text) <= limit else text[:limit] + "…"

@@ -1,0 +1,103 @@
+"""What users subclass to process batches."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Protocol
+
+from coordinated_bolt.context import TopologyContext
+from coordinated_bolt.streams import DEFAULT_STREAM, OutputFieldsDeclarer
+from coordinated_bolt.tuples import Tuple
+from state.attempt import TransactionAttempt
+
+
+class BatchOutputCollector(Protocol):
+    """How a bolt or emitter sends tuples on, within one attempt.
+
+    Source: backtype.storm.coordination.BatchOutputCollector.
+    """
+
+    def emit(self, values: Sequence[Any], stream_id: str = DEFAULT_STREAM) -> list[int]:
+        """Sends one tuple; returns the task ids that receive it."""
+
+    def emit_all(self, rows: Iterable[Sequence[Any]], stream_id: str = DEFAULT_STREAM) -> None:
+        """Sends many tuples, as `emit` one by one would, several times faster."""
+
+    def emit_direct(self, task_id: int, values: Sequence[Any], stream_id: str = DEFAULT_STREAM) -> None:
+        """Sends one tuple on a direct stream to one task of a subscriber."""
+
+
+class IBatchBolt(ABC):
+    """Processes the tuples of one attempt at one transaction, on one task.
+
+    A new instance is made from the shipped bolt for every (task, attempt): `__init__` runs on the
+    driver, once, and what it sets must pickle; `prepare` runs where the tuples are. An instance sees
+    `prepare`, then `execute` for every tuple, then `finish_batch`, and `cleanup` at the end in any
+    case. Attempts fail and are tried again, so side effects outside declared state happen at least
+    once; ``attempt.txid`` is what to make them idempotent with.
+
+    Any of the methods may raise `FailedException` to have the transaction replayed. Any other
+    exception stops the run after the lower transactions are committed.
+
+    Source: backtype.storm.coordination.IBatchBolt. Differs from Storm: the attempt is not the first
+    value of each tuple but carried along (``tup.attempt``); a `cleanup` that is called.
+    """
+
+    output_fields: ClassVar[Sequence[str]] = ()
+    """Fields of the default stream; leave empty when nothing is emitted on it."""
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        """Declares the streams (driver, once); override for named or direct streams."""
+        if self.output_fields:
+            declarer.declare(self.output_fields)
+
+    @abstractmethod
+    def prepare(
+        self,
+        conf: Mapping[str, Any],
+        context: TopologyContext,
+        collector: BatchOutputCollector,
+        attempt: TransactionAttempt,
+    ) -> None:
+        """Called first, once per instance (executor)."""
+
+    @abstractmethod
+    def execute(self, tup: Tuple) -> None:
+        """Called for every tuple of the attempt that reaches this task, in an order that is the same
+        when the work is done again."""
+
+    @abstractmethod
+    def finish_batch(self) -> None:
+        """Called once all tuples of the attempt have been executed, also when there were none.
+
+        For a committer: called in txid order; the only place where declared state is open. It may be
+        called again on a new instance; what the earlier one wrote is discarded.
+        """
+
+    def cleanup(self) -> None:  # noqa: B027 - optional by design
+        """Called last, after success and failure alike, to let go of what `prepare` took."""
+
+
+class BaseBatchBolt(IBatchBolt):
+    """An `IBatchBolt` that keeps what `prepare` is given and ignores tuples unless told otherwise."""
+
+    conf: Mapping[str, Any]
+    context: TopologyContext
+    collector: BatchOutputCollector
+    attempt: TransactionAttempt
+
+    def prepare(
+        self,
+        conf: Mapping[str, Any],
+        context: TopologyContext,
+        collector: BatchOutputCollector,
+        attempt: TransactionAttempt,
+    ) -> None:
+        self.conf, self.context, self.collector, self.attempt = conf, context, collector, attempt
+
+    def execute(self, tup: Tuple) -> None:
+        """Does nothing."""
+
+    def finish_batch(self) -> None:
+        """Does nothing."""

@@ -1,0 +1,126 @@
+"""A batch bolt that knows when its batch is complete.
+
+Three kinds of tuples reach a task. REGULAR ones are data and go to the bolt. A COORD tuple tells how
+many REGULAR ones its source has sent for the attempt. The ID tuple reaches committers only and says
+that the commit phase has begun. When every source has reported, the counts match and the ID is there
+where one is needed, the batch is finished, once: the bolt's `finish_batch` runs and every task
+downstream is told how many tuples it was sent, zero included.
+
+Source: backtype.storm.coordination.CoordinatedBolt. See `tracking` for what differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from coordinated_bolt.batch_bolt_executor import BatchBoltExecutor
+from coordinated_bolt.bolts import BatchOutputCollector
+from coordinated_bolt.failure import Failure
+from coordinated_bolt.outbox import Outbox, Send
+from coordinated_bolt.tracking import Tracking, TrackingStatus
+from coordinated_bolt.tuples import TupleOrigin
+from coordinated_bolt.wiring import TaskWiring
+from state.attempt import TransactionAttempt
+
+
+@dataclass(slots=True)
+class Finished:
+    """How an attempt ended on one task.
+
+    Attributes:
+        failure: None when the batch was finished.
+        sent_edges: target task -> edge, when it was.
+        counters: what the bolt counted.
+    """
+
+    failure: Failure | None = None
+    sent_edges: dict[int, int] = field(default_factory=dict)
+    counters: dict[str, int] = field(default_factory=dict)
+
+
+class CoordinatedBolt:
+    """One task's bolt, coordinated.
+
+    Args:
+        wiring: the task.
+        send: takes the frames for the tasks downstream.
+        executor_class: how the bolts are run; committers bring their own.
+    """
+
+    def __init__(
+        self, wiring: TaskWiring, send: Send, executor_class: type[BatchBoltExecutor] = BatchBoltExecutor
+    ) -> None:
+        self._wiring = wiring
+        self._send = send
+        self.executor = executor_class(wiring, self._open)
+        self._tracking = Tracking(
+            wiring.sources,
+            needs_id=wiring.needs_id,
+            component_id=wiring.component_id,
+            task_index=wiring.task_index,
+        )
+        self._outboxes: dict[TransactionAttempt, Outbox] = {}
+        self._finished: dict[TransactionAttempt, Finished] = {}
+
+    def regular(self, attempt: TransactionAttempt, origin: TupleOrigin, rows: list[list[object]]) -> None:
+        """REGULAR tuples of one origin arrive."""
+        if self._tracking.status(attempt) is TrackingStatus.FAILED:
+            return
+        failure = self.executor.execute(attempt, origin, rows)
+        if failure is not None:
+            self._tracking.fail(attempt, failure)
+        self._tracking.regular(attempt, origin.source_task, len(rows))
+        self._finish_when_complete(attempt)
+
+    def coord(self, attempt: TransactionAttempt, source_task: int, tuple_count: int) -> None:
+        """A COORD tuple arrives."""
+        self._tracking.coord(attempt, source_task, tuple_count)
+        self._finish_when_complete(attempt)
+
+    def id(self, attempt: TransactionAttempt) -> None:
+        """The ID tuple arrives."""
+        self._tracking.id(attempt)
+        self._finish_when_complete(attempt)
+
+    def fail(self, attempt: TransactionAttempt, failure: Failure) -> None:
+        """The engine has found the attempt's input unreadable."""
+        self._tracking.fail(attempt, failure)
+
+    def end(self, attempt: TransactionAttempt) -> Finished:
+        """Nothing more comes for the attempt: says how it ended, and forgets it."""
+        self._finish_when_complete(attempt)
+        finished = self._finished.pop(attempt, None)
+        if finished is None or self._tracking.status(attempt) is TrackingStatus.FAILED:
+            finished = Finished(self._tracking.failure(attempt))
+        elif self._tracking.status(attempt) is not TrackingStatus.COMPLETE:
+            # something came after the counts had matched: a surplus
+            finished = Finished(self._tracking.failure(attempt))
+        cleanup_failure = self.executor.drop(attempt)
+        if cleanup_failure is not None and finished.failure is None:
+            finished = Finished(cleanup_failure)
+        self._outboxes.pop(attempt, None)
+        self._tracking.forget(attempt)
+        return finished
+
+    def _finish_when_complete(self, attempt: TransactionAttempt) -> None:
+        if attempt in self._finished or self._tracking.status(attempt) is not TrackingStatus.COMPLETE:
+            return
+        finished = self._finished[attempt] = Finished()
+        finished.failure = self.executor.finished_id(attempt)
+        if finished.failure is not None:
+            self._tracking.fail(attempt, finished.failure)
+            return
+        finished.counters = self.executor.counters(attempt)
+        finished.sent_edges = self._outbox(attempt).close()
+
+    def _open(self, attempt: TransactionAttempt) -> BatchOutputCollector:
+        return self._wiring.collector(attempt, self._outbox(attempt))
+
+    def _outbox(self, attempt: TransactionAttempt) -> Outbox:
+        outbox = self._outboxes.get(attempt)
+        if outbox is None:
+            outbox = self._outboxes[attempt] = self._wiring.outbox(attempt, self._send)
+        return outbox
+
+

@@ -1,0 +1,93 @@
+"""Why an attempt failed, as plain data that crosses from executors to the driver."""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from state.attempt import TransactionAttempt
+from state.errors import (
+    FailedException,
+    ProtocolError,
+    SourceError,
+    StateRefusedError,
+    StateUnreachableError,
+    TransactionError,
+    UserCodeError,
+)
+
+
+class FailureKind(IntEnum):
+    """Sorted by how much a failure explains: the lowest of several is the one to report."""
+
+    USER = 1
+    """User code raised something that is not a FailedException: halt."""
+    SOURCE = 2
+    """The input cannot be read as it was cut: halt."""
+    STATE = 3
+    """Redis refused a read: halt."""
+    FAILED = 4
+    """FailedException, or a read that got no answer: replay."""
+    INCOMPLETE = 5
+    """Counts, reports or edges do not match: replay."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One failure, with its story.
+
+    Attributes:
+        kind: what follows from it.
+        component_id: where it happened.
+        task_index: task of that component, from 0.
+        text: message, or the user's traceback.
+        tuple_text: the tuple that was executed, if one was.
+    """
+
+    kind: FailureKind
+    component_id: str
+    task_index: int
+    text: str
+    tuple_text: str = ""
+
+    @classmethod
+    def from_exception(cls, error: Exception, component_id: str, task_index: int, tuple_text: str = "") -> Failure:
+        """Sorts an exception that came out of user code or a handle."""
+        if isinstance(error, (FailedException, StateUnreachableError)):
+            kind, text = FailureKind.FAILED, f"{type(error).__name__}: {error}"
+        elif isinstance(error, SourceError):
+            kind, text = FailureKind.SOURCE, str(error)
+        elif isinstance(error, StateRefusedError):
+            kind, text = FailureKind.STATE, str(error)
+        else:
+            kind, text = FailureKind.USER, "".join(traceback.format_exception(error))
+        return cls(kind, component_id, task_index, text, tuple_text)
+
+    def halts(self) -> bool:
+        """Whether a replay would only fail again."""
+        return self.kind <= FailureKind.STATE
+
+    def to_error(self, attempt: TransactionAttempt) -> TransactionError:
+        """The error a run that halts on this ends with."""
+        if self.kind is FailureKind.USER:
+            return UserCodeError(self.component_id, self.task_index, str(attempt), self.tuple_text, self.text)
+        where = f"{self.text} (component {self.component_id!r}, attempt {attempt})"
+        if self.kind is FailureKind.SOURCE:
+            return SourceError(where)
+        if self.kind is FailureKind.STATE:
+            return StateRefusedError(where)
+        return ProtocolError(where)
+
+    def to_wire(self) -> list[Any]:
+        """Plain data for the codec."""
+        return [int(self.kind), self.component_id, self.task_index, self.text, self.tuple_text]
+
+    @classmethod
+    def from_wire(cls, wire: list[Any]) -> Failure:
+        """Inverse of `to_wire`."""
+        return cls(FailureKind(wire[0]), *wire[1:])
+
+    def __str__(self) -> str:
+        return f"{self.component_id}[{self.task_index}]: {self.text}"

@@ -1,0 +1,98 @@
+"""What one task sends for one attempt: rows are gathered per target, counted, and framed.
+
+This is the sending half of coordination by counting: `close` reports to every task downstream how
+many tuples it was sent, zero included, and returns the edges to be put into the ack tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from coordinated_bolt.edges import EdgeDigest
+from coordinated_bolt.frames import Frame, FrameKind
+from state.attempt import TransactionAttempt
+from state.codec import pack
+
+FRAME_TUPLES = 8_192
+"""A frame is sent once it holds this many tuples, so that no task keeps a large attempt in memory twice."""
+
+Send = Callable[[Frame], None]
+
+
+class _TargetBox:
+    """Rows on their way to one target."""
+
+    __slots__ = ("_source", "_target", "attempt", "digest", "held", "rows", "runs", "send", "sequence", "stream")
+
+    def __init__(self, attempt: TransactionAttempt, source: int, target: int, send: Send) -> None:
+        self.attempt, self._source, self._target, self.send = attempt, source, target, send
+        self.digest = EdgeDigest(attempt, source, target)
+        self.sequence = 0
+        self.stream = -1
+        self.rows: list[list[Any]] = []
+        self.runs: list[list[Any]] = []
+        self.held = 0
+
+    def open_run(self, stream: int) -> list[list[Any]]:
+        """The rows of the current run, a new one if the stream has changed."""
+        if stream != self.stream:
+            self.stream = stream
+            self.rows = []
+            self.runs.append([stream, self.rows])
+        return self.rows
+
+    def flush(self) -> None:
+        """Sends what is held as one frame."""
+        if self.held:
+            self._send(FrameKind.REGULAR, self.runs, self.held)
+            self.stream, self.runs, self.held = -1, [], 0
+
+    def close(self) -> int:
+        """Sends the rest and the COORD report; returns the edge."""
+        self.flush()
+        self._send(FrameKind.COORD, self.digest.tuple_count, 0)
+        return self.digest.edge_id()
+
+    def _send(self, kind: FrameKind, content: Any, tuple_count: int) -> None:
+        frame = Frame(self.attempt, self._source, self.sequence, self._target, kind, pack(content))
+        self.sequence += 1
+        if kind is FrameKind.REGULAR:
+            self.digest.add(frame, tuple_count)
+        self.send(frame)
+
+
+class Outbox:
+    """All boxes of one attempt on one task.
+
+    Args:
+        attempt: the attempt.
+        source: task id of the sender.
+        targets: every task downstream, each of which gets a report.
+        send: takes each finished frame.
+    """
+
+    def __init__(self, attempt: TransactionAttempt, source: int, targets: Iterable[int], send: Send) -> None:
+        self._boxes = {target: _TargetBox(attempt, source, target, send) for target in targets}
+
+    def add(self, target: int, stream: int, row: list[Any]) -> None:
+        """Sends one row to a target."""
+        box = self._boxes[target]
+        box.open_run(stream).append(row)
+        box.held += 1
+        if box.held >= FRAME_TUPLES:
+            box.flush()
+
+    def add_all(self, target: int, stream: int, rows: list[list[Any]]) -> None:
+        """Sends many rows to a target."""
+        box = self._boxes[target]
+        for start in range(0, len(rows), FRAME_TUPLES):
+            part = rows[start : start + FRAME_TUPLES]
+            box.open_run(stream).extend(part)
+            box.held += len(part)
+            if box.held >= FRAME_TUPLES:
+                box.flush()
+
+    def close(self) -> dict[int, int]:
+        """Reports to every target; returns target -> edge id."""
+        return {target: box.close() for target, box in self._boxes.items()}

@@ -1,0 +1,59 @@
+"""Named streams and the fields their tuples carry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from state.errors import TopologyError
+from state.keys import check_name
+
+DEFAULT_STREAM = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSpec:
+    """One stream a component declares.
+
+    Attributes:
+        stream_id: its name, unique in the component.
+        fields: the names of the values of every tuple on it, in order.
+        direct: the emitter names the receiving task (`emit_direct`).
+    """
+
+    stream_id: str
+    fields: tuple[str, ...]
+    direct: bool = False
+
+
+class OutputFieldsDeclarer:
+    """Collects the streams of one component while the topology is built (driver, once).
+
+    Source: backtype.storm.topology.OutputFieldsDeclarer.
+    """
+
+    def __init__(self, component_id: str) -> None:
+        self._component_id = component_id
+        self.streams: dict[str, StreamSpec] = {}
+
+    def declare(self, fields: Sequence[str], *, direct: bool = False) -> None:
+        """Declares the default stream."""
+        self.declare_stream(DEFAULT_STREAM, fields, direct=direct)
+
+    def declare_stream(self, stream_id: str, fields: Sequence[str], *, direct: bool = False) -> None:
+        """Declares a named stream.
+
+        Raises:
+            TopologyError: a bad name, a stream declared twice, fields that are no sequence of distinct names.
+        """
+        check_name(f"stream of component {self._component_id!r}", stream_id)
+        if stream_id in self.streams:
+            raise TopologyError(f"component {self._component_id!r} declares stream {stream_id!r} twice")
+        if isinstance(fields, str) or not all(isinstance(name, str) and name for name in fields):
+            raise TopologyError(
+                f"component {self._component_id!r} declares fields {fields!r} on stream {stream_id!r}; "
+                'give a sequence of names, as in ("word", "count")'
+            )
+        if len(set(fields)) != len(fields):
+            raise TopologyError(f"component {self._component_id!r} names a field twice in {tuple(fields)!r}")
+        self.streams[stream_id] = StreamSpec(stream_id, tuple(fields), direct)

@@ -1,0 +1,91 @@
+"""The tuples bolts receive: values, and where they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from state.attempt import TransactionAttempt
+
+
+class TupleOrigin:
+    """What all tuples of one attempt from one task on one stream have in common."""
+
+    __slots__ = ("attempt", "fields", "index", "source_component", "source_task", "stream_id")
+
+    def __init__(
+        self,
+        *,
+        attempt: TransactionAttempt,
+        source_component: str,
+        source_task: int,
+        stream_id: str,
+        fields: tuple[str, ...],
+    ) -> None:
+        self.attempt = attempt
+        self.source_component = source_component
+        self.source_task = source_task
+        self.stream_id = stream_id
+        self.fields = fields
+        self.index: dict[str | int, int] = {name: position for position, name in enumerate(fields)}
+        self.index.update((position, position) for position in range(len(fields)))
+
+
+class Tuple:
+    """One tuple as a bolt sees it; made by the framework only.
+
+    ``tup["word"]`` and ``tup[0]`` read a value by field name or position. A bolt may keep a tuple.
+
+    Attributes:
+        values: the values, in the order of the stream's fields.
+        origin: what it shares with its neighbours; see the properties.
+    """
+
+    __slots__ = ("origin", "values")
+
+    def __init__(self, values: list[Any], origin: TupleOrigin) -> None:
+        self.values = values
+        self.origin = origin
+
+    def __getitem__(self, field: str | int) -> Any:
+        try:
+            return self.values[self.origin.index[field]]
+        except KeyError:
+            raise KeyError(
+                f"stream {self.stream_id!r} of {self.source_component!r} has fields {self.fields}, not {field!r}"
+            ) from None
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.values)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def attempt(self) -> TransactionAttempt:
+        """The attempt the tuple belongs to."""
+        return self.origin.attempt
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Names of the values."""
+        return self.origin.fields
+
+    @property
+    def source_component(self) -> str:
+        """Id of the component that emitted it."""
+        return self.origin.source_component
+
+    @property
+    def source_task(self) -> int:
+        """Task id of the task that emitted it."""
+        return self.origin.source_task
+
+    @property
+    def stream_id(self) -> str:
+        """Stream it was emitted on."""
+        return self.origin.stream_id
+
+    def __repr__(self) -> str:
+        pairs = ", ".join(f"{name}={value!r}" for name, value in zip(self.fields, self.values, strict=False))
+        return f"Tuple({self.source_component}/{self.stream_id}: {pairs})"

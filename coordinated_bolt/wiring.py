@@ -1,0 +1,96 @@
+"""All one task has to know: made by the plan on the driver, shipped, read where the task runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from coordinated_bolt.collectors import AttemptCollector, OutputStream
+from coordinated_bolt.context import TopologyContext
+from coordinated_bolt.outbox import Outbox, Send
+from coordinated_bolt.streams import StreamSpec
+from coordinated_bolt.tuples import TupleOrigin
+from state.attempt import TransactionAttempt
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One task upstream.
+
+    Attributes:
+        component_id: whose task it is.
+        streams: all streams of that component, by index.
+    """
+
+    component_id: str
+    streams: tuple[StreamSpec, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskWiring:
+    """One task: who it is, what it runs, whom it hears and whom it tells.
+
+    Attributes:
+        topology_id: the topology.
+        component_id: the component.
+        task_id: the task among all of the topology's, from 1; also called its slot.
+        task_index: the task among its component's, from 0.
+        task_count: number of tasks of the component.
+        tasks_of: component id -> task ids, of the whole topology.
+        conf: the topology's configuration, as users see it.
+        spec: the pickled bolt or spout.
+        sources: task id -> source, every task upstream.
+        streams: stream id -> stream, what the component declares.
+        targets: every task downstream.
+        needs_id: a committer.
+    """
+
+    topology_id: str
+    component_id: str
+    task_id: int
+    task_index: int
+    task_count: int
+    tasks_of: dict[str, tuple[int, ...]]
+    conf: Mapping[str, Any]
+    spec: bytes
+    sources: Mapping[int, Source] = field(default_factory=dict)
+    streams: Mapping[str, OutputStream] = field(default_factory=dict)
+    targets: tuple[int, ...] = ()
+    needs_id: bool = False
+
+    def context(self) -> TopologyContext:
+        """A fresh context, with counters at zero."""
+        return TopologyContext(
+            self.topology_id, self.component_id, self.task_index, self.task_count, self.task_id, self.tasks_of
+        )
+
+    def outbox(self, attempt: TransactionAttempt, send: Send) -> Outbox:
+        """A fresh outbox to every task downstream."""
+        return Outbox(attempt, self.task_id, self.targets, send)
+
+    def collector(self, attempt: TransactionAttempt, outbox: Outbox) -> AttemptCollector:
+        """The collector that fills an outbox."""
+        return AttemptCollector(
+            component_id=self.component_id,
+            task_id=self.task_id,
+            attempt=attempt,
+            streams=self.streams,
+            outbox=outbox,
+        )
+
+    def origin(self, attempt: TransactionAttempt, source_task: int, stream_index: int) -> TupleOrigin:
+        """What the tuples of one run have in common.
+
+        Raises:
+            KeyError, IndexError: the task is no source, or has no such stream.
+        """
+        source = self.sources[source_task]
+        stream = source.streams[stream_index]
+        return TupleOrigin(
+            attempt=attempt,
+            source_component=source.component_id,
+            source_task=source_task,
+            stream_id=stream.stream_id,
+            fields=stream.fields,
+        )

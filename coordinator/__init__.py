@@ -1,0 +1,38 @@
+"""Building and running topologies: spouts, the coordinator, the engines, the command line."""
+
+from coordinated_bolt.neighbours import require_own_packages
+
+require_own_packages()
+
+from coordinator.coordinator import Coordinator
+from coordinator.options import RunOptions
+from coordinator.run import run
+from coordinator.run_summary import RunStatistics
+from coordinator.sources import TextFiles
+from coordinator.spouts import (
+    IPartitionedTransactionalSpout,
+    ITransactionalSpout,
+    PartitionedCoordinator,
+    PartitionedEmitter,
+    SpoutCoordinator,
+    SpoutEmitter,
+)
+from coordinator.topology import Topology
+from coordinator.topology_builder import BoltDeclarer, TransactionalTopologyBuilder
+
+__all__ = [
+    "BoltDeclarer",
+    "Coordinator",
+    "IPartitionedTransactionalSpout",
+    "ITransactionalSpout",
+    "PartitionedCoordinator",
+    "PartitionedEmitter",
+    "RunOptions",
+    "RunStatistics",
+    "SpoutCoordinator",
+    "SpoutEmitter",
+    "TextFiles",
+    "Topology",
+    "TransactionalTopologyBuilder",
+    "run",
+]

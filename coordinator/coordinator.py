@@ -1,0 +1,265 @@
+"""Drives one run: the state machine decides, the engine works, the store publishes.
+
+Nothing is decided here that `transactions`, `group_commit` or `group_size` could decide. One thread:
+every event of the engine is handled to its end before the next.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from committers import Again, Group, GroupSize, Publish, SlotReport, decide_group
+from coordinated_bolt import AttemptOutcome, Failure
+from coordinator.engine import Engine, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
+from coordinator.metadata_log import MetadataLog
+from coordinator.options import RunOptions
+from coordinator.plan import Plan
+from coordinator.publisher import Publisher, RefusedGroup
+from coordinator.run_summary import RunStatistics
+from coordinator.spouts.transactional import SpoutCoordinator
+from coordinator.transactions import EmitBatch, Phase, StartCommit, StoreMetadata, TransactionCoordinator
+from coordinator.waves import WaveBook
+from state import ReplayLimitError, TransactionAttempt, TransactionError
+
+_LOG = logging.getLogger("txbatch")
+BUSY_WAIT_S = 0.5
+IDLE_WAIT_S = 0.05
+
+
+class Coordinator:
+    """One run of one topology, from the first uncommitted txid until the input ends or it is drained.
+
+    Args:
+        plan: the plan.
+        source: the spout's coordinator.
+        engine: runs waves.
+        publisher: stores and commits, as the owner of the topology.
+        machine: the state machine, at the first uncommitted txid.
+        metadata: stored metadata.
+        options: bounds.
+        clock: seconds, monotonic.
+        on_progress: called after every event with the statistics.
+        message_timeout_s: how long a wave may take.
+    """
+
+    def __init__(
+        self,
+        *,
+        plan: Plan,
+        source: SpoutCoordinator,
+        engine: Engine,
+        publisher: Publisher,
+        machine: TransactionCoordinator,
+        metadata: MetadataLog,
+        options: RunOptions,
+        clock: Callable[[], float],
+        on_progress: Callable[[RunStatistics], None],
+        message_timeout_s: float,
+    ) -> None:
+        self._plan, self._engine, self._publisher, self._machine = plan, engine, publisher, machine
+        self._source = _DrainableSource(source)
+        self._metadata = metadata
+        self._options = options
+        self._clock = clock
+        self._on_progress = on_progress
+        self._waves = WaveBook(options.max_spout_pending, message_timeout_s, source.estimated_bytes)
+        self._size = GroupSize(options.commit_group_max, options.commit_operations_max)
+        self._composed = True
+        self._group: tuple[TransactionAttempt, ...] = ()
+        self._asked = 0
+        self._failures: Counter[int] = Counter()
+        self._error: TransactionError | None = None
+        self.statistics = RunStatistics(last_txid=machine.currtx - 1)
+
+    def drain(self) -> None:
+        """Takes no new transactions; the run ends when those under way are committed. Any thread."""
+        self._source.draining = True
+
+    def run(self) -> RunStatistics:
+        """Runs to the end of the input, or of the drain.
+
+        Raises:
+            UserCodeError, SourceError, StateRefusedError: lower txids are committed, this one halts.
+            ReplayLimitError, TransactionTooLargeError: the same.
+            FencedError: a newer run owns the topology.
+            StateUnreachableError: the store did not answer.
+        """
+        while True:  # bounded by the input; a continuous one ends by drain
+            self._carry_out()
+            if self._error is not None and self._machine.halted():
+                raise self._error
+            if self._machine.is_idle() and not self._waves.has_running():
+                if self._source.draining or self._source.is_exhausted(self._machine.last_metadata()):
+                    return self.statistics
+            event = self._engine.next_event(IDLE_WAIT_S if self._machine.is_idle() else BUSY_WAIT_S)
+            if event is not None:
+                self._handle(event)
+                self.statistics.active = self._waves.active_count()
+                self._on_progress(self.statistics)
+            for wave_id in self._waves.overdue(self._clock()):
+                _LOG.warning("wave %d exceeds the message timeout and is cancelled", wave_id)
+                self._engine.cancel(wave_id)
+
+    def _carry_out(self) -> None:
+        for decision in self._machine.sync(self._source, commit_limit=self._size.limit()):
+            if isinstance(decision, StoreMetadata):
+                self._publisher.store_metadata(self._metadata.coordinator_entries(decision.entries))
+            elif isinstance(decision, EmitBatch):
+                self._waves.add(decision.attempt, decision.metadata)
+            elif isinstance(decision, StartCommit):
+                self._asked = len(decision.attempts)
+                self._start_commit(decision.attempts, composed=self._composed)
+        may_overlap = self._engine.overlaps or not self._group
+        if may_overlap and not self._waves.is_processing():
+            self._start_wave()
+
+    def _start_wave(self) -> None:
+        wave = self._waves.next_wave(self._clock())
+        if wave is not None:
+            self.statistics.started(len(wave.batches), self._clock())
+            self._engine.process(wave.wave_id, wave.batches, self._metadata.partitions)
+
+    def _start_commit(self, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> None:
+        self._group = attempts
+        self._engine.commit(self._waves.wave_of(attempts[0]), attempts, composed=composed)
+
+    def _handle(self, event: Event) -> None:
+        if isinstance(event, WaveProcessed):
+            self._wave_processed(event)
+        elif isinstance(event, WaveCrashed):
+            self._wave_crashed(event)
+        elif isinstance(event, GroupExecuted):
+            self._group_executed(event)
+        elif isinstance(event, GroupCrashed):
+            self._group_crashed(event)
+        for wave_id in self._waves.take_finished():
+            self._engine.release(wave_id)
+
+    def _wave_processed(self, event: WaveProcessed) -> None:
+        self._waves.processed(event.wave_id)
+        outcomes = sorted(event.outcomes, key=lambda outcome: outcome.attempt)
+        self._store_cut_metadata(outcomes)
+        for outcome in outcomes:
+            if not self._machine.is_current(outcome.attempt):
+                continue
+            if outcome.failure is not None:
+                self._fail(outcome.attempt, Phase.PROCESSING, outcome.failure)
+                continue
+            self._waves.keep(outcome)
+            self._machine.ack(outcome.attempt, Phase.PROCESSING, wave=event.wave_id)
+
+    def _store_cut_metadata(self, outcomes: list[AttemptOutcome]) -> None:
+        """Stores what emitters cut, before the commit phase; nothing from the first failure on."""
+        good: list[AttemptOutcome] = []
+        for outcome in outcomes:
+            if outcome.failure is not None or not self._machine.is_current(outcome.attempt):
+                break
+            good.append(outcome)
+        entries = self._metadata.partition_entries(good)
+        if entries:
+            self._publisher.store_metadata(entries)
+
+    def _wave_crashed(self, event: WaveCrashed) -> None:
+        attempts = self._waves.crashed(event.wave_id)
+        live = [attempt for attempt in attempts if self._machine.is_current(attempt)]
+        if live:
+            _LOG.warning("wave %d of %d attempts crashed: %s", event.wave_id, len(attempts), event.reason)
+            self._lose(live[0], Phase.PROCESSING, event.reason, counts=len(attempts) == 1)
+
+    def _group_crashed(self, event: GroupCrashed) -> None:
+        self._group = ()
+        self._waves.halve(len(event.attempts))
+        live = [attempt for attempt in event.attempts if self._machine.is_current(attempt)]
+        if live:
+            _LOG.warning("the commit phase of %d attempts crashed: %s", len(event.attempts), event.reason)
+            self._lose(live[0], Phase.COMMIT, event.reason, counts=len(event.attempts) == 1)
+
+    def _group_executed(self, event: GroupExecuted) -> None:
+        group = Group(
+            attempts=event.attempts,
+            residues=self._waves.residues(event.attempts),
+            commit_tasks=self._plan.commit_tasks,
+            component_order=self._plan.component_order,
+            operations_max=self._options.commit_operations_max,
+        )
+        decision = decide_group(group, event.reports)
+        if decision.failed is not None:
+            self._fail(decision.failed[0], Phase.COMMIT, decision.failed[1])
+        step = decision.step
+        rest = [a for a in event.attempts[len(step.attempts) :] if self._machine.is_current(a)]
+        self._machine.defer(tuple(rest))
+        if isinstance(step, Again):
+            _LOG.debug("commit phase again over %d of %d: %s", len(step.attempts), len(event.attempts), step.reason)
+            self._composed = self._composed and step.composed
+            self._start_commit(step.attempts, composed=step.composed)
+            return
+        self._group = ()
+        if step.attempts:
+            self._publish(step, event.reports)
+
+    def _publish(self, step: Publish, reports: tuple[SlotReport, ...]) -> None:
+        attempts, last = step.attempts, step.attempts[-1].txid
+        operation_count = step.write_set.operations()
+        forgotten = self._metadata.forgettable(last)
+        self._machine.publish(attempts)
+        try:
+            self._publisher.commit(attempts, step.write_set, forgotten)
+        except RefusedGroup as refusal:
+            self._machine.defer(attempts)
+            self._size.one_by_one()
+            if len(attempts) == 1:
+                self._error = refusal.error
+                self._machine.halt_before(attempts[0].txid)
+                self._drop(self._machine.fail(attempts[0], Phase.PROCESSING))
+            return
+        self._size.published(asked=self._asked, published=len(attempts), operation_count=operation_count)
+        self._metadata.forget(last)
+        for attempt in attempts:
+            outcome = self._waves.committed(attempt)
+            self._machine.ack(attempt, Phase.COMMIT)
+            self._failures.pop(attempt.txid, None)
+            self.statistics.committed_one(attempt.txid, outcome)
+        counted = [verdict.counters for report in reports for verdict in report.verdicts[: len(attempts)]]
+        self.statistics.committed_group(self._clock(), counted)
+
+    def _fail(self, attempt: TransactionAttempt, phase: Phase, failure: Failure) -> None:
+        if failure.halts():
+            self._error = failure.to_error(attempt)
+            self._machine.halt_before(attempt.txid)
+            self._drop(self._machine.fail(attempt, phase))
+            return
+        _LOG.info("attempt %s failed and is replayed: %s", attempt, failure)
+        self._lose(attempt, phase, str(failure), counts=True)
+
+    def _lose(self, attempt: TransactionAttempt, phase: Phase, reason: str, *, counts: bool) -> None:
+        self._drop(self._machine.fail(attempt, phase))
+        self._failures[attempt.txid] += counts
+        if self._failures[attempt.txid] >= self._options.max_attempts:
+            self._error = ReplayLimitError(attempt.txid, self._failures[attempt.txid], reason)
+            self._machine.halt_before(attempt.txid)
+
+    def _drop(self, attempts: list[TransactionAttempt]) -> None:
+        """Forgets attempts that are void, and cancels waves that hold nothing else."""
+        self.statistics.failed_attempts += len(attempts)
+        for wave_id in self._waves.dropped(attempts):
+            self._engine.cancel(wave_id)
+
+
+class _DrainableSource:
+    """The spout's coordinator, which stops being ready once the run drains."""
+
+    def __init__(self, source: SpoutCoordinator) -> None:
+        self._source = source
+        self.draining = False
+
+    def is_ready(self) -> bool:
+        return not self.draining and self._source.is_ready()
+
+    def initialize_transaction(self, txid: int, previous: Any) -> Any:
+        return self._source.initialize_transaction(txid, previous)
+
+    def is_exhausted(self, last: Any) -> bool:
+        return self._source.is_exhausted(last)

@@ -1,0 +1,79 @@
+"""What the coordinator asks of an engine, and what it is told: commands in, events out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from committers import SlotReport
+from coordinated_bolt import AttemptOutcome
+from coordinator.spouts.emitting import Batch
+from state import TransactionAttempt
+
+
+@dataclass(frozen=True, slots=True)
+class WaveProcessed:
+    """The processing phase of a wave is over, well or not attempt by attempt."""
+
+    wave_id: int
+    outcomes: tuple[AttemptOutcome, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WaveCrashed:
+    """The processing phase of a wave ended without naming an attempt: a worker died, or it hung."""
+
+    wave_id: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupExecuted:
+    """The commit phase of a group has run; nothing is published yet."""
+
+    wave_id: int
+    attempts: tuple[TransactionAttempt, ...]
+    reports: tuple[SlotReport, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCrashed:
+    """The commit phase of a group ended without a verdict."""
+
+    wave_id: int
+    attempts: tuple[TransactionAttempt, ...]
+    reason: str
+
+
+Event = WaveProcessed | WaveCrashed | GroupExecuted | GroupCrashed
+
+
+class Engine(Protocol):
+    """Runs waves. Every call returns at once; `next_event` tells what came of it.
+
+    At most one wave is in its processing phase and one group in its commit phase at a time; whether
+    the two may overlap is `overlaps`.
+    """
+
+    overlaps: bool
+
+    def process(
+        self, wave_id: int, batches: tuple[Batch, ...], stored: Mapping[str, Mapping[int, Any]]
+    ) -> None:
+        """Starts the processing phase of a wave."""
+
+    def commit(self, wave_id: int, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> None:
+        """Starts the commit phase of some attempts of a processed wave."""
+
+    def cancel(self, wave_id: int) -> None:
+        """Gives up what runs for a wave; its event still comes."""
+
+    def release(self, wave_id: int) -> None:
+        """Lets go of all that is kept for a wave; no event of it matters any more."""
+
+    def next_event(self, timeout_s: float) -> Event | None:
+        """The next event, or None after the time."""
+
+    def close(self) -> None:
+        """Cancels what runs and lets go of everything."""

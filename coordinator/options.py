@@ -1,0 +1,37 @@
+"""The bounds of a run, checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from state import COMMIT_OPERATIONS_LIMIT, TopologyError
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How much a run may have under way.
+
+    Attributes:
+        max_spout_pending: width of the window of uncommitted transactions.
+        commit_group_max: most transactions of one atomic commit; 1 commits them one by one.
+        commit_operations_max: a group of more than one transaction stays below so many changes.
+        max_attempts: a txid that failed so often stops the run.
+        adopt: go on although the input is another one than at the first start.
+    """
+
+    max_spout_pending: int = 64
+    commit_group_max: int = 64
+    commit_operations_max: int = 50_000
+    max_attempts: int = 5
+    adopt: bool = False
+
+    def __post_init__(self) -> None:
+        for entry in fields(self):
+            value = getattr(self, entry.name)
+            if entry.name != "adopt" and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+                raise TopologyError(f"option {entry.name} is {value!r}; give an integer from 1")
+        if self.commit_operations_max > COMMIT_OPERATIONS_LIMIT:
+            raise TopologyError(
+                f"option commit_operations_max is {self.commit_operations_max}; the server takes at most "
+                f"{COMMIT_OPERATIONS_LIMIT}"
+            )

@@ -1,0 +1,202 @@
+"""From a topology to a chain of stages: who runs where, and which way frames travel.
+
+Tasks are numbered 1.. over all components; a task's number is its slot. Processing components get the
+level of their longest path from the spout and run in stages 0..L. Stage L+1 holds the acker tasks and
+the first level of the commit phase; deeper commit levels follow. A component is in the commit phase
+iff it is a committer or has one upstream. A frame for a stage further down is carried through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from coordinated_bolt import ACKER_COMPONENT, OutputStream, Source, Subscriber, TaskWiring
+from coordinator.topology import Component, ComponentKind, Topology
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage of the chain.
+
+    Attributes:
+        tasks: task ids, one partition each, in partition order.
+    """
+
+    tasks: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything the engine ships once and every task reads.
+
+    Attributes:
+        topology_id: the topology.
+        stages: processing stages, then the stage of ackers and first committers, then deeper ones.
+        meeting_stage: index of the stage that holds the ackers.
+        wirings: task id -> wiring, of all tasks but the ackers.
+        acker_tasks: task ids of the ackers.
+        emitter_tasks: task ids of the spout.
+        commit_tasks: task ids of the commit phase.
+        component_order: component ids in flow order, as composed writes are ordered.
+    """
+
+    topology_id: str
+    stages: tuple[Stage, ...]
+    meeting_stage: int
+    wirings: dict[int, TaskWiring]
+    acker_tasks: tuple[int, ...]
+    emitter_tasks: tuple[int, ...]
+    commit_tasks: frozenset[int]
+    component_order: tuple[str, ...]
+
+    def stage_of(self, task_id: int) -> int:
+        """Index of the stage a task runs in."""
+        return next(index for index, stage in enumerate(self.stages) if task_id in stage.tasks)
+
+    def routes(self, stage_index: int) -> dict[int, int]:
+        """Target task -> partition of the next stage, for every task further down."""
+        following = self.stages[stage_index + 1]
+        routes = {task: partition for partition, task in enumerate(following.tasks)}
+        carriers = [p for p, task in enumerate(following.tasks) if task not in self.acker_tasks]
+        for stage in self.stages[stage_index + 2 :]:
+            for task in stage.tasks:
+                routes[task] = carriers[task % len(carriers)]
+        return routes
+
+    def acker_of(self, txid: int) -> int:
+        """The acker task that decides an attempt at `txid`."""
+        return self.acker_tasks[txid % len(self.acker_tasks)]
+
+    def processing_tasks(self) -> dict[int, tuple[str, int]]:
+        """Task id -> (component, task index), of every task that reports to an acker."""
+        return {
+            task: (wiring.component_id, wiring.task_index)
+            for task, wiring in self.wirings.items()
+            if task not in self.commit_tasks
+        }
+
+    def commit_partitions(self) -> list[int]:
+        """Partitions of the meeting stage that belong to the commit phase."""
+        tasks = self.stages[self.meeting_stage].tasks
+        return [partition for partition, task in enumerate(tasks) if task in self.commit_tasks]
+
+    def acker_partitions(self) -> list[int]:
+        """Partitions of the meeting stage that hold ackers."""
+        tasks = self.stages[self.meeting_stage].tasks
+        return [partition for partition, task in enumerate(tasks) if task in self.acker_tasks]
+
+
+def make_plan(topology: Topology, pickle_spec: Callable[[str, Any], bytes]) -> Plan:
+    """Plans a topology.
+
+    Args:
+        topology: a checked topology.
+        pickle_spec: (component id, spec) -> bytes; refuses what cannot be shipped.
+
+    Raises:
+        TopologyError: from `pickle_spec`.
+    """
+    tasks_of, acker_tasks = _number_tasks(topology)
+    committing = _commit_phase(topology)
+    levels = _levels(topology, committing)
+    wirings = _wirings(topology, tasks_of, pickle_spec)
+    depth = max(level for component_id, level in levels.items() if component_id not in committing)
+    commit_depth = max((levels[c] for c in committing), default=0)
+    stages = []
+    for index in range(depth + 2 + commit_depth):
+        members: list[int] = list(acker_tasks) if index == depth + 1 else []
+        for component in topology.components:
+            place = levels[component.component_id]
+            if component.component_id in committing:
+                place += depth + 1
+            if place == index:
+                members.extend(tasks_of[component.component_id])
+        stages.append(Stage(tuple(members)))
+    return Plan(
+        topology_id=topology.topology_id,
+        stages=tuple(stages),
+        meeting_stage=depth + 1,
+        wirings=wirings,
+        acker_tasks=acker_tasks,
+        emitter_tasks=tasks_of[topology.spout.component_id],
+        commit_tasks=frozenset(task for c in committing for task in tasks_of[c]),
+        component_order=tuple(c.component_id for c in topology.components),
+    )
+
+
+def _number_tasks(topology: Topology) -> tuple[dict[str, tuple[int, ...]], tuple[int, ...]]:
+    tasks_of: dict[str, tuple[int, ...]] = {}
+    following = 1
+    for component in topology.components:
+        tasks_of[component.component_id] = tuple(range(following, following + component.parallelism))
+        following += component.parallelism
+    ackers = tuple(range(following, following + topology.acker_count))
+    tasks_of[ACKER_COMPONENT] = ackers
+    return tasks_of, ackers
+
+
+def _commit_phase(topology: Topology) -> set[str]:
+    committing: set[str] = set()
+    for component in topology.components:  # in flow order, so what is upstream is decided first
+        below = any(s.source in committing for s in component.subscriptions)
+        if component.kind is ComponentKind.COMMITTER or below:
+            committing.add(component.component_id)
+    return committing
+
+
+def _levels(topology: Topology, committing: set[str]) -> dict[str, int]:
+    """Longest path within a component's own phase."""
+    levels: dict[str, int] = {}
+    for component in topology.components:
+        own_phase = component.component_id in committing
+        above = [levels[s.source] for s in component.subscriptions if (s.source in committing) == own_phase]
+        levels[component.component_id] = max(above, default=-1) + 1
+    return levels
+
+
+def _wirings(
+    topology: Topology, tasks_of: dict[str, tuple[int, ...]], pickle_spec: Callable[[str, Any], bytes]
+) -> dict[int, TaskWiring]:
+    wirings: dict[int, TaskWiring] = {}
+    for component in topology.components:
+        spec = pickle_spec(component.component_id, component.spec)
+        streams = _output_streams(topology, component, tasks_of)
+        targets = sorted({task for s in streams.values() for sub in s.subscribers for task in sub.tasks})
+        sources = {
+            task: Source(subscription.source, tuple(topology.component(subscription.source).streams.values()))
+            for subscription in component.subscriptions
+            for task in tasks_of[subscription.source]
+        }
+        for index, task in enumerate(tasks_of[component.component_id]):
+            wirings[task] = TaskWiring(
+                topology_id=topology.topology_id,
+                component_id=component.component_id,
+                task_id=task,
+                task_index=index,
+                task_count=component.parallelism,
+                tasks_of=tasks_of,
+                conf=topology.conf,
+                spec=spec,
+                sources=sources,
+                streams=streams,
+                targets=tuple(targets),
+                needs_id=component.kind is ComponentKind.COMMITTER,
+            )
+    return wirings
+
+
+def _output_streams(
+    topology: Topology, component: Component, tasks_of: dict[str, tuple[int, ...]]
+) -> dict[str, OutputStream]:
+    streams = {}
+    for index, spec in enumerate(component.streams.values()):
+        subscribers = tuple(
+            Subscriber(other.component_id, tasks_of[other.component_id], subscription.grouping)
+            for other in topology.components
+            for subscription in other.subscriptions
+            if (subscription.source, subscription.stream_id) == (component.component_id, spec.stream_id)
+        )
+        streams[spec.stream_id] = OutputStream(index, spec, subscribers)
+    return streams

@@ -1,0 +1,94 @@
+"""What the coordinator does with the store's answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from state import (
+    COMMIT_OPERATIONS_LIMIT,
+    Commit,
+    CommitReply,
+    CommitStatus,
+    FencedError,
+    ProtocolError,
+    StateRefusedError,
+    TransactionAttempt,
+    TransactionError,
+    TransactionTooLargeError,
+    WriteSet,
+)
+
+
+class Store(Protocol):
+    """The part of `RedisStore` a run uses once it owns the topology."""
+
+    def store_metadata(self, entries: Mapping[str, Any]) -> None:
+        """Stores metadata, fenced."""
+
+    def commit(self, commit: Commit) -> CommitReply:
+        """Publishes a group."""
+
+
+class RefusedGroup(Exception):  # noqa: N818 - not an error of the run yet
+    """The store refused a group for its content and changed nothing.
+
+    Attributes:
+        error: what to end with if the group was a single transaction.
+    """
+
+    def __init__(self, error: TransactionError) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+class Publisher:
+    """Publishes for one run.
+
+    Args:
+        store: the store, acquired.
+        topology_id: for messages.
+    """
+
+    def __init__(self, store: Store, topology_id: str) -> None:
+        self._store = store
+        self._topology_id = topology_id
+
+    def store_metadata(self, entries: Mapping[str, Any]) -> None:
+        """Stores metadata before what depends on it is emitted or committed."""
+        self._store.store_metadata(entries)
+
+    def commit(
+        self, attempts: tuple[TransactionAttempt, ...], write_set: WriteSet, forget: tuple[str, ...]
+    ) -> None:
+        """Publishes a group; returns once it is published, by this call or an earlier identical one.
+
+        Raises:
+            RefusedGroup: refused for its content, nothing was changed.
+            FencedError: a newer run owns the topology.
+            StateRefusedError: the state is not what this run left.
+            StateUnreachableError: no answer.
+        """
+        reply = self._store.commit(Commit(attempts, write_set, forget=forget))
+        if reply.status in (CommitStatus.OK, CommitStatus.ALREADY):
+            return
+        names = str(attempts[0]) if len(attempts) == 1 else f"{attempts[0]} to {attempts[-1]}"
+        if reply.status is CommitStatus.FENCED:
+            raise FencedError(self._topology_id)
+        if reply.status is CommitStatus.TYPE:
+            raise RefusedGroup(StateRefusedError(f"transaction {names} was refused: {reply.detail}"))
+        if reply.status is CommitStatus.LIMIT:
+            operation_count = write_set.operations()
+            if operation_count > COMMIT_OPERATIONS_LIMIT:
+                error: TransactionError = TransactionTooLargeError(
+                    attempts[0].txid, operation_count, COMMIT_OPERATIONS_LIMIT
+                )
+            else:
+                error = StateRefusedError(f"transaction {names} was refused: {reply.detail}")
+            raise RefusedGroup(error)
+        if reply.status is CommitStatus.ORDER:
+            raise ProtocolError(f"transactions {names} were sent out of order: {reply.detail}")
+        raise StateRefusedError(
+            f"topology {self._topology_id!r}: commit of {names} was answered {reply.status}: {reply.detail}; "
+            "the state in Redis is not the one this run left; find out who changed it before you run again"
+        )

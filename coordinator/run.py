@@ -1,0 +1,184 @@
+"""Runs a topology: puts server, store, Spark and coordinator together, and takes them apart again."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from coordinated_bolt import TopologyContext
+from coordinator.coordinator import Coordinator
+from coordinator.engine import Engine
+from coordinator.metadata_log import MetadataLog
+from coordinator.options import RunOptions
+from coordinator.plan import Plan, make_plan
+from coordinator.publisher import Publisher
+from coordinator.run_summary import RunStatistics
+from coordinator.spark import (
+    FrameFault,
+    SparkEngine,
+    accept_context,
+    open_context,
+    pickle_spec,
+    ship_code,
+    user_modules,
+)
+from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionCountCoordinator
+from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator
+from coordinator.topology import Topology
+from coordinator.transactions import TransactionCoordinator
+from state import EmbeddedServer, RedisStore, TopologyError
+
+OnStart = Callable[[Coordinator], None]
+
+
+def run(
+    topology: Topology,
+    *,
+    redis_url: str | None = None,
+    data_dir: str | Path = ".txbatch",
+    spark: Any = None,
+    master: str = "local[*]",
+    conf: Mapping[str, str] | None = None,
+    options: RunOptions | None = None,
+    on_start: OnStart | None = None,
+    on_progress: Callable[[RunStatistics], None] | None = None,
+    factory_module: str | None = None,
+    frame_fault: FrameFault | None = None,
+) -> RunStatistics:
+    """Runs a topology from its first uncommitted transaction to the end of its input (driver).
+
+    Args:
+        topology: what `TransactionalTopologyBuilder.build` returned.
+        redis_url: redis://, rediss:// or unix://; None starts, or joins, the embedded server.
+        data_dir: where the embedded server keeps its data.
+        spark: a SparkSession or SparkContext of yours, which is left running; None starts one.
+        master: Spark master of a session of our own.
+        conf: Spark settings of a session of our own; they win over ours.
+        options: bounds of the run.
+        on_start: given the coordinator once it owns the topology, to `drain` it later.
+        on_progress: called with the statistics after every event, on the calling thread.
+        factory_module: module to ship besides those of the components' classes.
+        frame_fault: for tests: loses or alters frames on their way.
+
+    Returns:
+        The statistics of this run.
+
+    Raises:
+        TopologyError: refused before anything was started.
+        TransactionError: see `Coordinator.run`.
+    """
+    options = options or RunOptions()
+    plan = make_plan(topology, pickle_spec)
+    with _state_store(topology, redis_url, data_dir) as (store, url), _spark_context(
+        topology, spark, master, conf or {}
+    ) as context:
+        specs = [component.spec for component in topology.components]
+        ship_code(context, user_modules(specs, factory_module))
+        engine = SparkEngine(context, plan, url, frame_fault=frame_fault)
+        try:
+            return _coordinate(topology, plan, store, engine, options, on_start, on_progress)
+        finally:
+            engine.close()
+
+
+def _coordinate(
+    topology: Topology,
+    plan: Plan,
+    store: RedisStore,
+    engine: Engine,
+    options: RunOptions,
+    on_start: OnStart | None,
+    on_progress: Callable[[RunStatistics], None] | None,
+) -> RunStatistics:
+    source = _spout_coordinator(topology, plan)
+    try:
+        acquired = store.acquire(
+            nonce=secrets.token_hex(16),
+            new_generation=secrets.token_hex(16),
+            topology_fingerprint=topology.fingerprint(),
+            source_fingerprint=topology.spout.spec.fingerprint(),  # type: ignore[union-attr] # a spout by its place
+            adopt=options.adopt,
+        )
+        metadata = MetadataLog(acquired.metadata)
+        machine = TransactionCoordinator(
+            currtx=acquired.committed_txid + 1,
+            metadata=metadata.coordinator,
+            max_spout_pending=options.max_spout_pending,
+            commit_group_max=1 if has_external_effects(topology) else options.commit_group_max,
+            new_attempt_id=lambda: secrets.randbits(64),
+        )
+        if isinstance(source, PartitionCountCoordinator):
+            source.resume(machine.last_txid())
+        coordinator = Coordinator(
+            plan=plan,
+            source=source,
+            engine=engine,
+            publisher=Publisher(store, topology.topology_id),
+            machine=machine,
+            metadata=metadata,
+            options=options,
+            clock=time.monotonic,
+            on_progress=on_progress or _ignore,
+            message_timeout_s=topology.message_timeout_s,
+        )
+        if on_start is not None:
+            on_start(coordinator)
+        return coordinator.run()
+    finally:
+        source.close()
+
+
+def has_external_effects(topology: Topology) -> bool:
+    """Whether a committer changes something outside declared state, and so commits one by one."""
+    return any(getattr(component.spec, "external_effects", False) for component in topology.components)
+
+
+def _spout_coordinator(topology: Topology, plan: Plan) -> SpoutCoordinator:
+    wiring = plan.wirings[plan.emitter_tasks[0]]
+    context: TopologyContext = wiring.context()
+    spec = topology.spout.spec
+    if isinstance(spec, ITransactionalSpout):
+        return spec.get_coordinator(topology.conf, context)
+    assert isinstance(spec, IPartitionedTransactionalSpout)
+    return PartitionCountCoordinator(spec.get_coordinator(topology.conf, context))
+
+
+@contextmanager
+def _state_store(
+    topology: Topology, redis_url: str | None, data_dir: str | Path
+) -> Iterator[tuple[RedisStore, str]]:
+    if redis_url is not None:
+        yield from _checked(RedisStore(redis_url, topology.topology_id), redis_url)
+        return
+    with EmbeddedServer(data_dir) as server:
+        yield from _checked(RedisStore(server.url, topology.topology_id, revive=server.ensure), server.url)
+
+
+def _checked(store: RedisStore, url: str) -> Iterator[tuple[RedisStore, str]]:
+    try:
+        store.check_server()
+        yield store, url
+    finally:
+        store.close()
+
+
+@contextmanager
+def _spark_context(topology: Topology, spark: Any, master: str, conf: Mapping[str, str]) -> Iterator[Any]:
+    if spark is not None:
+        if conf:
+            raise TopologyError("conf is for a session of our own; set it on the session you pass as spark=…")
+        yield accept_context(spark)
+        return
+    context = open_context(topology.topology_id, master, conf)
+    try:
+        yield context
+    finally:
+        context.stop()
+
+
+def _ignore(statistics: RunStatistics) -> None:
+    """No progress is wanted."""

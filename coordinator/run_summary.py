@@ -1,0 +1,86 @@
+"""What a run has done so far, for progress and for its last line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from coordinated_bolt import AttemptOutcome
+
+
+@dataclass(slots=True)
+class RunStatistics:
+    """Figures of one run; times are seconds on the run's clock.
+
+    Attributes:
+        last_txid: last committed txid, of all runs of the topology.
+        committed: transactions committed by this run.
+        tuples: tuples the spout emitted in them.
+        attempts: attempts issued.
+        failed_attempts: attempts that failed, or were dropped because a lower one did.
+        waves: Spark jobs of the processing phase.
+        commit_groups: atomic commits.
+        active: attempts under way.
+        counters: what components counted, of committed attempts.
+        first_issue_s: when the first wave was started, None before.
+        last_commit_s: when the last group was committed, None before.
+    """
+
+    last_txid: int = 0
+    committed: int = 0
+    tuples: int = 0
+    attempts: int = 0
+    failed_attempts: int = 0
+    waves: int = 0
+    commit_groups: int = 0
+    active: int = 0
+    counters: Counter[str] = field(default_factory=Counter)
+    first_issue_s: float | None = None
+    last_commit_s: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        """From the first issue to the last commit."""
+        if self.first_issue_s is None or self.last_commit_s is None:
+            return 0.0
+        return self.last_commit_s - self.first_issue_s
+
+    def started(self, attempt_count: int, now_s: float) -> None:
+        """A wave was started."""
+        self.waves += 1
+        self.attempts += attempt_count
+        if self.first_issue_s is None:
+            self.first_issue_s = now_s
+
+    def committed_one(self, txid: int, outcome: AttemptOutcome) -> None:
+        """A transaction was committed."""
+        self.last_txid = txid
+        self.committed += 1
+        self.tuples += outcome.tuple_count
+        self.counters.update(outcome.counters)
+
+    def committed_group(self, now_s: float, counted: Iterable[Mapping[str, int]]) -> None:
+        """A group was committed; `counted` is what its committers counted."""
+        self.commit_groups += 1
+        self.last_commit_s = now_s
+        for counters in counted:
+            self.counters.update(counters)
+
+    def to_dict(self, topology_id: str) -> dict[str, Any]:
+        """The fields of the final JSON line."""
+        fields: dict[str, Any] = {
+            "topology": topology_id,
+            "committed": self.committed,
+            "last_txid": self.last_txid,
+            "tuples": self.tuples,
+            "seconds": round(self.seconds, 3),
+            "attempts": self.attempts,
+            "failed_attempts": self.failed_attempts,
+            "waves": self.waves,
+            "commit_groups": self.commit_groups,
+        }
+        if self.counters:
+            fields["counters"] = dict(sorted(self.counters.items()))
+        return fields

@@ -1,0 +1,77 @@
+"""Where Spark comes from: a context of our own with good settings, or the user's, left as it is."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark import SparkConf, SparkContext
+
+from state import TopologyError
+
+OUR_SETTINGS = {
+    # Nagle and delayed acknowledgement cost 40 ms a job over TCP
+    "spark.python.unix.domain.socket.enabled": "true",
+    # a commit job beside a processing job waits 4 times as long under FIFO
+    "spark.scheduler.mode": "FAIR",
+    "spark.locality.wait": "0",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    # a run of many small jobs must not fill the driver's memory with their history
+    "spark.ui.retainedJobs": "50",
+    "spark.ui.retainedStages": "50",
+    "spark.ui.retainedTasks": "500",
+    "spark.log.level": "ERROR",
+}
+LOCAL_SETTINGS = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+
+
+def open_context(topology_id: str, master: str, settings: Mapping[str, str]) -> SparkContext:
+    """Starts a context of our own; what the user has set wins (driver, once a run).
+
+    Raises:
+        TopologyError: Spark does not accept the master or a setting.
+    """
+    local = master.startswith("local")
+    conf = SparkConf().setMaster(master).setAppName(f"txbatch {topology_id}")
+    for key, value in {**OUR_SETTINGS, **(LOCAL_SETTINGS if local else {})}.items():
+        if not conf.contains(key):
+            conf.set(key, value)
+    for key, value in settings.items():
+        conf.set(key, value)
+    if local and "PYSPARK_PYTHON" not in os.environ and "spark.pyspark.python" not in settings:
+        # the workers need the interpreter, and so the packages, of the driver
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+    if SparkContext._active_spark_context is not None:  # noqa: SLF001 - there is no public question
+        raise TopologyError("a SparkContext is running in this process already; pass it as spark=…")
+    try:
+        return SparkContext(conf=conf)
+    except Exception as error:
+        reason = str(error).strip().splitlines()[-1][:500]
+        raise TopologyError(f"spark does not start with master {master!r}: {reason}") from error
+
+
+def accept_context(spark: Any) -> SparkContext:
+    """Takes the user's SparkSession or SparkContext; it is left running (driver, once a run).
+
+    Raises:
+        TopologyError: a Spark Connect session, a stopped one, or something else.
+    """
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        raise TopologyError(
+            "a Spark Connect session cannot run txbatch: it has no RDDs, on which waves and their two jobs rest; "
+            "start a classic session, as in SparkSession.builder.master(...)"
+        )
+    context = spark if isinstance(spark, SparkContext) else getattr(spark, "sparkContext", None)
+    if not isinstance(context, SparkContext):
+        raise TopologyError(f"spark is {spark!r}; give a SparkSession or a SparkContext")
+    if context._jsc is None or context._jsc.sc().isStopped():  # noqa: SLF001 - there is no public question
+        raise TopologyError("the given Spark session is stopped; start another")
+    return context
+
+
+def is_fair(context: SparkContext) -> bool:
+    """Whether jobs share the executors, so that a commit need not wait for a whole wave."""
+    return str(context.getConf().get("spark.scheduler.mode", "FIFO")).upper() == "FAIR"

@@ -1,0 +1,88 @@
+"""Gets code to executors: the pickled bolts, our packages, and the module of the user's topology."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from pyspark import cloudpickle
+
+from state import TopologyError
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+OUR_PACKAGES = ("state", "coordinated_bolt", "committers", "coordinator")
+SPEC_LIMIT_BYTES = 8 * 1024 * 1024
+"""Largest pickled bolt; it is unpickled for every attempt."""
+
+
+def pickle_spec(component_id: str, spec: Any) -> bytes:
+    """Pickles a bolt or spout to be shipped (driver, before a txid is issued).
+
+    Raises:
+        TopologyError: it does not pickle, or is larger than `SPEC_LIMIT_BYTES`.
+    """
+    try:
+        packed: bytes = cloudpickle.dumps(spec)
+    except Exception as error:  # pickling runs user code
+        raise TopologyError(
+            f"component {component_id!r} cannot be shipped to executors: {type(error).__name__}: {error}; "
+            "open sockets, files, locks and clients in prepare, not in __init__"
+        ) from error
+    if len(packed) > SPEC_LIMIT_BYTES:
+        raise TopologyError(
+            f"component {component_id!r} pickles to {len(packed)} bytes, the limit is {SPEC_LIMIT_BYTES}; "
+            "load large data in prepare, or ship it as a file"
+        )
+    return packed
+
+
+def ship_code(context: SparkContext, user_modules: list[str]) -> None:
+    """Makes our packages and the user's modules importable on every executor.
+
+    Args:
+        context: the Spark context.
+        user_modules: names of modules the topology's classes come from.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="txbatch-code-"))
+    archive = folder / "txbatch_code.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as made:
+        for package in OUR_PACKAGES:
+            _add(made, Path(str(sys.modules[package].__file__)).parent, package)
+        for name in sorted({module.partition(".")[0] for module in user_modules} - set(OUR_PACKAGES)):
+            _add_user_module(made, name, sorted(m for m in user_modules if m.partition(".")[0] == name))
+    context.addPyFile(str(archive))
+
+
+def user_modules(topology_specs: list[Any], named: str | None = None) -> list[str]:
+    """Modules that have to be shipped: those of the components' classes, and the factory's."""
+    names = {type(spec).__module__ for spec in topology_specs} | ({named} if named else set())
+    return sorted(name for name in names if name != "__main__" and not _is_installed_for_all(name))
+
+
+def _is_installed_for_all(name: str) -> bool:
+    top = name.partition(".")[0]
+    return top in OUR_PACKAGES or top in sys.stdlib_module_names or top == "pyspark"
+
+
+def _add_user_module(archive: zipfile.ZipFile, top: str, modules: list[str]) -> None:
+    package: ModuleType | None = sys.modules.get(top)
+    origin = getattr(package, "__file__", None)
+    if origin and Path(origin).name == "__init__.py":
+        _add(archive, Path(origin).parent, top)
+        return
+    for name in modules:  # single modules, or modules of a namespace package
+        file = getattr(sys.modules.get(name), "__file__", None)
+        if file and file.endswith(".py"):
+            archive.write(file, name.replace(".", "/") + ".py")
+
+
+def _add(archive: zipfile.ZipFile, folder: Path, name: str) -> None:
+    for file in sorted(folder.rglob("*")):
+        if file.is_file() and "__pycache__" not in file.parts:
+            archive.write(file, f"{name}/{file.relative_to(folder)}")

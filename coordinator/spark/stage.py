@@ -1,0 +1,242 @@
+"""What runs on executors: one callable per stage, shipped by reference with its plan and wave.
+
+Each takes the frames of one partition and yields ``(partition of the next stage, frame)`` pairs. A
+stage collects its frames and puts them in order before it executes any, so that it does exactly the
+same when it is computed again. Frames for stages further down pass through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from committers import CommitTask
+from coordinated_bolt import (
+    DRIVER,
+    BatchAcker,
+    BatchTask,
+    CoordinatedBolt,
+    Frame,
+    FrameKind,
+    Inbox,
+    TaskResult,
+    batch_edge,
+    frame_target,
+    pack_frame,
+    send_report,
+    unpack_frame,
+)
+from coordinator.plan import Plan
+from coordinator.spouts.emitting import Batch, EmitterTask
+from state import CodecError, RedisReader, TransactionAttempt, load_redis_url, pack
+
+if TYPE_CHECKING:
+    from pyspark import Broadcast
+
+Addressed = tuple[int, bytes]
+FrameFault = Callable[[int, list[bytes]], list[bytes]]
+"""Fault point ``frames.read``: (task id, frames it read) -> the frames it is given instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaveInput:
+    """What a wave is about.
+
+    Attributes:
+        wave_id: its number in this run.
+        batches: the attempts, ascending.
+        stored: scope -> txid -> metadata of partitions, as far as the wave may need it.
+        frame_fault: installed by tests only.
+    """
+
+    wave_id: int
+    batches: tuple[Batch, ...]
+    stored: dict[str, dict[int, Any]] = field(default_factory=dict)
+    frame_fault: FrameFault | None = None
+
+    def without_content(self) -> WaveInput:
+        """The same, as stages need it that do not emit."""
+        batches = tuple(Batch(batch.attempt, b"") for batch in self.batches)
+        return WaveInput(self.wave_id, batches, {}, self.frame_fault)
+
+
+class _Post:
+    """Outgoing frames of one task on their way to the next stage."""
+
+    def __init__(self, routes: dict[int, int]) -> None:
+        self._routes = routes
+        self._held: list[Addressed] = []
+
+    def send(self, frame: Frame) -> None:
+        self._held.append((self._routes[frame.target], pack_frame(frame)))
+
+    def take(self) -> list[Addressed]:
+        held, self._held = self._held, []
+        return held
+
+
+@dataclass(frozen=True, slots=True)
+class EmitterStage:
+    """Stage 0: spout tasks emit their share of every batch."""
+
+    plan: Broadcast[Plan]
+    wave: WaveInput
+
+    def __call__(self, partition: int, records: Iterable[Any]) -> Iterator[Addressed]:
+        plan = self.plan.value
+        task_id = plan.stages[0].tasks[partition]
+        post = _Post(plan.routes(0))
+        emitter = EmitterTask(plan.wirings[task_id], post.send, self.wave.stored)
+        for emitted in emitter.run(self.wave.batches):
+            _report(plan, task_id, emitted.attempt, emitted.result, emitted.metadata, post)
+            yield from post.take()
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessingStage:
+    """Stages 1..L: bolts of the processing phase."""
+
+    plan: Broadcast[Plan]
+    wave: WaveInput
+    stage_index: int
+
+    def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[Addressed]:
+        plan = self.plan.value
+        task_id = plan.stages[self.stage_index].tasks[partition]
+        routes = plan.routes(self.stage_index)
+        own: list[bytes] = []
+        yield from _sort_out(records, {task_id}, own, routes)
+        inbox = Inbox(_disturbed(self.wave.frame_fault, task_id, own))
+        own.clear()
+        post = _Post(routes)
+        wiring = plan.wirings[task_id]
+        task = BatchTask(wiring, CoordinatedBolt(wiring, post.send))
+        for batch in self.wave.batches:
+            result = task.run(batch.attempt, inbox.take(batch.attempt))
+            _report(plan, task_id, batch.attempt, result, {}, post)
+            yield from post.take()
+
+
+@dataclass(frozen=True, slots=True)
+class AckerStage:
+    """The acker partitions of the meeting stage: verdicts on the processing phase, to the driver."""
+
+    plan: Broadcast[Plan]
+    wave: WaveInput
+
+    def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[bytes]:
+        plan = self.plan.value
+        task_id = plan.stages[plan.meeting_stage].tasks[partition]
+        init = {
+            batch.attempt: _batch_edges(plan, batch)
+            for batch in self.wave.batches
+            if plan.acker_of(batch.attempt.txid) == task_id
+        }
+        acker = BatchAcker(task_id, init, plan.processing_tasks())
+        own: list[bytes] = []
+        for _ in _sort_out(records, {task_id}, own, {}):
+            pass
+        for packed in sorted(_disturbed(self.wave.frame_fault, task_id, own)):
+            try:
+                acker.receive(unpack_frame(packed))
+            except (CodecError, ValueError):
+                continue  # its attempt lacks the report and fails
+        yield pack([outcome.to_wire() for outcome in acker.outcomes()])
+
+
+@dataclass(frozen=True, slots=True)
+class CommitStage:
+    """The commit partitions of the meeting stage, and the stages below it.
+
+    Attributes:
+        plan: the plan.
+        wave: the wave, for its faults.
+        stage_index: which stage.
+        attempts: the group, in order.
+        composed: whether tasks compose their prefix.
+        credentials_path: where executors find the Redis URL if their environment has none.
+    """
+
+    plan: Broadcast[Plan]
+    wave: WaveInput
+    stage_index: int
+    attempts: tuple[TransactionAttempt, ...]
+    composed: bool
+    credentials_path: str
+
+    def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[Addressed]:
+        plan = self.plan.value
+        task_id = plan.stages[self.stage_index].tasks[partition]
+        if task_id not in plan.commit_tasks:
+            return
+        last = self.stage_index == len(plan.stages) - 1
+        routes = {} if last else plan.routes(self.stage_index)
+        routes[DRIVER] = 0 if last else min(routes.values())
+        own: list[bytes] = []
+        yield from _sort_out(records, {task_id}, own, routes)
+        inbox = Inbox(_disturbed(self.wave.frame_fault, task_id, own))
+        own.clear()
+        post = _Post(routes)
+        reader = _LazyReader(self.credentials_path, plan.topology_id)
+        task = CommitTask(plan.wirings[task_id], reader, post.send)
+        report = task.run_group(self.attempts, inbox, composed=self.composed)
+        post.send(Frame(self.attempts[0], task_id, 0, DRIVER, FrameKind.VERDICT, pack(report.to_wire())))
+        yield from post.take()
+
+
+class _LazyReader:
+    """Connects to Redis when a committer reads for the first time."""
+
+    def __init__(self, credentials_path: str, topology_id: str) -> None:
+        self._credentials_path = credentials_path
+        self._topology_id = topology_id
+        self._reader: RedisReader | None = None
+
+    def read(self, name: str, kind: Any, fields: Any, as_of_txid: int) -> list[bytes | None]:
+        if self._reader is None:
+            self._reader = RedisReader(load_redis_url(self._credentials_path), self._topology_id)
+        return self._reader.read(name, kind, fields, as_of_txid)
+
+
+def _sort_out(
+    records: Iterable[Addressed], own_tasks: set[int], own: list[bytes], routes: dict[int, int]
+) -> Iterator[Addressed]:
+    """Keeps the frames for this task and carries the others on; those that go nowhere are dropped."""
+    for _, packed in records:
+        target = frame_target(packed)
+        if target in own_tasks:
+            own.append(packed)
+        elif target in routes:
+            yield routes[target], packed
+
+
+def _disturbed(fault: FrameFault | None, task_id: int, frames: list[bytes]) -> list[bytes]:
+    return frames if fault is None else fault(task_id, frames)
+
+
+def _batch_edges(plan: Plan, batch: Batch) -> int:
+    edges = 0
+    for task in plan.emitter_tasks:
+        edges ^= batch_edge(batch.attempt, task, batch.packed_metadata)
+    return edges
+
+
+def _report(
+    plan: Plan,
+    task_id: int,
+    attempt: TransactionAttempt,
+    result: TaskResult,
+    metadata: dict[str, Any],
+    post: _Post,
+) -> None:
+    send_report(
+        result,
+        attempt=attempt,
+        task_id=task_id,
+        acker_task=plan.acker_of(attempt.txid),
+        commit_tasks=plan.commit_tasks,
+        metadata=metadata,
+        emitted_count=result.tuple_count if task_id in plan.emitter_tasks else 0,
+        send=post.send,
+    )

@@ -1,0 +1,92 @@
+"""One wave as two Spark jobs over one shuffle.
+
+Job 1 runs the processing stages and collects the ackers' verdicts. Job 2 runs the commit phase of a
+group from the same shuffle files; the map stages in front of it are skipped. Only few large frames
+cross a shuffle, moved to the partition they name.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from committers import SlotReport
+from coordinated_bolt import AttemptOutcome, FrameKind, unpack_frame
+from coordinator.plan import Plan
+from coordinator.spark.stage import AckerStage, CommitStage, EmitterStage, ProcessingStage, WaveInput
+from state import TransactionAttempt, unpack
+
+if TYPE_CHECKING:
+    from pyspark import RDD, Broadcast, SparkContext
+
+
+class Wave:
+    """Many attempts on their way through Spark together.
+
+    Args:
+        context: the Spark context.
+        plan: the plan.
+        shipped_plan: the same, broadcast.
+        wave_input: the attempts.
+        seeds: an RDD with one partition per spout task.
+        credentials_path: where executors find the Redis URL.
+    """
+
+    def __init__(
+        self,
+        context: SparkContext,
+        plan: Plan,
+        shipped_plan: Broadcast[Plan],
+        wave_input: WaveInput,
+        seeds: RDD[int],
+        credentials_path: str,
+    ) -> None:
+        self._context = context
+        self._plan = plan
+        self._shipped_plan = shipped_plan
+        self._input = wave_input
+        self._lean_input = wave_input.without_content()
+        self._credentials_path = credentials_path
+        frames = seeds.mapPartitionsWithIndex(EmitterStage(shipped_plan, wave_input))
+        for index in range(1, plan.meeting_stage):
+            frames = self._shuffled(frames, index).mapPartitionsWithIndex(
+                ProcessingStage(shipped_plan, self._lean_input, index)
+            )
+        self._meeting: RDD[Any] = self._shuffled(frames, plan.meeting_stage)
+        self._last: RDD[Any] = self._meeting
+
+    def process(self) -> list[AttemptOutcome]:
+        """Job 1: the processing phase of all attempts."""
+        verdicts = self._meeting.mapPartitionsWithIndex(AckerStage(self._shipped_plan, self._input))
+        packed = self._context.runJob(verdicts, list, self._plan.acker_partitions())
+        return [AttemptOutcome.from_wire(wire) for part in packed for wire in unpack(part)]
+
+    def commit(self, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> list[SlotReport]:
+        """Job 2: the commit phase of some attempts, in order."""
+        first, last = self._plan.meeting_stage, len(self._plan.stages) - 1
+        frames = self._meeting.mapPartitionsWithIndex(self._commit_stage(first, attempts, composed=composed))
+        for index in range(first + 1, last + 1):
+            self._last = self._shuffled(frames, index)
+            frames = self._last.mapPartitionsWithIndex(self._commit_stage(index, attempts, composed=composed))
+        partitions = self._plan.commit_partitions() if first == last else None
+        collected = self._context.runJob(frames, list, partitions)
+        reports = [unpack_frame(packed) for _, packed in collected]
+        return [SlotReport.from_wire(unpack(frame.payload)) for frame in reports if frame.kind is FrameKind.VERDICT]
+
+    def release(self) -> None:
+        """Deletes the wave's shuffle files; nothing of it can be run again."""
+        for rdd in {id(rdd): rdd for rdd in (self._last, self._meeting)}.values():
+            rdd._jrdd.rdd().cleanShuffleDependencies(True)  # noqa: SLF001 - public on the JVM's RDD only
+
+    def _shuffled(self, frames: RDD[Any], stage_index: int) -> RDD[Any]:
+        partition_count = len(self._plan.stages[stage_index].tasks)
+        return frames.partitionBy(partition_count, _named_partition)
+
+    def _commit_stage(self, index: int, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> CommitStage:
+        return CommitStage(
+            self._shipped_plan, self._lean_input, index, attempts, composed, self._credentials_path
+        )
+
+
+def _named_partition(partition: int) -> int:
+    """Frames name the partition they go to."""
+    return partition

@@ -1,0 +1,124 @@
+"""Runs the emitter of one spout task over the attempts of a wave.
+
+An emitter that fails an attempt fails every later one of the wave too: what it cuts next would start
+from a position that was never reached.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from coordinated_bolt import (
+    AttemptCollector,
+    Failure,
+    FailureKind,
+    Send,
+    TaskResult,
+    TaskWiring,
+    TopologyContext,
+    batch_edge,
+)
+from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionBatches, partition_scope
+from coordinator.spouts.transactional import SpoutEmitter
+from state import RotatingTransactionalState, TransactionalState, TransactionAttempt, metadata_field, unpack
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One attempt to emit.
+
+    Attributes:
+        attempt: the attempt.
+        packed_metadata: the coordinator's metadata of the txid, as stored.
+    """
+
+    attempt: TransactionAttempt
+    packed_metadata: bytes
+
+
+@dataclass(slots=True)
+class Emitted:
+    """What emitting one attempt came to.
+
+    Attributes:
+        attempt: the attempt.
+        result: as any task's.
+        metadata: scope -> metadata that was cut anew.
+    """
+
+    attempt: TransactionAttempt
+    result: TaskResult
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+class EmitterTask:
+    """One spout task.
+
+    Args:
+        wiring: the task.
+        send: takes the frames.
+        stored: scope -> txid -> stored metadata, of the partitions (partitioned spouts only).
+    """
+
+    def __init__(self, wiring: TaskWiring, send: Send, stored: Mapping[str, Mapping[int, Any]]) -> None:
+        self._wiring = wiring
+        self._send = send
+        self._stored = stored
+        self._context: TopologyContext = wiring.context()
+        self._emitter: SpoutEmitter | PartitionBatches | None = None
+        self._states: dict[int, RotatingTransactionalState] = {}
+        self._failed: Failure | None = None
+
+    def run(self, batches: Sequence[Batch]) -> Iterator[Emitted]:
+        """Emits every batch in order and closes the emitter."""
+        for batch in batches:
+            yield self._emit(batch)
+        if self._emitter is not None:
+            self._emitter.close()
+
+    def _emit(self, batch: Batch) -> Emitted:
+        attempt = batch.attempt
+        if self._failed is not None:
+            return Emitted(attempt, TaskResult(self._failed))
+        self._context.counters = Counter()
+        outbox = self._wiring.outbox(attempt, self._send)
+        collector = self._wiring.collector(attempt, outbox)
+        try:
+            metadata = self._call(attempt, unpack(batch.packed_metadata), collector)
+        except Exception as error:  # noqa: BLE001 - user code may raise anything
+            where = (self._wiring.component_id, self._wiring.task_index)
+            self._failed = Failure(FailureKind.INCOMPLETE, *where, f"attempt {attempt} failed before on this task")
+            return Emitted(attempt, TaskResult(Failure.from_exception(error, *where)))
+        edge = batch_edge(attempt, self._wiring.task_id, batch.packed_metadata)
+        result = TaskResult(None, edge, outbox.close(), collector.emitted_count, dict(self._context.counters))
+        return Emitted(attempt, result, metadata)
+
+    def _call(self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector) -> dict[str, Any]:
+        if self._emitter is None:
+            self._emitter = self._open()
+        if isinstance(self._emitter, PartitionBatches):
+            partitions = range(self._wiring.task_index, int(metadata), self._wiring.task_count)
+            return self._emitter.emit(attempt, self._with_states(partitions), collector)
+        self._emitter.emit_batch(attempt, metadata, collector)
+        return {}
+
+    def _open(self) -> SpoutEmitter | PartitionBatches:
+        spec = pickle.loads(self._wiring.spec)
+        emitter = spec.get_emitter(self._wiring.conf, self._context)
+        if isinstance(spec, IPartitionedTransactionalSpout):
+            return PartitionBatches(emitter, self._states)
+        made: SpoutEmitter = emitter
+        return made
+
+    def _with_states(self, partitions: Sequence[int]) -> Sequence[int]:
+        for partition in partitions:
+            if partition not in self._states:
+                scope = partition_scope(partition)
+                stored = {metadata_field(scope, txid): value for txid, value in self._stored.get(scope, {}).items()}
+                # not strict: a partition may appear at any txid
+                self._states[partition] = RotatingTransactionalState(TransactionalState(stored), scope, is_strict=False)
+        return partitions

@@ -1,0 +1,174 @@
+"""The partitioned transactional spout: the input has partitions, each with its own position.
+
+The coordinator fixes only the number of partitions. The first attempt at a txid cuts each partition
+from where the transaction before left it; what was cut is stored before the commit phase, and every
+later attempt reads exactly that again. Task k of n owns the partitions k, k+n, k+2n, …
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from coordinated_bolt import BatchOutputCollector, OutputFieldsDeclarer, TopologyContext
+from coordinator.spouts.transactional import SpoutCoordinator
+from state import RotatingTransactionalState, TransactionAttempt
+
+
+class PartitionedCoordinator(ABC):
+    """Knows how many partitions there are (driver).
+
+    Source: backtype.storm.transactional.partitioned.IPartitionedTransactionalSpout.Coordinator.
+    """
+
+    @abstractmethod
+    def number_of_partitions(self) -> int:
+        """The number of partitions now; a transaction keeps the number it was first given."""
+
+    def is_ready(self) -> bool:
+        """Whether a further transaction may be started."""
+        return True
+
+    def is_exhausted(self, number_of_transactions: int) -> bool:
+        """Whether the input has ended.
+
+        Args:
+            number_of_transactions: how many have been started so far.
+        """
+        return False
+
+    def close(self) -> None:  # noqa: B027 - optional by design
+        """Called once, when the run ends."""
+
+
+class PartitionedEmitter(ABC):
+    """Reads partitions (executor; one per task and wave).
+
+    Source: backtype.storm.transactional.partitioned.IPartitionedTransactionalSpout.Emitter.
+    """
+
+    @abstractmethod
+    def emit_partition_batch_new(
+        self, attempt: TransactionAttempt, collector: BatchOutputCollector, partition: int, last: Any
+    ) -> Any:
+        """Cuts and emits a new batch of a partition.
+
+        Args:
+            attempt: the attempt.
+            collector: where tuples go.
+            partition: from 0.
+            last: metadata of the partition's previous batch, None for the first.
+
+        Returns:
+            Metadata of this batch: plain data, from which it can be read again.
+        """
+
+    @abstractmethod
+    def emit_partition_batch(
+        self, attempt: TransactionAttempt, collector: BatchOutputCollector, partition: int, metadata: Any
+    ) -> None:
+        """Emits a batch again, exactly as it was first cut."""
+
+    def close(self) -> None:  # noqa: B027 - optional by design
+        """Called once, after the last batch."""
+
+
+class IPartitionedTransactionalSpout(ABC):
+    """The spec of a spout whose batches are cut partition by partition.
+
+    Source: backtype.storm.transactional.partitioned.IPartitionedTransactionalSpout.
+    """
+
+    output_fields: ClassVar[Sequence[str]] = ()
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        """Declares the streams (driver, once); override for named or direct streams."""
+        if self.output_fields:
+            declarer.declare(self.output_fields)
+
+    @abstractmethod
+    def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> PartitionedCoordinator:
+        """Makes the coordinator (driver, once a run)."""
+
+    @abstractmethod
+    def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> PartitionedEmitter:
+        """Makes an emitter (executor, once per task and wave)."""
+
+    def fingerprint(self) -> str:
+        """One readable line that changes when the input is another one; see `ITransactionalSpout`."""
+        return f"{type(self).__module__}.{type(self).__qualname__}"
+
+
+def partition_scope(partition: int) -> str:
+    """Scope of a partition's rotating state in the stored metadata."""
+    return f"partition.{partition}"
+
+
+class PartitionCountCoordinator(SpoutCoordinator):
+    """Makes a partitioned spout look like a plain one to the coordinator: metadata is the partition count."""
+
+    def __init__(self, coordinator: PartitionedCoordinator) -> None:
+        self._coordinator = coordinator
+        self._last_txid = 0
+
+    def is_ready(self) -> bool:
+        return self._coordinator.is_ready()
+
+    def initialize_transaction(self, txid: int, previous: Any) -> int:
+        self._last_txid = txid
+        return self._coordinator.number_of_partitions()
+
+    def is_exhausted(self, last: Any) -> bool:
+        return self._coordinator.is_exhausted(self._last_txid)
+
+    def resume(self, last_txid: int) -> None:
+        """Tells how far earlier runs have come."""
+        self._last_txid = last_txid
+
+    def close(self) -> None:
+        self._coordinator.close()
+
+
+class PartitionBatches:
+    """Runs a partitioned emitter for one task over the attempts of a wave.
+
+    Args:
+        emitter: the user's emitter.
+        states: partition -> its rotating state, filled with what is stored.
+    """
+
+    def __init__(self, emitter: PartitionedEmitter, states: Mapping[int, RotatingTransactionalState]) -> None:
+        self._emitter = emitter
+        self._states = states
+
+    def emit(
+        self, attempt: TransactionAttempt, partitions: Sequence[int], collector: BatchOutputCollector
+    ) -> dict[str, Any]:
+        """Emits the attempt's batch of every partition.
+
+        Returns:
+            Scope -> metadata, of the partitions that were cut anew and have to be stored.
+        """
+        cut: dict[str, Any] = {}
+        for partition in partitions:
+            state = self._states[partition]
+            if state.has_cache(attempt.txid):
+                stored = state.get_state(attempt.txid, _must_be_stored)
+                if stored is not None:
+                    self._emitter.emit_partition_batch(attempt, collector, partition, stored)
+                continue
+
+            def cut_new(txid: int, last: Any, partition: int = partition) -> Any:
+                return self._emitter.emit_partition_batch_new(attempt, collector, partition, last)
+
+            cut[partition_scope(partition)] = state.get_state(attempt.txid, cut_new)
+        return cut
+
+    def close(self) -> None:
+        """Closes the user's emitter."""
+        self._emitter.close()
+
+
+def _must_be_stored(txid: int, last: Any) -> Any:
+    raise AssertionError(f"metadata of txid {txid} was stored a moment ago")

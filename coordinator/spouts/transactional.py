@@ -1,0 +1,99 @@
+"""The transactional spout: a coordinator that cuts the input, emitters that read what was cut."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from coordinated_bolt import BatchOutputCollector, OutputFieldsDeclarer, TopologyContext
+from state import TransactionAttempt
+
+
+class SpoutCoordinator(ABC):
+    """Decides what belongs to each transaction. One lives in the driver; nothing here runs in parallel.
+
+    Source: backtype.storm.transactional.ITransactionalSpout.Coordinator.
+    """
+
+    @abstractmethod
+    def is_ready(self) -> bool:
+        """Whether a further transaction may be cut now. Asked only for txids never seen before."""
+
+    @abstractmethod
+    def initialize_transaction(self, txid: int, previous: Any) -> Any:
+        """Cuts transaction `txid`; called once for a txid, and what it returns is stored before anything
+        is emitted and given to every attempt at it.
+
+        Args:
+            txid: the transaction.
+            previous: metadata of ``txid - 1``, None for the first.
+
+        Returns:
+            Plain data (None, bool, int, float, str, bytes, list, tuple, dict) that describes the batch well
+            enough to read exactly the same again.
+        """
+
+    def is_exhausted(self, last: Any) -> bool:
+        """Whether the input has ended: a run that is idle and exhausted is done.
+
+        Args:
+            last: metadata of the last transaction that was cut, None before the first.
+        """
+        return False
+
+    def estimated_bytes(self, metadata: Any) -> int:
+        """About how many bytes of input a batch reads, to keep waves within memory; 0 if unknown."""
+        return 0
+
+    def close(self) -> None:  # noqa: B027 - optional by design
+        """Called once, when the run ends."""
+
+
+class SpoutEmitter(ABC):
+    """Emits this task's share of a batch (executor; one per task and wave).
+
+    Source: backtype.storm.transactional.ITransactionalSpout.Emitter.
+    """
+
+    @abstractmethod
+    def emit_batch(self, attempt: TransactionAttempt, metadata: Any, collector: BatchOutputCollector) -> None:
+        """Emits the share of task ``context.task_index`` of ``context.task_count`` of the batch.
+
+        Every attempt at a txid is given the same metadata and emits the same tuples in the same order.
+        """
+
+    def close(self) -> None:  # noqa: B027 - optional by design
+        """Called once, after the last batch."""
+
+
+class ITransactionalSpout(ABC):
+    """The spec of a spout whose batches are cut by one coordinator.
+
+    The object is made on the driver and shipped, so it pickles; what lives is made by the two methods.
+
+    Source: backtype.storm.transactional.ITransactionalSpout.
+    """
+
+    output_fields: ClassVar[Sequence[str]] = ()
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        """Declares the streams (driver, once); override for named or direct streams."""
+        if self.output_fields:
+            declarer.declare(self.output_fields)
+
+    @abstractmethod
+    def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutCoordinator:
+        """Makes the coordinator (driver, once a run)."""
+
+    @abstractmethod
+    def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutEmitter:
+        """Makes an emitter (executor, once per task and wave)."""
+
+    def fingerprint(self) -> str:
+        """One readable line that changes when the input is another one.
+
+        It is stored at the first start; a later start with another line is refused. Asked once a run, on
+        the driver. The default names the class, which says nothing of the input: override it.
+        """
+        return f"{type(self).__module__}.{type(self).__qualname__}"

@@ -1,0 +1,94 @@
+"""A topology as it was built and checked: components, streams and subscriptions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from coordinated_bolt import Grouping, IBatchBolt, StreamSpec
+from coordinator.spouts.partitioned import IPartitionedTransactionalSpout
+from coordinator.spouts.transactional import ITransactionalSpout
+
+Spout = ITransactionalSpout | IPartitionedTransactionalSpout
+
+
+class ComponentKind(Enum):
+    """What a component is."""
+
+    SPOUT = "spout"
+    BOLT = "bolt"
+    COMMITTER = "committer"
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """One stream a component receives.
+
+    Attributes:
+        source: id of the emitting component.
+        stream_id: its stream.
+        grouping: how its tuples are spread over the subscriber's tasks.
+    """
+
+    source: str
+    stream_id: str
+    grouping: Grouping
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """One component.
+
+    Attributes:
+        component_id: its name.
+        kind: spout, bolt or committer.
+        spec: the user's object, to be shipped.
+        parallelism: number of tasks.
+        streams: stream id -> stream, in the order of declaration.
+        subscriptions: what it receives.
+    """
+
+    component_id: str
+    kind: ComponentKind
+    spec: Spout | IBatchBolt
+    parallelism: int
+    streams: Mapping[str, StreamSpec]
+    subscriptions: tuple[Subscription, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """A checked topology, ready to be planned and run.
+
+    Attributes:
+        topology_id: names the topology and all its keys.
+        components: the spout first, then bolts so that each comes after what it subscribes to.
+        conf: the user's configuration, handed to every `prepare`.
+        acker_count: number of acker tasks.
+        message_timeout_s: how long a wave may take before it is cancelled and tried again, in seconds.
+    """
+
+    topology_id: str
+    components: tuple[Component, ...]
+    conf: Mapping[str, Any] = field(default_factory=dict)
+    acker_count: int = 1
+    message_timeout_s: float = 600.0
+
+    @property
+    def spout(self) -> Component:
+        """The spout's component."""
+        return self.components[0]
+
+    def component(self, component_id: str) -> Component:
+        """The component of that id."""
+        return next(c for c in self.components if c.component_id == component_id)
+
+    def fingerprint(self) -> str:
+        """One line that changes when the graph, its parallelism or its groupings change."""
+        parts = []
+        for component in self.components:
+            inputs = ",".join(f"{s.source}/{s.stream_id}:{s.grouping!r}" for s in component.subscriptions)
+            parts.append(f"{component.component_id}*{component.parallelism}[{component.kind.value}]<-({inputs})")
+        return "; ".join(parts)

@@ -1,0 +1,176 @@
+"""Connects components and refuses, with the reason, what could not run correctly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from committers import ICommitter
+from coordinated_bolt import (
+    DEFAULT_STREAM,
+    AllGrouping,
+    DirectGrouping,
+    FieldsGrouping,
+    GlobalGrouping,
+    Grouping,
+    IBatchBolt,
+    NoneGrouping,
+    OutputFieldsDeclarer,
+    ShuffleGrouping,
+    StreamSpec,
+)
+from coordinator.topology import Component, ComponentKind, Spout, Subscription, Topology
+from coordinator.topology_checks import check_graph, check_parallelism, check_states, in_flow_order
+from coordinator.spouts.partitioned import IPartitionedTransactionalSpout
+from coordinator.spouts.transactional import ITransactionalSpout
+from state import TopologyError, check_name
+
+
+class BoltDeclarer:
+    """Declares what a bolt subscribes to; each method returns the declarer, so calls chain.
+
+    Source: backtype.storm.topology.BoltDeclarer (InputDeclarer).
+    """
+
+    def __init__(self, component_id: str) -> None:
+        self._component_id = component_id
+        self.subscriptions: list[Subscription] = []
+
+    def shuffle_grouping(self, component_id: str, stream_id: str = DEFAULT_STREAM) -> BoltDeclarer:
+        """Spreads tuples evenly over the tasks."""
+        return self.grouping(component_id, ShuffleGrouping(), stream_id)
+
+    def fields_grouping(
+        self, component_id: str, fields: Sequence[str], stream_id: str = DEFAULT_STREAM
+    ) -> BoltDeclarer:
+        """Sends tuples with equal values of `fields` to the same task."""
+        if isinstance(fields, str):
+            raise TopologyError(
+                f"component {self._component_id!r}: fields_grouping takes a list of fields, not {fields!r}; "
+                f"write [{fields!r}]"
+            )
+        return self.grouping(component_id, FieldsGrouping(tuple(fields)), stream_id)
+
+    def all_grouping(self, component_id: str, stream_id: str = DEFAULT_STREAM) -> BoltDeclarer:
+        """Sends every tuple to every task."""
+        return self.grouping(component_id, AllGrouping(), stream_id)
+
+    def global_grouping(self, component_id: str, stream_id: str = DEFAULT_STREAM) -> BoltDeclarer:
+        """Sends every tuple to the lowest task."""
+        return self.grouping(component_id, GlobalGrouping(), stream_id)
+
+    def none_grouping(self, component_id: str, stream_id: str = DEFAULT_STREAM) -> BoltDeclarer:
+        """Does not care; the same as shuffle."""
+        return self.grouping(component_id, NoneGrouping(), stream_id)
+
+    def direct_grouping(self, component_id: str, stream_id: str = DEFAULT_STREAM) -> BoltDeclarer:
+        """Receives what the emitter sends to its tasks by `emit_direct`."""
+        return self.grouping(component_id, DirectGrouping(), stream_id)
+
+    def grouping(self, component_id: str, grouping: Grouping, stream_id: str = DEFAULT_STREAM) -> BoltDeclarer:
+        """Subscribes with any grouping."""
+        if any((s.source, s.stream_id) == (component_id, stream_id) for s in self.subscriptions):
+            raise TopologyError(
+                f"component {self._component_id!r} subscribes twice to stream {stream_id!r} of {component_id!r}"
+            )
+        self.subscriptions.append(Subscription(component_id, stream_id, grouping))
+        return self
+
+
+class TransactionalTopologyBuilder:
+    """Builds a transactional topology: one spout, batch bolts, committers.
+
+    Args:
+        topology_id: names the topology; its state in Redis is ``{topology_id}:<name>``.
+        spout_id: component id of the spout.
+        spout: where transactions come from.
+        parallelism: tasks that read the input.
+
+    Raises:
+        TopologyError: a name is out of rule, or `spout` is no spout.
+
+    Source: backtype.storm.transactional.TransactionalTopologyBuilder.
+    """
+
+    def __init__(self, topology_id: str, spout_id: str, spout: Spout, parallelism: int = 1) -> None:
+        self._topology_id = check_name("topology id", topology_id)
+        if not isinstance(spout, (ITransactionalSpout, IPartitionedTransactionalSpout)):
+            raise TopologyError(
+                f"spout {spout_id!r} is {_described(spout)}; give an instance of ITransactionalSpout or "
+                "IPartitionedTransactionalSpout"
+            )
+        self._components: dict[str, tuple[ComponentKind, Any, int, BoltDeclarer]] = {}
+        self._add(spout_id, ComponentKind.SPOUT, spout, parallelism)
+        self._acker_count = 1
+        self._message_timeout_s = 600.0
+
+    def set_bolt(self, component_id: str, bolt: IBatchBolt, parallelism: int = 1) -> BoltDeclarer:
+        """Adds a batch bolt; one that is an `ICommitter` becomes a committer."""
+        kind = ComponentKind.COMMITTER if isinstance(bolt, ICommitter) else ComponentKind.BOLT
+        return self._add_bolt(component_id, kind, bolt, parallelism)
+
+    def set_committer_bolt(self, component_id: str, bolt: IBatchBolt, parallelism: int = 1) -> BoltDeclarer:
+        """Adds a batch bolt as a committer, whether or not its class says so."""
+        return self._add_bolt(component_id, ComponentKind.COMMITTER, bolt, parallelism)
+
+    def set_acker_count(self, count: int) -> None:
+        """Sets the number of acker tasks, at least 1: without ackers nothing would be guaranteed."""
+        check_parallelism("acker count", count)
+        self._acker_count = count
+
+    def set_message_timeout_s(self, seconds: float) -> None:
+        """Sets how long a wave may take before it is cancelled and tried again, more than 0 seconds."""
+        if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < float("inf"):
+            raise TopologyError(f"message timeout {seconds!r} is not a number of seconds above 0")
+        self._message_timeout_s = float(seconds)
+
+    def build(self, conf: Mapping[str, Any] | None = None) -> Topology:
+        """Checks everything and returns the topology.
+
+        Args:
+            conf: configuration handed to every `prepare`.
+
+        Raises:
+            TopologyError: the graph has a cycle, an unknown component, stream or field, a bolt without
+                input, a grouping that does not fit its stream, or state declared where it cannot be kept.
+        """
+        components = [
+            Component(
+                component_id, kind, spec, parallelism, self._streams(component_id, spec), tuple(declarer.subscriptions)
+            )
+            for component_id, (kind, spec, parallelism, declarer) in self._components.items()
+        ]
+        check_graph(components)
+        check_states(components)
+        return Topology(
+            topology_id=self._topology_id,
+            components=tuple(in_flow_order(components)),
+            conf=dict(conf or {}),
+            acker_count=self._acker_count,
+            message_timeout_s=self._message_timeout_s,
+        )
+
+    def _add_bolt(self, component_id: str, kind: ComponentKind, bolt: IBatchBolt, parallelism: int) -> BoltDeclarer:
+        if not isinstance(bolt, IBatchBolt):
+            raise TopologyError(f"component {component_id!r} is {_described(bolt)}; give an instance of IBatchBolt")
+        return self._add(component_id, kind, bolt, parallelism)
+
+    def _add(self, component_id: str, kind: ComponentKind, spec: Any, parallelism: int) -> BoltDeclarer:
+        check_name("component id", component_id)
+        if component_id in self._components:
+            raise TopologyError(f"component id {component_id!r} is used twice")
+        check_parallelism(f"parallelism of component {component_id!r}", parallelism)
+        declarer = BoltDeclarer(component_id)
+        self._components[component_id] = (kind, spec, parallelism, declarer)
+        return declarer
+
+    def _streams(self, component_id: str, spec: Spout | IBatchBolt) -> dict[str, StreamSpec]:
+        declarer = OutputFieldsDeclarer(component_id)
+        spec.declare_output_fields(declarer)
+        return declarer.streams
+
+
+def _described(thing: object) -> str:
+    if isinstance(thing, type):
+        return f"the class {thing.__name__}, not an object of it"
+    return f"{thing!r} of type {type(thing).__name__}"

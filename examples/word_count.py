@@ -1,0 +1,62 @@
+"""Counts the words of text files, exactly once, into the Redis hash ``{<topology_id>}:counts``.
+
+Run it::
+
+    txbatch run examples.word_count:topology -p input='corpus/*.txt'
+
+and read the answer with any client: ``HGETALL {word_count}:counts``.
+"""
+
+from collections import Counter
+
+from committers import ICommitter
+from coordinated_bolt import BaseBatchBolt
+from coordinator import TextFiles, TransactionalTopologyBuilder
+from state import HashState
+
+
+class CountWords(BaseBatchBolt):
+    """Counts the whitespace-separated words of this task's lines, so that few tuples travel on."""
+
+    output_fields = ("word", "count")
+
+    def prepare(self, conf, context, collector, attempt):
+        self.collector, self.counts = collector, Counter()
+
+    def execute(self, tup):
+        self.counts.update(tup["line"].split())
+
+    def finish_batch(self):
+        self.collector.emit_all(self.counts.items())
+
+
+class StoreCounts(BaseBatchBolt, ICommitter):
+    """Adds the counts of each transaction to the stored ones."""
+
+    counts = HashState("counts", value=int)
+
+    def prepare(self, conf, context, collector, attempt):
+        self.total = Counter()
+
+    def execute(self, tup):
+        self.total[tup["word"]] += tup["count"]
+
+    def finish_batch(self):
+        for word, count in self.total.items():
+            self.counts.increment(word, count)
+
+
+def topology(input, lines_per_batch=1000, topology_id="word_count", parallelism=2):
+    """The topology.
+
+    Args:
+        input: path or glob of UTF-8 text files.
+        lines_per_batch: lines of one transaction.
+        topology_id: names the topology and its keys.
+        parallelism: tasks of every component.
+    """
+    tasks = int(parallelism)
+    builder = TransactionalTopologyBuilder(topology_id, "lines", TextFiles(input, lines_per_batch), parallelism=tasks)
+    builder.set_bolt("count", CountWords(), parallelism=tasks).shuffle_grouping("lines")
+    builder.set_committer_bolt("store", StoreCounts(), parallelism=tasks).fields_grouping("count", ["word"])
+    return builder.build()

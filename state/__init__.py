@@ -1,0 +1,116 @@
+"""What a transaction is and where its effects are kept."""
+
+from state.attempt import MAX_TXID, TransactionAttempt
+from state.codec import CodecError, digest64, pack, pack_exact, unpack
+from state.commit import COMMIT_OPERATIONS_LIMIT, Commit, CommitReply, CommitStatus
+from state.errors import (
+    FailedException,
+    FencedError,
+    ProtocolError,
+    ReplayLimitError,
+    SourceError,
+    StaleReadError,
+    StateError,
+    StateRefusedError,
+    StateUnreachableError,
+    TopologyError,
+    TransactionError,
+    TransactionTooLargeError,
+    UserCodeError,
+)
+from state.handles import (
+    HashState,
+    ListState,
+    SetState,
+    SortedSetState,
+    ValueState,
+    bind_states,
+    declared_states,
+)
+from state.keys import Keys, check_name, metadata_field, parse_metadata_field
+from state.redis_connection import RedisConnection
+from state.redis_embedded import EmbeddedServer
+from state.redis_errors import redact
+from state.redis_reader import URL_VARIABLE, RedisReader, load_redis_url, save_redis_url
+from state.redis_server import ServerFacts
+from state.redis_store import Acquired, Receipt, RedisStore, TopologyStatus
+from state.rotating_transactional_state import RotatingTransactionalState
+from state.session import StateReader, StateSession
+from state.state_handle import StateHandle
+from state.transactional_state import MetadataChanges, TransactionalState
+from state.write_set import (
+    MAX_INTEGER,
+    VALUE_FIELD,
+    Field,
+    OrderMattersError,
+    StateKind,
+    StateWrites,
+    ValueType,
+    WriteSet,
+    compose,
+)
+
+__all__ = [
+    "Acquired",
+    "COMMIT_OPERATIONS_LIMIT",
+    "CodecError",
+    "Commit",
+    "CommitReply",
+    "CommitStatus",
+    "EmbeddedServer",
+    "FailedException",
+    "FencedError",
+    "Field",
+    "HashState",
+    "Keys",
+    "ListState",
+    "MAX_INTEGER",
+    "MAX_TXID",
+    "MetadataChanges",
+    "OrderMattersError",
+    "ProtocolError",
+    "Receipt",
+    "RedisConnection",
+    "RedisReader",
+    "RedisStore",
+    "ReplayLimitError",
+    "RotatingTransactionalState",
+    "ServerFacts",
+    "SetState",
+    "SortedSetState",
+    "SourceError",
+    "StaleReadError",
+    "StateError",
+    "StateHandle",
+    "StateKind",
+    "StateReader",
+    "StateRefusedError",
+    "StateSession",
+    "StateUnreachableError",
+    "StateWrites",
+    "TopologyError",
+    "TopologyStatus",
+    "TransactionAttempt",
+    "TransactionError",
+    "TransactionTooLargeError",
+    "TransactionalState",
+    "URL_VARIABLE",
+    "UserCodeError",
+    "VALUE_FIELD",
+    "ValueState",
+    "ValueType",
+    "WriteSet",
+    "bind_states",
+    "check_name",
+    "compose",
+    "declared_states",
+    "digest64",
+    "load_redis_url",
+    "metadata_field",
+    "pack",
+    "pack_exact",
+    "parse_metadata_field",
+    "redact",
+    "save_redis_url",
+    "unpack",
+]

@@ -1,0 +1,29 @@
+"""One try at one transaction, the identity everything in flight is keyed by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MAX_TXID = 2**53 - 1
+"""Largest txid: every integer up to here is exact in Lua, JSON and Redis alike."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TransactionAttempt:
+    """A transaction id and the id of one attempt at it.
+
+    Two attempts at the same txid never share anything: reports, frames and writes of an attempt that
+    is no longer current are recognised by its attempt id and ignored.
+
+    Attributes:
+        txid: position of the transaction in the strict commit order, from 1.
+        attempt_id: 64-bit number drawn anew for every attempt.
+
+    Source: backtype.storm.transactional.TransactionAttempt.
+    """
+
+    txid: int
+    attempt_id: int
+
+    def __str__(self) -> str:
+        return f"{self.txid}:{self.attempt_id:016x}"

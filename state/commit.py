@@ -1,0 +1,68 @@
+"""The one request that changes live state, and the closed set of answers to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from state.attempt import TransactionAttempt
+from state.write_set import WriteSet
+
+COMMIT_OPERATIONS_LIMIT = 500_000
+"""A commit beyond this is refused: it would block the server for more than a second."""
+
+
+class CommitStatus(StrEnum):
+    """What the server answered to a commit."""
+
+    OK = "OK"
+    ALREADY = "ALREADY"
+    """The identical commit had been applied before; nothing was changed."""
+    CONFLICT = "CONFLICT"
+    """The same attempts were committed before with another content: stop."""
+    FENCED = "FENCED"
+    """A newer coordinator owns the topology."""
+    STALE = "STALE"
+    """A txid of the group was committed by another attempt."""
+    ORDER = "ORDER"
+    """The group does not start right after the last committed txid."""
+    TYPE = "TYPE"
+    """A key has another Redis type, or a field is not a number of the declared type."""
+    REGRESSED = "REGRESSED"
+    """The server holds an older state than this coordinator has seen, or none."""
+    VERSION = "VERSION"
+    """The stored format is of another version."""
+    LIMIT = "LIMIT"
+    """Too many operations, or a number out of range."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A group of consecutive transactions to publish in one atomic step.
+
+    Attributes:
+        attempts: the attempts, consecutive txids ascending; the first follows the committed txid.
+        write_set: their composed changes.
+        metadata: metadata fields to store in the same step (positions of opaque spouts).
+        forget: metadata fields no longer needed once this is committed.
+    """
+
+    attempts: tuple[TransactionAttempt, ...]
+    write_set: WriteSet
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    forget: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CommitReply:
+    """The answer to a commit.
+
+    Attributes:
+        status: one of the closed set.
+        detail: for TYPE, LIMIT and CONFLICT: a sentence naming state key, field and what was found.
+    """
+
+    status: CommitStatus
+    detail: str = ""

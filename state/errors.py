@@ -1,0 +1,138 @@
+"""Every error txbatch raises on purpose, sorted by what the reader should do about it.
+
+    TransactionError
+    ├── FailedException             replay this attempt (bolts raise it too)
+    │   └── StaleReadError          the reader was overtaken: its attempt is void
+    ├── TopologyError               fix the wiring, nothing has started
+    ├── SourceError                 the input is missing, has changed or cannot be read
+    ├── UserCodeError               a bolt or spout raised: fix it, then run again
+    ├── ReplayLimitError            one txid failed too often: look at its reason
+    ├── TransactionTooLargeError    cut smaller transactions
+    ├── FencedError                 a newer run owns the topology: do not restart
+    ├── StateError                  Redis holds or answered what we may not touch
+    │   ├── StateRefusedError       wrong server, wrong type, foreign or older state
+    │   └── StateUnreachableError   no answer: start the server, check the address
+    └── ProtocolError               a bug in txbatch: report it
+
+They cross from executors to the driver, so each one pickles: every argument goes to
+``super().__init__`` and the text is built in ``__str__``.
+"""
+
+from __future__ import annotations
+
+
+class TransactionError(Exception):
+    """Root of all errors txbatch raises on purpose."""
+
+
+class FailedException(TransactionError):  # noqa: N818 - Storm's name
+    """Raised by a bolt or spout to have the current attempt replayed.
+
+    The whole transaction is processed again with a new attempt id; lower txids are untouched. After
+    the attempt limit the run stops with `ReplayLimitError`.
+
+    Source: backtype.storm.topology.FailedException.
+    """
+
+
+class StaleReadError(FailedException):
+    """A committer read state that is not at the txid its group was promised.
+
+    Only a task whose attempt has been given up can see this; nothing it does is published.
+    """
+
+    def __init__(self, state_key: str, expected_txid: int, found_txid: int) -> None:
+        super().__init__(state_key, expected_txid, found_txid)
+        self.state_key, self.expected_txid, self.found_txid = state_key, expected_txid, found_txid
+
+    def __str__(self) -> str:
+        return (
+            f"state {self.state_key!r} was to be read as of txid {self.expected_txid} but stands at "
+            f"{self.found_txid}; this attempt was overtaken and is replayed"
+        )
+
+
+class TopologyError(TransactionError):
+    """The topology or its parameters cannot run; nothing was started and nothing was written."""
+
+
+class SourceError(TransactionError):
+    """The input is missing, has changed since it was cut into transactions, or cannot be read."""
+
+
+class UserCodeError(TransactionError):
+    """User code raised something that is not a `FailedException`.
+
+    Lower txids are committed, nothing of this one is. ``traceback_text`` is the traceback as it was
+    where the code ran, usually an executor.
+    """
+
+    def __init__(
+        self, component_id: str, task_index: int, attempt: str, tuple_text: str, traceback_text: str
+    ) -> None:
+        super().__init__(component_id, task_index, attempt, tuple_text, traceback_text)
+        self.component_id, self.task_index, self.attempt = component_id, task_index, attempt
+        self.tuple_text, self.traceback_text = tuple_text, traceback_text
+
+    def __str__(self) -> str:
+        where = f"component {self.component_id!r}, task {self.task_index}, attempt {self.attempt}"
+        during = f", at tuple {self.tuple_text}" if self.tuple_text else ""
+        return f"{where}{during} raised:\n{self.traceback_text.rstrip()}"
+
+
+class ReplayLimitError(TransactionError):
+    """One txid failed on every attempt it was given."""
+
+    def __init__(self, txid: int, attempt_count: int, last_reason: str) -> None:
+        super().__init__(txid, attempt_count, last_reason)
+        self.txid, self.attempt_count, self.last_reason = txid, attempt_count, last_reason
+
+    def __str__(self) -> str:
+        return (
+            f"txid {self.txid} failed {self.attempt_count} times and is not tried again in this run; "
+            f"last reason: {self.last_reason}; lower txids are committed, a new run starts at this one"
+        )
+
+
+class TransactionTooLargeError(TransactionError):
+    """One transaction changes more fields than one atomic commit may."""
+
+    def __init__(self, txid: int, operation_count: int, operation_limit: int) -> None:
+        super().__init__(txid, operation_count, operation_limit)
+        self.txid, self.operation_count, self.operation_limit = txid, operation_count, operation_limit
+
+    def __str__(self) -> str:
+        return (
+            f"txid {self.txid} changes {self.operation_count} fields, the limit of one atomic commit is "
+            f"{self.operation_limit}: cut smaller transactions"
+        )
+
+
+class FencedError(TransactionError):
+    """A newer coordinator has taken over this topology; this one may not write any more."""
+
+    def __init__(self, topology_id: str) -> None:
+        super().__init__(topology_id)
+        self.topology_id = topology_id
+
+    def __str__(self) -> str:
+        return (
+            f"topology {self.topology_id!r} is run by a newer coordinator, this one stops; "
+            "nothing is lost, do not restart it"
+        )
+
+
+class StateError(TransactionError):
+    """Redis holds, or answered, something that stops the job."""
+
+
+class StateRefusedError(StateError):
+    """The server or what it holds cannot be used: too old, evicting, wrong type, foreign, gone back."""
+
+
+class StateUnreachableError(StateError):
+    """The server gave no answer within the time allowed."""
+
+
+class ProtocolError(TransactionError):
+    """A rule of the protocol was broken from inside: a bug in txbatch, not in user code."""

@@ -1,0 +1,287 @@
+"""Typed state handles: how a committer names, changes and reads state, each one plain Redis type.
+
+A committer declares them as class attributes. They are descriptions there, and every use raises; while
+its `finish_batch` runs the executor puts live copies into the instance. Changes are only collected,
+nothing is written before the group is published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from state.errors import TopologyError
+from state.session import MISSING, StateSession
+from state.state_handle import FIELD_TYPES, StateHandle, declared_type
+from state.write_set import MAX_INTEGER, VALUE_FIELD, StateKind, StateWrites, ValueType
+
+_MIN_INTEGER = -MAX_INTEGER
+_TEXT = (ValueType.STR, ValueType.BYTES, ValueType.INT)
+
+
+class HashState(StateHandle):
+    """A Redis hash: field -> value.
+
+    Args:
+        name: state name.
+        value: type of the values, ``int``, ``float``, ``str`` or ``bytes``, or its name.
+        field: type of the fields, ``str``, ``int`` or ``bytes``, or its name.
+    """
+
+    kind = StateKind.HASH
+
+    def __init__(self, name: str, value: type | str = int, field: type | str = str) -> None:
+        super().__init__(name)
+        self.value_type = declared_type(f"value of state {name!r}", value)
+        self.field_type = declared_type(f"field of state {name!r}", field, FIELD_TYPES)
+        self._counts: dict[Any, int] | None = None
+        self._is_text = self.field_type is ValueType.STR
+        self._plain_field: type[Any] = {ValueType.STR: str, ValueType.INT: int, ValueType.BYTES: bytes}[
+            self.field_type
+        ]
+
+    def attach(self, writes: StateWrites) -> None:
+        """Called by the session when it opens."""
+        super().attach(writes)
+        self._counts = writes.increments if self.value_type is ValueType.INT else None
+
+    def detach(self) -> None:
+        """Called by the session when it closes."""
+        super().detach()
+        self._counts = None
+
+    def increment(self, field: Any, by: Any = 1) -> None:
+        """Adds `by` to a field, 0 if it is not there; the hot path of most committers.
+
+        Raises:
+            TypeError, ValueError: field or amount is not of the declared type, or out of range.
+        """
+        counts = self._counts  # not None: open, integers, and nothing but increments so far
+        if (
+            counts is not None
+            and type(by) is int
+            and type(field) is self._plain_field
+            and _MIN_INTEGER <= by <= MAX_INTEGER
+        ):
+            known = counts.get(field)
+            if known is not None:
+                counts[field] = known + by
+                return
+            if not self._is_text or field.isascii():
+                counts[field] = by
+                return
+        by = self._check_delta(by)
+        self._add(self._check("field", field, self.field_type), by)
+
+    def put(self, field: Any, value: Any) -> None:
+        """Sets a field.
+
+        Raises:
+            TypeError, ValueError: field or value is not of the declared type, or out of range.
+        """
+        value = self._check("value", value, self.value_type)
+        self._open().put(self._check("field", field, self.field_type), value)
+        self._counts = None
+
+    def delete(self, field: Any) -> None:
+        """Removes a field, if it is there."""
+        self._open().delete(self._check("field", field, self.field_type))
+        self._counts = None
+
+    def get(self, field: Any) -> Any:
+        """The field's value, or None.
+
+        Raises:
+            StaleReadError: this attempt was overtaken; it is replayed.
+            StateRefusedError: what is stored is not of the declared type.
+        """
+        return self.get_many([field])[field]
+
+    def get_many(self, fields: Iterable[Any]) -> dict[Any, Any]:
+        """Field -> value or None, in one round trip.
+
+        Raises:
+            StaleReadError, StateRefusedError: as `get`.
+        """
+        wanted = list(dict.fromkeys(self._check("field", field, self.field_type) for field in fields))
+        found = self._read(wanted) if wanted else {}
+        return {field: None if value is MISSING else value for field, value in found.items()}
+
+
+class ValueState(StateHandle):
+    """A Redis string: one value.
+
+    Args:
+        name: state name.
+        value: type of the value, ``int``, ``float``, ``str`` or ``bytes``, or its name.
+    """
+
+    kind = StateKind.VALUE
+    field_type = ValueType.STR
+
+    def __init__(self, name: str, value: type | str = int) -> None:
+        super().__init__(name)
+        self.value_type = declared_type(f"value of state {name!r}", value)
+
+    def put(self, value: Any) -> None:
+        """Sets the value."""
+        self._open().put(VALUE_FIELD, self._check("value", value, self.value_type))
+
+    def increment(self, by: Any = 1) -> None:
+        """Adds `by` to the value, 0 if there is none."""
+        self._add(VALUE_FIELD, self._check_delta(by))
+
+    def delete(self) -> None:
+        """Removes the value."""
+        self._open().delete(VALUE_FIELD)
+
+    def get(self) -> Any:
+        """The value, or None.
+
+        Raises:
+            StaleReadError, StateRefusedError: as `HashState.get`.
+        """
+        value = self._read([VALUE_FIELD])[VALUE_FIELD]
+        return None if value is MISSING else value
+
+
+class SetState(StateHandle):
+    """A Redis set of members.
+
+    Args:
+        name: state name.
+        value: type of the members, ``str``, ``int`` or ``bytes``, or its name.
+    """
+
+    kind = StateKind.SET
+
+    def __init__(self, name: str, value: type | str = str) -> None:
+        super().__init__(name)
+        self.value_type = self.field_type = declared_type(f"member of state {name!r}", value, _TEXT)
+
+    def add(self, member: Any) -> None:
+        """Makes `member` part of the set."""
+        self._open().put(self._check("member", member, self.field_type), True)
+
+    def remove(self, member: Any) -> None:
+        """Removes `member`, if it is there."""
+        self._open().delete(self._check("member", member, self.field_type))
+
+    def contains(self, member: Any) -> bool:
+        """Whether `member` is part of the set.
+
+        Raises:
+            StaleReadError, StateRefusedError: as `HashState.get`.
+        """
+        return self.contains_many([member])[member]
+
+    def contains_many(self, members: Iterable[Any]) -> dict[Any, bool]:
+        """Member -> whether it is part of the set, in one round trip."""
+        wanted = list(dict.fromkeys(self._check("member", member, self.field_type) for member in members))
+        found = self._read(wanted) if wanted else {}
+        return {member: value is not MISSING for member, value in found.items()}
+
+
+class SortedSetState(StateHandle):
+    """A Redis sorted set: member -> score, a finite float.
+
+    Args:
+        name: state name.
+        value: type of the members, ``str``, ``int`` or ``bytes``, or its name.
+    """
+
+    kind = StateKind.SORTED_SET
+    value_type = ValueType.FLOAT
+
+    def __init__(self, name: str, value: type | str = str) -> None:
+        super().__init__(name)
+        self.field_type = declared_type(f"member of state {name!r}", value, _TEXT)
+
+    def put(self, member: Any, score: Any) -> None:
+        """Sets a member's score."""
+        score = self._check("score", float(score) if type(score) is int else score, ValueType.FLOAT)
+        self._open().put(self._check("member", member, self.field_type), score)
+
+    def increment(self, member: Any, by: Any = 1.0) -> None:
+        """Adds `by` to a member's score, 0 if it is not there."""
+        by = self._check_delta(by)
+        self._add(self._check("member", member, self.field_type), by)
+
+    def remove(self, member: Any) -> None:
+        """Removes `member`, if it is there."""
+        self._open().delete(self._check("member", member, self.field_type))
+
+    def score(self, member: Any) -> float | None:
+        """The member's score, or None.
+
+        Raises:
+            StaleReadError, StateRefusedError: as `HashState.get`.
+        """
+        value = self._read([self._check("member", member, self.field_type)])[member]
+        return None if value is MISSING else float(value)
+
+
+class ListState(StateHandle):
+    """A Redis list that grows at its end. Written only: a long list is not read inside a transaction.
+
+    Args:
+        name: state name.
+        value: type of the items, ``int``, ``float``, ``str`` or ``bytes``, or its name.
+    """
+
+    kind = StateKind.LIST
+    field_type = ValueType.STR
+
+    def __init__(self, name: str, value: type | str = str) -> None:
+        super().__init__(name)
+        self.value_type = declared_type(f"item of state {name!r}", value)
+
+    def append(self, value: Any) -> None:
+        """Adds one item at the end."""
+        self._open().appends.append(self._check("item", value, self.value_type))
+
+    def extend(self, values: Iterable[Any]) -> None:
+        """Adds items at the end, in their order."""
+        checked = [self._check("item", value, self.value_type) for value in values]
+        self._open().appends.extend(checked)
+
+    def delete(self) -> None:
+        """Empties the list; items added afterwards stay."""
+        self._open().delete(VALUE_FIELD)
+
+
+def declared_states(committer_class: type) -> dict[str, StateHandle]:
+    """Attribute name -> handle for every state a committer class declares, bases included.
+
+    Raises:
+        TopologyError: two attributes declare one state name.
+    """
+    found: dict[str, StateHandle] = {}
+    for base in reversed(committer_class.__mro__):
+        for attribute, value in vars(base).items():
+            found.pop(attribute, None)
+            if isinstance(value, StateHandle):
+                found[attribute] = value
+    names: dict[str, str] = {}
+    for attribute, handle in found.items():
+        other = names.setdefault(handle.name, attribute)
+        if other != attribute:
+            raise TopologyError(
+                f"state {handle.name!r} is declared twice in {committer_class.__name__}, "
+                f"as {other!r} and {attribute!r}; keep one"
+            )
+    return found
+
+
+def bind_states(committer: object, session: StateSession) -> None:
+    """Puts a live handle for every declared state into a committer's instance.
+
+    Raises:
+        TopologyError: the class forbids instance attributes by ``__slots__``.
+    """
+    for attribute, handle in declared_states(type(committer)).items():
+        if not hasattr(committer, "__dict__"):
+            raise TopologyError(
+                f"committer {type(committer).__name__} has __slots__; remove them to use state"
+            )
+        committer.__dict__[attribute] = handle.bind(session)

@@ -1,0 +1,83 @@
+"""How a topology's Redis keys are spelled; nothing else spells one.
+
+All keys of a topology share the hash tag ``{topology_id}``, so they live on one cluster slot and one
+function call may touch them together. User state is ``{topology_id}:<name>``; txbatch's own keys are
+below ``{topology_id}:txbatch:``. Names cannot hold a colon or a brace, which makes the spelling
+injective.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from state.errors import TopologyError
+
+NAME_RULE = "1 to 64 of the characters A-Z a-z 0-9 _ . -"
+RESERVED_NAME = "txbatch"
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+
+def check_name(kind: str, name: str) -> str:
+    """Returns `name` if it may name a topology, component, stream or state.
+
+    Args:
+        kind: what is being named, for the message ("topology id", "state name").
+        name: the name to check.
+
+    Raises:
+        TopologyError: the name is not a string or breaks the rule.
+    """
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise TopologyError(f"{kind} {name!r} is not a valid name; use {NAME_RULE}")
+    return name
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The Redis keys of one topology.
+
+    Attributes:
+        topology_id: a valid name, unique on its server.
+    """
+
+    topology_id: str
+
+    def __post_init__(self) -> None:
+        check_name("topology id", self.topology_id)
+
+    @property
+    def control(self) -> str:
+        """Hash: fence, generation, committed txid, fingerprints, format version."""
+        return f"{{{self.topology_id}}}:{RESERVED_NAME}:control"
+
+    @property
+    def metadata(self) -> str:
+        """Hash: stored metadata of uncommitted transactions, see `metadata_field`."""
+        return f"{{{self.topology_id}}}:{RESERVED_NAME}:metadata"
+
+    @property
+    def receipts(self) -> str:
+        """Hash: txid -> what was published for it, for the most recent txids."""
+        return f"{{{self.topology_id}}}:{RESERVED_NAME}:receipts"
+
+    @property
+    def pattern(self) -> str:
+        """Glob that matches every key of the topology and none of another's."""
+        escaped = re.sub(r"([*?\[\]\\])", r"\\\1", self.topology_id)
+        return f"{{{escaped}}}:*"
+
+    def state(self, name: str) -> str:
+        """The plain Redis key a state handle of that name is kept under."""
+        return f"{{{self.topology_id}}}:{name}"
+
+
+def metadata_field(scope: str, txid: int) -> str:
+    """Field of the metadata hash: one rotating state is one `scope` ("coordinator", "partition.3")."""
+    return f"{scope}:{txid}"
+
+
+def parse_metadata_field(field: str) -> tuple[str, int]:
+    """Inverse of `metadata_field`."""
+    scope, _, txid = field.rpartition(":")
+    return scope, int(txid)

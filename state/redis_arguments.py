@@ -1,0 +1,139 @@
+"""Lays a commit out as the keys and arguments `txbatch_1_commit` reads.
+
+Fields of integer increments are followed by one packed string of deltas, which halves what the client
+packs and the server parses; everything else is flat. No section exceeds what Lua can unpack at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from state.codec import digest64, pack, pack_exact
+from state.commit import Commit
+from state.errors import TransactionError
+from state.keys import Keys
+from state.write_set import MAX_INTEGER, Field, StateKind, StateWrites, ValueType
+
+Argument = str | bytes
+
+SECTION_LIMIT = 1_000
+"""Operations of one section; the same number stands in redis_functions.lua."""
+
+BYTES_LIMIT = 256 * 1024 * 1024
+"""A call beyond this is not sent: servers cut the connection at 1 GiB of query buffer."""
+
+
+class CommitTooLargeError(TransactionError):
+    """A commit cannot be laid out: an increment beyond ±(2^53-1), or too many bytes."""
+
+
+def commit_arguments(keys: Keys, commit: Commit, *, fence: str, generation: str) -> list[Argument]:
+    """Everything that follows ``FCALL txbatch_1_commit``; called by `RedisStore.commit`.
+
+    Equal commits give equal arguments, so the digest in them tells a repeat from another content.
+
+    Raises:
+        CommitTooLargeError: the commit must be refused as over a limit.
+        CodecError: a metadata value does not survive storage.
+    """
+    names = [keys.control, keys.metadata, keys.receipts, *map(keys.state, commit.write_set.states)]
+    content: list[Argument] = metadata_arguments(commit.metadata, commit.forget)
+    for index, (name, writes) in enumerate(commit.write_set.states.items(), start=4):
+        _append_state(content, index, name, writes)
+    size = sum(map(len, content))
+    if size > BYTES_LIMIT:
+        raise CommitTooLargeError(
+            f"commit of {size} bytes is over the limit of {BYTES_LIMIT}: cut smaller transactions"
+        )
+    attempts = commit.attempts
+    head: list[Argument] = [fence, generation, str(attempts[0].txid), str(len(attempts))]
+    head += [f"{attempt.attempt_id:016x}" for attempt in attempts]
+    head.append(f"{digest64(pack(content)):016x}")
+    return [str(len(names)), *names, *head, *content]
+
+
+def metadata_arguments(entries: Mapping[str, Any], forget: Sequence[str]) -> list[Argument]:
+    """Counted puts and counted deletes of metadata fields.
+
+    Raises:
+        CodecError: a value does not survive storage.
+    """
+    arguments: list[Argument] = [str(len(entries))]
+    for field, value in entries.items():
+        arguments += [field, pack_exact(value)]
+    return [*arguments, str(len(forget)), *forget]
+
+
+def float_text(number: float) -> str:
+    """The shortest of 15, 16 and 17 digits that reads back equal, as the Lua library writes it."""
+    for digits in (15, 16):
+        text = f"{number:.{digits}g}"
+        if float(text) == number:
+            return text
+    return f"{number:.17g}"
+
+
+def _append_state(content: list[Argument], index: int, name: str, writes: StateWrites) -> None:
+    kind, value_type = writes.kind, writes.value_type
+    head: list[Argument] = [str(index), kind.value, value_type.value]
+    for operation, items in (("put", list(writes.puts)), ("increment", list(writes.increments))):
+        for part in _parts(items):
+            content += [*head, operation, str(len(part))]
+            if operation == "increment":
+                content += _increments(name, part, writes)
+            elif kind is StateKind.SET:
+                content += _values(part, value_type)
+            elif kind is StateKind.VALUE:
+                content += _values(map(writes.puts.__getitem__, part), value_type)
+            else:
+                values = _values(map(writes.puts.__getitem__, part), value_type)
+                content += [item for pair in zip(_fields(part), values, strict=True) for item in pair]
+    for part in _parts(list(writes.deletes)):
+        content += [*head, "delete", str(len(part)), *_fields(part)]
+    for part in _parts(writes.appends):
+        content += [*head, "append", str(len(part)), *_values(part, value_type)]
+
+
+def _parts(items: list[Any]) -> Iterable[list[Any]]:
+    return (items[start : start + SECTION_LIMIT] for start in range(0, len(items), SECTION_LIMIT))
+
+
+def _increments(name: str, part: list[Field], writes: StateWrites) -> list[Argument]:
+    deltas = [writes.increments[field] for field in part]
+    arguments: list[Argument] = list(_fields(part))
+    if writes.value_type is ValueType.INT:
+        return [*arguments, *_packed(name, deltas)]
+    return arguments + [" ".join(map(repr, floats)) for floats in deltas]
+
+
+def _packed(name: str, deltas: list[int]) -> tuple[str, bytes]:
+    """Width and deltas, offset by half the range so that no byte carries a sign."""
+    low, high = min(deltas), max(deltas)
+    if low >= -128 and high <= 127:
+        return "1", bytes([delta + 128 for delta in deltas])
+    if low < -MAX_INTEGER or high > MAX_INTEGER:
+        worst = low if low < -MAX_INTEGER else high
+        raise CommitTooLargeError(
+            f"state {name!r} is incremented by {worst}, beyond ±{MAX_INTEGER}: use a str or float state"
+        )
+    numbers = array("Q", [delta + 2**63 for delta in deltas])
+    if sys.byteorder == "little":
+        numbers.byteswap()
+    return "8", numbers.tobytes()
+
+
+def _fields(part: list[Field]) -> list[Argument]:
+    if int in set(map(type, part)):
+        return [str(field) if isinstance(field, int) else field for field in part]
+    return part  # type: ignore[return-value]  # no integers among them
+
+
+def _values(values: Iterable[Any], value_type: ValueType) -> list[Argument]:
+    if value_type is ValueType.INT:
+        return list(map(str, values))
+    if value_type is ValueType.FLOAT:
+        return list(map(float_text, values))
+    return list(values)

@@ -1,0 +1,259 @@
+"""A private server for one data directory: nothing to install, nothing to configure, nothing left running.
+
+Two servers on one directory would merge their histories without an error, so the directory is locked,
+and the lock is held by the server process itself: as long as anything may write there, nobody else
+starts. Whoever finds the server of that directory alive attaches to it instead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from state import redis_supervisor
+from state.errors import StateRefusedError
+from state.redis_program import find_server_program
+
+START_TIMEOUT_S = 15.0
+"""How long a dying server may take to let go of the lock, or a new one to answer."""
+POLL_S = 0.02
+SOCKET_PATH_LIMIT = 100
+"""The kernel allows 104 to 108 bytes."""
+
+
+class EmbeddedServer:
+    """The server of one data directory, started or attached to; lives in the driver.
+
+    Args:
+        data_dir: made if missing; holds the append-only file, the lock, the log and the socket.
+        program: the server to run; found by itself when None.
+        start_timeout_s: how long `ensure` tries.
+        clock, sleep: seconds, injected by tests.
+    """
+
+    def __init__(
+        self,
+        data_dir: str | Path = ".txbatch",
+        *,
+        program: str | None = None,
+        start_timeout_s: float = START_TIMEOUT_S,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.data_dir = Path(data_dir).resolve()
+        self._program, self._start_timeout_s = program, start_timeout_s
+        self._clock, self._sleep = clock, sleep
+        self._socket_path = socket_path_of(self.data_dir)
+        self._mutex: threading.RLock | None = None
+        self._supervisor: subprocess.Popen[bytes] | None = None
+        self._pipe_fd = -1
+        self._owner_pid = -1
+
+    @property
+    def url(self) -> str:
+        """The server's address; the same however often it is started."""
+        return f"unix://{self._socket_path}"
+
+    @property
+    def is_owned(self) -> bool:
+        """Whether this process started the server that is running, so that `close` stops it."""
+        return self._supervisor is not None and self._owner_pid == os.getpid()
+
+    def start(self) -> Self:
+        """Makes the directory and has its server running; called once before anything else.
+
+        Raises:
+            StateRefusedError: no server program, the directory is held by another process, or the server
+                does not come up; the message quotes its log.
+        """
+        try:
+            self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _private_directory(self._socket_path.parent)
+        except OSError as error:
+            raise StateRefusedError(
+                f"data directory {str(self.data_dir)!r} cannot be used: {error}"
+            ) from error
+        self._mutex = threading.RLock()
+        self.ensure()
+        return self
+
+    def ensure(self) -> None:
+        """Attaches to the directory's server, or starts it under the lock; callable from any thread.
+
+        This is the `revive` hook of `RedisStore`.
+
+        Raises:
+            StateRefusedError: as `start`.
+        """
+        if self._mutex is None:
+            raise StateRefusedError("embedded server was not started before it was used")
+        with self._mutex:
+            deadline = self._clock() + self._start_timeout_s
+            while not self._attach():
+                lock_fd = self._try_lock()
+                if lock_fd is not None:
+                    try:
+                        if not self._attach():  # another may have started it, and gone, meanwhile
+                            self._launch(lock_fd)
+                    finally:
+                        os.close(lock_fd)
+                    return
+                if self._clock() > deadline:
+                    holder = self._noted().get("pid", "?")
+                    raise StateRefusedError(
+                        f"data directory {str(self.data_dir)!r} is in use by process {holder}, which does "
+                        "not answer; stop it, or choose another --data-dir"
+                    )
+                self._sleep(POLL_S)
+
+    def close(self) -> None:
+        """Stops the server if this process started it, and waits until it is gone."""
+        if not self.is_owned:
+            return
+        supervisor, self._supervisor = self._supervisor, None
+        os.close(self._pipe_fd)
+        if supervisor is not None:
+            supervisor.wait()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _noted(self) -> dict[str, Any]:
+        try:
+            noted = json.loads((self.data_dir / "server.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return noted if isinstance(noted, dict) else {}
+
+    def _attach(self) -> bool:
+        run_id = self._noted().get("run_id")
+        return run_id is not None and self._answers() == run_id
+
+    def _answers(self) -> str | None:
+        """The run id of whoever listens on the socket, or None."""
+        client = redis.Redis(
+            unix_socket_path=str(self._socket_path),
+            retry=Retry(NoBackoff(), 0),
+            socket_timeout=5.0,
+            protocol=2,
+            driver_info=None,
+        )
+        try:
+            with client:
+                return str(client.info("server")["run_id"])
+        except (redis.RedisError, KeyError):
+            return None
+
+    def _try_lock(self) -> int | None:
+        lock_fd = os.open(self.data_dir / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(lock_fd)
+            return None
+        return lock_fd
+
+    def _launch(self, lock_fd: int) -> None:
+        self._forget_supervisor()
+        with contextlib.suppress(FileNotFoundError):
+            (self.data_dir / "server.json").unlink()
+        program = self._program or find_server_program()
+        read_fd, write_fd = os.pipe()
+        numbers = [str(read_fd), str(lock_fd), str(os.getpid())]
+        with (self.data_dir / "server.log").open("ab") as log:
+            supervisor = subprocess.Popen(
+                [sys.executable, "-I", "-S", redis_supervisor.__file__, *numbers, *self._command(program)],
+                pass_fds=(read_fd, lock_fd),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,  # the terminal's Ctrl-C is for the driver, which still has to drain
+            )
+        os.close(read_fd)
+        self._supervisor, self._pipe_fd, self._owner_pid = supervisor, write_fd, os.getpid()
+        try:
+            self._await_answer(supervisor)
+        except BaseException:
+            self.close()
+            raise
+
+    def _await_answer(self, supervisor: subprocess.Popen[bytes]) -> None:
+        deadline = self._clock() + self._start_timeout_s
+        while (run_id := self._answers()) is None:
+            if supervisor.poll() is not None or self._clock() > deadline:
+                raise StateRefusedError(
+                    f"embedded server does not start in {str(self.data_dir)!r}; its log ends:\n"
+                    f"{self._log_tail()}"
+                )
+            self._sleep(POLL_S)
+        note = self.data_dir / f".server.json.{os.getpid()}"
+        content = {"pid": self._server_pid(), "socket": str(self._socket_path), "run_id": run_id}
+        note.write_text(json.dumps(content), encoding="utf-8")
+        note.replace(self.data_dir / "server.json")
+
+    def _server_pid(self) -> int:
+        with redis.Redis(unix_socket_path=str(self._socket_path), protocol=2, driver_info=None) as client:
+            return int(client.info("server")["process_id"])
+
+    def _forget_supervisor(self) -> None:
+        """Reaps a supervisor of ours whose server died."""
+        if self._supervisor is not None:
+            os.close(self._pipe_fd)
+            self._supervisor.wait()
+            self._supervisor = None
+
+    def _command(self, program: str) -> list[str]:
+        options = {
+            "port": "0",
+            "unixsocket": str(self._socket_path),
+            "unixsocketperm": "700",
+            "dir": str(self.data_dir),
+            "save": "",
+            "appendonly": "yes",
+            "appendfsync": "everysec",
+            "maxmemory-policy": "noeviction",
+            "daemonize": "no",
+        }
+        return [program, *(part for name, value in options.items() for part in (f"--{name}", value))]
+
+    def _log_tail(self) -> str:
+        text = (self.data_dir / "server.log").read_text(encoding="utf-8", errors="replace")
+        return "\n".join(text.splitlines()[-8:])
+
+
+def socket_path_of(data_dir: Path) -> Path:
+    """Where the server of a (resolved) directory listens: inside it, or elsewhere if the path is too long."""
+    path = data_dir / "redis.sock"
+    if len(os.fsencode(path)) < SOCKET_PATH_LIMIT:
+        return path
+    digest = hashlib.blake2b(os.fsencode(data_dir), digest_size=8).hexdigest()
+    return Path(tempfile.gettempdir()) / f"txbatch-{os.getuid()}-{digest}" / "redis.sock"
+
+
+def _private_directory(path: Path) -> None:
+    """Makes a directory of ours alone; one that somebody else put there is refused."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = path.lstat()
+    if found.st_uid != os.getuid():
+        raise PermissionError(f"{path} belongs to user {found.st_uid}")

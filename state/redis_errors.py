@@ -1,0 +1,96 @@
+"""What to do about each error a server or connection can answer with: a closed table.
+
+Retry what passes by itself, load the function library again when it is gone, and stop with a sentence
+for everything else. An error that is not in the table stops: an unknown state is not repeated.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from urllib.parse import urlsplit, urlunsplit
+
+from redis import exceptions
+
+
+class Remedy(Enum):
+    """What the caller does next."""
+
+    RETRY = "retry"
+    """The outcome is unknown or the server is not ready: the identical call again."""
+    REFRESH = "refresh"
+    """The function library is gone: load it, then the identical call again."""
+    STOP = "stop"
+
+
+_RETRY_CODES = frozenset({"LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN", "NOREPLICAS"})
+
+_STOP_SENTENCES = {
+    "NOAUTH": "asks for a password; give it in the URL, as in redis://:PASSWORD@host:6379",
+    "WRONGPASS": "refused the user name or password; check both in the URL",
+    "NOPERM": "does not let this user do what txbatch needs; grant it fcall, fcall_ro, info, scan, unlink "
+    "and function on the keys of the topology",
+    "READONLY": "is a replica; give the address of its primary",
+    "MISCONF": "refuses writes because it cannot save to its disk; free disk space and look at its log",
+    "OOM": "is out of memory; raise maxmemory or remove data",
+    "WRONGTYPE": "holds a key of another type than txbatch expects; remove it or choose another topology id",
+    "MOVED": "is a cluster node that does not own this topology; give the address of the node that does",
+    "ASK": "is a cluster node that is giving this topology away; try again when that is done",
+    "CROSSSLOT": "is a cluster that spreads this topology's keys",
+    "REGRESSED": "has lost the state of this topology, or holds an older one",
+    "TYPE": "holds state of another type than declared",
+    "NOPROTO": "does not speak a protocol version txbatch knows",
+}
+
+
+def error_code(error: Exception) -> str:
+    """The leading word of a server's error ("OOM"), or "" when it is not from the server."""
+    if isinstance(error, (exceptions.AuthenticationError, exceptions.AuthenticationWrongNumberOfArgsError)):
+        code = getattr(error, "status_code", None)
+        return "NOAUTH" if code == "NOAUTH" else "WRONGPASS"
+    if isinstance(error, (exceptions.NoPermissionError, exceptions.AuthorizationError)):
+        return "NOPERM"
+    code = getattr(error, "status_code", None)
+    if code:
+        return str(code)
+    if isinstance(error, exceptions.BusyLoadingError):
+        return "LOADING"
+    first = str(error).split(" ", 1)[0]
+    return first if first.isupper() and isinstance(error, exceptions.ResponseError) else ""
+
+
+def remedy_of(error: Exception) -> Remedy:
+    """What to do about an error redis-py raised."""
+    code, text = error_code(error), str(error)
+    if code in _RETRY_CODES:
+        return Remedy.RETRY
+    if code in _STOP_SENTENCES:
+        return Remedy.STOP
+    if isinstance(error, (exceptions.ConnectionError, exceptions.TimeoutError)):
+        return Remedy.STOP if "CERTIFICATE_VERIFY_FAILED" in text else Remedy.RETRY
+    if isinstance(error, exceptions.ResponseError) and "Function not found" in text:
+        return Remedy.REFRESH
+    return Remedy.STOP
+
+
+def stop_sentence(error: Exception, server: str) -> str:
+    """The sentence of a `StateRefusedError`: what the server is, what to do, what it said."""
+    code, text = error_code(error), str(error)
+    if code in _STOP_SENTENCES:
+        return f"server {server} {_STOP_SENTENCES[code]} (it said: {text})"
+    if "CERTIFICATE_VERIFY_FAILED" in text:
+        return f"server {server} shows a certificate that is not trusted; check ssl_ca_certs ({text})"
+    if "unknown command" in text.lower():
+        return f"server {server} lacks a command; Redis >= 7.0 or Valkey >= 7.2 is needed (it said: {text})"
+    return f"server {server} answered with an error txbatch does not know: {text}"
+
+
+def redact(url: str) -> str:
+    """The URL without user name, password and options, fit for messages and logs."""
+    try:
+        parts = urlsplit(url)
+        host = parts.netloc.rpartition("@")[2]
+    except ValueError:
+        return "redis://?"
+    if "@" not in parts.netloc and not parts.scheme:
+        return "?"
+    return urlunsplit((parts.scheme, host, parts.path, "", ""))

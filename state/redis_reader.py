@@ -1,0 +1,98 @@
+"""Point reads of committed state from executors, each with the txid it was read at."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from state.errors import StaleReadError, StateRefusedError
+from state.keys import Keys
+from state.redis_connection import RedisConnection, connect
+from state.redis_errors import redact
+from state.write_set import Field, StateKind
+
+READ_TIMEOUT_S = 10.0
+URL_VARIABLE = "TXBATCH_REDIS_URL"
+
+
+class RedisReader:
+    """Reads state of one topology inside a Spark task; implements `StateReader`.
+
+    Args:
+        url: as `load_redis_url` returned it; connections are kept per process and URL.
+        topology_id: a valid name.
+        connection: used instead of the process's own (tests).
+    """
+
+    def __init__(self, url: str, topology_id: str, *, connection: RedisConnection | None = None) -> None:
+        self._keys = Keys(topology_id)
+        self._connection = connection if connection is not None else _process_connection(url, os.getpid())
+
+    def read(
+        self, name: str, kind: StateKind, fields: Sequence[Field], as_of_txid: int
+    ) -> list[bytes | None]:
+        """The stored bytes of each field, all at one moment; b"1" for a member of a set.
+
+        Args:
+            name: name of the state.
+            kind: its Redis type.
+            fields: fields, members, or the one `VALUE_FIELD`.
+            as_of_txid: the committed txid this attempt was promised.
+
+        Raises:
+            StaleReadError: the state has moved on: this attempt is no longer current.
+            StateRefusedError: the key is of another type, or the topology is gone.
+            StateUnreachableError: no answer within ten seconds.
+        """
+        names = [str(field) if isinstance(field, int) else field for field in fields]
+        key = self._keys.state(name)
+        reply = self._connection.function(
+            "read", "2", self._keys.control, key, kind.value, *names, read_only=True
+        )
+        committed_txid = int(reply[0])
+        if committed_txid != as_of_txid:
+            raise StaleReadError(key, as_of_txid, committed_txid)
+        return list(reply[1:])
+
+
+def load_redis_url(path: str | None) -> str:
+    """The server's URL inside an executor: from the file the driver wrote, else from the environment.
+
+    Raises:
+        StateRefusedError: neither is there, or others may read the file.
+    """
+    file = Path(path) if path else None
+    if file is not None and file.exists():
+        if file.stat().st_mode & 0o077:
+            raise StateRefusedError(f"file {str(file)!r} with the redis url is open to others; chmod 600 it")
+        return file.read_text(encoding="utf-8").strip()
+    url = os.environ.get(URL_VARIABLE, "")
+    if not url:
+        given = f"file {path!r} is not on this host" if path else "no file was named"
+        raise StateRefusedError(
+            f"redis url is unknown here: {given} and {URL_VARIABLE} is not set; set it on every executor"
+        )
+    return url
+
+
+def save_redis_url(url: str, directory: str | Path) -> str:
+    """Writes the URL where only this user reads it, and returns the path; called by the driver.
+
+    Raises:
+        OSError: the directory cannot be written.
+    """
+    path = Path(directory) / "redis_url"
+    temporary = path.with_name(f".redis_url.{os.getpid()}")
+    temporary.unlink(missing_ok=True)
+    temporary.touch(mode=0o600, exist_ok=False)
+    temporary.write_text(url, encoding="utf-8")
+    temporary.replace(path)
+    return str(path)
+
+
+@lru_cache(maxsize=8)
+def _process_connection(url: str, _process_id: int) -> RedisConnection:
+    """One connection per process: a forked worker must not share its parent's socket."""
+    return RedisConnection(connect(url), redact(url), timeout_s=READ_TIMEOUT_S)

@@ -1,0 +1,87 @@
+"""What a server must be before a topology may live on it, read from INFO (CONFIG is often blocked)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from state.errors import StateRefusedError
+
+OLDEST = {"redis": (7, 0, 0), "valkey": (7, 2, 0)}
+"""First versions with what the function library needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """A server that was found fit.
+
+    Attributes:
+        product: "redis" or "valkey".
+        version: as the server gives it; "" when it did not say (fakeredis).
+        maxmemory_policy: always a policy that does not evict our keys.
+        is_cluster: the node is part of a cluster; a topology lives on one node of it.
+        has_append_only_file: False means a restart of the server may lose committed transactions.
+    """
+
+    product: str
+    version: str
+    maxmemory_policy: str
+    is_cluster: bool
+    has_append_only_file: bool
+
+
+def facts_of(info: Mapping[str, Any], server: str) -> ServerFacts:
+    """Judges the answer to INFO; called by `RedisStore.check_server`.
+
+    Args:
+        info: INFO as a mapping of name to value.
+        server: how messages name the server.
+
+    Raises:
+        StateRefusedError: too old, a replica, a sentinel, or it may evict state.
+    """
+    product, version = _product(info)
+    oldest = OLDEST[product]
+    if _numbers(version) < oldest:
+        raise StateRefusedError(
+            f"server {server} is {product} {version}, txbatch needs {product} >= {oldest[0]}.{oldest[1]}; "
+            "upgrade it, or leave out --redis to use the embedded server"
+        )
+    if _text(info, "redis_mode") == "sentinel" or _text(info, "server_mode") == "sentinel":
+        raise StateRefusedError(f"server {server} is a sentinel; give the address of the primary it watches")
+    role = _text(info, "role")
+    if role not in ("master", "primary"):
+        raise StateRefusedError(
+            f"server {server} is a {role or 'server of unknown role'}; give the primary's address"
+        )
+    policy = _text(info, "maxmemory_policy")
+    if policy != "noeviction":
+        raise StateRefusedError(
+            f"server {server} has maxmemory-policy {policy!r}, which may silently delete committed state; "
+            "set it to noeviction (CONFIG SET maxmemory-policy noeviction)"
+        )
+    return ServerFacts(
+        product=product,
+        version=version,
+        maxmemory_policy=policy,
+        is_cluster=_text(info, "cluster_enabled") == "1",
+        has_append_only_file=_text(info, "aof_enabled") == "1",
+    )
+
+
+def _product(info: Mapping[str, Any]) -> tuple[str, str]:
+    if "valkey_version" in info:
+        return "valkey", _text(info, "valkey_version")
+    return "redis", _text(info, "redis_version")
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    found = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?", version)
+    return tuple(int(part or 0) for part in found.groups()) if found else (0, 0, 0)
+
+
+def _text(info: Mapping[str, Any], name: str) -> str:
+    value = info.get(name, "")
+    return value.decode() if isinstance(value, bytes) else str(value)

@@ -1,0 +1,167 @@
+"""What a committer's task may see and change while one of its `finish_batch` calls runs.
+
+Reads see the committed state of the group's start, then this task's earlier writes of the same commit
+group, then its writes of this transaction, and are recorded: the group is cut before a transaction
+that read what another task wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from state.errors import ProtocolError, StateRefusedError
+from state.write_set import Field, StateKind, StateWrites, ValueType, WriteSet
+
+MISSING = object()
+"""A field that holds nothing, in a decoded value."""
+
+
+class StateReader(Protocol):
+    """Where committed state is read; `RedisReader` on executors, a fake in tests."""
+
+    def read(
+        self, name: str, kind: StateKind, fields: Sequence[Field], as_of_txid: int
+    ) -> list[bytes | None]:
+        """The stored bytes of each field as of that committed txid.
+
+        Raises:
+            StaleReadError: the state is not at that txid any more.
+        """
+        ...
+
+
+class Binding(Protocol):
+    """A live handle, told when its session opens and closes."""
+
+    name: str
+
+    def attach(self, writes: StateWrites) -> None:
+        """The session is open; changes go to `writes`."""
+        ...
+
+    def detach(self) -> None:
+        """The session is closed; every use raises from now on."""
+        ...
+
+
+class StateSession:
+    """The state of one committer task, opened around each `finish_batch` by its executor.
+
+    Args:
+        reader: where committed values come from; None where reads are impossible.
+
+    Attributes:
+        writes: changes of the current, or just ended, transaction.
+        reads: every (state name, field) it read whose value others may have written.
+        earlier: this task's composed writes of the lower transactions of the group.
+        as_of_txid: committed txid all reads are made at.
+    """
+
+    def __init__(self, reader: StateReader | None = None) -> None:
+        self.reader = reader
+        self.writes, self.earlier = WriteSet(), WriteSet()
+        self.reads: set[tuple[str, Field]] = set()
+        self.as_of_txid = 0
+        self.is_open = False
+        self._bindings: dict[str, Binding] = {}
+
+    def open(self, as_of_txid: int, earlier: WriteSet | None = None) -> None:
+        """Starts a transaction with nothing written and nothing read; handles become usable.
+
+        Args:
+            as_of_txid: the committed txid before the group.
+            earlier: what this task wrote in lower transactions of the group; only read here.
+        """
+        self.writes, self.earlier = WriteSet(), earlier if earlier is not None else WriteSet()
+        self.reads = set()
+        self.as_of_txid = as_of_txid
+        self.is_open = True
+        for binding in self._bindings.values():
+            self._attach(binding)
+
+    def close(self) -> WriteSet:
+        """Ends the transaction and returns its writes; handles are unusable until the next `open`."""
+        self.is_open = False
+        for binding in self._bindings.values():
+            binding.detach()
+        for name in [name for name, writes in self.writes.states.items() if not writes.operations()]:
+            del self.writes.states[name]
+        return self.writes
+
+    def register(self, binding: Binding) -> None:
+        """Makes a live handle follow this session; a newer one of the same state takes its place."""
+        former = self._bindings.get(binding.name)
+        if former is not None:
+            former.detach()
+        self._bindings[binding.name] = binding
+        if self.is_open:
+            self._attach(binding)
+
+    def read(
+        self, name: str, kind: StateKind, value_type: ValueType, fields: Sequence[Field]
+    ) -> dict[Field, Any]:
+        """Field -> decoded value or `MISSING`, one round trip at most; called by handles.
+
+        Raises:
+            StaleReadError: the committed state has moved on.
+            StateRefusedError: a stored value is not of the declared type.
+        """
+        layers = [writes.states[name] for writes in (self.earlier, self.writes) if name in writes.states]
+        own = self.writes.states.get(name)
+        open_fields = [field for field in fields if own is None or not _decides(own, field)]
+        self.reads.update((name, field) for field in open_fields)
+        needed = [field for field in open_fields if not any(_decides(layer, field) for layer in layers)]
+        values: dict[Field, Any] = dict.fromkeys(fields, MISSING)
+        if needed:
+            if self.reader is None:
+                raise ProtocolError(f"state {name!r} was read in a task that has no reader")
+            raw = self.reader.read(name, kind, needed, self.as_of_txid)
+            for field, stored in zip(needed, raw, strict=True):
+                values[field] = _decoded(name, field, kind, value_type, stored)
+        for layer in layers:
+            for field in fields:
+                values[field] = _overlaid(layer, field, values[field])
+        return values
+
+    def _attach(self, binding: Binding) -> None:
+        kind: StateKind = getattr(binding, "kind")  # noqa: B009 - every handle class has both
+        value_type: ValueType = getattr(binding, "value_type")  # noqa: B009
+        binding.attach(self.writes.state(binding.name, kind, value_type))
+
+
+def _decides(writes: StateWrites, field: Field) -> bool:
+    return field in writes.puts or field in writes.deletes
+
+
+def _overlaid(writes: StateWrites, field: Field, value: Any) -> Any:
+    """The value after these writes, floats added one after the other as the server does."""
+    if field in writes.puts:
+        return writes.puts[field]
+    if field in writes.deletes:
+        return MISSING
+    deltas = writes.increments.get(field)
+    if deltas is None:
+        return value
+    total = 0 if value is MISSING else value
+    for delta in deltas if isinstance(deltas, list) else (deltas,):
+        total = total + delta
+    return total
+
+
+def _decoded(name: str, field: Field, kind: StateKind, value_type: ValueType, stored: bytes | None) -> Any:
+    if stored is None:
+        return MISSING
+    try:
+        if kind is StateKind.SET:
+            return True
+        if value_type is ValueType.INT:
+            return int(stored)
+        if value_type is ValueType.FLOAT:
+            return float(stored)
+        return stored.decode() if value_type is ValueType.STR else stored
+    except ValueError:
+        raise StateRefusedError(
+            f"state {name!r} holds {stored[:100]!r} in field {field!r}, declared type is {value_type.value}; "
+            "correct it or declare the type it has"
+        ) from None

