@@ -52,10 +52,7 @@ class SlotReport:
 
     def to_wire(self) -> list[Any]:
         """Plain data for the codec."""
-        verdicts = [
-            [v.failure.to_wire() if v.failure else None, v.edges, v.reads, v.counters]
-            for v in self.verdicts
-        ]
+        verdicts = [[v.failure.to_wire() if v.failure else None, v.edges, v.reads, v.counters] for v in self.verdicts]
         return [self.task_id, self.component_id, verdicts, [w.to_wire() for w in self.write_sets], self.composed]
 
     @classmethod

@@ -4,7 +4,7 @@ from coordinated_bolt.neighbours import require_own_packages
 
 require_own_packages()
 
-from coordinated_bolt.acker import AckOutcome, Acker
+from coordinated_bolt.acker import Acker, AckOutcome
 from coordinated_bolt.batch_acker import ACKER_COMPONENT, AttemptOutcome, BatchAcker, send_report
 from coordinated_bolt.batch_bolt_executor import BatchBoltExecutor
 from coordinated_bolt.batch_task import BatchTask, Inbox, TaskResult

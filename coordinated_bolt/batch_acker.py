@@ -14,10 +14,10 @@ from typing import Any
 
 from coordinated_bolt.acker import Acker, AckOutcome
 from coordinated_bolt.batch_task import TaskResult
-from coordinated_bolt.failure import Failure, FailureKind
-from coordinated_bolt.outbox import Send
 from coordinated_bolt.edges import EdgeDigest
+from coordinated_bolt.failure import Failure, FailureKind
 from coordinated_bolt.frames import Frame, FrameKind
+from coordinated_bolt.outbox import Send
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, pack, unpack
 

@@ -73,9 +73,7 @@ class BatchTask:
 
     def run(self, attempt: TransactionAttempt, frames: list[Frame], *, with_id: bool = False) -> TaskResult:
         """Executes an attempt whose frames are all there; `with_id` begins its commit phase."""
-        edges = {
-            source: EdgeDigest(attempt, source, self._wiring.task_id) for source in self._wiring.sources
-        }
+        edges = {source: EdgeDigest(attempt, source, self._wiring.task_id) for source in self._wiring.sources}
         for frame in frames:
             self._receive(attempt, frame, edges)
         if with_id:
@@ -102,4 +100,3 @@ class BatchTask:
             return
         for origin, rows in runs:
             self._bolt.regular(attempt, origin, rows)
-

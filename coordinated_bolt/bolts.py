@@ -64,8 +64,10 @@ class IBatchBolt(ABC):
 
     @abstractmethod
     def execute(self, tup: Tuple) -> None:
-        """Called for every tuple of the attempt that reaches this task, in an order that is the same
-        when the work is done again."""
+        """Called for every tuple of the attempt that reaches this task.
+
+        The order is the same when the same work is done again.
+        """
 
     @abstractmethod
     def finish_batch(self) -> None:

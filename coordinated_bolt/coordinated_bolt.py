@@ -11,7 +11,6 @@ Source: backtype.storm.coordination.CoordinatedBolt. See `tracking` for what dif
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from coordinated_bolt.batch_bolt_executor import BatchBoltExecutor
@@ -122,5 +121,3 @@ class CoordinatedBolt:
         if outbox is None:
             outbox = self._outboxes[attempt] = self._wiring.outbox(attempt, self._send)
         return outbox
-
-

@@ -38,8 +38,7 @@ class EdgeDigest:
         hasher = self._hasher.copy()
         attempt = self._attempt
         hasher.update(
-            b"%d %d %d %d %d"
-            % (attempt.txid, attempt.attempt_id, self._source, self._target, self.tuple_count)
+            b"%d %d %d %d %d" % (attempt.txid, attempt.attempt_id, self._source, self._target, self.tuple_count)
         )
         return int.from_bytes(hasher.digest(), "big")
 

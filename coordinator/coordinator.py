@@ -7,6 +7,7 @@ every event of the engine is handled to its end before the next.
 from __future__ import annotations
 
 import logging
+import traceback
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +23,7 @@ from coordinator.run_summary import RunStatistics
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.transactions import EmitBatch, Phase, StartCommit, StoreMetadata, TransactionCoordinator
 from coordinator.waves import WaveBook
-from state import ReplayLimitError, TransactionAttempt, TransactionError
+from state import FailedException, ReplayLimitError, TransactionAttempt, TransactionError, UserCodeError
 
 _LOG = logging.getLogger("txbatch")
 BUSY_WAIT_S = 0.5
@@ -60,7 +61,7 @@ class Coordinator:
         message_timeout_s: float,
     ) -> None:
         self._plan, self._engine, self._publisher, self._machine = plan, engine, publisher, machine
-        self._source = _DrainableSource(source)
+        self._source = _DrainableSource(source, plan.wirings[plan.emitter_tasks[0]].component_id)
         self._metadata = metadata
         self._options = options
         self._clock = clock
@@ -91,9 +92,8 @@ class Coordinator:
             self._carry_out()
             if self._error is not None and self._machine.halted():
                 raise self._error
-            if self._machine.is_idle() and not self._waves.has_running():
-                if self._source.draining or self._source.is_exhausted(self._machine.last_metadata()):
-                    return self.statistics
+            if self._is_done():
+                return self.statistics
             event = self._engine.next_event(IDLE_WAIT_S if self._machine.is_idle() else BUSY_WAIT_S)
             if event is not None:
                 self._handle(event)
@@ -103,7 +103,15 @@ class Coordinator:
                 _LOG.warning("wave %d exceeds the message timeout and is cancelled", wave_id)
                 self._engine.cancel(wave_id)
 
+    def _is_done(self) -> bool:
+        if not self._machine.is_idle() or self._waves.has_running():
+            return False
+        if self._source.error is not None:
+            raise self._source.error
+        return self._source.draining or self._source.is_exhausted(self._machine.last_metadata())
+
     def _carry_out(self) -> None:
+        """Carries out what the machine decides, and starts a wave when the engine is free."""
         for decision in self._machine.sync(self._source, commit_limit=self._size.limit()):
             if isinstance(decision, StoreMetadata):
                 self._publisher.store_metadata(self._metadata.coordinator_entries(decision.entries))
@@ -249,17 +257,37 @@ class Coordinator:
 
 
 class _DrainableSource:
-    """The spout's coordinator, which stops being ready once the run drains."""
+    """The spout's coordinator, which cuts nothing more once the run drains or it has raised.
 
-    def __init__(self, source: SpoutCoordinator) -> None:
+    Transactions that are under way are committed before its error ends the run.
+    """
+
+    def __init__(self, source: SpoutCoordinator, component_id: str) -> None:
         self._source = source
+        self._component_id = component_id
         self.draining = False
+        self.error: TransactionError | None = None
 
     def is_ready(self) -> bool:
-        return not self.draining and self._source.is_ready()
+        return not self.draining and self.error is None and bool(self._guarded("is_ready", self._source.is_ready))
 
     def initialize_transaction(self, txid: int, previous: Any) -> Any:
-        return self._source.initialize_transaction(txid, previous)
+        return self._guarded(
+            f"initialize_transaction of txid {txid}", lambda: self._source.initialize_transaction(txid, previous)
+        )
 
     def is_exhausted(self, last: Any) -> bool:
         return self._source.is_exhausted(last)
+
+    def _guarded(self, what: str, call: Callable[[], Any]) -> Any:
+        """Calls user code; a FailedException means later, anything else is kept to end the run."""
+        try:
+            return call()
+        except FailedException as error:
+            _LOG.info("%s of the spout failed and is tried again: %s", what, error)
+            raise
+        except TransactionError as error:
+            self.error = error
+        except Exception:  # noqa: BLE001 - user code may raise anything
+            self.error = UserCodeError(self._component_id, 0, what, "", traceback.format_exc())
+        raise FailedException(f"{what} raised") from self.error

@@ -58,9 +58,7 @@ class Engine(Protocol):
 
     overlaps: bool
 
-    def process(
-        self, wave_id: int, batches: tuple[Batch, ...], stored: Mapping[str, Mapping[int, Any]]
-    ) -> None:
+    def process(self, wave_id: int, batches: tuple[Batch, ...], stored: Mapping[str, Mapping[int, Any]]) -> None:
         """Starts the processing phase of a wave."""
 
     def commit(self, wave_id: int, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> None:

@@ -58,9 +58,7 @@ class Publisher:
         """Stores metadata before what depends on it is emitted or committed."""
         self._store.store_metadata(entries)
 
-    def commit(
-        self, attempts: tuple[TransactionAttempt, ...], write_set: WriteSet, forget: tuple[str, ...]
-    ) -> None:
+    def commit(self, attempts: tuple[TransactionAttempt, ...], write_set: WriteSet, forget: tuple[str, ...]) -> None:
         """Publishes a group; returns once it is published, by this call or an earlier identical one.
 
         Raises:

@@ -73,14 +73,15 @@ def run(
     """
     options = options or RunOptions()
     plan = make_plan(topology, pickle_spec)
-    with _state_store(topology, redis_url, data_dir) as (store, url), _spark_context(
-        topology, spark, master, conf or {}
-    ) as context:
+    with (
+        _state_store(topology, redis_url, data_dir) as (store, url),
+        _spark_context(topology, spark, master, conf or {}) as context,
+    ):
         specs = [component.spec for component in topology.components]
         ship_code(context, user_modules(specs, factory_module))
         engine = SparkEngine(context, plan, url, frame_fault=frame_fault)
         try:
-            return _coordinate(topology, plan, store, engine, options, on_start, on_progress)
+            return _coordinate(topology, plan, store, engine, options, on_start=on_start, on_progress=on_progress)
         finally:
             engine.close()
 
@@ -91,6 +92,7 @@ def _coordinate(
     store: RedisStore,
     engine: Engine,
     options: RunOptions,
+    *,
     on_start: OnStart | None,
     on_progress: Callable[[RunStatistics], None] | None,
 ) -> RunStatistics:
@@ -111,8 +113,7 @@ def _coordinate(
             commit_group_max=1 if has_external_effects(topology) else options.commit_group_max,
             new_attempt_id=lambda: secrets.randbits(64),
         )
-        if isinstance(source, PartitionCountCoordinator):
-            source.resume(machine.last_txid())
+        source.resume(machine.last_txid(), machine.last_metadata())
         coordinator = Coordinator(
             plan=plan,
             source=source,
@@ -148,9 +149,7 @@ def _spout_coordinator(topology: Topology, plan: Plan) -> SpoutCoordinator:
 
 
 @contextmanager
-def _state_store(
-    topology: Topology, redis_url: str | None, data_dir: str | Path
-) -> Iterator[tuple[RedisStore, str]]:
+def _state_store(topology: Topology, redis_url: str | None, data_dir: str | Path) -> Iterator[tuple[RedisStore, str]]:
     if redis_url is not None:
         yield from _checked(RedisStore(redis_url, topology.topology_id), redis_url)
         return

@@ -19,10 +19,10 @@ from coordinated_bolt import (
     ShuffleGrouping,
     StreamSpec,
 )
-from coordinator.topology import Component, ComponentKind, Spout, Subscription, Topology
-from coordinator.topology_checks import check_graph, check_parallelism, check_states, in_flow_order
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout
 from coordinator.spouts.transactional import ITransactionalSpout
+from coordinator.topology import Component, ComponentKind, Spout, Subscription, Topology
+from coordinator.topology_checks import check_graph, check_parallelism, check_states, in_flow_order
 from state import TopologyError, check_name
 
 

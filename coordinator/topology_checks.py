@@ -42,9 +42,7 @@ def check_graph(components: Sequence[Component]) -> None:
 
 def in_flow_order(components: Sequence[Component]) -> list[Component]:
     """The components, each after those it subscribes to, else as they were added."""
-    sorter = TopologicalSorter(
-        {c.component_id: sorted({s.source for s in c.subscriptions}) for c in components}
-    )
+    sorter = TopologicalSorter({c.component_id: sorted({s.source for s in c.subscriptions}) for c in components})
     try:
         position = {component_id: place for place, component_id in enumerate(sorter.static_order())}
     except CycleError as error:

@@ -132,9 +132,7 @@ def _restore(nesting: int, code: int, data: bytes) -> Any:
 _EXTEND_AT: list[Callable[[Any], msgpack.ExtType]] = [
     partial(_extend, nesting + 1) for nesting in range(MAX_NESTING + 1)
 ]
-_RESTORE_AT: list[Callable[[int, bytes], Any]] = [
-    partial(_restore, nesting + 1) for nesting in range(MAX_NESTING + 1)
-]
+_RESTORE_AT: list[Callable[[int, bytes], Any]] = [partial(_restore, nesting + 1) for nesting in range(MAX_NESTING + 1)]
 
 
 def _shape(value: Any) -> Any:

@@ -67,9 +67,7 @@ class UserCodeError(TransactionError):
     where the code ran, usually an executor.
     """
 
-    def __init__(
-        self, component_id: str, task_index: int, attempt: str, tuple_text: str, traceback_text: str
-    ) -> None:
+    def __init__(self, component_id: str, task_index: int, attempt: str, tuple_text: str, traceback_text: str) -> None:
         super().__init__(component_id, task_index, attempt, tuple_text, traceback_text)
         self.component_id, self.task_index, self.attempt = component_id, task_index, attempt
         self.tuple_text, self.traceback_text = tuple_text, traceback_text

@@ -36,9 +36,7 @@ class HashState(StateHandle):
         self.field_type = declared_type(f"field of state {name!r}", field, FIELD_TYPES)
         self._counts: dict[Any, int] | None = None
         self._is_text = self.field_type is ValueType.STR
-        self._plain_field: type[Any] = {ValueType.STR: str, ValueType.INT: int, ValueType.BYTES: bytes}[
-            self.field_type
-        ]
+        self._plain_field: type[Any] = {ValueType.STR: str, ValueType.INT: int, ValueType.BYTES: bytes}[self.field_type]
 
     def attach(self, writes: StateWrites) -> None:
         """Called by the session when it opens."""
@@ -281,7 +279,5 @@ def bind_states(committer: object, session: StateSession) -> None:
     """
     for attribute, handle in declared_states(type(committer)).items():
         if not hasattr(committer, "__dict__"):
-            raise TopologyError(
-                f"committer {type(committer).__name__} has __slots__; remove them to use state"
-            )
+            raise TopologyError(f"committer {type(committer).__name__} has __slots__; remove them to use state")
         committer.__dict__[attribute] = handle.bind(session)

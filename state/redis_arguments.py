@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from state.codec import digest64, pack, pack_exact
-from state.commit import Commit
+from state.commit import COMMIT_OPERATIONS_LIMIT, Commit
 from state.errors import TransactionError
 from state.keys import Keys
 from state.write_set import MAX_INTEGER, Field, StateKind, StateWrites, ValueType
@@ -27,7 +27,7 @@ BYTES_LIMIT = 256 * 1024 * 1024
 
 
 class CommitTooLargeError(TransactionError):
-    """A commit cannot be laid out: an increment beyond ±(2^53-1), or too many bytes."""
+    """A commit cannot be laid out: too many operations or bytes, or an increment beyond ±(2^53-1)."""
 
 
 def commit_arguments(keys: Keys, commit: Commit, *, fence: str, generation: str) -> list[Argument]:
@@ -39,6 +39,12 @@ def commit_arguments(keys: Keys, commit: Commit, *, fence: str, generation: str)
         CommitTooLargeError: the commit must be refused as over a limit.
         CodecError: a metadata value does not survive storage.
     """
+    operations = commit.write_set.operations()
+    if operations > COMMIT_OPERATIONS_LIMIT:
+        raise CommitTooLargeError(
+            f"commit of {operations} operations is over the limit of {COMMIT_OPERATIONS_LIMIT}: "
+            "cut smaller transactions"
+        )
     names = [keys.control, keys.metadata, keys.receipts, *map(keys.state, commit.write_set.states)]
     content: list[Argument] = metadata_arguments(commit.metadata, commit.forget)
     for index, (name, writes) in enumerate(commit.write_set.states.items(), start=4):

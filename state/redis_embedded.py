@@ -86,9 +86,7 @@ class EmbeddedServer:
             self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
             _private_directory(self._socket_path.parent)
         except OSError as error:
-            raise StateRefusedError(
-                f"data directory {str(self.data_dir)!r} cannot be used: {error}"
-            ) from error
+            raise StateRefusedError(f"data directory {str(self.data_dir)!r} cannot be used: {error}") from error
         self._mutex = threading.RLock()
         self.ensure()
         return self
@@ -128,8 +126,8 @@ class EmbeddedServer:
             return
         supervisor, self._supervisor = self._supervisor, None
         os.close(self._pipe_fd)
-        if supervisor is not None:
-            supervisor.wait()
+        if supervisor is not None and supervisor.wait() < 0 and self._attach():
+            self._shut_down()  # somebody killed the supervisor, which leaves the server to us
 
     def __enter__(self) -> Self:
         return self.start()
@@ -152,18 +150,29 @@ class EmbeddedServer:
 
     def _answers(self) -> str | None:
         """The run id of whoever listens on the socket, or None."""
-        client = redis.Redis(
+        try:
+            with self._client() as client:
+                return str(client.info("server")["run_id"])
+        except (redis.RedisError, KeyError):
+            return None
+
+    def _shut_down(self) -> None:
+        with self._client() as client, contextlib.suppress(redis.RedisError):
+            client.shutdown()
+        deadline = self._clock() + self._start_timeout_s
+        while (lock_fd := self._try_lock()) is None and self._clock() < deadline:
+            self._sleep(POLL_S)
+        if lock_fd is not None:
+            os.close(lock_fd)
+
+    def _client(self) -> redis.Redis:
+        return redis.Redis(
             unix_socket_path=str(self._socket_path),
             retry=Retry(NoBackoff(), 0),
             socket_timeout=5.0,
             protocol=2,
             driver_info=None,
         )
-        try:
-            with client:
-                return str(client.info("server")["run_id"])
-        except (redis.RedisError, KeyError):
-            return None
 
     def _try_lock(self) -> int | None:
         lock_fd = os.open(self.data_dir / "lock", os.O_RDWR | os.O_CREAT, 0o600)
@@ -203,8 +212,7 @@ class EmbeddedServer:
         while (run_id := self._answers()) is None:
             if supervisor.poll() is not None or self._clock() > deadline:
                 raise StateRefusedError(
-                    f"embedded server does not start in {str(self.data_dir)!r}; its log ends:\n"
-                    f"{self._log_tail()}"
+                    f"embedded server does not start in {str(self.data_dir)!r}; its log ends:\n{self._log_tail()}"
                 )
             self._sleep(POLL_S)
         note = self.data_dir / f".server.json.{os.getpid()}"
@@ -213,7 +221,7 @@ class EmbeddedServer:
         note.replace(self.data_dir / "server.json")
 
     def _server_pid(self) -> int:
-        with redis.Redis(unix_socket_path=str(self._socket_path), protocol=2, driver_info=None) as client:
+        with self._client() as client:
             return int(client.info("server")["process_id"])
 
     def _forget_supervisor(self) -> None:

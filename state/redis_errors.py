@@ -7,7 +7,6 @@ for everything else. An error that is not in the table stops: an unknown state i
 from __future__ import annotations
 
 from enum import Enum
-from urllib.parse import urlsplit, urlunsplit
 
 from redis import exceptions
 
@@ -85,12 +84,14 @@ def stop_sentence(error: Exception, server: str) -> str:
 
 
 def redact(url: str) -> str:
-    """The URL without user name, password and options, fit for messages and logs."""
-    try:
-        parts = urlsplit(url)
-        host = parts.netloc.rpartition("@")[2]
-    except ValueError:
-        return "redis://?"
-    if "@" not in parts.netloc and not parts.scheme:
+    """The URL without user name, password and options, fit for messages and logs.
+
+    Works on URLs nobody can parse too: what might hold a secret is left out.
+    """
+    scheme, separator, rest = url.partition("://")
+    credentials, _, address = rest.rpartition("@")
+    if not separator or scheme not in ("redis", "rediss", "unix"):
         return "?"
-    return urlunsplit((parts.scheme, host, parts.path, "", ""))
+    if "?" in credentials or "#" in credentials:
+        return f"{scheme}://?"
+    return f"{scheme}://{address.partition('#')[0].partition('?')[0]}"

@@ -30,9 +30,7 @@ class RedisReader:
         self._keys = Keys(topology_id)
         self._connection = connection if connection is not None else _process_connection(url, os.getpid())
 
-    def read(
-        self, name: str, kind: StateKind, fields: Sequence[Field], as_of_txid: int
-    ) -> list[bytes | None]:
+    def read(self, name: str, kind: StateKind, fields: Sequence[Field], as_of_txid: int) -> list[bytes | None]:
         """The stored bytes of each field, all at one moment; b"1" for a member of a set.
 
         Args:
@@ -48,9 +46,7 @@ class RedisReader:
         """
         names = [str(field) if isinstance(field, int) else field for field in fields]
         key = self._keys.state(name)
-        reply = self._connection.function(
-            "read", "2", self._keys.control, key, kind.value, *names, read_only=True
-        )
+        reply = self._connection.function("read", "2", self._keys.control, key, kind.value, *names, read_only=True)
         committed_txid = int(reply[0])
         if committed_txid != as_of_txid:
             raise StaleReadError(key, as_of_txid, committed_txid)

@@ -53,9 +53,7 @@ def facts_of(info: Mapping[str, Any], server: str) -> ServerFacts:
         raise StateRefusedError(f"server {server} is a sentinel; give the address of the primary it watches")
     role = _text(info, "role")
     if role not in ("master", "primary"):
-        raise StateRefusedError(
-            f"server {server} is a {role or 'server of unknown role'}; give the primary's address"
-        )
+        raise StateRefusedError(f"server {server} is a {role or 'server of unknown role'}; give the primary's address")
     policy = _text(info, "maxmemory_policy")
     if policy != "noeviction":
         raise StateRefusedError(

@@ -184,9 +184,7 @@ class RedisStore:
         if status is CommitStatus.FENCED:
             raise FencedError(self.keys.topology_id)
         if status is not CommitStatus.OK:
-            raise StateRefusedError(
-                f"topology {self.keys.topology_id!r} cannot store metadata: {status}: {sentence}"
-            )
+            raise StateRefusedError(f"topology {self.keys.topology_id!r} cannot store metadata: {status}: {sentence}")
 
     def commit(self, commit: Commit) -> CommitReply:
         """Publishes a group in one atomic step, repeating the identical call until it is answered.
@@ -291,9 +289,7 @@ class RedisStore:
                 "adopt the new input from here on"
             )
         if status == "DROPPING":
-            raise StateRefusedError(
-                f"topology {name!r} is being dropped; finish it with `txbatch drop {name}`"
-            )
+            raise StateRefusedError(f"topology {name!r} is being dropped; finish it with `txbatch drop {name}`")
         remedy = {
             "REGRESSED": f"restore the server's data, or start over with `txbatch drop {name}`",
             "VERSION": "run the version of txbatch that wrote it, or drop the topology",

@@ -87,8 +87,6 @@ class RotatingTransactionalState:
         follows = txid == 1 if previous_txid is None else previous_txid == txid - 1
         if not follows:
             last = "none" if previous_txid is None else str(previous_txid)
-            raise ProtocolError(
-                f"txid {txid} of {self._scope!r} is initialised out of order, last known is {last}"
-            )
+            raise ProtocolError(f"txid {txid} of {self._scope!r} is initialised out of order, last known is {last}")
         if has_greater:
             raise ProtocolError(f"txid {txid} of {self._scope!r} is initialised after a greater one")

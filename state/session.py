@@ -20,9 +20,7 @@ MISSING = object()
 class StateReader(Protocol):
     """Where committed state is read; `RedisReader` on executors, a fake in tests."""
 
-    def read(
-        self, name: str, kind: StateKind, fields: Sequence[Field], as_of_txid: int
-    ) -> list[bytes | None]:
+    def read(self, name: str, kind: StateKind, fields: Sequence[Field], as_of_txid: int) -> list[bytes | None]:
         """The stored bytes of each field as of that committed txid.
 
         Raises:
@@ -98,9 +96,7 @@ class StateSession:
         if self.is_open:
             self._attach(binding)
 
-    def read(
-        self, name: str, kind: StateKind, value_type: ValueType, fields: Sequence[Field]
-    ) -> dict[Field, Any]:
+    def read(self, name: str, kind: StateKind, value_type: ValueType, fields: Sequence[Field]) -> dict[Field, Any]:
         """Field -> decoded value or `MISSING`, one round trip at most; called by handles.
 
         Raises:

@@ -82,18 +82,14 @@ class StateHandle:
             try:
                 value.encode()
             except UnicodeEncodeError:
-                raise ValueError(
-                    f"state {self.name!r} was given {what} {value!r}, which is not Unicode"
-                ) from None
+                raise ValueError(f"state {self.name!r} was given {what} {value!r}, which is not Unicode") from None
         return value
 
     def _check_delta(self, by: Any) -> Any:
         if self.value_type is ValueType.FLOAT and type(by) is int:
             return float(by)
         if self.value_type not in (ValueType.INT, ValueType.FLOAT):
-            raise TypeError(
-                f"state {self.name!r} of {self.value_type.value} values cannot be incremented by {by!r}"
-            )
+            raise TypeError(f"state {self.name!r} of {self.value_type.value} values cannot be incremented by {by!r}")
         return self._check("increment", by, self.value_type)
 
     def _add(self, field: Field, by: Any) -> None:
@@ -107,9 +103,7 @@ class StateHandle:
             writes.increments[field] = [by]
 
 
-def declared_type(
-    what: str, given: type | str, allowed: tuple[ValueType, ...] = tuple(ValueType)
-) -> ValueType:
+def declared_type(what: str, given: type | str, allowed: tuple[ValueType, ...] = tuple(ValueType)) -> ValueType:
     """The value type a handle was declared with, given as a type or its name.
 
     Raises:

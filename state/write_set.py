@@ -170,9 +170,7 @@ class StateWrites:
     def from_wire(cls, wire: list[Any]) -> StateWrites:
         """Inverse of `to_wire`."""
         kind, value_type, puts, increments, deletes, appends = wire
-        return cls(
-            StateKind(kind), ValueType(value_type), puts, increments, dict.fromkeys(deletes, True), appends
-        )
+        return cls(StateKind(kind), ValueType(value_type), puts, increments, dict.fromkeys(deletes, True), appends)
 
 
 @dataclass(slots=True)

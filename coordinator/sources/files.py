@@ -1,1 +1,325 @@
-class TextFiles: pass
+"""Text files as a source: one tuple a line, cut by line count on the driver, read on the executors.
+
+The metadata of a transaction is a list of byte ranges with digests, so a replay reads exactly the same
+bytes or stops with an error. Large files are split among the emitter tasks, small ones share a batch.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from typing import Any, Literal, TypeAlias, get_args
+
+from coordinated_bolt import BatchOutputCollector, TopologyContext
+from coordinator.sources.file_listing import list_files
+from coordinator.sources.input_file import InputFile
+from coordinator.sources.line_ranges import BLOCK_BYTES, LineRange, LineScanner, share
+from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+from state import FailedException, SourceError, TopologyError, TransactionAttempt, digest64
+
+INVALID_LINES_COUNTER = "invalid_utf8_lines"
+FINGERPRINT_HEAD_BYTES = 4096
+FINGERPRINT_PATTERNS_SHOWN = 3
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+EncodingErrors: TypeAlias = Literal["fail", "replace", "skip"]
+Pattern: TypeAlias = str | os.PathLike[str]
+
+
+class TextFiles(ITransactionalSpout):
+    r"""Lines of UTF-8 text files, as tuples of one field, ``line``.
+
+    Files are read in the order of their absolute paths, one after the other; a batch may run over the
+    border of two. A line ends with ``\n`` or ``\r\n``, which is left out; a last line without one counts.
+    A byte order mark at the start of a file is left out. Files are listed once, when this is made, and
+    their sizes taken when the run begins: the input is finite. What is appended later is left to a later
+    run, where it begins a new line even if the line before had no end.
+
+    Args:
+        pattern: a path or a glob (``**`` for any depth of folders), or a list of these. Directories are
+            not taken, a file matched twice is taken once.
+        lines_per_batch: lines of a transaction; only the last one has fewer. May change between runs.
+        encoding_errors: what becomes of a line that is not valid UTF-8: ``fail`` stops the run, ``replace``
+            puts U+FFFD where bytes are wrong, ``skip`` leaves the line out. The latter two are counted as
+            ``invalid_utf8_lines``.
+
+    Raises:
+        TopologyError: nothing matches a pattern, or a parameter is no good.
+    """
+
+    output_fields = ("line",)
+
+    def __init__(
+        self,
+        pattern: Pattern | Sequence[Pattern],
+        lines_per_batch: int | str = 1000,
+        *,
+        encoding_errors: EncodingErrors = "fail",
+    ) -> None:
+        self.patterns = _patterns(pattern)
+        self.lines_per_batch = _positive("lines_per_batch", lines_per_batch)
+        if encoding_errors not in get_args(EncodingErrors):
+            raise TopologyError(
+                f"encoding_errors={encoding_errors!r} of TextFiles is unknown; take 'fail', 'replace' or 'skip'"
+            )
+        self.encoding_errors = encoding_errors
+        self._folder = os.getcwd()  # noqa: PTH109 - a plain string, as everything that is stored
+        self._paths: tuple[str, ...] | None = None
+        self.paths()
+
+    def paths(self) -> tuple[str, ...]:
+        """Absolute paths of the files, in the order in which they are read."""
+        if self._paths is None:
+            self._paths = list_files(self.patterns, self._folder)
+        return self._paths
+
+    def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> TextFilesCoordinator:
+        return TextFilesCoordinator(self.paths(), self.lines_per_batch, context)
+
+    def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> TextFilesEmitter:
+        return TextFilesEmitter(self.encoding_errors, context)
+
+    def fingerprint(self) -> str:
+        """Number, size and a digest of paths, sizes and beginnings of the files, and the patterns.
+
+        Raises:
+            SourceError: a file is missing or cannot be read.
+        """
+        digest = digest64(*map(str.encode, self.patterns))
+        byte_count = 0
+        for path in self.paths():
+            with closing(InputFile(path, "TOPOLOGY")) as file:
+                size = file.byte_count
+                head = file.read(0, min(size, FINGERPRINT_HEAD_BYTES))
+            digest = digest64(b"%016x" % digest, path.encode(), b"%d" % size, head)
+            byte_count += size
+        shown = ", ".join(map(repr, self.patterns[:FINGERPRINT_PATTERNS_SHOWN]))
+        more = ", …" if len(self.patterns) > FINGERPRINT_PATTERNS_SHOWN else ""
+        files = "1 file" if len(self.paths()) == 1 else f"{len(self.paths())} files"
+        return f"text files {shown}{more}: {files}, {byte_count} bytes, digest {digest:016x}"
+
+    def __getstate__(self) -> dict[str, Any]:
+        # executors find paths in the metadata; the whole list may be large
+        return {**self.__dict__, "_paths": None}
+
+
+class TextFilesCoordinator(SpoutCoordinator):
+    """Cuts files into transactions of so many lines (driver).
+
+    Args:
+        paths: the files, in order.
+        lines_per_batch: lines of a transaction.
+        context: tells how many tasks read and what to call the topology.
+        block_bytes: how much is read at a time.
+
+    Raises:
+        SourceError: a file has gone since the input was listed.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        lines_per_batch: int,
+        context: TopologyContext,
+        *,
+        block_bytes: int = BLOCK_BYTES,
+    ) -> None:
+        self._lines_per_batch = lines_per_batch
+        self._lines_per_range = -(-lines_per_batch // context.task_count)
+        self._topology_id = context.topology_id
+        self._block_bytes = block_bytes
+        sizes = ((path, self._size(path)) for path in paths)
+        self._files = [(path, size) for path, size in sizes if size]
+        self._next_file = 0  # behind the one the scanner is in
+        self._scanner: LineScanner | None = None
+        self._last: LineRange | None = None
+
+    def resume(self, last_txid: int, last: Any) -> None:
+        if last is None and last_txid:
+            raise SourceError(
+                f"topology {self._topology_id!r} has come to txid {last_txid}, but where in the input that ended "
+                "is not stored: it was run with another kind of source before; drop it or take another topology id"
+            )
+        self._go_behind(last)
+
+    def is_ready(self) -> bool:
+        within = self._scanner is not None and not self._scanner.is_done()
+        return within or self._next_file < len(self._files)
+
+    def initialize_transaction(self, txid: int, previous: Any) -> list[Any]:
+        self._go_behind(previous)
+        if not self.is_ready():
+            raise FailedException(f"txid {txid} cannot be cut: the input ends with the one before")
+        try:
+            ranges = list(self._cut())
+        except SourceError:
+            self._go_to_start()
+            raise
+        self._last = ranges[-1]
+        return [line_range.to_plain() for line_range in ranges]
+
+    def is_exhausted(self, last: Any) -> bool:
+        self._go_behind(last)
+        return not self.is_ready()
+
+    def estimated_bytes(self, metadata: Any) -> int:
+        return sum(line_range.end - line_range.start for line_range in parse_ranges(metadata))
+
+    def close(self) -> None:
+        self._close_file()
+
+    def _cut(self) -> Iterator[LineRange]:
+        missing = self._lines_per_batch
+        while missing and self.is_ready():
+            if self._scanner is None or self._scanner.is_done():
+                self._open(self._next_file, 0)
+            assert self._scanner is not None
+            line_range = self._scanner.take(min(missing, self._lines_per_range))
+            missing -= line_range.line_count
+            yield line_range
+
+    def _go_behind(self, metadata: Any) -> None:
+        """Stands behind the last range of a transaction, which is read again unless we just cut it."""
+        last = None if metadata is None else parse_ranges(metadata)[-1]
+        if last == self._last:
+            return
+        self._go_to_start()
+        if last is None:
+            return
+        with closing(InputFile(last.path, self._topology_id)) as file:
+            last.read(file)
+        index = next((i for i, (path, _) in enumerate(self._files) if path == last.path), None)
+        if index is None:
+            raise SourceError(
+                f"input file {last.path!r}, in which the last stored transaction ends at byte {last.end}, is "
+                "not matched by the pattern any more, so there is no telling what comes next: let the pattern "
+                f"match it, or start over by `txbatch drop {self._topology_id}`"
+            )
+        self._open(index, last.end)
+        self._last = last
+
+    def _go_to_start(self) -> None:
+        self._close_file()
+        self._next_file, self._last = 0, None
+
+    def _open(self, index: int, start: int) -> None:
+        self._close_file()
+        path, size = self._files[index]
+        file = InputFile(path, self._topology_id)
+        self._scanner = LineScanner(file, start, size, block_bytes=self._block_bytes)
+        self._next_file = index + 1
+
+    def _close_file(self) -> None:
+        if self._scanner is not None:
+            self._scanner.file.close()
+            self._scanner = None
+
+    def _size(self, path: str) -> int:
+        with closing(InputFile(path, self._topology_id)) as file:
+            return file.byte_count
+
+
+class TextFilesEmitter(SpoutEmitter):
+    """Reads this task's ranges of every batch (executor).
+
+    Args:
+        encoding_errors: what becomes of a line that is not valid UTF-8.
+        context: the task.
+    """
+
+    def __init__(self, encoding_errors: EncodingErrors, context: TopologyContext) -> None:
+        self._encoding_errors = encoding_errors
+        self._context = context
+        self._file: InputFile | None = None
+
+    def emit_batch(self, attempt: TransactionAttempt, metadata: Any, collector: BatchOutputCollector) -> None:
+        for line_range in share(parse_ranges(metadata), self._context.task_index, self._context.task_count):
+            collector.emit_all([[line] for line in self.read_lines(line_range)])
+
+    def read_lines(self, line_range: LineRange) -> list[str]:
+        """Returns the lines of a range.
+
+        Raises:
+            SourceError: the file is missing, has shrunk or changed, or has a bad line and ``fail`` is set.
+        """
+        content = line_range.read(self._open(line_range.path))
+        if line_range.start == 0:
+            content = content.removeprefix(BYTE_ORDER_MARK)
+        bare = content.replace(b"\r\n", b"\n").removesuffix(b"\n")
+        try:
+            return bare.decode("utf-8").split("\n")
+        except UnicodeDecodeError:
+            if self._encoding_errors == "fail":
+                raise _bad_line(line_range, content) from None
+        return list(self._decode_each(bare.split(b"\n")))
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _open(self, path: str) -> InputFile:
+        # ranges come file by file, so the one last used is the one to keep
+        if self._file is None or self._file.path != path:
+            self.close()
+            self._file = InputFile(path, self._context.topology_id)
+        return self._file
+
+    def _decode_each(self, lines: list[bytes]) -> Iterator[str]:
+        for line in lines:
+            try:
+                yield line.decode("utf-8")
+            except UnicodeDecodeError:
+                self._context.count(INVALID_LINES_COUNTER)
+                if self._encoding_errors == "replace":
+                    yield line.decode("utf-8", "replace")
+
+
+def parse_ranges(metadata: Any) -> list[LineRange]:
+    """Restores the ranges of a transaction, of which there is at least one.
+
+    Raises:
+        SourceError: it is not the metadata of text files.
+    """
+    plain = metadata if isinstance(metadata, list) and metadata else [metadata]
+    return [LineRange.from_plain(item) for item in plain]
+
+
+def _bad_line(line_range: LineRange, content: bytes) -> SourceError:
+    """The error for the first line that is not UTF-8; a byte order mark is already off the content."""
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = line_range.end - len(content)
+        line_start = content.rfind(b"\n", 0, error.start) + 1
+        return SourceError(
+            f"input file {line_range.path!r} is not valid UTF-8 in the line that starts at byte "
+            f"{before + line_start}: byte {content[error.start]:#04x} at {before + error.start}, "
+            f"{error.reason}; convert the file to UTF-8 and start over, or run again with "
+            'encoding_errors="replace" (U+FFFD for what is wrong) or "skip" (leaves such lines out)'
+        )
+    raise AssertionError("called for content that is valid")
+
+
+def _patterns(given: Pattern | Sequence[Pattern]) -> tuple[str, ...]:
+    several = [given] if isinstance(given, (str, os.PathLike)) else given
+    if not isinstance(several, (list, tuple)) or not several:
+        raise TopologyError(f"pattern={given!r} of TextFiles is neither a path or glob nor a list of these")
+    return tuple(map(_pattern, several))
+
+
+def _pattern(given: Any) -> str:
+    text = os.fspath(given) if isinstance(given, (str, os.PathLike)) else None
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise TopologyError(f"pattern {given!r} of TextFiles is no path or glob: give a text such as 'logs/*.txt'")
+    return text
+
+
+def _positive(name: str, given: Any) -> int:
+    """A positive integer, which the command line gives as a string."""
+    if isinstance(given, str) and given.strip().isdecimal():
+        given = int(given)
+    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+        raise TopologyError(f"{name}={given!r} of TextFiles has to be a whole number of at least 1")
+    return given

@@ -14,12 +14,12 @@ from coordinator.engine import Event, GroupCrashed, GroupExecuted, WaveCrashed, 
 from coordinator.plan import Plan
 from coordinator.spark.session import is_fair
 from coordinator.spark.stage import FrameFault, WaveInput
-from coordinator.spark.wave import Wave
+from coordinator.spark.wave import Deployment, Wave
 from coordinator.spouts.emitting import Batch
 from state import TransactionAttempt, save_redis_url
 
 if TYPE_CHECKING:
-    from pyspark import RDD, SparkContext
+    from pyspark import SparkContext
 
 _LOG = logging.getLogger("txbatch")
 
@@ -40,10 +40,14 @@ class SparkEngine:
         self._context = context
         self._plan = plan
         self._frame_fault = frame_fault
-        self._shipped_plan = context.broadcast(plan)
-        self._seeds: RDD[int] = context.parallelize(range(len(plan.emitter_tasks)), len(plan.emitter_tasks))
         self._private = tempfile.TemporaryDirectory(prefix="txbatch-run-")
-        self._credentials_path = save_redis_url(redis_url, Path(self._private.name))
+        self._deployment = Deployment(
+            context=context,
+            plan=plan,
+            shipped_plan=context.broadcast(plan),
+            seeds=context.parallelize(range(len(plan.emitter_tasks)), len(plan.emitter_tasks)),
+            credentials_path=save_redis_url(redis_url, Path(self._private.name)),
+        )
         self._waves: dict[int, Wave] = {}
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._processing_lane = ThreadPoolExecutor(1, "txbatch-processing")
@@ -52,23 +56,17 @@ class SparkEngine:
         if not self.overlaps:
             _LOG.info("this Spark context schedules FIFO: one wave at a time; set spark.scheduler.mode=FAIR for two")
 
-    def process(
-        self, wave_id: int, batches: tuple[Batch, ...], stored: Mapping[str, Mapping[int, Any]]
-    ) -> None:
+    def process(self, wave_id: int, batches: tuple[Batch, ...], stored: Mapping[str, Mapping[int, Any]]) -> None:
         """Starts job 1 of a wave."""
         wave_input = WaveInput(
             wave_id, batches, {scope: dict(values) for scope, values in stored.items()}, self._frame_fault
         )
 
         def job() -> Event:
-            wave = self._waves[wave_id] = Wave(
-                self._context, self._plan, self._shipped_plan, wave_input, self._seeds, self._credentials_path
-            )
+            wave = self._waves[wave_id] = Wave(self._deployment, wave_input)
             return WaveProcessed(wave_id, tuple(wave.process()))
 
-        self._processing_lane.submit(
-            self._run, "processing", wave_id, job, lambda reason: WaveCrashed(wave_id, reason)
-        )
+        self._processing_lane.submit(self._run, "processing", wave_id, job, lambda reason: WaveCrashed(wave_id, reason))
 
     def commit(self, wave_id: int, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> None:
         """Starts job 2 of a wave; without commit tasks there is nothing to run."""
@@ -108,7 +106,7 @@ class SparkEngine:
             lane.shutdown(wait=True, cancel_futures=True)
         for wave_id in list(self._waves):
             self._release(wave_id)
-        self._shipped_plan.destroy()
+        self._deployment.shipped_plan.destroy()
         self._private.cleanup()
 
     def _run(self, phase: str, wave_id: int, job: Callable[[], Event], crashed: Callable[[str], Event]) -> None:

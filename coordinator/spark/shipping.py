@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 import tempfile
 import zipfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from pyspark import cloudpickle
 
-from state import TopologyError
+from state import TopologyError, digest64
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -28,7 +28,7 @@ def pickle_spec(component_id: str, spec: Any) -> bytes:
         TopologyError: it does not pickle, or is larger than `SPEC_LIMIT_BYTES`.
     """
     try:
-        packed: bytes = cloudpickle.dumps(spec)
+        packed: bytes = cloudpickle.dumps(spec)  # type: ignore[no-untyped-call] # pyspark ships it untyped
     except Exception as error:  # pickling runs user code
         raise TopologyError(
             f"component {component_id!r} cannot be shipped to executors: {type(error).__name__}: {error}; "
@@ -43,20 +43,24 @@ def pickle_spec(component_id: str, spec: Any) -> bytes:
 
 
 def ship_code(context: SparkContext, user_modules: list[str]) -> None:
-    """Makes our packages and the user's modules importable on every executor.
+    """Makes our packages and the user's modules importable on every executor; once per content and context.
 
     Args:
         context: the Spark context.
         user_modules: names of modules the topology's classes come from.
     """
-    folder = Path(tempfile.mkdtemp(prefix="txbatch-code-"))
-    archive = folder / "txbatch_code.zip"
+    # in Spark's own folder, which goes with the context
+    folder = Path(tempfile.mkdtemp(prefix="txbatch-code-", dir=context._temp_dir))  # noqa: SLF001 - its only name
+    archive = folder / "code.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as made:
         for package in OUR_PACKAGES:
             _add(made, Path(str(sys.modules[package].__file__)).parent, package)
         for name in sorted({module.partition(".")[0] for module in user_modules} - set(OUR_PACKAGES)):
             _add_user_module(made, name, sorted(m for m in user_modules if m.partition(".")[0] == name))
-    context.addPyFile(str(archive))
+    # a context takes a file name once, and a run on it may be one of many
+    named = folder / f"txbatch_code_{digest64(archive.read_bytes()):016x}.zip"
+    if named.name not in context._python_includes:  # noqa: SLF001 - there is no public question
+        context.addPyFile(str(archive.rename(named)))
 
 
 def user_modules(topology_specs: list[Any], named: str | None = None) -> list[str]:
@@ -79,7 +83,15 @@ def _add_user_module(archive: zipfile.ZipFile, top: str, modules: list[str]) -> 
     for name in modules:  # single modules, or modules of a namespace package
         file = getattr(sys.modules.get(name), "__file__", None)
         if file and file.endswith(".py"):
+            _add_folders(archive, name)
             archive.write(file, name.replace(".", "/") + ".py")
+
+
+def _add_folders(archive: zipfile.ZipFile, module: str) -> None:
+    """Adds an entry for every folder above a module: without it a zip has no namespace package."""
+    for parent in reversed(PurePosixPath(module.replace(".", "/")).parents[:-1]):
+        if f"{parent}/" not in archive.namelist():
+            archive.mkdir(str(parent))
 
 
 def _add(archive: zipfile.ZipFile, folder: Path, name: str) -> None:

@@ -20,7 +20,6 @@ from coordinated_bolt import (
     Frame,
     FrameKind,
     Inbox,
-    TaskResult,
     batch_edge,
     frame_target,
     pack_frame,
@@ -28,7 +27,7 @@ from coordinated_bolt import (
     unpack_frame,
 )
 from coordinator.plan import Plan
-from coordinator.spouts.emitting import Batch, EmitterTask
+from coordinator.spouts.emitting import Batch, Emitted, EmitterTask
 from state import CodecError, RedisReader, TransactionAttempt, load_redis_url, pack
 
 if TYPE_CHECKING:
@@ -89,7 +88,7 @@ class EmitterStage:
         post = _Post(plan.routes(0))
         emitter = EmitterTask(plan.wirings[task_id], post.send, self.wave.stored)
         for emitted in emitter.run(self.wave.batches):
-            _report(plan, task_id, emitted.attempt, emitted.result, emitted.metadata, post)
+            _report(plan, task_id, emitted, post)
             yield from post.take()
 
 
@@ -114,7 +113,7 @@ class ProcessingStage:
         task = BatchTask(wiring, CoordinatedBolt(wiring, post.send))
         for batch in self.wave.batches:
             result = task.run(batch.attempt, inbox.take(batch.attempt))
-            _report(plan, task_id, batch.attempt, result, {}, post)
+            _report(plan, task_id, Emitted(batch.attempt, result), post)
             yield from post.take()
 
 
@@ -222,21 +221,16 @@ def _batch_edges(plan: Plan, batch: Batch) -> int:
     return edges
 
 
-def _report(
-    plan: Plan,
-    task_id: int,
-    attempt: TransactionAttempt,
-    result: TaskResult,
-    metadata: dict[str, Any],
-    post: _Post,
-) -> None:
+def _report(plan: Plan, task_id: int, emitted: Emitted, post: _Post) -> None:
+    """Sends what one task has to report of one attempt to its acker."""
+    attempt, result = emitted.attempt, emitted.result
     send_report(
         result,
         attempt=attempt,
         task_id=task_id,
         acker_task=plan.acker_of(attempt.txid),
         commit_tasks=plan.commit_tasks,
-        metadata=metadata,
+        metadata=emitted.metadata,
         emitted_count=result.tuple_count if task_id in plan.emitter_tasks else 0,
         send=post.send,
     )

@@ -7,6 +7,7 @@ cross a shuffle, moved to the partition they name.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from committers import SlotReport
@@ -19,45 +20,49 @@ if TYPE_CHECKING:
     from pyspark import RDD, Broadcast, SparkContext
 
 
-class Wave:
-    """Many attempts on their way through Spark together.
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """A plan on a Spark context, shared by all waves of a run.
 
-    Args:
+    Attributes:
         context: the Spark context.
         plan: the plan.
         shipped_plan: the same, broadcast.
-        wave_input: the attempts.
         seeds: an RDD with one partition per spout task.
         credentials_path: where executors find the Redis URL.
     """
 
-    def __init__(
-        self,
-        context: SparkContext,
-        plan: Plan,
-        shipped_plan: Broadcast[Plan],
-        wave_input: WaveInput,
-        seeds: RDD[int],
-        credentials_path: str,
-    ) -> None:
-        self._context = context
-        self._plan = plan
-        self._shipped_plan = shipped_plan
+    context: SparkContext
+    plan: Plan
+    shipped_plan: Broadcast[Plan]
+    seeds: RDD[int]
+    credentials_path: str
+
+
+class Wave:
+    """Many attempts on their way through Spark together.
+
+    Args:
+        deployment: where it runs.
+        wave_input: the attempts.
+    """
+
+    def __init__(self, deployment: Deployment, wave_input: WaveInput) -> None:
+        self._deployment = deployment
+        self._plan = plan = deployment.plan
         self._input = wave_input
         self._lean_input = wave_input.without_content()
-        self._credentials_path = credentials_path
-        frames = seeds.mapPartitionsWithIndex(EmitterStage(shipped_plan, wave_input))
+        frames = deployment.seeds.mapPartitionsWithIndex(EmitterStage(deployment.shipped_plan, wave_input))
         for index in range(1, plan.meeting_stage):
-            frames = self._shuffled(frames, index).mapPartitionsWithIndex(
-                ProcessingStage(shipped_plan, self._lean_input, index)
-            )
+            stage = ProcessingStage(deployment.shipped_plan, self._lean_input, index)
+            frames = self._shuffled(frames, index).mapPartitionsWithIndex(stage)
         self._meeting: RDD[Any] = self._shuffled(frames, plan.meeting_stage)
         self._last: RDD[Any] = self._meeting
 
     def process(self) -> list[AttemptOutcome]:
         """Job 1: the processing phase of all attempts."""
-        verdicts = self._meeting.mapPartitionsWithIndex(AckerStage(self._shipped_plan, self._input))
-        packed = self._context.runJob(verdicts, list, self._plan.acker_partitions())
+        verdicts = self._meeting.mapPartitionsWithIndex(AckerStage(self._deployment.shipped_plan, self._input))
+        packed = self._deployment.context.runJob(verdicts, list, self._plan.acker_partitions())
         return [AttemptOutcome.from_wire(wire) for part in packed for wire in unpack(part)]
 
     def commit(self, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> list[SlotReport]:
@@ -68,7 +73,7 @@ class Wave:
             self._last = self._shuffled(frames, index)
             frames = self._last.mapPartitionsWithIndex(self._commit_stage(index, attempts, composed=composed))
         partitions = self._plan.commit_partitions() if first == last else None
-        collected = self._context.runJob(frames, list, partitions)
+        collected = self._deployment.context.runJob(frames, list, partitions)
         reports = [unpack_frame(packed) for _, packed in collected]
         return [SlotReport.from_wire(unpack(frame.payload)) for frame in reports if frame.kind is FrameKind.VERDICT]
 
@@ -82,9 +87,8 @@ class Wave:
         return frames.partitionBy(partition_count, _named_partition)
 
     def _commit_stage(self, index: int, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> CommitStage:
-        return CommitStage(
-            self._shipped_plan, self._lean_input, index, attempts, composed, self._credentials_path
-        )
+        shipped_plan, path = self._deployment.shipped_plan, self._deployment.credentials_path
+        return CommitStage(shipped_plan, self._lean_input, index, attempts, composed, path)
 
 
 def _named_partition(partition: int) -> int:

@@ -122,8 +122,7 @@ class PartitionCountCoordinator(SpoutCoordinator):
     def is_exhausted(self, last: Any) -> bool:
         return self._coordinator.is_exhausted(self._last_txid)
 
-    def resume(self, last_txid: int) -> None:
-        """Tells how far earlier runs have come."""
+    def resume(self, last_txid: int, last: Any) -> None:
         self._last_txid = last_txid
 
     def close(self) -> None:

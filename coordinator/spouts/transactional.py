@@ -16,14 +16,24 @@ class SpoutCoordinator(ABC):
     Source: backtype.storm.transactional.ITransactionalSpout.Coordinator.
     """
 
+    def resume(self, last_txid: int, last: Any) -> None:  # noqa: B027 - optional by design
+        """Tells where earlier runs stopped cutting; called once, before anything else is asked.
+
+        Args:
+            last_txid: the highest txid that was cut, 0 if there is none.
+            last: metadata of the highest txid that is stored, committed or not; None if there is none.
+                Transactions up to it are replayed from what is stored, new ones begin after it.
+        """
+
     @abstractmethod
     def is_ready(self) -> bool:
         """Whether a further transaction may be cut now. Asked only for txids never seen before."""
 
     @abstractmethod
     def initialize_transaction(self, txid: int, previous: Any) -> Any:
-        """Cuts transaction `txid`; called once for a txid, and what it returns is stored before anything
-        is emitted and given to every attempt at it.
+        """Cuts transaction `txid`, once.
+
+        What it returns is stored before anything is emitted, and given to every attempt at the txid.
 
         Args:
             txid: the transaction.

@@ -38,7 +38,7 @@ class TestDeclaration:
             b = ValueState("b")
 
         class Derived(Base):
-            b = None
+            b = None  # type: ignore[assignment]
             c = SetState("c")
 
         assert sorted(handles.declared_states(Derived)) == ["a", "c"]

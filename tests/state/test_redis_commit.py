@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from state import redis_arguments
 from state.attempt import MAX_TXID
 from state.codec import CodecError
 from state.commit import Commit, CommitStatus
@@ -52,8 +53,17 @@ class TestEffects:
             ),
             1,
         )
-        assert client.hgetall("{wc}:h") == {b"p": b"5", b"a": b"1", b"big": b"4503599627370496", b"neg": b"-200"}
-        assert client.hgetall("{wc}:f") == {b"p": b"0.30000000000000004", b"a": b"0.30000000000000004", b"t": b"1e+23"}
+        assert client.hgetall("{wc}:h") == {
+            b"p": b"5",
+            b"a": b"1",
+            b"big": b"4503599627370496",
+            b"neg": b"-200",
+        }
+        assert client.hgetall("{wc}:f") == {
+            b"p": b"0.30000000000000004",
+            b"a": b"0.30000000000000004",
+            b"t": b"1e+23",
+        }
         assert client.hgetall("{wc}:t") == {b"\xff\x00": b"\x00 \n"}
         assert client.hgetall("{wc}:i") == {b"-3": "ä".encode()}
         assert (client.get("{wc}:v"), client.get("{wc}:w"), client.get("{wc}:x")) == (b"7", b"0.75", b"")
@@ -246,7 +256,12 @@ class TestOwnership:
 
 
 REFUSED = [
-    ("TYPE", one(HASH, INT, increments={"a": 1}), ("set", "{wc}:s", "x"), "is a string on the server, expected a hash"),
+    (
+        "TYPE",
+        one(HASH, INT, increments={"a": 1}),
+        ("set", "{wc}:s", "x"),
+        "is a string on the server, expected a hash",
+    ),
     ("TYPE", one(VALUE, STR, puts={VALUE_FIELD: "x"}), ("sadd", "{wc}:s", "x"), "is a set on the server"),
     ("TYPE", one(SET, STR, puts={"x": True}), ("hset", "{wc}:s", "x", "1"), "expected a set"),
     ("TYPE", one(SORTED_SET, FLOAT, puts={"x": 1.0}), ("set", "{wc}:s", "x"), "expected a zset"),
@@ -254,29 +269,50 @@ REFUSED = [
     ("TYPE", one(LIST, STR, deletes={VALUE_FIELD: True}), ("set", "{wc}:s", "x"), "expected a list"),
     ("TYPE", one(HASH, STR, deletes={"f": True}), ("set", "{wc}:s", "x"), "expected a hash"),
     *(
-        ("TYPE", one(HASH, INT, increments={"a": 1}), ("hset", "{wc}:s", "a", found), f"field 'a' holds '{found}'")
+        (
+            "TYPE",
+            one(HASH, INT, increments={"a": 1}),
+            ("hset", "{wc}:s", "a", found),
+            f"field 'a' holds '{found}'",
+        )
         for found in ("", " 1", "1 ", "+1", "01", "-0", "1.0", "1e3", "0x10", "nan", "one", "--1")
     ),
     *(
-        ("TYPE", one(HASH, FLOAT, increments={"a": [1.0]}), ("hset", "{wc}:s", "a", found), "expected a finite number")
+        (
+            "TYPE",
+            one(HASH, FLOAT, increments={"a": [1.0]}),
+            ("hset", "{wc}:s", "a", found),
+            "expected a finite number",
+        )
         for found in ("", " 1", "0x10", "nan", "inf", "-inf", "1e999", "one", ".", "1e")
     ),
     ("TYPE", one(VALUE, INT, increments={VALUE_FIELD: 1}), ("set", "{wc}:s", "x"), "holds 'x'"),
     ("TYPE", one(SORTED_SET, FLOAT, increments={"a": [1.0]}), ("zadd", "{wc}:s", "inf", "a"), "holds 'inf'"),
     ("LIMIT", one(HASH, INT, increments={"a": 1}), ("hset", "{wc}:s", "a", str(MAX_INTEGER)), "would leave"),
-    ("LIMIT", one(HASH, INT, increments={"a": -1}), ("hset", "{wc}:s", "a", str(-MAX_INTEGER)), "would leave"),
+    (
+        "LIMIT",
+        one(HASH, INT, increments={"a": -1}),
+        ("hset", "{wc}:s", "a", str(-MAX_INTEGER)),
+        "would leave",
+    ),
     ("LIMIT", one(HASH, INT, increments={"a": -1}), ("hset", "{wc}:s", "a", str(MAX_INTEGER + 1)), "outside"),
     ("LIMIT", one(HASH, INT, increments={"a": 2**53}), None, "'s' is incremented by 9007199254740992"),
     ("LIMIT", one(HASH, INT, increments={"a": -(2**70)}), None, "is incremented by -"),
     ("LIMIT", one(HASH, INT, puts={"a": 2**53}), None, "holds '9007199254740992', outside"),
     ("LIMIT", one(HASH, FLOAT, puts={"a": float("inf")}), None, "would become 'inf'"),
     ("LIMIT", one(HASH, FLOAT, increments={"a": [1e308, 1e308]}), None, "would leave the finite numbers"),
-    ("LIMIT", one(SORTED_SET, FLOAT, increments={"a": [1e308, 1e308, -1e308]}), None, "would leave the finite"),
+    (
+        "LIMIT",
+        one(SORTED_SET, FLOAT, increments={"a": [1e308, 1e308, -1e308]}),
+        None,
+        "would leave the finite",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("status", "write_set", "planted", "message"), REFUSED)
-def test_refused_content_changes_nothing(store, client, status, write_set, planted, message):
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: f"{case[0]} {case[3]}")
+def test_refused_content_changes_nothing(store, client, case):
+    status, write_set, planted, message = case
     if planted:
         client.execute_command(*planted)
     before = dump(client)
@@ -292,12 +328,42 @@ def test_refused_content_changes_nothing(store, client, status, write_set, plant
     assert dump(client) == before
 
 
-def test_too_many_operations_change_nothing(store, client):
+TOO_MANY = [
+    one(HASH, INT, increments=dict.fromkeys(range(500_001), 1)),
+    one(HASH, FLOAT, increments={"a": [1.0] * 500_001}),
+]
+
+
+@pytest.mark.parametrize("write_set", TOO_MANY, ids=["fields", "floats"])
+def test_too_many_operations_are_not_sent(store, client, write_set):
     before = dump(client)
-    reply = store.commit(commit_of(one(HASH, INT, increments=dict.fromkeys(range(500_001), 1))))
-    assert (reply.status, "500000 operations" in reply.detail) == (CommitStatus.LIMIT, True)
-    reply = store.commit(commit_of(one(HASH, FLOAT, increments={"a": [1.0] * 500_001})))
+    reply = store.commit(commit_of(write_set))
     assert reply.status is CommitStatus.LIMIT
+    assert "commit of 500001 operations is over the limit of 500000" in reply.detail
+    assert dump(client) == before
+
+
+def test_too_many_bytes_are_not_sent(store, client, monkeypatch):
+    monkeypatch.setattr(redis_arguments, "BYTES_LIMIT", 1000)
+    before = dump(client)
+    reply = store.commit(commit_of(one(VALUE, STR, puts={VALUE_FIELD: "x" * 1000})))
+    assert (reply.status, "bytes is over the limit of 1000" in reply.detail) == (CommitStatus.LIMIT, True)
+    assert dump(client) == before
+
+
+@pytest.mark.redis
+@pytest.mark.parametrize("write_set", TOO_MANY, ids=["fields", "floats"])
+def test_the_server_has_the_same_limit(redis_backend, monkeypatch, write_set):
+    monkeypatch.setattr(redis_arguments, "COMMIT_OPERATIONS_LIMIT", 10**9)
+    store, client = (
+        RedisStore("redis://under-test", "wc", client=redis_backend.client()),
+        redis_backend.client(),
+    )
+    store.check_server()
+    acquire(store)
+    before = dump(client)
+    reply = store.commit(commit_of(write_set))
+    assert (reply.status, "more than 500000 operations" in reply.detail) == (CommitStatus.LIMIT, True)
     assert dump(client) == before
 
 

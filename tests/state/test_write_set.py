@@ -138,7 +138,10 @@ def test_floats_of_two_transactions_are_added_one_after_the_other():
 
 
 def test_composing_leaves_the_parts_as_they_were():
-    first, second = write(FLOAT_HASH, [("increment", "a", 0.5)]), write(FLOAT_HASH, [("increment", "a", 0.25)])
+    first, second = (
+        write(FLOAT_HASH, [("increment", "a", 0.5)]),
+        write(FLOAT_HASH, [("increment", "a", 0.25)]),
+    )
     compose([first, second])
     assert first.states["s"].increments == {"a": [0.5]}
     assert second.states["s"].increments == {"a": [0.25]}

@@ -1,0 +1,168 @@
+"""Ranges of whole lines: how the driver cuts a file into them, how executors read them back.
+
+A range is a path, two byte offsets and a digest of exactly the bytes between, so that reading it again
+gives the same lines or an error, never other lines. The driver only counts newlines; it decodes nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from heapq import heapify, heapreplace
+from typing import Any
+
+from coordinator.sources.input_file import InputFile
+from state import SourceError
+
+BLOCK_BYTES = 1024 * 1024
+"""How much the driver reads at a time."""
+
+STRIDE_BYTES = 4096
+"""How much of a block is counted at a time; the last stride is searched newline by newline."""
+
+DIGEST_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class LineRange:
+    """Whole lines of one file.
+
+    Attributes:
+        path: absolute path of the file.
+        start: offset of the first byte.
+        end: offset behind the last byte; more than `start`.
+        line_count: lines in between; a last line without a newline counts.
+        digest: of the bytes in between.
+    """
+
+    path: str
+    start: int
+    end: int
+    line_count: int
+    digest: int
+
+    @classmethod
+    def from_plain(cls, plain: Any) -> LineRange:
+        """Restores what `to_plain` gave.
+
+        Raises:
+            SourceError: it is something else.
+        """
+        match plain:
+            case [str(path), int(start), int(end), int(line_count), int(digest)]:
+                return cls(path, start, end, line_count, digest)
+        raise SourceError(
+            f"stored metadata {plain!r} is no range of lines: the topology was run with another kind of "
+            "source before; drop it or take another topology id"
+        )
+
+    def to_plain(self) -> list[Any]:
+        """The range as plain data, to be stored."""
+        return [self.path, self.start, self.end, self.line_count, self.digest]
+
+    def read(self, file: InputFile) -> bytes:
+        """Returns the bytes, which are those that were cut.
+
+        Raises:
+            SourceError: the file has shrunk or changed, or cannot be read.
+        """
+        content = file.read(self.start, self.end)
+        digest = _digest(content)
+        if digest != self.digest:
+            file.fail_changed(self.start, self.end, expected_digest=self.digest, found_digest=digest)
+        return content
+
+
+def share(ranges: Iterable[LineRange], task_index: int, task_count: int) -> list[LineRange]:
+    """The ranges one task reads: each goes, in order, to the task with the fewest lines so far.
+
+    Ranges of equal size go round; small ones from the ends of files do not unbalance the rest. Every
+    range belongs to exactly one task, whatever number of tasks it was cut for.
+    """
+    loads = [(0, index) for index in range(task_count)]
+    heapify(loads)
+    mine = []
+    for candidate in ranges:
+        line_count, index = loads[0]
+        heapreplace(loads, (line_count + candidate.line_count, index))
+        if index == task_index:
+            mine.append(candidate)
+    return mine
+
+
+class LineScanner:
+    """Cuts ranges of lines from one open file, from an offset on.
+
+    Args:
+        file: the file.
+        start: offset where the first range begins.
+        end: offset behind the last byte that may be cut, usually the size of the file.
+        block_bytes: how much is read at a time.
+    """
+
+    def __init__(self, file: InputFile, start: int, end: int, *, block_bytes: int = BLOCK_BYTES) -> None:
+        self.file = file
+        self.offset = start
+        self._end = end
+        self._block_bytes = block_bytes
+        self._block = b""
+        self._cursor = 0
+
+    def is_done(self) -> bool:
+        """Whether everything has been cut."""
+        return self.offset >= self._end
+
+    def take(self, line_limit: int) -> LineRange:
+        """Cuts the next `line_limit` lines, or what is left of the file; not to be called when done.
+
+        Memory is bound by the block size, not by lines or ranges.
+
+        Raises:
+            SourceError: the file has shrunk or cannot be read.
+        """
+        start = self.offset
+        hasher = hashlib.blake2b(digest_size=DIGEST_BYTES)
+        line_count = 0
+        ends_line = True
+        while line_count < line_limit and not self.is_done():
+            self._fill()
+            stop, found = after_lines(self._block, self._cursor, line_limit - line_count)
+            hasher.update(memoryview(self._block)[self._cursor : stop])
+            self.offset += stop - self._cursor
+            self._cursor = stop
+            line_count += found
+            ends_line = self._block[stop - 1] == ord("\n")
+        if not ends_line:
+            line_count += 1
+        return LineRange(self.file.path, start, self.offset, line_count, int.from_bytes(hasher.digest(), "big"))
+
+    def _fill(self) -> None:
+        if self._cursor == len(self._block):
+            self._block = self.file.read(self.offset, min(self.offset + self._block_bytes, self._end))
+            self._cursor = 0
+
+
+def after_lines(block: bytes, cursor: int, wanted: int) -> tuple[int, int]:
+    """Finds the position behind the `wanted`-th newline at or after `cursor`.
+
+    Returns:
+        That position and `wanted`; or the length of the block and the smaller number of newlines found.
+    """
+    found = 0
+    while True:
+        in_stride = block.count(b"\n", cursor, cursor + STRIDE_BYTES)
+        if found + in_stride >= wanted:
+            break
+        found += in_stride
+        cursor += STRIDE_BYTES
+        if cursor >= len(block):
+            return len(block), found
+    while found < wanted:
+        cursor = block.index(b"\n", cursor) + 1
+        found += 1
+    return cursor, found
+
+
+def _digest(content: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(content, digest_size=DIGEST_BYTES).digest(), "big")

@@ -1,0 +1,209 @@
+"""The retry loop and the error table, over a client that plays a script."""
+
+from __future__ import annotations
+
+import pytest
+import redis
+from redis import exceptions
+from redis._parsers.base import BaseParser
+
+from state.errors import ProtocolError, StateRefusedError, StateUnreachableError, TopologyError
+from state.redis_connection import RedisConnection, connect
+from state.redis_errors import Remedy, error_code, redact, remedy_of, stop_sentence
+from state.redis_store import RedisStore
+
+
+class Scripted:
+    """Answers each command with the next item of a list; exceptions are raised. The last one stays."""
+
+    def __init__(self, *answers):
+        self.answers, self.commands = list(answers), []
+
+    def execute_command(self, *arguments):
+        self.commands.append(arguments)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+class Time:
+    """A clock that only moves by sleeping."""
+
+    def __init__(self):
+        self.now, self.slept = 0.0, []
+
+    def clock(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+def connection_over(*answers, revive=None, timeout_s=60.0):
+    client, time = Scripted(*answers), Time()
+    connection = RedisConnection(
+        client, "redis://here", timeout_s=timeout_s, revive=revive, clock=time.clock, sleep=time.sleep
+    )
+    return connection, client, time
+
+
+def parsed(line):
+    """The exception redis-py makes of an error line, whatever parser is in use."""
+    return BaseParser.parse_error(line)
+
+
+RETRIED = [
+    exceptions.ConnectionError("Connection refused"),
+    exceptions.TimeoutError("Timeout reading from socket"),
+    parsed("LOADING Redis is loading the dataset in memory"),
+    parsed("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."),
+    parsed("TRYAGAIN Multiple keys request during rehashing of slot"),
+    parsed("CLUSTERDOWN The cluster is down"),
+    parsed("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."),
+    parsed("NOREPLICAS Not enough good replicas to write."),
+    parsed("ERR max number of clients reached"),
+]
+STOPPED = [
+    ("NOAUTH Authentication required.", "asks for a password"),
+    ("WRONGPASS invalid username-password pair or user is disabled.", "refused the user name or password"),
+    ("ERR invalid password", "refused the user name or password"),
+    ("NOPERM this user has no permissions to run the 'fcall' command", "does not let this user"),
+    ("READONLY You can't write against a read only replica.", "is a replica; give the address of its primary"),
+    ("MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist", "free disk space"),
+    ("OOM command not allowed when used memory > 'maxmemory'.", "is out of memory; raise maxmemory"),
+    ("WRONGTYPE Operation against a key holding the wrong kind of value", "holds a key of another type"),
+    ("MOVED 3999 127.0.0.1:6381", "give the address of the node that does"),
+    ("CROSSSLOT Keys in request don't hash to the same slot", "is a cluster that spreads"),
+    ("ERR unknown command 'FCALL', with args beginning with: ", "Redis >= 7.0 or Valkey >= 7.2 is needed"),
+    ("ERR something nobody has seen", "answered with an error txbatch does not know: something"),
+    ("WEIRD code nobody has seen", "does not know: WEIRD code"),
+]
+
+
+@pytest.mark.parametrize("error", RETRIED, ids=str)
+def test_what_passes_is_asked_again_unchanged(error):
+    connection, client, time = connection_over(error, error, b"answer")
+    assert connection.call("FCALL", "f", "0") == b"answer"
+    assert client.commands == [("FCALL", "f", "0")] * 3
+    assert time.slept == [0.02, 0.04]
+
+
+@pytest.mark.parametrize(("line", "sentence"), STOPPED, ids=[line.split(" ")[0] for line, _ in STOPPED])
+def test_what_does_not_pass_stops_at_once(line, sentence):
+    connection, client, _ = connection_over(parsed(line))
+    with pytest.raises(StateRefusedError, match=r"^server redis://here ") as refused:
+        connection.call("FCALL", "f", "0")
+    assert sentence in str(refused.value)
+    assert len(client.commands) == 1
+
+
+def test_the_loop_is_bounded_and_backs_off_to_a_second():
+    connection, _, time = connection_over(exceptions.ConnectionError("Connection refused"))
+    with pytest.raises(StateUnreachableError, match=r"gave no answer for 60 s, last: Connection refused; start it"):
+        connection.call("PING")
+    assert time.slept[:8] == [0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.0, 1.0]
+    assert 58 < time.now <= 60
+
+
+def test_a_lost_connection_revives_the_embedded_server_before_the_next_try():
+    revived = []
+    connection, client, _ = connection_over(
+        exceptions.ConnectionError("gone"),
+        parsed("BUSY Redis is busy running a script."),
+        b"answer",
+        revive=lambda: revived.append("once"),
+    )
+    assert connection.call("PING") == b"answer"
+    assert len(client.commands) == 3
+    assert revived == ["once"]
+
+
+def test_a_server_that_cannot_be_revived_stops_the_loop():
+    def refuse():
+        raise StateRefusedError("embedded server does not start")
+
+    connection, _, _ = connection_over(exceptions.ConnectionError("gone"), revive=refuse)
+    with pytest.raises(StateRefusedError, match="does not start"):
+        connection.call("PING")
+
+
+def test_a_missing_library_is_loaded_and_the_call_repeated():
+    connection, client, _ = connection_over(parsed("ERR Function not found"), [], b"OK", b"answer")
+    assert connection.function("commit", "0") == b"answer"
+    assert [command[0:2] for command in client.commands] == [
+        ("FCALL", "txbatch_1_commit"),
+        ("FUNCTION", "LIST"),
+        ("FUNCTION", "LOAD"),
+        ("FCALL", "txbatch_1_commit"),
+    ]
+
+
+def test_a_user_who_may_not_load_and_finds_nothing_loaded_is_told():
+    denied = parsed("NOPERM this user has no permissions to run the 'function' command")
+    missing = parsed("ERR Function not found")
+    connection, _, _ = connection_over(missing, denied, missing, denied, missing, denied, missing)
+    with pytest.raises(StateRefusedError, match="Function not found"):
+        connection.function("commit", "0")
+
+
+def test_arguments_that_cannot_be_sent_are_our_bug():
+    connection, _, _ = connection_over(exceptions.DataError("invalid input"))
+    with pytest.raises(ProtocolError):
+        connection.call("SET", "a")
+
+
+def test_an_untrusted_certificate_is_not_retried():
+    error = exceptions.ConnectionError("Error 1: [SSL: CERTIFICATE_VERIFY_FAILED] self-signed certificate")
+    assert remedy_of(error) is Remedy.STOP
+    assert "not trusted" in stop_sentence(error, "rediss://here")
+    assert error_code(error) == ""
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("redis://:canary@host:6379/0", "redis://host:6379/0"),
+        ("rediss://user:canary@host?ssl_ca_certs=/x", "rediss://host"),
+        ("unix:///tmp/s.sock?password=canary", "unix:///tmp/s.sock"),
+        ("redis://user:can%40ary@[::1]:6379", "redis://[::1]:6379"),
+        ("redis://:canary@[::1", "redis://[::1"),
+        ("redis://:can/ary@host", "redis://host"),
+        ("redis://:can?ary@host", "redis://?"),
+        ("unix:///tmp/s.sock?password=can@ary", "unix://?"),
+        ("http://:canary@host", "?"),
+        ("canary@host", "?"),
+        ("canary", "?"),
+    ],
+)
+def test_credentials_are_never_shown(url, shown):
+    assert redact(url) == shown
+
+
+@pytest.mark.parametrize(
+    "url", ["http://:canary@host", "canary", "redis://host?db=canary", "redis://:canary@h:port", ""]
+)
+def test_unusable_url_is_refused_without_its_secrets(url):
+    with pytest.raises(StateRefusedError, match="cannot be used; give redis://host:6379") as refused:
+        connect(url)
+    assert "canary" not in str(refused.value)
+
+
+def test_nothing_a_store_says_about_itself_holds_the_password():
+    store = RedisStore("redis://:canary@127.0.0.1:1", "wc", unreachable_timeout_s=0.01)
+    with pytest.raises(StateUnreachableError, match=r"redis://127\.0\.0\.1:1") as refused:
+        store.check_server()
+    assert "canary" not in str(refused.value) + repr(store) + repr(vars(store))
+    store.close()
+
+
+def test_bad_topology_id_is_refused():
+    with pytest.raises(TopologyError, match="topology id"):
+        RedisStore("redis://h", "a b")
+
+
+def test_a_client_repeats_nothing_by_itself():
+    with connect("redis://127.0.0.1:1") as client:
+        assert client.get_retry().get_retries() == 0
+        assert isinstance(client, redis.Redis)

@@ -1,0 +1,268 @@
+"""Acquire, metadata, status, drop and reads, on every backend."""
+
+from __future__ import annotations
+
+import pytest
+
+from state.codec import CodecError
+from state.commit import CommitStatus
+from state.errors import FencedError, ProtocolError, StaleReadError, StateRefusedError
+from state.redis_connection import LIBRARY_NAME, RedisConnection, library_code
+from state.redis_reader import RedisReader, load_redis_url, save_redis_url
+from state.write_set import VALUE_FIELD, StateKind, ValueType, WriteSet
+from tests.state.builders import GENERATION, NONCE, acquire, attempt, commit_of, counts, dump, writes
+
+
+class TestAcquire:
+    def test_first_start_makes_generation_and_fence(self, open_store, client):
+        acquired = acquire(open_store())
+        assert (acquired.fence, acquired.generation, acquired.committed_txid) == (f"1:{NONCE}", GENERATION, 0)
+        assert (acquired.metadata, acquired.previous_topology_fingerprint) == ({}, "")
+        assert client.hget("{wc}:txbatch:control", "format") == b"1"
+
+    def test_same_nonce_again_answers_the_same(self, open_store, client):
+        store = open_store()
+        acquire(store, "0" * 32, topology_fingerprint="old")
+        first = acquire(store)
+        before = dump(client)
+        assert acquire(store) == first
+        assert first.previous_topology_fingerprint == "old"
+        assert dump(client) == before
+
+    def test_restart_goes_on_where_the_last_run_stopped(self, open_store):
+        first = open_store()
+        acquire(first)
+        first.store_metadata({"coordinator:1": [1, 2], "coordinator:2": (3, {"a": b"x"})})
+        first.commit(commit_of(counts(a=1), attempt(1)))
+        second = acquire(open_store(), "c" * 32, new_generation="d" * 32, topology_fingerprint="topology-2")
+        assert second.fence == "2:" + "c" * 32
+        assert second.generation == GENERATION
+        assert second.committed_txid == 1
+        assert second.metadata == {"coordinator:1": [1, 2], "coordinator:2": (3, {"a": b"x"})}
+        assert second.previous_topology_fingerprint == "topology-1"
+
+    def test_a_delayed_acquire_cannot_take_over_from_a_newer_one(self, open_store, client):
+        acquire(open_store())
+        delayed = [
+            "txbatch_1_acquire",
+            "3",
+            *(f"{{wc}}:txbatch:{name}" for name in ("control", "metadata", "receipts")),
+        ]
+        given = ["e" * 32, GENERATION, "topology-1", "source-1", ""]
+        acquire(open_store(), "c" * 32)
+        before = dump(client)
+        assert client.execute_command("FCALL", *delayed, f"1:{NONCE}", *given)[0] == b"RACED"
+        assert client.execute_command("FCALL", *delayed, "", *given)[0] == b"RACED"
+        assert dump(client) == before
+
+    def test_of_two_racing_the_later_one_owns_it(self, open_store):
+        stores = [open_store() for _ in range(4)]
+        for index, store in enumerate(stores):
+            acquire(store, str(index) * 32)
+        statuses = [store.commit(commit_of(counts(a=1))).status for store in stores]
+        assert statuses == [CommitStatus.FENCED] * 3 + [CommitStatus.OK]
+
+    def test_changed_source_is_refused_with_both_values_and_remedies(self, open_store, client):
+        acquire(open_store())
+        before = dump(client)
+        with pytest.raises(StateRefusedError) as refused:
+            acquire(open_store(), "c" * 32, source_fingerprint="source-2")
+        for part in ("'wc'", "'source-1'", "'source-2'", "txbatch drop wc", "another topology id", "adopt"):
+            assert part in str(refused.value)
+        assert dump(client) == before
+
+    def test_changed_source_can_be_adopted_and_stays(self, open_store):
+        acquire(open_store())
+        acquire(open_store(), "c" * 32, source_fingerprint="source-2", adopt=True)
+        acquire(open_store(), "d" * 32, source_fingerprint="source-2")
+
+    @pytest.mark.parametrize("left", ["metadata", "receipts"])
+    def test_control_gone_while_others_are_there_regressed(self, open_store, client, left):
+        client.hset(f"{{wc}}:txbatch:{left}", "coordinator:1", "x")
+        with pytest.raises(StateRefusedError, match=r"'wc' cannot start: REGRESSED.*restore the server's data"):
+            acquire(open_store())
+
+    def test_another_format_is_refused(self, store, client):
+        client.hset("{wc}:txbatch:control", "format", "9")
+        with pytest.raises(StateRefusedError, match="VERSION: stored format is '9', expected '1'"):
+            acquire(store, "c" * 32)
+
+    def test_another_type_under_a_key_of_ours_is_refused(self, open_store, client):
+        client.set("{wc}:txbatch:control", "x")
+        with pytest.raises(StateRefusedError, match="is a string on the server, expected a hash"):
+            acquire(open_store())
+
+
+class TestMetadata:
+    def test_many_fields_in_one_call(self, store):
+        entries = {f"partition.{i}:1": (i, None) for i in range(3000)}
+        store.store_metadata(entries)
+        store.store_metadata({}, [f"partition.{i}:1" for i in range(1, 3000)])
+        assert acquire(store, "c" * 32).metadata == {"partition.0:1": (0, None)}
+
+    def test_an_older_owner_is_fenced(self, open_store, client):
+        older = open_store()
+        acquire(older)
+        acquire(open_store(), "c" * 32)
+        before = dump(client)
+        with pytest.raises(FencedError, match="'wc' is run by a newer coordinator"):
+            older.store_metadata({"coordinator:1": 1})
+        assert dump(client) == before
+
+    def test_a_lost_topology_is_refused(self, store, client):
+        client.delete("{wc}:txbatch:control")
+        with pytest.raises(StateRefusedError, match="REGRESSED"):
+            store.store_metadata({"coordinator:1": 1})
+
+    def test_a_value_that_would_not_come_back_is_refused_before_sending(self, store, client):
+        before = dump(client)
+        with pytest.raises(CodecError, match="comes back"):
+            store.store_metadata({"coordinator:1": 1, "coordinator:2": bytearray(b"x")})
+        assert dump(client) == before
+
+    def test_before_acquire_is_our_bug(self, open_store):
+        with pytest.raises(ProtocolError):
+            open_store().store_metadata({"coordinator:1": 1})
+
+
+class TestStatusAndDrop:
+    def test_status_of_nothing_is_none(self, open_store):
+        assert open_store().status() is None
+
+    def test_status_needs_no_ownership(self, open_store):
+        owner = open_store()
+        acquire(owner)
+        owner.store_metadata({"coordinator:1": 1, "coordinator:2": 1})
+        owner.commit(commit_of(counts(a=1), attempt(1), attempt(2)))
+        status = open_store().status()
+        assert (status.topology_id, status.committed_txid, status.fence) == ("wc", 2, f"1:{NONCE}")
+        assert (status.generation, status.metadata_count, status.is_dropping) == (GENERATION, 2, False)
+        assert (status.topology_fingerprint, status.source_fingerprint) == ("topology-1", "source-1")
+        assert (status.last_receipt.attempt_id, status.last_receipt.first_txid) == (1002, 1)
+
+    def test_drop_removes_every_key_and_a_running_owner_stays_out(self, open_store, client):
+        owner = open_store()
+        acquire(owner)
+        names = {f"s{i}": writes(StateKind.VALUE, ValueType.INT, puts={VALUE_FIELD: i}) for i in range(700)}
+        owner.commit(commit_of(WriteSet(names)))
+        client.set("{wcx}:counts", "other")
+        assert open_store().drop() == 702
+        assert client.keys("*") == [b"{wcx}:counts"]
+        assert owner.commit(commit_of(counts(a=1), attempt(2))).status is CommitStatus.REGRESSED
+        assert client.keys("*") == [b"{wcx}:counts"]
+        assert open_store().drop() == 0
+
+    def test_an_unfinished_drop_blocks_until_it_is_finished(self, open_store, client):
+        owner = open_store()
+        acquire(owner)
+        owner.commit(commit_of(counts(a=1)))
+        own = [f"{{wc}}:txbatch:{name}" for name in ("control", "metadata", "receipts")]
+        client.execute_command("FCALL", "txbatch_1_drop", "3", *own, "begin")
+        assert owner.commit(commit_of(counts(a=1), attempt(2))).status is CommitStatus.FENCED
+        with pytest.raises(FencedError):
+            owner.store_metadata({"coordinator:2": 1})
+        with pytest.raises(StateRefusedError, match="finish it with `txbatch drop wc`"):
+            acquire(open_store(), "c" * 32)
+        assert open_store().status().is_dropping
+        assert open_store().drop() == 3
+        assert acquire(open_store(), "c" * 32).committed_txid == 0
+
+    def test_state_without_control_is_dropped_too(self, open_store, client):
+        client.hset("{wc}:counts", "a", 1)
+        assert open_store().drop() == 1
+        assert client.keys("*") == []
+
+
+class TestReader:
+    @pytest.fixture
+    def reader(self, client):
+        return RedisReader("redis://under-test", "wc", connection=RedisConnection(client, "under-test", timeout_s=1))
+
+    def test_reads_come_with_the_txid_they_were_made_at(self, store, reader):
+        store.commit(
+            commit_of(
+                WriteSet(
+                    {
+                        "h": writes(StateKind.HASH, ValueType.INT, puts={7: 1, 8: 2}),
+                        "s": writes(StateKind.SET, ValueType.STR, puts={"m": True}),
+                        "z": writes(StateKind.SORTED_SET, ValueType.FLOAT, puts={"a": 0.1}),
+                        "v": writes(StateKind.VALUE, ValueType.BYTES, puts={VALUE_FIELD: b"\xff"}),
+                    }
+                )
+            )
+        )
+        assert reader.read("h", StateKind.HASH, [8, 9, 7], 1) == [b"2", None, b"1"]
+        assert reader.read("s", StateKind.SET, ["m", "n"], 1) == [b"1", None]
+        assert [score and float(score) for score in reader.read("z", StateKind.SORTED_SET, ["a", "b"], 1)] == [
+            0.1,
+            None,
+        ]
+        assert reader.read("v", StateKind.VALUE, [VALUE_FIELD], 1) == [b"\xff"]
+        assert reader.read("none", StateKind.VALUE, [VALUE_FIELD], 1) == [None]
+        assert reader.read("h", StateKind.HASH, list(range(2500)), 1)[6:9] == [None, b"1", b"2"]
+        with pytest.raises(StaleReadError, match="was to be read as of txid 0 but stands at 1"):
+            reader.read("h", StateKind.HASH, [7], 0)
+
+    def test_another_type_is_refused(self, store, reader, client):
+        client.set("{wc}:h", "x")
+        with pytest.raises(StateRefusedError, match="is a string on the server, expected a hash"):
+            reader.read("h", StateKind.HASH, ["a"], 0)
+
+    def test_a_lost_topology_is_refused(self, open_store, reader):
+        open_store()
+        with pytest.raises(StateRefusedError, match=r"has lost the state.*wc.*control' is gone"):
+            reader.read("h", StateKind.HASH, ["a"], 0)
+
+
+class TestLibrary:
+    def test_a_flushed_library_is_loaded_again_by_the_same_call(self, store, client):
+        client.function_flush()
+        assert store.commit(commit_of(counts(a=1))).status is CommitStatus.OK
+        client.function_flush()
+        assert store.commit(commit_of(counts(a=1))).status is CommitStatus.ALREADY
+        client.function_flush()
+        assert store.status().committed_txid == 1
+
+    def test_other_code_under_our_name_is_replaced(self, open_store, client):
+        client.function_load(
+            f"#!lua name={LIBRARY_NAME}\nredis.register_function('txbatch_1_commit', function() return 'no' end)"
+        )
+        store = open_store()
+        acquire(store)
+        assert store.commit(commit_of(counts(a=1))).status is CommitStatus.OK
+
+    def test_loading_twice_leaves_it_alone(self, open_store, client):
+        open_store()
+        open_store()
+        assert len(client.execute_command("FUNCTION", "LIST")) == 1
+
+    def test_every_function_carries_the_version(self):
+        registered = [line for line in library_code().splitlines() if "register_function{" in line]
+        assert len(registered) == 6
+        assert all(f"function_name = '{LIBRARY_NAME}_" in line for line in registered)
+
+
+class TestUrlFile:
+    def test_url_is_kept_where_only_the_user_reads_it(self, tmp_path, monkeypatch):
+        monkeypatch.delenv("TXBATCH_REDIS_URL", raising=False)
+        path = save_redis_url("redis://:secret@host", tmp_path)
+        path = save_redis_url("redis://:secret2@host", tmp_path)
+        assert (tmp_path / "redis_url").stat().st_mode & 0o777 == 0o600
+        assert load_redis_url(path) == "redis://:secret2@host"
+        assert [file.name for file in tmp_path.iterdir()] == ["redis_url"]
+
+    def test_file_open_to_others_is_refused(self, tmp_path):
+        path = save_redis_url("redis://:secret@host", tmp_path)
+        (tmp_path / "redis_url").chmod(0o640)
+        with pytest.raises(StateRefusedError, match="chmod 600"):
+            load_redis_url(path)
+
+    def test_environment_serves_hosts_without_the_file(self, monkeypatch):
+        monkeypatch.setenv("TXBATCH_REDIS_URL", "redis://elsewhere")
+        assert load_redis_url(None) == "redis://elsewhere"
+        assert load_redis_url("/nowhere/redis_url") == "redis://elsewhere"
+
+    def test_neither_is_a_clear_error(self, monkeypatch):
+        monkeypatch.delenv("TXBATCH_REDIS_URL", raising=False)
+        with pytest.raises(StateRefusedError, match="'/nowhere/redis_url' is not on this host and TXBATCH_REDIS_URL"):
+            load_redis_url("/nowhere/redis_url")
