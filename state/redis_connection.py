@@ -48,7 +48,6 @@ def connect(url: str) -> redis.Redis:
             socket_connect_timeout=CONNECT_TIMEOUT_S,
             decode_responses=False,
             protocol=2,
-            driver_info=None,
         )
     except (ValueError, TypeError, AttributeError) as error:
         raise StateRefusedError(

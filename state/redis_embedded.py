@@ -102,23 +102,8 @@ class EmbeddedServer:
         if self._mutex is None:
             raise StateRefusedError("embedded server was not started before it was used")
         with self._mutex:
-            deadline = self._clock() + self._start_timeout_s
-            while not self._attach():
-                lock_fd = self._try_lock()
-                if lock_fd is not None:
-                    try:
-                        if not self._attach():  # another may have started it, and gone, meanwhile
-                            self._launch(lock_fd)
-                    finally:
-                        os.close(lock_fd)
-                    return
-                if self._clock() > deadline:
-                    holder = self._noted().get("pid", "?")
-                    raise StateRefusedError(
-                        f"data directory {str(self.data_dir)!r} is in use by process {holder}, which does "
-                        "not answer; stop it, or choose another --data-dir"
-                    )
-                self._sleep(POLL_S)
+            self._attach_or_launch()
+            self._await_loaded()
 
     def close(self) -> None:
         """Stops the server if this process started it, and waits until it is gone."""
@@ -126,7 +111,7 @@ class EmbeddedServer:
             return
         supervisor, self._supervisor = self._supervisor, None
         os.close(self._pipe_fd)
-        if supervisor is not None and supervisor.wait() < 0 and self._attach():
+        if supervisor is not None and supervisor.wait() < 0 and self._attach(orphan=True):
             self._shut_down()  # somebody killed the supervisor, which leaves the server to us
 
     def __enter__(self) -> Self:
@@ -137,6 +122,33 @@ class EmbeddedServer:
     ) -> None:
         self.close()
 
+    def _attach_or_launch(self) -> None:
+        deadline = self._clock() + self._start_timeout_s
+        while not self._attach():
+            lock_fd = self._try_lock()
+            if lock_fd is not None:
+                try:
+                    if not self._attach():  # another may have started it, and gone, meanwhile
+                        self._launch(lock_fd)
+                finally:
+                    os.close(lock_fd)
+                return
+            if self._clock() > deadline:
+                if self._attach(orphan=True):  # its supervisor was killed too, so it stays
+                    return
+                holder = self._noted().get("pid", "?")
+                raise StateRefusedError(
+                    f"data directory {str(self.data_dir)!r} is in use by process {holder}, which does "
+                    "not answer; stop it, or choose another --data-dir"
+                )
+            self._sleep(POLL_S)
+
+    def _await_loaded(self) -> None:
+        """Waits while the server reads its file; it answers INFO meanwhile, so this ends when either does."""
+        with self._client() as client, contextlib.suppress(redis.RedisError, KeyError):
+            while client.info("persistence")["loading"]:
+                self._sleep(POLL_S)
+
     def _noted(self) -> dict[str, Any]:
         try:
             noted = json.loads((self.data_dir / "server.json").read_text(encoding="utf-8"))
@@ -144,9 +156,12 @@ class EmbeddedServer:
             return {}
         return noted if isinstance(noted, dict) else {}
 
-    def _attach(self) -> bool:
-        run_id = self._noted().get("run_id")
-        return run_id is not None and self._answers() == run_id
+    def _attach(self, *, orphan: bool = False) -> bool:
+        """Whether the directory's server answers; one whose owner is dead is about to end, and not ours to use."""
+        noted = self._noted()
+        if not orphan and not _is_alive(noted.get("owner")):
+            return False
+        return "run_id" in noted and self._answers() == noted["run_id"]
 
     def _answers(self) -> str | None:
         """The run id of whoever listens on the socket, or None."""
@@ -171,7 +186,6 @@ class EmbeddedServer:
             retry=Retry(NoBackoff(), 0),
             socket_timeout=5.0,
             protocol=2,
-            driver_info=None,
         )
 
     def _try_lock(self) -> int | None:
@@ -216,7 +230,12 @@ class EmbeddedServer:
                 )
             self._sleep(POLL_S)
         note = self.data_dir / f".server.json.{os.getpid()}"
-        content = {"pid": self._server_pid(), "socket": str(self._socket_path), "run_id": run_id}
+        content = {
+            "pid": self._server_pid(),
+            "owner": os.getpid(),
+            "socket": str(self._socket_path),
+            "run_id": run_id,
+        }
         note.write_text(json.dumps(content), encoding="utf-8")
         note.replace(self.data_dir / "server.json")
 
@@ -257,6 +276,18 @@ def socket_path_of(data_dir: Path) -> Path:
         return path
     digest = hashlib.blake2b(os.fsencode(data_dir), digest_size=8).hexdigest()
     return Path(tempfile.gettempdir()) / f"txbatch-{os.getuid()}-{digest}" / "redis.sock"
+
+
+def _is_alive(pid: object) -> bool:
+    if not isinstance(pid, int) or pid <= 0:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _private_directory(path: Path) -> None:

@@ -41,18 +41,29 @@ _STOP_SENTENCES = {
 }
 
 
+_CODES_BY_CLASS: tuple[tuple[type[Exception], str], ...] = (
+    (exceptions.AuthenticationError, "WRONGPASS"),
+    (exceptions.AuthenticationWrongNumberOfArgsError, "WRONGPASS"),
+    (exceptions.AuthorizationError, "NOPERM"),
+    (exceptions.BusyLoadingError, "LOADING"),
+    (exceptions.ClusterCrossSlotError, "CROSSSLOT"),
+    (exceptions.MasterDownError, "MASTERDOWN"),
+    (exceptions.ClusterDownError, "CLUSTERDOWN"),
+    (exceptions.MovedError, "MOVED"),
+    (exceptions.AskError, "ASK"),
+    (exceptions.NoPermissionError, "NOPERM"),
+    (exceptions.OutOfMemoryError, "OOM"),
+    (exceptions.ReadOnlyError, "READONLY"),
+    (exceptions.TryAgainError, "TRYAGAIN"),
+)
+"""redis-py cuts the code off the errors it has classes for; subclasses come first."""
+
+
 def error_code(error: Exception) -> str:
     """The leading word of a server's error ("OOM"), or "" when it is not from the server."""
-    if isinstance(error, (exceptions.AuthenticationError, exceptions.AuthenticationWrongNumberOfArgsError)):
-        code = getattr(error, "status_code", None)
-        return "NOAUTH" if code == "NOAUTH" else "WRONGPASS"
-    if isinstance(error, (exceptions.NoPermissionError, exceptions.AuthorizationError)):
-        return "NOPERM"
-    code = getattr(error, "status_code", None)
-    if code:
-        return str(code)
-    if isinstance(error, exceptions.BusyLoadingError):
-        return "LOADING"
+    for error_class, code in _CODES_BY_CLASS:
+        if isinstance(error, error_class):
+            return "NOAUTH" if "Authentication required" in str(error) else code
     first = str(error).split(" ", 1)[0]
     return first if first.isupper() and isinstance(error, exceptions.ResponseError) else ""
 

@@ -50,9 +50,10 @@ def busy(client):
 
 
 def impatient(store, url, **options):
-    """The same owner through a connection that gives up after 50 ms."""
+    """The same owner through an open connection that gives up after 50 ms."""
     other = RedisStore(f"{url}?socket_timeout=0.05", "wc", **options)
     other._fence, other._generation = store._fence, store._generation
+    other.status()
     return other
 
 
