@@ -9,6 +9,7 @@ from coordinated_bolt.batch_acker import ACKER_COMPONENT, AttemptOutcome, BatchA
 from coordinated_bolt.batch_bolt_executor import BatchBoltExecutor
 from coordinated_bolt.batch_task import BatchTask, Inbox, TaskResult
 from coordinated_bolt.bolts import BaseBatchBolt, BatchOutputCollector, IBatchBolt
+from coordinated_bolt.choosers import Chooser, stable_hash
 from coordinated_bolt.collectors import AttemptCollector, OutputStream, Subscriber
 from coordinated_bolt.context import TopologyContext
 from coordinated_bolt.coordinated_bolt import CoordinatedBolt, Finished
@@ -17,17 +18,21 @@ from coordinated_bolt.failure import Failure, FailureKind
 from coordinated_bolt.frames import Frame, FrameKind, frame_target, pack_frame, unpack_frame
 from coordinated_bolt.groupings import (
     AllGrouping,
-    Chooser,
+    CustomGrouping,
     DirectGrouping,
     FieldsGrouping,
     GlobalGrouping,
     Grouping,
+    GroupingContext,
+    LocalOrShuffleGrouping,
     NoneGrouping,
+    PartialKeyGrouping,
     ShuffleGrouping,
-    stable_hash,
 )
 from coordinated_bolt.outbox import Outbox, Send
+from coordinated_bolt.rotating_map import RotatingMap, XorRotatingMap
 from coordinated_bolt.streams import DEFAULT_STREAM, OutputFieldsDeclarer, StreamSpec
+from coordinated_bolt.time_cache_map import TimeCacheMap
 from coordinated_bolt.tracking import Tracking, TrackingStatus
 from coordinated_bolt.tuples import Tuple, TupleOrigin
 from coordinated_bolt.wiring import Source, TaskWiring
@@ -46,6 +51,7 @@ __all__ = [
     "BatchTask",
     "Chooser",
     "CoordinatedBolt",
+    "CustomGrouping",
     "DEFAULT_STREAM",
     "DRIVER",
     "DirectGrouping",
@@ -58,12 +64,16 @@ __all__ = [
     "FrameKind",
     "GlobalGrouping",
     "Grouping",
+    "GroupingContext",
     "IBatchBolt",
     "Inbox",
+    "LocalOrShuffleGrouping",
     "NoneGrouping",
     "Outbox",
     "OutputFieldsDeclarer",
     "OutputStream",
+    "PartialKeyGrouping",
+    "RotatingMap",
     "Send",
     "ShuffleGrouping",
     "Source",
@@ -71,11 +81,13 @@ __all__ = [
     "Subscriber",
     "TaskResult",
     "TaskWiring",
+    "TimeCacheMap",
     "TopologyContext",
     "Tracking",
     "TrackingStatus",
     "Tuple",
     "TupleOrigin",
+    "XorRotatingMap",
     "batch_edge",
     "frame_target",
     "pack_frame",

@@ -120,7 +120,7 @@ class BatchAcker:
                 self._receive_metadata(frame, content)
             elif frame.kind is FrameKind.ACK:
                 self._receive_report(frame, content)
-        except (CodecError, ValueError, TypeError) as error:
+        except (CodecError, LookupError, TypeError, ValueError) as error:
             self._fail(frame.attempt, self._incomplete(frame.source, f"report is not readable: {error!r}"))
 
     def outcomes(self) -> Iterable[AttemptOutcome]:
@@ -143,6 +143,9 @@ class BatchAcker:
     def _receive_report(self, frame: Frame, content: list[Any]) -> None:
         failure, edges, residue, emitted_count, counters = content
         outcome = self._outcomes[frame.attempt]
+        if frame.source in self._reported[frame.attempt]:
+            self._fail(frame.attempt, self._incomplete(frame.source, "reported more than once"))
+            return
         self._reported[frame.attempt].add(frame.source)
         outcome.residue ^= residue
         outcome.tuple_count += emitted_count

@@ -77,10 +77,9 @@ class BatchBoltExecutor:
         bolt = self._bolts.get(attempt)
         if bolt is None:
             made: IBatchBolt = pickle.loads(self._wiring.spec)
-            context = self._wiring.context()
-            made.prepare(self._wiring.conf, context, self._new_collector(attempt), attempt)
-            bolt = self._bolts[attempt] = made
-            self._contexts[attempt] = context
+            bolt = self._bolts[attempt] = made  # before prepare: cleanup follows it even if it raises
+            context = self._contexts[attempt] = self._wiring.context()
+            bolt.prepare(self._wiring.conf, context, self._new_collector(attempt), attempt)
         return bolt
 
     def _failure(self, error: Exception, tup: Tuple | None) -> Failure:

@@ -89,7 +89,7 @@ class BatchTask:
         try:
             content = unpack(frame.payload)
             if frame.kind is FrameKind.COORD:
-                self._bolt.coord(attempt, frame.source, int(content))
+                self._bolt.coord(attempt, frame.source, _tuple_count(content))
                 return
             runs = [(self._wiring.origin(attempt, frame.source, stream), rows) for stream, rows in content]
             edges[frame.source].add(frame, sum(len(rows) for _, rows in runs))
@@ -100,3 +100,9 @@ class BatchTask:
             return
         for origin, rows in runs:
             self._bolt.regular(attempt, origin, rows)
+
+
+def _tuple_count(content: object) -> int:
+    if type(content) is not int:
+        raise TypeError(f"a report of {content!r} tuples")
+    return content

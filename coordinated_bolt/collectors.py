@@ -12,6 +12,8 @@ from coordinated_bolt.streams import DEFAULT_STREAM, StreamSpec
 from state.attempt import TransactionAttempt
 from state.codec import digest64
 
+_TEXT = frozenset({str, bytes})  # sequences, but never a row
+
 
 @dataclass(frozen=True, slots=True)
 class Subscriber:
@@ -88,9 +90,14 @@ class AttemptCollector:
     def emit_all(self, rows: Iterable[Sequence[Any]], stream_id: str = DEFAULT_STREAM) -> None:
         """Sends many tuples, as `emit` one by one would."""
         stream = self._stream(stream_id)
-        lists = list(map(list, rows))
-        if lists and set(map(len, lists)) != {len(stream.spec.fields)}:
-            raise self._wrong_length(stream, next(r for r in lists if len(r) != len(stream.spec.fields)))
+        given = list(rows)
+        lists = list(map(list, given))
+        length = len(stream.spec.fields)
+        if lists and (set(map(len, lists)) != {length} or not _TEXT.isdisjoint(map(type, given))):
+            wrong = (
+                row for row, values in zip(given, lists, strict=True) if len(values) != length or type(row) in _TEXT
+            )
+            raise self._wrong_length(stream, next(wrong))
         for chooser, tasks in self._choosers.get(stream_id) or self._make_choosers(stream):
             for position, share in chooser.split(lists).items():
                 self._outbox.add_all(tasks[position], stream.index, share)
@@ -101,7 +108,7 @@ class AttemptCollector:
         stream = self._streams.get(stream_id)
         if stream is None or not stream.spec.direct:
             raise ValueError(f"component {self._component_id!r} has no direct stream {stream_id!r}")
-        if len(values) != len(stream.spec.fields):
+        if len(values) != len(stream.spec.fields) or isinstance(values, (str, bytes)):
             raise self._wrong_length(stream, values)
         if not any(task_id in subscriber.tasks for subscriber in stream.subscribers):
             raise ValueError(

@@ -21,6 +21,7 @@ from coordinated_bolt.tracking import Tracking, TrackingStatus
 from coordinated_bolt.tuples import TupleOrigin
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
+from state.codec import CodecError
 
 
 @dataclass(slots=True)
@@ -66,9 +67,10 @@ class CoordinatedBolt:
         """REGULAR tuples of one origin arrive."""
         if self._tracking.status(attempt) is TrackingStatus.FAILED:
             return
-        failure = self.executor.execute(attempt, origin, rows)
-        if failure is not None:
-            self._tracking.fail(attempt, failure)
+        if attempt not in self._finished:  # what comes after is a surplus: it is counted and reaches no bolt
+            failure = self.executor.execute(attempt, origin, rows)
+            if failure is not None:
+                self._tracking.fail(attempt, failure)
         self._tracking.regular(attempt, origin.source_task, len(rows))
         self._finish_when_complete(attempt)
 
@@ -106,12 +108,18 @@ class CoordinatedBolt:
         if attempt in self._finished or self._tracking.status(attempt) is not TrackingStatus.COMPLETE:
             return
         finished = self._finished[attempt] = Finished()
-        finished.failure = self.executor.finished_id(attempt)
+        finished.failure = self.executor.finished_id(attempt) or self._report(attempt, finished)
         if finished.failure is not None:
             self._tracking.fail(attempt, finished.failure)
-            return
+
+    def _report(self, attempt: TransactionAttempt, finished: Finished) -> Failure | None:
+        """Tells every task downstream what it was sent; values are packed here, so the codec may refuse one here."""
+        try:
+            finished.sent_edges = self._outbox(attempt).close()
+        except CodecError as error:
+            return Failure.from_exception(error, self._wiring.component_id, self._wiring.task_index)
         finished.counters = self.executor.counters(attempt)
-        finished.sent_edges = self._outbox(attempt).close()
+        return None
 
     def _open(self, attempt: TransactionAttempt) -> BatchOutputCollector:
         return self._wiring.collector(attempt, self._outbox(attempt))

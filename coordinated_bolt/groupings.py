@@ -1,46 +1,44 @@
 """Stream groupings: which tasks of a subscriber a tuple goes to.
 
-A grouping is a spec that is shipped; per attempt and emitting task it makes a `Chooser`. Whatever a
-chooser draws at random comes from a seed made of attempt and task, so a recomputed stage chooses the
-same again. Hashes are content hashes, never Python's salted ones.
+A grouping is a spec that is shipped; per attempt and emitting task it makes a `Chooser`, whose choices
+depend on nothing but the tuples and a seed made of attempt and task.
 """
 
 from __future__ import annotations
 
-import random
+import copy
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-from zlib import crc32
 
-from state.codec import pack
+from coordinated_bolt.choosers import (
+    Chooser,
+    CustomChooser,
+    FieldsChooser,
+    FixedChooser,
+    PartialKeyChooser,
+    ShuffleChooser,
+)
 from state.errors import TopologyError
 
-Row = list[Any]
+__all__ = [
+    "AllGrouping",
+    "Chooser",
+    "CustomGrouping",
+    "DirectGrouping",
+    "FieldsGrouping",
+    "GlobalGrouping",
+    "Grouping",
+    "GroupingContext",
+    "LocalOrShuffleGrouping",
+    "NoneGrouping",
+    "PartialKeyGrouping",
+    "ShuffleGrouping",
+]
 
-
-def stable_hash(values: Sequence[Any]) -> int:
-    """32-bit hash of values by content, equal in every process and on every machine."""
-    if len(values) == 1 and type(values[0]) is str:
-        return crc32(values[0].encode("utf-8", "surrogatepass"))
-    return crc32(pack(list(values)))
-
-
-class Chooser(ABC):
-    """Chooses targets for the tuples of one attempt from one task; targets are positions 0..n-1."""
-
-    @abstractmethod
-    def choose(self, row: Row) -> Sequence[int]:
-        """Target positions of one tuple."""
-
-    def split(self, rows: list[Row]) -> dict[int, list[Row]]:
-        """Target position -> its tuples, equal to choosing row by row."""
-        shares: dict[int, list[Row]] = {}
-        for row in rows:
-            for target in self.choose(row):
-                shares.setdefault(target, []).append(row)
-        return shares
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 class Grouping(ABC):
@@ -65,12 +63,41 @@ class ShuffleGrouping(Grouping):
     """Exactly even per emitter: round robin over a shuffled order."""
 
     def chooser(self, target_count: int, fields: tuple[str, ...], seed: int) -> Chooser:
-        return _ShuffleChooser(target_count, seed)
+        return ShuffleChooser(range(target_count), seed)
 
 
 @dataclass(frozen=True, slots=True)
 class NoneGrouping(ShuffleGrouping):
     """The user does not care; the same as shuffle."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalOrShuffleGrouping(Grouping):
+    """Shuffle over the tasks on the emitter's executor, over all tasks where none is known to be there.
+
+    On Spark it equals shuffle: which executor will run a task is not known when the topology is planned,
+    and may be another when the task is computed again, which then has to choose as it did before.
+
+    Source: backtype.storm.topology.InputDeclarer.localOrShuffleGrouping.
+    """
+
+    def chooser(
+        self, target_count: int, fields: tuple[str, ...], seed: int, local_positions: Sequence[int] = ()
+    ) -> Chooser:
+        """A chooser for one attempt and one emitting task.
+
+        Args:
+            target_count: number of targets.
+            fields: of the stream.
+            seed: of the order.
+            local_positions: targets on the emitter's executor; the same whenever the attempt is computed.
+
+        Raises:
+            ValueError: a local position is no target.
+        """
+        if any(not 0 <= position < target_count for position in local_positions):
+            raise ValueError(f"local positions {list(local_positions)} are not all from 0 to {target_count - 1}")
+        return ShuffleChooser(sorted(set(local_positions)) or range(target_count), seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +112,36 @@ class FieldsGrouping(Grouping):
 
     def check(self, fields: tuple[str, ...], *, direct: bool) -> None:
         Grouping.check(self, fields, direct=direct)
-        if not self.names:
-            raise TopologyError("fields_grouping needs at least one field")
-        for name in self.names:
-            if name not in fields:
-                raise TopologyError(f"there is no field {name!r}; the stream has {fields}")
+        _check_names("fields_grouping", self.names, fields)
 
     def chooser(self, target_count: int, fields: tuple[str, ...], seed: int) -> Chooser:
-        return _FieldsChooser(target_count, [fields.index(name) for name in self.names])
+        return FieldsChooser(target_count, [fields.index(name) for name in self.names])
+
+
+@dataclass(frozen=True, slots=True)
+class PartialKeyGrouping(Grouping):
+    """Equal values of the named fields go to one of two tasks, the one this emitter has used less.
+
+    Loads stay even where few keys make up most of the tuples, if attempts have many tuples and no key has
+    more than two tasks can take. What is computed of one key is then in two tasks: a stage further down,
+    on a fields grouping, has to merge it.
+
+    Attributes:
+        names: the fields that are compared.
+
+    Source: backtype.storm.grouping.PartialKeyGrouping; Nasir et al., The Power of Both Choices, 2015.
+    Differs from Storm: the candidates of a key are never the same task; the fields are named; use is
+    counted per attempt, so that an attempt computed again chooses the same.
+    """
+
+    names: tuple[str, ...]
+
+    def check(self, fields: tuple[str, ...], *, direct: bool) -> None:
+        Grouping.check(self, fields, direct=direct)
+        _check_names("partial_key_grouping", self.names, fields)
+
+    def chooser(self, target_count: int, fields: tuple[str, ...], seed: int) -> Chooser:
+        return PartialKeyChooser(target_count, [fields.index(name) for name in self.names])
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +149,7 @@ class AllGrouping(Grouping):
     """Every task receives a copy."""
 
     def chooser(self, target_count: int, fields: tuple[str, ...], seed: int) -> Chooser:
-        return _FixedChooser(range(target_count))
+        return FixedChooser(range(target_count))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +157,7 @@ class GlobalGrouping(Grouping):
     """Everything goes to the task with the lowest id."""
 
     def chooser(self, target_count: int, fields: tuple[str, ...], seed: int) -> Chooser:
-        return _FixedChooser(range(1))
+        return FixedChooser(range(1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,56 +169,70 @@ class DirectGrouping(Grouping):
             raise TopologyError("direct_grouping needs a stream declared with direct=True")
 
     def chooser(self, target_count: int, fields: tuple[str, ...], seed: int) -> Chooser:
-        return _FixedChooser(())
+        return FixedChooser(())
 
 
-class _FixedChooser(Chooser):
-    def __init__(self, targets: Sequence[int]) -> None:
-        self._targets = targets
+@dataclass(frozen=True, slots=True)
+class GroupingContext:
+    """What a custom grouping is told before it chooses.
 
-    def choose(self, row: Row) -> Sequence[int]:
-        return self._targets
+    Attributes:
+        fields: of the stream.
+        target_count: number of the subscriber's tasks; it chooses among the positions 0..target_count-1.
+        seed: of this attempt and emitting task; what is random comes from ``random.Random(seed)``.
+    """
 
-
-class _ShuffleChooser(Chooser):
-    def __init__(self, target_count: int, seed: int) -> None:
-        order = list(range(target_count))
-        random.Random(seed).shuffle(order)
-        self._turns = [(target,) for target in order]
-        self._next = 0
-
-    def choose(self, row: Row) -> Sequence[int]:
-        turn = self._turns[self._next]
-        self._next = (self._next + 1) % len(self._turns)
-        return turn
-
-    def split(self, rows: list[Row]) -> dict[int, list[Row]]:
-        count = len(self._turns)
-        shares = {
-            self._turns[(self._next + offset) % count][0]: rows[offset::count]
-            for offset in range(min(count, len(rows)))
-        }
-        self._next = (self._next + len(rows)) % count
-        return shares
+    fields: tuple[str, ...]
+    target_count: int
+    seed: int
 
 
-class _FieldsChooser(Chooser):
-    def __init__(self, target_count: int, positions: list[int]) -> None:
-        self._count = target_count
-        self._positions = positions
+class CustomGrouping(Grouping):
+    """A grouping of the user's own; subclass it and give an object to `custom_grouping`.
 
-    def choose(self, row: Row) -> Sequence[int]:
-        return (stable_hash([row[position] for position in self._positions]) % self._count,)
+    `__init__` runs on the driver, once, and what it sets must pickle. For every attempt and emitting task
+    a copy is made where the task runs, which sees `prepare`, then `choose_tasks` for every tuple. An
+    attempt may be computed again and then has to choose the same: decide by the values, by what this copy
+    was shown before, and by the seed; never by a clock, by `hash` or by unseeded randomness.
 
-    def split(self, rows: list[Row]) -> dict[int, list[Row]]:
-        if self._count == 1:
-            return {0: rows} if rows else {}
-        if len(self._positions) > 1:
-            return Chooser.split(self, rows)
-        position, count = self._positions[0], self._count
-        parts: list[list[Row]] = [[] for _ in range(count)]
-        for row in rows:
-            value = row[position]
-            code = crc32(value.encode("utf-8", "surrogatepass")) if type(value) is str else stable_hash((value,))
-            parts[code % count].append(row)
-        return {target: part for target, part in enumerate(parts) if part}
+    Its `repr` stands in the topology's fingerprint, which runs compare: write one, or make the class a
+    dataclass, to have a changed parameter noticed.
+
+    Source: backtype.storm.grouping.CustomStreamGrouping. Differs from Storm: tasks are chosen by position
+    among the subscriber's, in ascending order of their ids.
+    """
+
+    context: GroupingContext
+
+    def check(self, fields: tuple[str, ...], *, direct: bool) -> None:
+        """Refuses a stream this grouping cannot be used on (driver, once); extend it for checks of your own."""
+        Grouping.check(self, fields, direct=direct)
+        if _ADDRESS.search(repr(self)):
+            raise TopologyError(
+                f"the repr of custom grouping {self!r} holds an address, so no two runs would agree on the topology; "
+                "give the class a __repr__ that shows its parameters only"
+            )
+
+    def chooser(self, target_count: int, fields: tuple[str, ...], seed: int) -> Chooser:
+        live = copy.deepcopy(self)
+        live.prepare(GroupingContext(fields, target_count, seed))
+        return CustomChooser(target_count, live.choose_tasks, repr(self))
+
+    def prepare(self, context: GroupingContext) -> None:
+        """Called first, once per copy (executor)."""
+        self.context = context
+
+    @abstractmethod
+    def choose_tasks(self, values: tuple[Any, ...]) -> Sequence[int]:
+        """Called for every tuple; returns any number of positions, and a position twice for two copies."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__qualname__}()"
+
+
+def _check_names(method: str, names: tuple[str, ...], fields: tuple[str, ...]) -> None:
+    if not names:
+        raise TopologyError(f"{method} needs at least one field")
+    for name in names:
+        if name not in fields:
+            raise TopologyError(f"there is no field {name!r}; the stream has {fields}")

@@ -97,8 +97,7 @@ class Coordinator:
             event = self._engine.next_event(IDLE_WAIT_S if self._machine.is_idle() else BUSY_WAIT_S)
             if event is not None:
                 self._handle(event)
-                self.statistics.active = self._waves.active_count()
-                self._on_progress(self.statistics)
+                self._report_progress()
             for wave_id in self._waves.overdue(self._clock()):
                 _LOG.warning("wave %d exceeds the message timeout and is cancelled", wave_id)
                 self._engine.cancel(wave_id)
@@ -108,7 +107,15 @@ class Coordinator:
             return False
         if self._source.error is not None:
             raise self._source.error
-        return self._source.draining or self._source.is_exhausted(self._machine.last_metadata())
+        if self._source.is_exhausted(self._machine.last_metadata()):
+            return True
+        self.statistics.is_interrupted = self._source.draining and self._source.is_finite()
+        return self._source.draining
+
+    def _report_progress(self) -> None:
+        self.statistics.active = self._waves.active_count()
+        self.statistics.fraction = self._source.progress(self._machine.last_metadata())
+        self._on_progress(self.statistics)
 
     def _carry_out(self) -> None:
         """Carries out what the machine decides, and starts a wave when the engine is free."""
@@ -278,6 +285,16 @@ class _DrainableSource:
 
     def is_exhausted(self, last: Any) -> bool:
         return self._source.is_exhausted(last)
+
+    def is_finite(self) -> bool:
+        return self._source.is_finite()
+
+    def progress(self, last: Any) -> float | None:
+        try:
+            return self._source.progress(last)
+        except Exception as error:  # noqa: BLE001 - what is only shown does not end a run
+            _LOG.debug("the spout cannot tell its progress: %s", error)
+            return None
 
     def _guarded(self, what: str, call: Callable[[], Any]) -> Any:
         """Calls user code; a FailedException means later, anything else is kept to end the run."""

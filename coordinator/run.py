@@ -21,6 +21,7 @@ from coordinator.spark import (
     FrameFault,
     SparkEngine,
     accept_context,
+    close_context,
     open_context,
     pickle_spec,
     ship_code,
@@ -176,7 +177,7 @@ def _spark_context(topology: Topology, spark: Any, master: str, conf: Mapping[st
     try:
         yield context
     finally:
-        context.stop()
+        close_context(context)
 
 
 def _ignore(statistics: RunStatistics) -> None:

@@ -23,6 +23,8 @@ class RunStatistics:
         waves: Spark jobs of the processing phase.
         commit_groups: atomic commits.
         active: attempts under way.
+        fraction: part of the input that is cut into transactions, None if its size is unknown.
+        is_interrupted: the run was drained before a finite input had ended; a new run goes on.
         counters: what components counted, of committed attempts.
         first_issue_s: when the first wave was started, None before.
         last_commit_s: when the last group was committed, None before.
@@ -36,6 +38,8 @@ class RunStatistics:
     waves: int = 0
     commit_groups: int = 0
     active: int = 0
+    fraction: float | None = None
+    is_interrupted: bool = False
     counters: Counter[str] = field(default_factory=Counter)
     first_issue_s: float | None = None
     last_commit_s: float | None = None

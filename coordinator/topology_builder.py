@@ -9,13 +9,16 @@ from committers import ICommitter
 from coordinated_bolt import (
     DEFAULT_STREAM,
     AllGrouping,
+    CustomGrouping,
     DirectGrouping,
     FieldsGrouping,
     GlobalGrouping,
     Grouping,
     IBatchBolt,
+    LocalOrShuffleGrouping,
     NoneGrouping,
     OutputFieldsDeclarer,
+    PartialKeyGrouping,
     ShuffleGrouping,
     StreamSpec,
 )
@@ -44,12 +47,16 @@ class BoltDeclarer:
         self, component_id: str, fields: Sequence[str], stream_id: str = DEFAULT_STREAM
     ) -> BoltDeclarer:
         """Sends tuples with equal values of `fields` to the same task."""
-        if isinstance(fields, str):
-            raise TopologyError(
-                f"component {self._component_id!r}: fields_grouping takes a list of fields, not {fields!r}; "
-                f"write [{fields!r}]"
-            )
-        return self.grouping(component_id, FieldsGrouping(tuple(fields)), stream_id)
+        return self.grouping(component_id, FieldsGrouping(self._names("fields_grouping", fields)), stream_id)
+
+    def partial_key_grouping(
+        self, component_id: str, fields: Sequence[str], stream_id: str = DEFAULT_STREAM
+    ) -> BoltDeclarer:
+        """Sends tuples with equal values of `fields` to one of two tasks, so that frequent values weigh on both.
+
+        A stage further down, on a fields grouping, has to merge what the two computed.
+        """
+        return self.grouping(component_id, PartialKeyGrouping(self._names("partial_key_grouping", fields)), stream_id)
 
     def all_grouping(self, component_id: str, stream_id: str = DEFAULT_STREAM) -> BoltDeclarer:
         """Sends every tuple to every task."""
@@ -63,9 +70,24 @@ class BoltDeclarer:
         """Does not care; the same as shuffle."""
         return self.grouping(component_id, NoneGrouping(), stream_id)
 
+    def local_or_shuffle_grouping(self, component_id: str, stream_id: str = DEFAULT_STREAM) -> BoltDeclarer:
+        """Prefers tasks on the emitter's executor; on Spark, where none is known beforehand, the same as shuffle."""
+        return self.grouping(component_id, LocalOrShuffleGrouping(), stream_id)
+
     def direct_grouping(self, component_id: str, stream_id: str = DEFAULT_STREAM) -> BoltDeclarer:
         """Receives what the emitter sends to its tasks by `emit_direct`."""
         return self.grouping(component_id, DirectGrouping(), stream_id)
+
+    def custom_grouping(
+        self, component_id: str, grouping: CustomGrouping, stream_id: str = DEFAULT_STREAM
+    ) -> BoltDeclarer:
+        """Receives what an object of the user's own `CustomGrouping` chooses for each task."""
+        if not isinstance(grouping, CustomGrouping):
+            raise TopologyError(
+                f"component {self._component_id!r}: custom_grouping got {_described(grouping)}; "
+                "give an instance of CustomGrouping"
+            )
+        return self.grouping(component_id, grouping, stream_id)
 
     def grouping(self, component_id: str, grouping: Grouping, stream_id: str = DEFAULT_STREAM) -> BoltDeclarer:
         """Subscribes with any grouping."""
@@ -75,6 +97,13 @@ class BoltDeclarer:
             )
         self.subscriptions.append(Subscription(component_id, stream_id, grouping))
         return self
+
+    def _names(self, method: str, fields: Sequence[str]) -> tuple[str, ...]:
+        if isinstance(fields, str):
+            raise TopologyError(
+                f"component {self._component_id!r}: {method} takes a list of fields, not {fields!r}; write [{fields!r}]"
+            )
+        return tuple(fields)
 
 
 class TransactionalTopologyBuilder:
@@ -157,6 +186,8 @@ class TransactionalTopologyBuilder:
 
     def _add(self, component_id: str, kind: ComponentKind, spec: Any, parallelism: int) -> BoltDeclarer:
         check_name("component id", component_id)
+        if component_id.startswith("__"):  # as ACKER_COMPONENT does
+            raise TopologyError(f"component id {component_id!r} begins with two underscores; such names are ours")
         if component_id in self._components:
             raise TopologyError(f"component id {component_id!r} is used twice")
         check_parallelism(f"parallelism of component {component_id!r}", parallelism)

@@ -7,7 +7,7 @@ Run it::
 and read the answer with any client: ``HGETALL {word_count}:counts``.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 
 from committers import ICommitter
 from coordinated_bolt import BaseBatchBolt
@@ -21,13 +21,14 @@ class CountWords(BaseBatchBolt):
     output_fields = ("word", "count")
 
     def prepare(self, conf, context, collector, attempt):
-        self.collector, self.counts = collector, Counter()
+        self.collector, self.lines = collector, []
 
     def execute(self, tup):
-        self.counts.update(tup["line"].split())
+        self.lines.append(tup["line"])
 
     def finish_batch(self):
-        self.collector.emit_all(self.counts.items())
+        counts = Counter(" ".join(self.lines).split())
+        self.collector.emit_all(counts.items())
 
 
 class StoreCounts(BaseBatchBolt, ICommitter):
@@ -36,14 +37,13 @@ class StoreCounts(BaseBatchBolt, ICommitter):
     counts = HashState("counts", value=int)
 
     def prepare(self, conf, context, collector, attempt):
-        self.total = Counter()
+        self.total = defaultdict(int)
 
     def execute(self, tup):
         self.total[tup["word"]] += tup["count"]
 
     def finish_batch(self):
-        for word, count in self.total.items():
-            self.counts.increment(word, count)
+        self.counts.increment_many(self.total)
 
 
 def topology(input, lines_per_batch=1000, topology_id="word_count", parallelism=2):

@@ -7,7 +7,7 @@ nothing is written before the group is published.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from state.errors import TopologyError
@@ -71,6 +71,19 @@ class HashState(StateHandle):
         by = self._check_delta(by)
         self._add(self._check("field", field, self.field_type), by)
 
+    def increment_many(self, amounts: Mapping[Any, Any]) -> None:
+        """Adds to many fields, as `increment` one by one would, several times faster.
+
+        Raises:
+            TypeError, ValueError: as `increment`; some fields may have been incremented before.
+        """
+        counts = self._counts
+        if counts is not None and not counts and self._are_plain_counts(amounts):
+            counts.update(amounts)
+            return
+        for field, by in amounts.items():
+            self.increment(field, by)
+
     def put(self, field: Any, value: Any) -> None:
         """Sets a field.
 
@@ -85,6 +98,19 @@ class HashState(StateHandle):
         """Removes a field, if it is there."""
         self._open().delete(self._check("field", field, self.field_type))
         self._counts = None
+
+    def _are_plain_counts(self, amounts: Mapping[Any, Any]) -> bool:
+        """Whether every field and amount is exactly of the declared type and in range."""
+        if not amounts or {*map(type, amounts)} != {self._plain_field} or {*map(type, amounts.values())} != {int}:
+            return False
+        if min(amounts.values()) < _MIN_INTEGER or max(amounts.values()) > MAX_INTEGER:
+            return False
+        if self._is_text:
+            try:
+                "".join(amounts).encode()
+            except UnicodeEncodeError:
+                return False
+        return True
 
     def get(self, field: Any) -> Any:
         """The field's value, or None.

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from pyspark import SparkConf, SparkContext
 
+from coordinator.spark.gateway import start_context, stop_context
 from state import TopologyError
 
 OUR_SETTINGS = {
@@ -24,8 +26,15 @@ OUR_SETTINGS = {
     "spark.ui.retainedStages": "50",
     "spark.ui.retainedTasks": "500",
     "spark.log.level": "ERROR",
+    # otherwise whatever lies in a worker's current directory hides what is shipped, a folder called state for one
+    "spark.executorEnv.PYTHONSAFEPATH": "1",
 }
-LOCAL_SETTINGS = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+LOCAL_SETTINGS = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    # Java only moves bytes here; compiling it a second time took half of all its processor time
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+}
 
 
 def open_context(topology_id: str, master: str, settings: Mapping[str, str]) -> SparkContext:
@@ -36,7 +45,7 @@ def open_context(topology_id: str, master: str, settings: Mapping[str, str]) -> 
     """
     local = master.startswith("local")
     conf = SparkConf().setMaster(master).setAppName(f"txbatch {topology_id}")
-    for key, value in {**OUR_SETTINGS, **(LOCAL_SETTINGS if local else {})}.items():
+    for key, value in {**OUR_SETTINGS, **_settings_for(master)}.items():
         if not conf.contains(key):
             conf.set(key, value)
     for key, value in settings.items():
@@ -47,10 +56,14 @@ def open_context(topology_id: str, master: str, settings: Mapping[str, str]) -> 
     if SparkContext._active_spark_context is not None:  # noqa: SLF001 - there is no public question
         raise TopologyError("a SparkContext is running in this process already; pass it as spark=…")
     try:
-        return SparkContext(conf=conf)
-    except Exception as error:
-        reason = str(error).strip().splitlines()[-1][:500]
-        raise TopologyError(f"spark does not start with master {master!r}: {reason}") from error
+        return start_context(conf, is_local=local)
+    except RuntimeError as error:
+        raise TopologyError(f"spark does not start with master {master!r}: {error}") from error
+
+
+def close_context(context: SparkContext) -> None:
+    """Stops a context of our own (driver, once a run)."""
+    stop_context(context)
 
 
 def accept_context(spark: Any) -> SparkContext:
@@ -75,3 +88,12 @@ def accept_context(spark: Any) -> SparkContext:
 def is_fair(context: SparkContext) -> bool:
     """Whether jobs share the executors, so that a commit need not wait for a whole wave."""
     return str(context.getConf().get("spark.scheduler.mode", "FIFO")).upper() == "FAIR"
+
+
+def _settings_for(master: str) -> dict[str, str]:
+    settings = dict(LOCAL_SETTINGS) if master.startswith("local") else {}
+    if master == "local" or master.startswith("local["):
+        # tasks that run for this very process import what it can import
+        folders = [entry or str(Path.cwd()) for entry in sys.path]
+        settings["spark.executorEnv.PYTHONPATH"] = os.pathsep.join(folders)
+    return settings

@@ -59,7 +59,7 @@ def ship_code(context: SparkContext, user_modules: list[str]) -> None:
             _add_user_module(made, name, sorted(m for m in user_modules if m.partition(".")[0] == name))
     # a context takes a file name once, and a run on it may be one of many
     named = folder / f"txbatch_code_{digest64(archive.read_bytes()):016x}.zip"
-    if named.name not in context._python_includes:  # noqa: SLF001 - there is no public question
+    if named.name not in (context._python_includes or ()):  # noqa: SLF001 - there is no public question
         context.addPyFile(str(archive.rename(named)))
 
 

@@ -57,7 +57,7 @@ class Wave:
             stage = ProcessingStage(deployment.shipped_plan, self._lean_input, index)
             frames = self._shuffled(frames, index).mapPartitionsWithIndex(stage)
         self._meeting: RDD[Any] = self._shuffled(frames, plan.meeting_stage)
-        self._last: RDD[Any] = self._meeting
+        self._below: list[RDD[Any]] = []
 
     def process(self) -> list[AttemptOutcome]:
         """Job 1: the processing phase of all attempts."""
@@ -70,8 +70,8 @@ class Wave:
         first, last = self._plan.meeting_stage, len(self._plan.stages) - 1
         frames = self._meeting.mapPartitionsWithIndex(self._commit_stage(first, attempts, composed=composed))
         for index in range(first + 1, last + 1):
-            self._last = self._shuffled(frames, index)
-            frames = self._last.mapPartitionsWithIndex(self._commit_stage(index, attempts, composed=composed))
+            self._below.append(self._shuffled(frames, index))
+            frames = self._below[-1].mapPartitionsWithIndex(self._commit_stage(index, attempts, composed=composed))
         partitions = self._plan.commit_partitions() if first == last else None
         collected = self._deployment.context.runJob(frames, list, partitions)
         reports = [unpack_frame(packed) for _, packed in collected]
@@ -79,7 +79,7 @@ class Wave:
 
     def release(self) -> None:
         """Deletes the wave's shuffle files; nothing of it can be run again."""
-        for rdd in {id(rdd): rdd for rdd in (self._last, self._meeting)}.values():
+        for rdd in (*self._below, self._meeting):
             rdd._jrdd.rdd().cleanShuffleDependencies(True)  # noqa: SLF001 - public on the JVM's RDD only
 
     def _shuffled(self, frames: RDD[Any], stage_index: int) -> RDD[Any]:

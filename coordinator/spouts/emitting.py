@@ -6,6 +6,7 @@ from a position that was never reached.
 
 from __future__ import annotations
 
+import logging
 import pickle
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,6 +26,8 @@ from coordinated_bolt import (
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionBatches, partition_scope
 from coordinator.spouts.transactional import SpoutEmitter
 from state import RotatingTransactionalState, TransactionalState, TransactionAttempt, metadata_field, unpack
+
+_LOG = logging.getLogger("txbatch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +80,15 @@ class EmitterTask:
         """Emits every batch in order and closes the emitter."""
         for batch in batches:
             yield self._emit(batch)
-        if self._emitter is not None:
+        self._close()
+
+    def _close(self) -> None:
+        if self._emitter is None:
+            return
+        try:
             self._emitter.close()
+        except Exception:  # noqa: BLE001 - every batch is emitted: what an emitter cannot let go of fails none
+            _LOG.exception("emitter of %r could not be closed", self._wiring.component_id)
 
     def _emit(self, batch: Batch) -> Emitted:
         attempt = batch.attempt
@@ -89,12 +99,13 @@ class EmitterTask:
         collector = self._wiring.collector(attempt, outbox)
         try:
             metadata = self._call(attempt, unpack(batch.packed_metadata), collector)
+            sent_edges = outbox.close()  # values are packed here, so the codec may refuse one here
         except Exception as error:  # noqa: BLE001 - user code may raise anything
             where = (self._wiring.component_id, self._wiring.task_index)
             self._failed = Failure(FailureKind.INCOMPLETE, *where, f"attempt {attempt} failed before on this task")
             return Emitted(attempt, TaskResult(Failure.from_exception(error, *where)))
         edge = batch_edge(attempt, self._wiring.task_id, batch.packed_metadata)
-        result = TaskResult(None, edge, outbox.close(), collector.emitted_count, dict(self._context.counters))
+        result = TaskResult(None, edge, sent_edges, collector.emitted_count, dict(self._context.counters))
         return Emitted(attempt, result, metadata)
 
     def _call(self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector) -> dict[str, Any]:

@@ -38,6 +38,18 @@ class PartitionedCoordinator(ABC):
         """
         return False
 
+    def is_finite(self) -> bool:
+        """Whether the input ends by itself; the default goes by who overrides `is_exhausted`."""
+        return type(self).is_exhausted is not PartitionedCoordinator.is_exhausted
+
+    def progress(self, number_of_transactions: int) -> float | None:
+        """Which part of the input is cut, from 0 to 1, for the progress bar; None if that is unknown.
+
+        Args:
+            number_of_transactions: how many have been started so far.
+        """
+        return None
+
     def close(self) -> None:  # noqa: B027 - optional by design
         """Called once, when the run ends."""
 
@@ -121,6 +133,12 @@ class PartitionCountCoordinator(SpoutCoordinator):
 
     def is_exhausted(self, last: Any) -> bool:
         return self._coordinator.is_exhausted(self._last_txid)
+
+    def is_finite(self) -> bool:
+        return self._coordinator.is_finite()
+
+    def progress(self, last: Any) -> float | None:
+        return self._coordinator.progress(self._last_txid)
 
     def resume(self, last_txid: int, last: Any) -> None:
         self._last_txid = last_txid

@@ -52,6 +52,21 @@ class SpoutCoordinator(ABC):
         """
         return False
 
+    def is_finite(self) -> bool:
+        """Whether the input ends by itself, so that a drain before its end interrupts the job.
+
+        The default goes by `is_exhausted`: who overrides it knows of an end.
+        """
+        return type(self).is_exhausted is not SpoutCoordinator.is_exhausted
+
+    def progress(self, last: Any) -> float | None:
+        """Which part of the input is cut, from 0 to 1, for the progress bar; None if that is unknown.
+
+        Args:
+            last: metadata of the last transaction that was cut, None before the first.
+        """
+        return None
+
     def estimated_bytes(self, metadata: Any) -> int:
         """About how many bytes of input a batch reads, to keep waves within memory; 0 if unknown."""
         return 0

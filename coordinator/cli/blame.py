@@ -1,0 +1,39 @@
+"""Says in one line where a user's module went wrong; ``--debug`` shows the rest."""
+
+from __future__ import annotations
+
+import sysconfig
+import traceback
+from pathlib import Path
+
+import coordinator
+
+_OWN_ROOT = Path(coordinator.__file__).resolve().parent.parent
+_OWN = tuple(str(_OWN_ROOT / name) for name in ("state", "coordinated_bolt", "committers", "coordinator"))
+_LIBRARIES = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+
+
+def story_of(error: BaseException) -> str:
+    """Kind, text and place of an error that user code raised."""
+    text = f"{type(error).__name__}: {error.msg}" if isinstance(error, SyntaxError) else _last_line(error)
+    place = place_of(error)
+    return f"{text} ({place})" if place else text
+
+
+def place_of(error: BaseException) -> str:
+    """File and line of the user's own code nearest to where `error` was raised; "" if it was in none."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}, line {error.lineno}"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if _is_users(frame.filename)]
+    return f"{own[-1].filename}, line {own[-1].lineno}" if own else ""
+
+
+def _last_line(error: BaseException) -> str:
+    return "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
+
+
+def _is_users(file_name: str) -> bool:
+    if file_name.startswith("<"):
+        return False
+    return not any(Path(file_name).is_relative_to(folder) for folder in (*_OWN, *_LIBRARIES))

@@ -1,0 +1,82 @@
+"""What the process exits with, and the sentence it leaves on standard error."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+
+from state import FencedError, StateError, TopologyError, TransactionError
+
+
+class ExitCode(IntEnum):
+    """The exit codes; a run that a signal stopped exits with 128 and the signal's number."""
+
+    DONE = 0
+    JOB_FAILED = 1
+    USAGE = 2
+    """Wrong arguments, or a topology that could not run correctly; nothing was started."""
+    FENCED = 3
+    """A newer run took over: do not restart."""
+    STATE = 4
+
+
+class StoppedError(BaseException):
+    """A signal asked the process to stop at once; not an `Exception`, so that nobody handles it by chance.
+
+    Attributes:
+        signal_number: the signal.
+    """
+
+    def __init__(self, signal_number: int) -> None:
+        super().__init__(signal_number)
+        self.signal_number = signal_number
+
+
+def exit_code_of(error: BaseException) -> int:
+    """What a process exits with that ended by `error`."""
+    if isinstance(error, StoppedError):
+        return 128 + error.signal_number
+    if isinstance(error, KeyboardInterrupt):
+        return 130
+    if isinstance(error, FencedError):
+        return ExitCode.FENCED
+    if isinstance(error, StateError):
+        return ExitCode.STATE
+    if isinstance(error, TopologyError):
+        return ExitCode.USAGE
+    return ExitCode.JOB_FAILED
+
+
+def sentence_of(error: BaseException) -> str:
+    """What is said of an error to somebody who did not ask for a traceback."""
+    if isinstance(error, TransactionError):
+        return str(error)
+    if isinstance(error, (StoppedError, KeyboardInterrupt)):
+        return "stopped; run again to go on after the last commit"
+    return f"{type(error).__name__}: {error}\nthis was not expected; --debug shows where it was raised"
+
+
+@contextmanager
+def errors_reported(*, debug: bool = False, secret: str | None = None, replacement: str = "") -> Iterator[None]:
+    """Turns whatever the block raises into a sentence on standard error and an exit code.
+
+    Args:
+        debug: print the whole traceback before the sentence.
+        secret: text that is never to be printed, as a URL with its password.
+        replacement: printed in its place.
+
+    Raises:
+        SystemExit: always, if the block raises.
+    """
+    try:
+        yield
+    except (Exception, KeyboardInterrupt, StoppedError) as error:  # noqa: BLE001 - the last one who can say it
+        text = "".join(traceback.format_exception(error)) if debug else ""
+        text += f"txbatch: {sentence_of(error)}"
+        if secret:
+            text = text.replace(secret, replacement)
+        print(text, file=sys.stderr)
+        raise SystemExit(int(exit_code_of(error))) from None

@@ -1,0 +1,62 @@
+"""The figures shown while a run lasts: rates over the last seconds, and how far the commit lags."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from coordinator.run_summary import RunStatistics
+
+WINDOW_S = 10.0
+
+
+class Figures:
+    """What a run's statistics say of the moment.
+
+    Args:
+        clock: the run's clock, in seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._samples: deque[tuple[float, int, int]] = deque([(clock(), 0, 0)])
+        self.statistics = RunStatistics()
+
+    def update(self, statistics: RunStatistics) -> None:
+        """Takes the run's statistics; called after every event."""
+        self.statistics = statistics
+        now_s = self._clock()
+        if len(self._samples) == 1 and statistics.first_issue_s is not None:
+            self._samples[0] = (statistics.first_issue_s, 0, 0)  # Spark's start is not part of any rate
+        self._samples.append((now_s, statistics.committed, statistics.tuples))
+        while len(self._samples) > 2 and self._samples[1][0] < now_s - WINDOW_S:
+            self._samples.popleft()
+
+    def rates(self) -> tuple[float, float]:
+        """Transactions and tuples committed per second of late."""
+        started_s, committed, tuples = self._samples[0]
+        seconds = self._clock() - started_s
+        if seconds <= 0:
+            return 0.0, 0.0
+        return (self.statistics.committed - committed) / seconds, (self.statistics.tuples - tuples) / seconds
+
+    def lag_s(self) -> float:
+        """Seconds since the last commit, or the first issue before it; 0 when nothing is under way."""
+        since = self.statistics.last_commit_s or self.statistics.first_issue_s
+        if since is None or not self.statistics.active:
+            return 0.0
+        return max(0.0, self._clock() - since)
+
+    def line(self) -> str:
+        """All of it in one line."""
+        transactions, tuples = self.rates()
+        parts = [
+            f"txid {self.statistics.last_txid:,}",
+            f"{self.statistics.committed:,} committed",
+            f"{transactions:,.1f} transactions/s",
+            f"{tuples:,.0f} tuples/s",
+            f"commit lag {self.lag_s():.1f} s",
+        ]
+        if self.statistics.fraction is not None:
+            parts.append(f"{self.statistics.fraction:.0%} of the input cut")
+        return " · ".join(parts)

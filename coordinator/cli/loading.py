@@ -1,0 +1,128 @@
+"""Finds the topology named ``MODULE:FACTORY`` on the command line and makes it."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from coordinator.cli.blame import story_of
+from coordinator.cli.parameters import bind_parameters
+from coordinator.topology import Topology
+from state import TopologyError, TransactionError
+
+Factory = Callable[..., Any]
+
+
+def load_factory(target: str) -> tuple[Factory, str]:
+    """Imports the module and finds its factory.
+
+    The module is looked for in the current directory first. Our own packages are imported by then, so
+    a ``state`` or ``coordinator`` that lies there does not get in their way.
+
+    Args:
+        target: ``package.module:factory`` or ``path/to/file.py:factory``.
+
+    Returns:
+        The factory, and the name of the module it was found in.
+
+    Raises:
+        TopologyError: there is no such module or factory, or the module raises; the message says where.
+    """
+    module_name, separator, factory_name = target.rpartition(":")
+    if not separator or not module_name or not factory_name:
+        raise TopologyError(
+            f"{target!r} does not name a topology; give MODULE:FACTORY, as in examples.word_count:topology "
+            "or jobs/word_count.py:topology"
+        )
+    if module_name.endswith(".py"):
+        module_name = _make_importable(Path(module_name))
+    else:
+        _look_first_in(Path.cwd())
+    module = _import(module_name)
+    factory = module
+    for part in factory_name.split("."):
+        factory = getattr(factory, part, None)
+        if factory is None:
+            raise TopologyError(f"module {module_name!r} has no {factory_name!r}; {_offered(module)}")
+    if not callable(factory):
+        raise TopologyError(f"{target!r} is {factory!r}; give a function that returns a topology")
+    return factory, module_name
+
+
+def make_topology(factory: Factory, name: str, given: Mapping[str, str]) -> Topology:
+    """Calls the factory with the parameters from the command line.
+
+    Args:
+        factory: returns what `TransactionalTopologyBuilder.build` returned.
+        name: how messages call it.
+        given: parameter name -> text.
+
+    Raises:
+        TopologyError: a parameter does not fit, or it raises, or returns something else.
+    """
+    arguments = bind_parameters(factory, name, given)
+    try:
+        made = factory(**arguments)
+    except TransactionError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise TopologyError(f"factory {name!r} raised {story_of(error)}") from error
+    if not isinstance(made, Topology):
+        raise TopologyError(
+            f"factory {name!r} returned {made!r}; give back what TransactionalTopologyBuilder.build() returns"
+        )
+    return made
+
+
+def _make_importable(path: Path) -> str:
+    """The module name of a file, whose root folder is put first on the path."""
+    file = path.resolve()
+    if not file.is_file():
+        raise TopologyError(f"file {str(path)!r} does not exist")
+    parts, folder = [file.stem], file.parent
+    while (folder / "__init__.py").is_file():
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    if not all(part.isidentifier() for part in parts):
+        raise TopologyError(f"file {str(path)!r} cannot be imported as {'.'.join(parts)!r}; rename it")
+    _look_first_in(folder)
+    taken = getattr(sys.modules.get(parts[0]), "__file__", None)
+    is_elsewhere = taken is None or not Path(taken).resolve().is_relative_to(folder)
+    if is_elsewhere and (parts[0] in sys.modules or parts[0] in sys.stdlib_module_names):
+        raise TopologyError(
+            f"file {str(path)!r} cannot be imported as {parts[0]!r}, since that name is taken by "
+            f"{taken or 'the standard library'}; rename it"
+        )
+    return ".".join(parts)
+
+
+def _look_first_in(folder: Path) -> None:
+    if sys.path[:1] != [str(folder)]:
+        sys.path.insert(0, str(folder))
+
+
+def _import(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except TransactionError:
+        raise
+    except (Exception, SystemExit) as error:
+        if isinstance(error, ModuleNotFoundError) and error.name and f"{name}.".startswith(f"{error.name}."):
+            hint = f"; for a file give {name}.py" if "/" in name else ""
+            raise TopologyError(f"module {name!r} is neither in {str(Path.cwd())!r} nor installed{hint}") from error
+        raise TopologyError(f"importing {name!r} raised {story_of(error)}") from error
+
+
+def _offered(module: Any) -> str:
+    own = sorted(
+        name
+        for name, value in vars(module).items()
+        if callable(value)
+        and not name.startswith("_")
+        and not isinstance(value, type)
+        and getattr(value, "__module__", None) == module.__name__
+    )
+    return f"its functions are: {', '.join(own)}" if own else "it defines no function"

@@ -1,0 +1,119 @@
+"""The parameters of a topology's factory, given as text on the command line."""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from inspect import Parameter
+from typing import Any
+
+from state import TopologyError
+
+TRUE_WORDS = frozenset({"true", "yes", "on", "1"})
+FALSE_WORDS = frozenset({"false", "no", "off", "0"})
+CONVERTED = (bool, int, float)
+"""Types a text is turned into; anything else stays text."""
+
+
+def parse_pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
+    """Splits ``key=value`` texts.
+
+    Raises:
+        TopologyError: one has no key or no ``=``, or a key is given twice.
+    """
+    pairs: dict[str, str] = {}
+    for text in texts:
+        key, separator, value = text.partition("=")
+        if not separator or not key.strip():
+            raise TopologyError(f"{option} {text!r} is not of the form key=value")
+        if key.strip() in pairs:
+            raise TopologyError(f"{option} gives {key.strip()!r} twice: {pairs[key.strip()]!r} and {value!r}")
+        pairs[key.strip()] = value
+    return pairs
+
+
+def bind_parameters(factory: Callable[..., Any], name: str, given: Mapping[str, str]) -> dict[str, Any]:
+    """The keyword arguments for a factory, of the types that it declares or has as defaults.
+
+    Args:
+        factory: to be called.
+        name: how messages call it.
+        given: parameter name -> text.
+
+    Raises:
+        TopologyError: a parameter is unknown, missing, or not of its type.
+    """
+    parameters = _signature(factory, name)
+    known = {p.name: p for p in parameters if p.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)}
+    for parameter in parameters:
+        if parameter.kind is Parameter.POSITIONAL_ONLY and parameter.default is Parameter.empty:
+            raise TopologyError(f"factory {name!r} takes {parameter.name!r} only by position; take the / out")
+    unknown = sorted(given.keys() - known.keys())
+    if unknown and not any(p.kind is Parameter.VAR_KEYWORD for p in parameters):
+        raise TopologyError(f"factory {name!r} has no parameter {unknown[0]!r}; {_listed(known)}")
+    missing = [key for key, parameter in known.items() if parameter.default is Parameter.empty and key not in given]
+    if missing:
+        raise TopologyError(
+            f"factory {name!r} needs parameter {missing[0]!r}: give -p {missing[0]}=VALUE; {_listed(known)}"
+        )
+    hints = _hints(factory)
+    return {key: _converted(key, text, known.get(key), hints.get(key)) for key, text in given.items()}
+
+
+def _signature(factory: Callable[..., Any], name: str) -> Sequence[Parameter]:
+    try:
+        return list(inspect.signature(factory).parameters.values())
+    except (TypeError, ValueError):
+        raise TopologyError(f"factory {name!r} does not tell its parameters; wrap it in a function") from None
+
+
+def _hints(factory: Callable[..., Any]) -> dict[str, Any]:
+    """Annotations as types; those that cannot be resolved here do not count."""
+    target = factory.__init__ if isinstance(factory, type) else factory  # type: ignore[misc] # inspected only
+    try:
+        return typing.get_type_hints(target)
+    except Exception:  # noqa: BLE001 - names of annotations are evaluated, which may raise anything
+        return {}
+
+
+def _converted(key: str, text: str, parameter: Parameter | None, hint: Any) -> Any:
+    wanted = _wanted(parameter, hint)
+    for kind in CONVERTED:
+        if kind in wanted:
+            value = _parse(kind, text)
+            if value is not None:
+                return value
+    if not wanted or wanted - set(CONVERTED):
+        return text
+    names = " or ".join(kind.__name__ for kind in CONVERTED if kind in wanted)
+    raise TopologyError(f"parameter {key}={text!r} is not of type {names}")
+
+
+def _wanted(parameter: Parameter | None, hint: Any) -> set[Any]:
+    """The types a parameter takes: of its annotation, else of its default; empty if nothing says so."""
+    if hint is not None:
+        is_union = typing.get_origin(hint) in (typing.Union, types.UnionType)
+        return set(typing.get_args(hint) if is_union else (hint,)) - {types.NoneType}
+    if parameter is None or parameter.default is Parameter.empty or parameter.default is None:
+        return set()
+    return {type(parameter.default)}
+
+
+def _parse(kind: type, text: str) -> bool | int | float | None:
+    if kind is bool:
+        word = text.strip().lower()
+        return True if word in TRUE_WORDS else False if word in FALSE_WORDS else None
+    try:
+        number: int | float = kind(text)
+    except ValueError:
+        return None
+    return number
+
+
+def _listed(known: Mapping[str, Parameter]) -> str:
+    if not known:
+        return "it has none"
+    shown = [k if p.default is Parameter.empty else f"{k}={p.default!r}" for k, p in known.items()]
+    return f"it has {', '.join(shown)}"

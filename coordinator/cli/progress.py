@@ -1,0 +1,160 @@
+"""Progress of a run on standard error: a bar on a terminal, now and then a line elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self, TextIO
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Task as ProgressTask
+from rich.text import Text
+
+from coordinator.cli.figures import Figures
+from coordinator.run_summary import RunStatistics
+
+LINE_EVERY_S = 5.0
+
+
+class RunProgress(ABC):
+    """Shows how a run goes; entered before it starts, left after it ended."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @abstractmethod
+    def begun(self) -> None:
+        """Spark is up and the topology is ours."""
+
+    @abstractmethod
+    def update(self, statistics: RunStatistics) -> None:
+        """Something has happened."""
+
+    @abstractmethod
+    def say(self, sentence: str) -> None:
+        """Shows a sentence."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Nothing more will be shown."""
+
+
+class LineProgress(RunProgress):
+    """A line at the start, every few seconds and at the end.
+
+    Args:
+        name: what is run.
+        stream: standard error.
+        clock: the run's clock, in seconds.
+    """
+
+    def __init__(self, name: str, stream: TextIO, clock: Callable[[], float]) -> None:
+        self._name, self._stream, self._clock = name, stream, clock
+        self._figures = Figures(clock)
+        self._shown_s = clock()
+        self._begun = False
+
+    def __enter__(self) -> Self:
+        self.say("starting")
+        return self
+
+    def begun(self) -> None:
+        self._begun = True
+        self.say("running")
+
+    def update(self, statistics: RunStatistics) -> None:
+        self._figures.update(statistics)
+        if self._clock() - self._shown_s >= LINE_EVERY_S:
+            self.say(self._figures.line())
+
+    def say(self, sentence: str) -> None:
+        self._shown_s = self._clock()
+        print(f"{self._name}: {sentence}", file=self._stream, flush=True)
+
+    def close(self) -> None:
+        if self._begun:
+            self.say(summary_line(self._figures.statistics))
+
+
+class BarProgress(RunProgress):
+    """A bar with the figures of the moment; it counts up where the size of the input is unknown.
+
+    Args:
+        name: what is run.
+        console: standard error.
+        clock: the run's clock, in seconds.
+        leaves_line: the bar's place is taken by a last line, since nothing else is going to say how it ended.
+    """
+
+    def __init__(self, name: str, console: Console, clock: Callable[[], float], *, leaves_line: bool) -> None:
+        self._leaves_line = leaves_line
+        self._figures = Figures(clock)
+        self._bar = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=20),
+            _FiguresColumn(self._figures),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            refresh_per_second=5,
+            redirect_stdout=False,
+        )
+        self._name, self._begun = name, False
+        self._task = self._bar.add_task(f"{name}: starting", total=None)
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def begun(self) -> None:
+        self._begun = True
+        self._bar.update(self._task, description=self._name)
+
+    def update(self, statistics: RunStatistics) -> None:
+        self._figures.update(statistics)
+        if statistics.fraction is not None:
+            self._bar.update(self._task, total=1.0, completed=statistics.fraction)
+
+    def say(self, sentence: str) -> None:
+        self._bar.update(self._task, description=f"{self._name}: {sentence}")
+
+    def close(self) -> None:
+        self._bar.stop()
+        if self._begun and self._leaves_line:
+            self._bar.console.print(Text(f"{self._name}: {summary_line(self._figures.statistics)}"), soft_wrap=True)
+
+
+class _FiguresColumn(TextColumn):
+    def __init__(self, figures: Figures) -> None:
+        super().__init__("")
+        self._figures = figures
+
+    def render(self, task: ProgressTask) -> Text:
+        return Text(self._figures.line()) if self._figures.statistics.first_issue_s is not None else Text()
+
+
+def progress_on_stderr(name: str, clock: Callable[[], float], *, leaves_line: bool) -> RunProgress:
+    """A bar if standard error is a terminal, else lines; see `BarProgress` and `LineProgress`."""
+    console = Console(stderr=True, highlight=False)
+    if console.is_terminal and not console.is_dumb_terminal:
+        return BarProgress(name, console, clock, leaves_line=leaves_line)
+    return LineProgress(name, sys.stderr, clock)
+
+
+def summary_line(statistics: RunStatistics) -> str:
+    """What a run has done, in one line."""
+    if not statistics.attempts:
+        return f"nothing new, txid {statistics.last_txid:,} is committed already"
+    return (
+        f"{statistics.committed:,} transactions committed in {statistics.seconds:.1f} s, up to txid "
+        f"{statistics.last_txid:,}; {statistics.failed_attempts:,} of {statistics.attempts:,} attempts failed"
+    )

@@ -1,0 +1,113 @@
+"""``txbatch run``: makes the topology, runs it to its end, and says what was done."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from coordinator.cli.exits import ExitCode
+from coordinator.cli.loading import load_factory, make_topology
+from coordinator.cli.parameters import parse_pairs
+from coordinator.cli.progress import progress_on_stderr, summary_line
+from coordinator.cli.server_choice import ServerChoice
+from coordinator.cli.signals import DrainOnSignal
+from coordinator.coordinator import Coordinator
+from coordinator.options import RunOptions
+from coordinator.run import run
+from coordinator.run_summary import RunStatistics
+from coordinator.topology import Topology
+from state import Keys, declared_states
+
+Runner = Callable[..., RunStatistics]
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What was asked of ``txbatch run``.
+
+    Attributes:
+        target: ``MODULE:FACTORY``.
+        parameters: ``key=value`` texts for the factory.
+        server: where the state is kept.
+        master: Spark master.
+        conf: ``key=value`` texts for Spark.
+        options: bounds of the run.
+        as_json: end with one line of JSON on standard output.
+    """
+
+    target: str
+    parameters: Sequence[str]
+    server: ServerChoice
+    master: str
+    conf: Sequence[str]
+    options: RunOptions
+    as_json: bool
+
+
+def execute(request: RunRequest, runner: Runner = run) -> int:
+    """Runs the topology and returns the exit code.
+
+    Raises:
+        TransactionError: as `coordinator.run.run`.
+        StoppedError: a signal stopped it.
+    """
+    given, conf = parse_pairs("-p", request.parameters), parse_pairs("--conf", request.conf)
+    # with --json, what user code prints must not get between the reader and the one line
+    quiet = contextlib.redirect_stdout(sys.stderr) if request.as_json else contextlib.nullcontext()
+    with quiet:
+        factory, module_name = load_factory(request.target)
+        topology = make_topology(factory, request.target, given)
+        statistics, signal_number = _run(topology, request, runner, conf, module_name)
+    if request.as_json:
+        print(json.dumps(statistics.to_dict(topology.topology_id)))
+    else:
+        print(summary(topology, statistics, request.server))
+    if statistics.is_interrupted and signal_number is not None:
+        return 128 + signal_number
+    return ExitCode.DONE
+
+
+def _run(
+    topology: Topology, request: RunRequest, runner: Runner, conf: Mapping[str, str], module_name: str
+) -> tuple[RunStatistics, int | None]:
+    shown = progress_on_stderr(topology.topology_id, time.monotonic, leaves_line=request.as_json)
+    with shown as progress, DrainOnSignal(progress.say) as signals:
+
+        def begun(coordinator: Coordinator) -> None:
+            signals.drain_by(coordinator.drain)
+            progress.begun()
+
+        statistics = runner(
+            topology,
+            redis_url=request.server.redis_url,
+            data_dir=request.server.data_dir,
+            master=request.master,
+            conf=conf,
+            options=request.options,
+            on_start=begun,
+            on_progress=progress.update,
+            factory_module=module_name,
+        )
+        return statistics, signals.received
+
+
+def summary(topology: Topology, statistics: RunStatistics, server: ServerChoice) -> str:
+    """What is said at the end to somebody who did not ask for JSON."""
+    seconds = statistics.seconds
+    ended = "stopped before the end of its input; run again to go on" if statistics.is_interrupted else "done"
+    lines = [f"{topology.topology_id}: {ended}", f"  {summary_line(statistics)}"]
+    if seconds > 0:
+        lines.append(
+            f"  {statistics.committed / seconds:,.1f} transactions/s, {statistics.tuples / seconds:,.0f} tuples/s, "
+            f"{statistics.waves:,} waves, {statistics.commit_groups:,} commits"
+        )
+    lines += [f"  {name}: {count:,}" for name, count in sorted(statistics.counters.items())]
+    keys = Keys(topology.topology_id)
+    for component in topology.components:
+        for handle in declared_states(type(component.spec)).values():
+            lines.append(f"  {handle.kind.value} {keys.state(handle.name)} in {server}")
+    return "\n".join(lines)

@@ -1,0 +1,73 @@
+"""Which server a command talks to: a given one, or the private one of a data directory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from state import URL_VARIABLE, EmbeddedServer, RedisStore, TopologyError, redact
+
+DEFAULT_DATA_DIR = ".txbatch"
+LOOK_TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ServerChoice:
+    """Where the state is.
+
+    Attributes:
+        redis_url: a server's address, perhaps with a password; None for the private server.
+        data_dir: the private server's directory.
+    """
+
+    redis_url: str | None
+    data_dir: Path
+
+    def __str__(self) -> str:
+        if self.redis_url is not None:
+            return redact(self.redis_url)
+        return f"the private server in {str(self.data_dir)!r}"
+
+    @contextmanager
+    def store(self, topology_id: str) -> Iterator[RedisStore]:
+        """A store to look at what is there; a private server is not started where there never was one.
+
+        Raises:
+            TopologyError: the data directory was never used, or the id is not a name.
+            StateRefusedError: the server cannot be used.
+        """
+        if self.redis_url is not None:
+            store = RedisStore(self.redis_url, topology_id, unreachable_timeout_s=LOOK_TIMEOUT_S)
+            try:
+                yield store
+            finally:
+                store.close()
+            return
+        if not (self.data_dir / "lock").is_file():
+            raise TopologyError(
+                f"data directory {str(self.data_dir)!r} holds no state; give --data-dir, or --redis for a server"
+            )
+        with EmbeddedServer(self.data_dir) as server:
+            store = RedisStore(server.url, topology_id, unreachable_timeout_s=LOOK_TIMEOUT_S)
+            try:
+                yield store
+            finally:
+                store.close()
+
+
+def choose_server(
+    redis_url: str | None, data_dir: Path | None, environment: Mapping[str, str] = os.environ
+) -> ServerChoice:
+    """What the options say; what is typed wins over the environment.
+
+    Raises:
+        TopologyError: both options are given.
+    """
+    if redis_url is not None and data_dir is not None:
+        raise TopologyError("--redis and --data-dir exclude each other: the latter is for a private server")
+    if redis_url is None and data_dir is None:
+        redis_url = environment.get(URL_VARIABLE) or None
+    return ServerChoice(redis_url, data_dir or Path(DEFAULT_DATA_DIR))

@@ -1,0 +1,88 @@
+"""Committed state in a dictionary: a `StateReader`, and a commit that checks before it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from state import (
+    VALUE_FIELD,
+    Commit,
+    CommitReply,
+    CommitStatus,
+    Field,
+    StaleReadError,
+    StateKind,
+    TransactionAttempt,
+    WriteSet,
+)
+
+
+class MemoryStore:
+    """What Redis would hold: state name -> field -> value (set: True; list: one list under `VALUE_FIELD`).
+
+    Attributes:
+        states: the state.
+        metadata: stored metadata by field.
+        committed: every commit that was applied: the txids of its group.
+        calls: what was asked of it, in order.
+        replies: answers to give instead of applying a commit, first come first served.
+    """
+
+    def __init__(self) -> None:
+        self.states: dict[str, dict[Any, Any]] = {}
+        self.metadata: dict[str, Any] = {}
+        self.committed: list[list[int]] = []
+        self.calls: list[tuple[Any, ...]] = []
+        self.replies: list[CommitReply | Exception | None] = []
+
+    @property
+    def committed_txid(self) -> int:
+        return self.committed[-1][-1] if self.committed else 0
+
+    def read(self, name: str, kind: StateKind, fields: Sequence[Field], as_of_txid: int) -> list[bytes | None]:
+        if as_of_txid != self.committed_txid:
+            raise StaleReadError(name, as_of_txid, self.committed_txid)
+        held = self.states.get(name, {})
+        return [None if field not in held else _stored(held[field]) for field in fields]
+
+    def store_metadata(self, entries: Mapping[str, Any]) -> None:
+        self.calls.append(("metadata", dict(entries)))
+        self.metadata.update(entries)
+
+    def commit(self, commit: Commit) -> CommitReply:
+        self.calls.append(("commit", [attempt.txid for attempt in commit.attempts], commit.forget))
+        answer = self.replies.pop(0) if self.replies else None
+        if isinstance(answer, Exception):
+            raise answer
+        if answer is not None and answer.status is not CommitStatus.ALREADY:
+            return answer
+        self.publish(commit.attempts, commit.write_set)
+        for field in commit.forget:
+            del self.metadata[field]
+        return answer or CommitReply(CommitStatus.OK)
+
+    def publish(self, attempts: Sequence[TransactionAttempt], write_set: WriteSet) -> None:
+        txids = [attempt.txid for attempt in attempts]
+        assert txids == list(range(self.committed_txid + 1, self.committed_txid + 1 + len(txids)))
+        for name, writes in write_set.states.items():
+            held = self.states.setdefault(name, {})
+            for field in writes.deletes:
+                held.pop(field, None)
+            held.update(writes.puts)
+            for field, deltas in writes.increments.items():
+                for delta in deltas if isinstance(deltas, list) else [deltas]:
+                    held[field] = held.get(field, 0) + delta
+            if writes.appends:
+                held[VALUE_FIELD] = held.get(VALUE_FIELD, []) + writes.appends
+            if not held:
+                del self.states[name]
+        self.committed.append(txids)
+
+
+def _stored(value: Any) -> bytes:
+    if value is True:
+        return b"1"
+    if isinstance(value, bytes):
+        return value
+    return value.encode() if isinstance(value, str) else repr(value).encode()

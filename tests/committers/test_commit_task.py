@@ -1,0 +1,187 @@
+"""One commit task over a group: in txid order, state open in `finish_batch` only, up to the first failure."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import pytest
+
+from committers import CommitTask, ICommitter
+from coordinated_bolt import BaseBatchBolt, BatchTask, CoordinatedBolt, FailureKind, Inbox, pack_frame
+from state import (
+    FailedException,
+    HashState,
+    StateKind,
+    TransactionAttempt,
+    ValueType,
+    WriteSet,
+)
+from state.write_set import StateWrites
+from tests.committers.memory_store import MemoryStore
+from tests.coordinated_bolt.wirings import RecordingBolt, Sent, attempt, wire
+
+A1, A2, A3 = attempt(1), attempt(2), attempt(3)
+
+
+class Store(BaseBatchBolt, ICommitter):
+    """Adds what it is sent to the field `sum`, and tells what it saw; "early" and "raise" misbehave."""
+
+    seen: ClassVar[list[Any]] = []
+    counts = HashState("counts", value=int)
+
+    def prepare(self, conf, context, collector, attempt):
+        super().prepare(conf, context, collector, attempt)
+        self.values = []
+        Store.seen.append(("prepare", attempt.txid))
+
+    def execute(self, tup):
+        Store.seen.append(("execute", self.attempt.txid))
+        if tup[0] == "early":
+            self.counts.increment("sum")
+        self.values.append(tup[0])
+
+    def finish_batch(self):
+        Store.seen.append(("finish_batch", self.attempt.txid, self.counts.get("sum")))
+        for value in self.values:
+            if value == "raise":
+                raise FailedException("not this one")
+            self.counts.increment("sum", value)
+            self.collector.emit([value])
+
+    def cleanup(self):
+        Store.seen.append(("cleanup", self.attempt.txid))
+
+
+@pytest.fixture(autouse=True)
+def seen():
+    Store.seen.clear()
+    yield Store.seen
+    Store.seen.clear()
+
+
+class Task:
+    """A commit task with what source task 1 sends it."""
+
+    def __init__(self, bolt=None, *, needs_id=True):
+        self.wiring = wire(bolt or Store(), targets=(21,), needs_id=needs_id, component_id="store")
+        self.frames = Sent()
+        self.sent = Sent()
+        self.store = MemoryStore()
+        self.edges: dict[TransactionAttempt, int] = {}
+
+    def feed(self, of, *values):
+        emitter = wire(RecordingBolt(), task_id=1, sources=(), targets=(10,))
+        outbox = emitter.outbox(of, self.frames.send)
+        for value in values:
+            emitter.collector(of, outbox).emit([value])
+        self.edges[of] = outbox.close()[10]
+        return self
+
+    def run(self, *attempts, composed=False):
+        inbox = Inbox(pack_frame(frame) for frame in self.frames)
+        return CommitTask(self.wiring, self.store, self.sent.send).run_group(attempts, inbox, composed=composed)
+
+
+def added(**fields):
+    return WriteSet({"counts": StateWrites(StateKind.HASH, ValueType.INT, increments=dict[Any, Any](fields))})
+
+
+def test_attempts_run_in_order_each_with_an_instance_of_its_own(seen):
+    report = Task().feed(A1, 5).feed(A2).feed(A3, 7).run(A1, A2, A3)
+    assert [call[:2] for call in seen] == [
+        (what, txid)
+        for txid in (1, 2, 3)
+        for what in ("prepare", "execute", "finish_batch", "cleanup")
+        if (what, txid) != ("execute", 2)
+    ]
+    assert [verdict.failure for verdict in report.verdicts] == [None] * 3
+    assert report.write_sets == [added(sum=5), WriteSet(), added(sum=7)]
+
+
+def test_reads_see_committed_state_and_the_tasks_own_earlier_writes(seen):
+    task = Task().feed(A1, 5).feed(A2, 7).feed(A3)
+    task.store.states["counts"] = {"sum": 100}
+    report = task.run(A1, A2, A3)
+    assert [call[2] for call in seen if call[0] == "finish_batch"] == [100, 105, 112]
+    assert [verdict.reads for verdict in report.verdicts] == [[["counts", "sum"]]] * 3
+
+
+def test_a_composed_report_has_one_write_set_for_the_whole_prefix():
+    report = Task().feed(A1, 5).feed(A2).feed(A3, 7).run(A1, A2, A3, composed=True)
+    assert report.composed
+    assert report.write_sets == [added(sum=12)]
+    assert report.good_count() == 3
+
+
+@pytest.mark.parametrize("composed", [True, False])
+def test_the_first_failure_ends_the_report_and_its_writes_are_discarded(composed, seen):
+    report = Task().feed(A1, 5).feed(A2, 7, "raise").feed(A3, 9).run(A1, A2, A3, composed=composed)
+    assert [verdict.failure and verdict.failure.text for verdict in report.verdicts] == [
+        None,
+        "FailedException: not this one",
+    ]
+    assert report.good_count() == 1
+    assert report.write_sets == [added(sum=5)]
+    assert {txid for _, txid, *_ in seen} == {1, 2}
+    assert seen[-1] == ("cleanup", 2)
+
+
+def test_state_is_closed_while_tuples_are_executed():
+    (verdict,) = Task().feed(A1, "early").run(A1).verdicts
+    assert verdict.failure is not None
+    assert verdict.failure.kind is FailureKind.USER
+    assert "state 'counts' is only open while finish_batch runs" in verdict.failure.text
+
+
+def test_a_read_that_comes_too_late_is_a_replay():
+    task = Task().feed(A2, 5)
+    (verdict,) = task.run(A2).verdicts
+    assert verdict.failure is not None
+    assert verdict.failure.kind is FailureKind.FAILED
+    assert verdict.failure.text.startswith("StaleReadError: state 'counts' was to be read as of txid 1 but stands at 0")
+
+
+def test_no_committer_runs_before_its_id(seen):
+    """The commit phase of txid 1 alone leaves 2 and 3 untouched, though their tuples are there."""
+    task = Task().feed(A1, 5).feed(A2, 7).feed(A3, 9)
+    task.run(A1)
+    assert {txid for _, txid, *_ in seen} == {1}
+
+
+def test_an_attempt_whose_frames_are_missing_is_a_failure():
+    report = Task().feed(A1, 5).run(A1, A2)
+    assert report.verdicts[1].failure is not None
+    assert report.verdicts[1].failure.text == "task 1 sent 0 tuples and no report"
+    assert report.verdicts[1].failure.kind is FailureKind.INCOMPLETE
+
+
+def test_the_edges_of_a_verdict_cancel_what_was_sent_to_the_task_and_hold_what_it_sends():
+    task = Task().feed(A1, 5, 7)
+    (verdict,) = task.run(A1).verdicts
+    below = wire(RecordingBolt(), task_id=21, sources=(10,))
+    assert verdict.edges != task.edges[A1]
+    result = BatchTask(below, CoordinatedBolt(below, Sent().send)).run(A1, task.sent.to(21))
+    assert result.tuple_count == 2
+    assert verdict.edges == task.edges[A1] ^ result.read_edges
+
+
+class StatelessBelow(RecordingBolt):
+    """No committer, but fed by one: it runs in the commit phase and needs no ID."""
+
+
+def test_p04_a_bolt_that_is_no_committer_runs_in_the_commit_phase_without_an_id():
+    report = Task(StatelessBelow(), needs_id=False).feed(A1, 5).run(A1)
+    assert [verdict.failure for verdict in report.verdicts] == [None]
+    assert report.write_sets == [WriteSet()]
+    assert report.verdicts[0].counters == {"finished": 1}
+
+
+def test_a_state_that_was_opened_and_not_written_is_not_reported():
+    report = Task().feed(A1).run(A1)
+    assert report.write_sets == [WriteSet()]
+    assert list(report.write_sets[0].states) == []
+
+
+def test_running_a_group_again_gives_the_same_report():
+    task = Task().feed(A1, 5).feed(A2, 7).feed(A3, "raise")
+    assert task.run(A1, A2, A3) == task.run(A1, A2, A3)

@@ -1,0 +1,528 @@
+"""Committed state does not depend on how transactions are grouped, with committers that read.
+
+Random transactions go through real frames, `CommitTask` objects and `decide_group` at group sizes 1, 2,
+7 and 64. All end in one state, the one of a fold written apart: transaction after transaction, component
+after component, task after task, call after call.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from committers import Again, CommitTask, Group, ICommitter, Publish, SlotReport, decide_group
+from coordinated_bolt import BaseBatchBolt, Frame, Inbox, pack_frame
+from coordinator import ITransactionalSpout, TransactionalTopologyBuilder
+from coordinator.plan import Plan, make_plan
+from state import (
+    VALUE_FIELD,
+    FailedException,
+    HashState,
+    ListState,
+    SetState,
+    SortedSetState,
+    TransactionAttempt,
+    ValueState,
+    pack,
+    unpack,
+)
+from tests.committers.memory_store import MemoryStore
+
+Step = tuple[Any, ...]
+
+
+class StepSpout(ITransactionalSpout):
+    output_fields = ("field", "step")
+
+    def get_coordinator(self, conf, context):
+        raise NotImplementedError
+
+    def get_emitter(self, conf, context):
+        raise NotImplementedError
+
+
+class Interpreter(BaseBatchBolt, ICommitter):
+    """Carries out the steps it is sent, in `finish_batch`; passes some on to a committer further down."""
+
+    output_fields = ("field", "step")
+    fail_once: ClassVar[set[tuple[int, int]]] = set()
+
+    counts = HashState("counts", value=int)
+    amounts = HashState("amounts", value=float)
+    last = ValueState("last", value=int)
+    members = SetState("members")
+    scores = SortedSetState("scores")
+    items = ListState("items", value=int)
+
+    def prepare(self, conf, context, collector, attempt):
+        super().prepare(conf, context, collector, attempt)
+        self.steps: list[Step] = []
+
+    def execute(self, tup):
+        self.steps.append(tuple(tup["step"]))
+
+    def finish_batch(self):
+        for step in self.steps:
+            getattr(self, f"do_{step[0]}")(*step[1:])
+        this = (self.context.task_id, self.attempt.txid)
+        if this in Interpreter.fail_once:
+            Interpreter.fail_once.remove(this)
+            raise FailedException("once")
+
+    def do_count(self, key, by):
+        self.counts.increment(key, by)
+
+    def do_count_put(self, key, value):
+        self.counts.put(key, value)
+
+    def do_count_delete(self, key):
+        self.counts.delete(key)
+
+    def do_count_if_even(self, key, other, by):
+        """Reads one field, and by its value adds to, sets or deletes another."""
+        value = self.counts.get(key)
+        if value is None:
+            self.counts.put(other, by)
+        elif value % 2 == 0:
+            self.counts.increment(other, by)
+        else:
+            self.counts.delete(other)
+
+    def do_count_double(self, key, other, _):
+        found = self.counts.get_many([key, other])
+        self.counts.put(key, (found[key] or 1) * 2 % 1_000_003 + (found[other] or 0) % 7)
+
+    def do_pass_on(self, key, other, by):
+        value = self.counts.get(key)
+        self.collector.emit([other, ["count", other, by + (value or 0) % 5]])
+
+    def do_amount(self, key, by):
+        self.amounts.increment(key, by)
+
+    def do_amount_put(self, key, value):
+        self.amounts.put(key, value)
+
+    def do_amount_third(self, key, other, _):
+        self.amounts.put(other, (self.amounts.get(key) or 1.0) / 3)
+
+    def do_last(self, by):
+        self.last.increment(by)
+
+    def do_last_put(self, value):
+        self.last.put((self.last.get() or 0) % 97 + value)
+
+    def do_last_delete(self):
+        self.last.delete()
+
+    def do_add(self, key):
+        self.members.add(key)
+
+    def do_remove(self, key):
+        self.members.remove(key)
+
+    def do_toggle(self, key, other, _):
+        (self.members.remove if self.members.contains(key) else self.members.add)(other)
+
+    def do_score(self, key, by):
+        self.scores.increment(key, by)
+
+    def do_score_put(self, key, other, _):
+        self.scores.put(other, (self.scores.score(key) or 0.0) + 0.1)
+
+    def do_score_remove(self, key):
+        self.scores.remove(key)
+
+    def do_append(self, value):
+        self.items.append(value)
+
+    def do_empty(self):
+        self.items.delete()
+
+    def do_append_count(self, key, other, _):
+        self.items.append(self.counts.get(key) or 0)
+
+
+class Below(BaseBatchBolt, ICommitter):
+    """A committer fed by a committer; keeps a running product, which no increment could express."""
+
+    totals = HashState("totals", value=int)
+
+    def prepare(self, conf, context, collector, attempt):
+        self.steps: list[Step] = []
+
+    def execute(self, tup):
+        self.steps.append(tuple(tup["step"]))
+
+    def finish_batch(self):
+        for _, key, by in self.steps:
+            self.totals.put(key, ((self.totals.get(key) or 1) * 3 + by) % 1_000_003)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Transactions of steps, and how they are spread over the tasks."""
+
+    grouping: str
+    parallelism: int
+    below: int
+    transactions: list[list[Step]]
+    operations_max: int = 50_000
+    failing: frozenset[tuple[int, int]] = frozenset()
+
+
+def plan_of(scenario: Scenario) -> Plan:
+    builder = TransactionalTopologyBuilder("test", "steps", StepSpout())
+    declarer = builder.set_bolt("store", Interpreter(), parallelism=scenario.parallelism)
+    match scenario.grouping:
+        case "fields":
+            declarer.fields_grouping("steps", ["field"])
+        case "shuffle":
+            declarer.shuffle_grouping("steps")
+        case "all":
+            declarer.all_grouping("steps")
+        case "global":
+            declarer.global_grouping("steps")
+    if scenario.below:
+        builder.set_bolt("below", Below(), parallelism=scenario.below).fields_grouping("store", ["field"])
+    return make_plan(builder.build(), lambda component_id, spec: pickle.dumps(spec))
+
+
+@dataclass
+class Job:
+    """A plan with the frames of some attempts, as the shuffle keeps them between the two phases."""
+
+    plan: Plan
+    store: MemoryStore
+    frames: list[Frame] = field(default_factory=list)
+    residues: dict[TransactionAttempt, int] = field(default_factory=dict)
+    routes: dict[int, dict[int, list[Step]]] = field(default_factory=dict)
+
+    def process(self, attempt: TransactionAttempt, steps: Sequence[Step]) -> None:
+        (emitter,) = self.plan.emitter_tasks
+        wiring = self.plan.wirings[emitter]
+        # the same tuples go to the same tasks whatever attempt it is: groupings draw by attempt
+        outbox = wiring.outbox(attempt, self.frames.append)
+        collector = wiring.collector(attempt, outbox)
+        routes = self.routes[attempt.txid] = {}
+        for step in steps:
+            for task in collector.emit([_key_of(step), list(step)]):
+                routes.setdefault(task, []).append(step)
+        residue = 0
+        for edge in outbox.close().values():
+            residue ^= edge
+        self.residues[attempt] = residue
+
+    def execute(self, attempts: Sequence[TransactionAttempt], *, composed: bool) -> list[SlotReport]:
+        frames, reports = list(self.frames), []
+        for stage in self.plan.stages[self.plan.meeting_stage :]:
+            for task in stage.tasks:
+                if task in self.plan.commit_tasks:
+                    commit_task = CommitTask(self.plan.wirings[task], self.store, frames.append)
+                    inbox = Inbox(pack_frame(frame) for frame in frames if frame.target == task)
+                    report = commit_task.run_group(attempts, inbox, composed=composed)
+                    reports.append(SlotReport.from_wire(unpack(pack(report.to_wire()))))
+        return reports
+
+
+def _key_of(step: Step) -> str:
+    return step[1] if len(step) > 1 and isinstance(step[1], str) else ""
+
+
+@dataclass
+class Trace:
+    """How a run went."""
+
+    store: MemoryStore
+    routes: dict[int, dict[int, list[Step]]]
+    steps: list[Again | Publish] = field(default_factory=list)
+
+
+def run(scenario: Scenario, group_size: int) -> Trace:
+    plan, store = plan_of(scenario), MemoryStore()
+    Interpreter.fail_once = set(scenario.failing)
+    job, trace = Job(plan, store), Trace(store, {})
+    attempts = [TransactionAttempt(txid, 1) for txid in range(1, len(scenario.transactions) + 1)]
+    for attempt, steps in zip(attempts, scenario.transactions, strict=True):
+        job.process(attempt, steps)
+    trace.routes = job.routes
+    composed = True
+    while attempts:
+        group, as_composed = tuple(attempts[:group_size]), composed
+        while True:
+            decision = decide_group(
+                Group(group, job.residues, plan.commit_tasks, plan.component_order, scenario.operations_max),
+                job.execute(group, composed=as_composed),
+            )
+            trace.steps.append(decision.step)
+            step = decision.step
+            if isinstance(step, Publish):
+                break
+            assert (len(step.attempts), step.composed) < (len(group), as_composed)
+            group, as_composed, composed = step.attempts, step.composed, composed and step.composed
+        assert step.attempts or decision.failed
+        if step.attempts:
+            store.publish(step.attempts, step.write_set)
+            del attempts[: len(step.attempts)]
+    return trace
+
+
+class Fold:
+    """The same computation said another way: one state, changed call by call after each transaction."""
+
+    def __init__(self) -> None:
+        self.states: dict[str, dict[Any, Any]] = {}
+
+    def transact(self, parts: Sequence[tuple[Callable[[View, Step], None], Sequence[Step]]]) -> None:
+        views = []
+        for carry_out, steps in parts:
+            view = View(self.states)
+            for step in steps:
+                carry_out(view, step)
+            views.append(view)
+        for view in views:
+            view.apply(self.states)
+
+
+class View:
+    """What one task of one transaction sees and does: committed state, then its own changes."""
+
+    def __init__(self, committed: dict[str, dict[Any, Any]]) -> None:
+        self.committed = committed
+        self.changes: dict[tuple[str, Any], tuple[str, Any]] = {}
+        self.emptied = False
+        self.appended: list[int] = []
+        self.passed: list[Step] = []
+
+    def get(self, state: str, key: Any = VALUE_FIELD) -> Any:
+        value = self.committed.get(state, {}).get(key)
+        how, amount = self.changes.get((state, key), ("add", None))
+        if how == "set":
+            return amount
+        return value if amount is None else (value or 0) + amount
+
+    def put(self, state: str, key: Any, value: Any) -> None:
+        self.changes[state, key] = ("set", value)
+
+    def add(self, state: str, key: Any, by: Any) -> None:
+        how, amount = self.changes.get((state, key), ("add", None))
+        self.changes[state, key] = (how, by if amount is None else amount + by)
+
+    def apply(self, states: dict[str, dict[Any, Any]]) -> None:
+        for (state, key), (how, amount) in self.changes.items():
+            held = states.setdefault(state, {})
+            if how == "add":
+                held[key] = held.get(key, 0) + amount
+            elif amount is None:
+                held.pop(key, None)
+            else:
+                held[key] = amount
+        items = states.setdefault("items", {})
+        if self.emptied:
+            items.clear()
+        if self.appended:
+            items[VALUE_FIELD] = items.get(VALUE_FIELD, []) + self.appended
+        for state in [state for state, held in states.items() if not held]:
+            del states[state]
+
+
+def interpret(view: View, step: Step) -> None:  # noqa: C901, PLR0912 - a table in the form of a match
+    match step:
+        case "count", key, by:
+            view.add("counts", key, by)
+        case "count_put", key, value:
+            view.put("counts", key, value)
+        case "count_delete", key:
+            view.put("counts", key, None)
+        case "count_if_even", key, other, by:
+            value = view.get("counts", key)
+            if value is None:
+                view.put("counts", other, by)
+            elif value % 2 == 0:
+                view.add("counts", other, by)
+            else:
+                view.put("counts", other, None)
+        case "count_double", key, other, _:
+            doubled = (view.get("counts", key) or 1) * 2 % 1_000_003
+            view.put("counts", key, doubled + (view.get("counts", other) or 0) % 7)
+        case "pass_on", key, other, by:
+            view.passed.append(("count", other, by + (view.get("counts", key) or 0) % 5))
+        case "amount", key, by:
+            view.add("amounts", key, by)
+        case "amount_put", key, value:
+            view.put("amounts", key, value)
+        case "amount_third", key, other, _:
+            view.put("amounts", other, (view.get("amounts", key) or 1.0) / 3)
+        case "last", by:
+            view.add("last", VALUE_FIELD, by)
+        case "last_put", value:
+            view.put("last", VALUE_FIELD, (view.get("last") or 0) % 97 + value)
+        case ("last_delete",):
+            view.put("last", VALUE_FIELD, None)
+        case "add", key:
+            view.put("members", key, True)
+        case "remove", key:
+            view.put("members", key, None)
+        case "toggle", key, other, _:
+            view.put("members", other, None if view.get("members", key) else True)
+        case "score", key, by:
+            view.add("scores", key, by)
+        case "score_put", key, other, _:
+            view.put("scores", other, (view.get("scores", key) or 0.0) + 0.1)
+        case "score_remove", key:
+            view.put("scores", key, None)
+        case "append", value:
+            view.appended.append(value)
+        case ("empty",):
+            view.emptied, view.appended = True, []
+        case "append_count", key, _, _:
+            view.appended.append(view.get("counts", key) or 0)
+        case _:
+            raise AssertionError(step)
+
+
+def interpret_below(view: View, step: Step) -> None:
+    _, key, by = step
+    view.put("totals", key, ((view.get("totals", key) or 1) * 3 + by) % 1_000_003)
+
+
+def fold(scenario: Scenario, routes: dict[int, dict[int, list[Step]]]) -> dict[str, dict[Any, Any]]:
+    """By txid, component, task, call; who gets what is taken from the run, as groupings draw at random."""
+    plan, result = plan_of(scenario), Fold()
+    stores = plan.wirings[plan.emitter_tasks[0]].tasks_of["store"]
+    for txid in range(1, len(scenario.transactions) + 1):
+        views = [View(result.states) for _ in stores]
+        for task, view in zip(stores, views, strict=True):
+            for step in routes[txid].get(task, []):
+                interpret(view, step)
+        below = View(result.states)
+        for view in views if scenario.below else []:
+            for step in view.passed:
+                interpret_below(below, step)
+        for view in [*views, below]:
+            view.apply(result.states)
+    return result.states
+
+
+KEYS = ["a", "b", "c"]
+key, whole = st.sampled_from(KEYS), st.integers(-9, 9)
+part = st.floats(-10, 10, allow_nan=False, width=32).map(lambda x: x / 10)
+blind = st.one_of(
+    st.tuples(st.just("count"), key, whole),
+    st.tuples(st.just("count_put"), key, whole),
+    st.tuples(st.just("count_delete"), key),
+    st.tuples(st.just("amount"), key, part),
+    st.tuples(st.just("amount_put"), key, part),
+    st.tuples(st.just("last"), whole),
+    st.tuples(st.just("last_delete")),
+    st.tuples(st.just("add"), key),
+    st.tuples(st.just("remove"), key),
+    st.tuples(st.just("score"), key, part),
+    st.tuples(st.just("score_remove"), key),
+    st.tuples(st.just("append"), whole),
+    st.tuples(st.just("empty")),
+)
+READING = ["count_if_even", "count_double", "pass_on", "amount_third", "toggle", "score_put", "append_count"]
+reading = st.tuples(st.sampled_from(READING), key, key, whole) | st.tuples(st.just("last_put"), whole)
+increments = st.tuples(st.just("count"), key, whole) | st.tuples(st.just("amount"), key, part)
+
+
+@st.composite
+def scenarios(draw, steps):
+    parallelism = draw(st.integers(1, 3))
+    transactions = draw(st.lists(st.lists(steps, max_size=5), min_size=1, max_size=9))
+    stores = range(2, 2 + parallelism)
+    failing = st.tuples(st.sampled_from(stores), st.integers(1, len(transactions)))
+    return Scenario(
+        grouping=draw(st.sampled_from(["fields", "shuffle", "all", "global"])),
+        parallelism=parallelism,
+        below=draw(st.integers(0, 2)),
+        transactions=transactions,
+        operations_max=draw(st.sampled_from([50_000, 50_000, 7, 1])),
+        failing=draw(st.frozensets(failing, max_size=2)),
+    )
+
+
+def check(scenario: Scenario) -> None:
+    traces = {size: run(scenario, size) for size in (1, 2, 7, 64)}
+    expected = fold(scenario, traces[1].routes)
+    for size, trace in traces.items():
+        assert trace.store.states == expected, f"group size {size}"
+        assert [txid for group in trace.store.committed for txid in group] == list(
+            range(1, len(scenario.transactions) + 1)
+        )
+        assert all(len(group) <= size for group in trace.store.committed)
+    assert traces[1].store.committed == [[txid] for txid in range(1, len(scenario.transactions) + 1)]
+    longest = max(len(group) for group in traces[64].store.committed)
+    event(f"longest group {min(longest, 4)}{'+' if longest > 4 else ''}")
+    event(f"again: {any(isinstance(step, Again) for step in traces[64].steps)}")
+
+
+@settings(deadline=None, max_examples=120)
+@given(scenarios(blind | reading))
+def test_state_is_equal_for_group_sizes_1_2_7_64_with_committers_that_read(scenario):
+    check(scenario)
+
+
+@settings(deadline=None, max_examples=60)
+@given(scenarios(blind))
+def test_state_is_equal_for_group_sizes_1_2_7_64_with_committers_that_only_write(scenario):
+    check(scenario)
+
+
+@settings(deadline=None, max_examples=40)
+@given(scenarios(increments))
+def test_state_is_equal_for_group_sizes_1_2_7_64_with_sums(scenario):
+    check(scenario)
+
+
+def numbered(*transactions: Sequence[Step], **changes: Any) -> Scenario:
+    given: dict[str, Any] = {"grouping": "fields", "parallelism": 2, "below": 0} | changes
+    return Scenario(transactions=[list(steps) for steps in transactions], **given)
+
+
+def test_whole_numbers_are_published_as_one_group_in_one_go():
+    trace = run(numbered(*[[("count", "a", 1), ("count", "b", n)] for n in range(9)]), 64)
+    assert trace.store.committed == [list(range(1, 10))]
+    assert [type(step) for step in trace.steps] == [Publish]
+    assert trace.store.states == {"counts": {"a": 9, "b": 36}}
+
+
+def test_floats_are_added_in_the_order_of_the_transactions_whatever_the_group():
+    scenario = numbered(*[[("amount", "a", x)] for x in (0.1, 0.2, 0.3, 1e16, 0.7, -1e16)])
+    sums = {size: run(scenario, size).store.states["amounts"]["a"] for size in (1, 2, 7, 64)}
+    assert sums == dict.fromkeys((1, 2, 7, 64), 0.1 + 0.2 + 0.3 + 1e16 + 0.7 - 1e16)
+
+
+def test_a_group_ends_before_a_transaction_that_reads_what_another_task_wrote():
+    """By all_grouping both tasks write `a` and both read it: each transaction has to see the one before."""
+    scenario = numbered([("count", "a", 2)], [("count_double", "a", "a", 0)], [("count", "b", 1)], grouping="all")
+    trace = run(scenario, 64)
+    assert trace.store.committed == [[1], [2, 3]]
+    assert trace.store.states == fold(scenario, trace.routes)
+
+
+def test_a_group_does_not_end_before_a_transaction_that_reads_what_its_own_task_wrote():
+    scenario = numbered([("count", "a", 2)], [("count_double", "a", "a", 0)], [("count_double", "a", "a", 0)])
+    trace = run(scenario, 64)
+    assert trace.store.committed == [[1, 2, 3]]
+    assert trace.store.states == {"counts": {"a": 18}} == fold(scenario, trace.routes)
+
+
+def test_what_a_failed_finish_batch_wrote_is_discarded():
+    scenario = numbered(*[[("count", "a", 1)]] * 4, failing=frozenset({(2, 3), (3, 3)}))
+    trace = run(scenario, 64)
+    assert trace.store.committed == [[1, 2], [3, 4]]
+    assert trace.store.states == {"counts": {"a": 4}}
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 64])
+def test_a_committer_below_a_committer_sees_each_transaction_once(size):
+    scenario = numbered(*[[("count", "a", 1), ("pass_on", "a", "b", 1)] for _ in range(9)], below=2)
+    trace = run(scenario, size)
+    assert trace.store.states == fold(scenario, trace.routes)

@@ -1,0 +1,367 @@
+"""Golden case G7: what a rotating map keeps, for how long, and that nothing expires early, twice or unheard."""
+
+from __future__ import annotations
+
+import random
+from threading import Event, Thread
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coordinated_bolt import RotatingMap, TimeCacheMap, XorRotatingMap
+
+
+def filled(made):
+    for key in range(100):
+        made.put(key, 1)
+    return made
+
+
+@pytest.mark.parametrize("kind", [RotatingMap, XorRotatingMap])
+class TestG7:
+    def test_each_key_is_removed_once(self, kind):
+        made = filled(kind(3))
+        assert [made.remove(key) for key in range(100)] == [True] * 100
+        assert [made.remove(key) for key in range(100)] == [False] * 100
+
+    def test_one_rotation_of_three_keeps_every_key(self, kind):
+        made = filled(kind(3))
+        made.rotate()
+        assert [made.remove(key) for key in range(100)] == [True] * 100
+        assert [made.remove(key) for key in range(100)] == [False] * 100
+
+    def test_three_rotations_of_three_leave_no_key(self, kind):
+        made = filled(kind(3))
+        for _ in range(3):
+            made.rotate()
+        assert [made.remove(key) for key in range(100)] == [False] * 100
+
+    def test_a_put_refreshes_for_two_more_rotations(self, kind):
+        made = filled(kind(3))
+        made.rotate()
+        made.rotate()
+        made.put(7, 2)
+        assert made.rotate() == dict.fromkeys(set(range(100)) - {7}, 1)
+        assert made.rotate() == {}
+        assert made.get(7) == 2
+        assert made.rotate() == {7: 2}
+        assert 7 not in made
+
+
+def tangled(made, edges):
+    """Puts key 1 with the first edge, anchors the others and then all but the last again."""
+    made.put(1, edges[0])
+    answers = [made.anchor(1, edge) for edge in edges[1:]]
+    return answers + [made.anchor(1, edge) for edge in edges[:-1]]
+
+
+ids = random.Random(7)
+EDGES = [ids.getrandbits(64) for _ in range(100)]
+
+
+def test_g7_one_anchor_equal_to_the_first_completes_and_leaves_the_key_to_be_removed():
+    made = filled(XorRotatingMap(3))
+    assert [(made.anchor(key, 1), made.remove(key)) for key in range(100)] == [(True, True)] * 100
+
+
+@pytest.mark.parametrize("rotations", [0, 1, 2])
+def test_g7_a_key_completes_only_with_the_last_anchor(rotations):
+    made = XorRotatingMap[int](3)
+    assert tangled(made, EDGES) == [False] * 198
+    for _ in range(rotations):
+        made.rotate()
+    assert made.anchor(1, EDGES[-1])
+    assert made.remove(1)
+
+
+def test_g7_after_too_many_rotations_no_anchor_completes_a_key():
+    made = XorRotatingMap[int](3)
+    tangled(made, EDGES)
+    for _ in range(3):
+        made.rotate()
+    assert [made.anchor(1, edge) for edge in EDGES] == [False] * 100
+    assert not made.remove(1)
+
+
+def test_an_anchor_does_not_refresh_its_key():
+    made = XorRotatingMap[int](3)
+    made.put(1, 5)
+    made.rotate()
+    assert not made.anchor(1, 4)
+    made.rotate()
+    assert made.rotate() == {1: 1}
+
+
+def test_putting_a_key_again_starts_a_new_tree_and_hides_no_old_one():
+    made = XorRotatingMap[int](3)
+    made.put(1, 5)
+    made.rotate()
+    made.put(1, 9)
+    assert made.anchor(1, 9)
+    assert made.remove(1)
+    assert 1 not in made
+
+
+@pytest.mark.parametrize("bucket_count", [1, 0, -1])
+def test_a_map_of_fewer_than_two_buckets_is_refused(bucket_count):
+    with pytest.raises(ValueError, match=f"a rotating map of {bucket_count} buckets"):
+        RotatingMap[str, int](bucket_count)
+    with pytest.raises(ValueError, match=f"a rotating map of {bucket_count} buckets"):
+        TimeCacheMap[str, int](10, Clock(), bucket_count=bucket_count)
+
+
+@given(st.integers(2, 6))
+def test_an_entry_survives_all_rotations_but_the_nth(bucket_count):
+    made = RotatingMap[str, int](bucket_count)
+    made.put("a", 1)
+    assert [made.rotate() for _ in range(bucket_count)] == [{}] * (bucket_count - 1) + [{"a": 1}]
+
+
+def test_rotate_calls_back_for_every_entry_it_drops_and_for_none_that_was_removed():
+    told: list[tuple[str, int]] = []
+    made = RotatingMap[str, int](2, lambda key, value: told.append((key, value)))
+    for place, key in enumerate("abcd"):
+        made.put(key, place)
+    assert made.remove("b")
+    assert made.pop("c") == 2
+    made.rotate()
+    assert told == []
+    assert made.rotate() == {"a": 0, "d": 3}
+    assert told == [("a", 0), ("d", 3)]
+
+
+def test_a_callback_may_put_its_entry_back():
+    made = RotatingMap[str, int](2, lambda key, value: made.put(key, value + 1))
+    made.put("a", 0)
+    for _ in range(6):
+        made.rotate()
+    assert made.get("a") == 3
+    assert len(made) == 1
+
+
+def test_a_callback_that_raises_leaves_a_map_that_works():
+    def refuse(key, value):
+        raise RuntimeError(key)
+
+    made = RotatingMap[str, int](2, refuse)
+    made.put("a", 1)
+    made.rotate()
+    made.put("b", 2)
+    with pytest.raises(RuntimeError, match="a"):
+        made.rotate()
+    assert "a" not in made
+    assert made.get("b") == 2
+
+
+def test_a_value_of_none_is_a_value():
+    made = RotatingMap[str, None](2)
+    made.put("a", None)
+    assert "a" in made
+    assert made.get("a", None) is None
+    assert made.remove("a")
+    assert not made.remove("a")
+
+
+def test_what_is_missing_has_the_default():
+    made = RotatingMap[str, int](2)
+    assert (made.get("a"), made.get("a", 7), made.pop("a"), made.pop("a", 7)) == (None, 7, None, 7)
+
+
+keys = st.sampled_from("abc")
+operations = st.lists(
+    st.one_of(
+        st.tuples(st.just("put"), keys),
+        st.tuples(st.sampled_from(["remove", "pop"]), keys),
+        st.tuples(st.just("rotate"), st.none()),
+    ),
+    max_size=40,
+)
+
+
+@given(st.integers(2, 4), operations)
+def test_a_rotating_map_is_a_dict_of_ages(bucket_count, operations):
+    made = RotatingMap[str, int](bucket_count)
+    ages: dict[str, tuple[int, int]] = {}  # key -> (value, rotations since it was put)
+    for number, (name, key) in enumerate(operations):
+        if name == "put":
+            made.put(key, number)
+            ages[key] = (number, 0)
+        elif name == "remove":
+            assert made.remove(key) == (ages.pop(key, None) is not None)
+        elif name == "pop":
+            assert made.pop(key) == ages.pop(key, (None,))[0]
+        else:
+            ages = {k: (value, age + 1) for k, (value, age) in ages.items()}
+            dead = {k: value for k, (value, age) in ages.items() if age == bucket_count}
+            assert made.rotate() == dead
+            ages = {k: entry for k, entry in ages.items() if k not in dead}
+        assert len(made) == len(ages)
+        assert {k: made.get(k) for k in "abc" if k in made} == {k: value for k, (value, _) in ages.items()}
+
+
+class Clock:
+    """The present, where a test puts it."""
+
+    def __init__(self, now: float = 1_000.0) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_tick_before_its_time_does_nothing_and_one_at_its_time_rotates():
+    clock = Clock()
+    made = TimeCacheMap[str, int](20, clock)  # three buckets: a rotation every 10 s, gone between 20 s and 30 s
+    made.put("a", 1)
+    for clock.now in (1_000, 1_009.9, 1_010, 1_020, 1_029.9):
+        assert made.tick() == []
+        assert "a" in made
+    clock.now = 1_030
+    assert made.tick() == [("a", 1)]
+    assert "a" not in made
+
+
+def test_a_late_tick_rotates_as_often_as_was_due_and_no_more_than_empties_the_map():
+    clock = Clock()
+    made = TimeCacheMap[str, int](20, clock)
+    made.put("a", 1)
+    clock.now = 1_020
+    made.put("b", 2)
+    clock.now += 1e12
+    assert made.tick() == [("a", 1), ("b", 2)]
+    made.put("c", 3)
+    clock.now += 20
+    assert made.tick() == []
+    clock.now += 10
+    assert made.tick() == [("c", 3)]
+
+
+def test_rotations_due_before_an_entry_came_do_not_age_it():
+    clock = Clock()
+    made = TimeCacheMap[str, int](20, clock)
+    clock.now = 1_029
+    made.put("a", 1)  # two rotations are due and no tick came
+    clock.now = 1_030
+    assert made.tick() == []
+    clock.now = 1_049
+    assert made.tick() == []
+    clock.now = 1_050
+    assert made.tick() == [("a", 1)]
+
+
+def test_what_a_put_found_expired_is_told_by_the_next_tick():
+    clock = Clock()
+    told: list[tuple[str, int]] = []
+    made = TimeCacheMap[str, int](20, clock, on_expire=lambda key, value: told.append((key, value)))
+    made.put("a", 1)
+    clock.now = 1_030
+    made.put("a", 2)
+    assert (made.get("a"), told) == (2, [])
+    assert not made.remove("x")
+    assert made.tick() == told == [("a", 1)]
+    assert made.pop("a") == 2
+    assert made.tick() == []
+
+
+def test_a_clock_that_goes_back_expires_nothing_until_it_has_caught_up():
+    clock = Clock()
+    made = TimeCacheMap[str, int](20, clock)
+    clock.now = 1_010
+    made.put("a", 1)
+    for clock.now in (0, 1_010, 1_030):
+        assert made.tick() == []
+    clock.now = 1_040
+    assert made.tick() == [("a", 1)]
+
+
+def test_a_callback_may_use_the_map_it_was_called_by():
+    clock = Clock()
+    made = TimeCacheMap[str, int](20, clock, on_expire=lambda key, value: made.put(key, len(made) + value + 1))
+    made.put("a", 1)
+    clock.now = 1_030
+    assert made.tick() == [("a", 1)]
+    assert made.get("a") == 2
+
+
+def test_a_stopped_map_keeps_what_it_holds_and_tells_what_had_expired():
+    clock = Clock()
+    made = TimeCacheMap[str, int](20, clock)
+    made.put("a", 1)
+    clock.now = 1_030
+    made.put("b", 2)
+    made.stop()
+    made.stop()
+    clock.now = 2_000
+    assert made.tick() == [("a", 1)]
+    made.put("c", 3)
+    assert made.tick() == []
+    assert (made.get("b"), made.get("c"), len(made)) == (2, 3, 2)
+
+
+@pytest.mark.parametrize("expiration", [0, -1, float("inf"), float("nan")])
+def test_an_expiration_that_is_no_time_is_refused(expiration):
+    with pytest.raises(ValueError, match=f"expiration {expiration} is not a number of seconds above 0"):
+        TimeCacheMap[str, int](expiration, Clock())
+
+
+def test_a_thread_that_is_given_to_a_map_ticks_until_the_map_is_stopped():
+    clock, heard = Clock(), Event()
+    made = TimeCacheMap[str, int](0.002, clock, on_expire=lambda key, value: heard.set())
+    made.put("a", 1)
+    clock.now += 1
+    thread = Thread(target=made.run)
+    thread.start()
+    assert heard.wait(10)
+    made.stop()
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_many_threads_tick_and_each_entry_is_told_once():
+    clock = Clock()
+    told: list[int] = []
+    made = TimeCacheMap[int, int](20, clock, on_expire=lambda key, value: told.append(key))
+    for key in range(1_000):
+        made.put(key, key)
+    clock.now += 30
+    threads = [Thread(target=made.tick) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert sorted(told) == list(range(1_000))
+
+
+@given(
+    st.integers(2, 5),
+    st.lists(st.tuples(st.sampled_from(["put", "remove", "tick", "tick"]), keys, st.integers(0, 40)), max_size=40),
+)
+def test_every_entry_ends_once_never_early_and_no_later_than_the_tick_after_its_time(bucket_count, steps):
+    clock = Clock(0)
+    expiration = 8 * (bucket_count - 1)
+    told: list[tuple[str, int]] = []
+    made = TimeCacheMap[str, int](
+        expiration, clock, bucket_count=bucket_count, on_expire=lambda key, value: told.append((key, value))
+    )
+    put_at: dict[tuple[str, int], float] = {}  # entries that are neither replaced, nor removed, nor told
+    for number, (name, key, pause) in enumerate(steps):
+        clock.now += pause
+        mine = next((entry for entry in put_at if entry[0] == key and entry not in made._expired), None)
+        if name == "put":
+            made.put(key, number)
+            if mine is not None and mine not in made._expired:
+                del put_at[mine]
+            put_at[key, number] = clock.now
+        elif name == "remove":
+            assert made.remove(key) == (mine is not None)
+            if mine is not None:
+                del put_at[mine]
+        else:
+            told.clear()
+            expired = made.tick()
+            assert told == expired
+            for entry in expired:
+                assert clock.now - put_at.pop(entry) > expiration
+            assert all(clock.now - at < expiration + 8 for at in put_at.values())
+    assert len(made) == len(put_at) - len(made._expired)

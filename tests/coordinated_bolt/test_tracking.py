@@ -1,0 +1,205 @@
+"""When is a batch complete: every order, repeat, loss and surplus of what a task may hear."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coordinated_bolt import Failure, FailureKind, Tracking, TrackingStatus
+from tests.coordinated_bolt.wirings import attempt
+
+WAITING, COMPLETE, FAILED = TrackingStatus.WAITING, TrackingStatus.COMPLETE, TrackingStatus.FAILED
+A = attempt(1)
+
+
+def make(sources=(1, 2), *, needs_id=False):
+    return Tracking(sources, needs_id=needs_id, component_id="bolt", task_index=0)
+
+
+def tell(tracking, event, of=A):
+    name, *arguments = event
+    getattr(tracking, name)(of, *arguments)
+    return tracking.status(of)
+
+
+def tell_all(tracking, *events):
+    return [tell(tracking, event) for event in events]
+
+
+def failure(kind=FailureKind.FAILED, text="no"):
+    return Failure(kind, "bolt", 0, text)
+
+
+@st.composite
+def batches(draw):
+    """What one attempt's sources send: (source -> tuple counts of its frames)."""
+    source_count = draw(st.integers(1, 4))
+    return {source: draw(st.lists(st.integers(1, 5), max_size=3)) for source in range(1, source_count + 1)}
+
+
+def events_of(batch):
+    regular = [("regular", source, size) for source, sizes in batch.items() for size in sizes]
+    return regular + [("coord", source, sum(sizes)) for source, sizes in batch.items()]
+
+
+def expected_status(heard, sources, *, needs_id):
+    """Said apart from the implementation: all reports are in, each count is what came, the ID is there."""
+    received: Counter[int] = Counter()
+    reported: dict[int, set[int]] = {}
+    for name, *arguments in heard:
+        if name == "regular":
+            received[arguments[0]] += arguments[1]
+        elif name == "coord":
+            reported.setdefault(arguments[0], set()).add(arguments[1])
+    if any(len(counts) > 1 for counts in reported.values()) or reported.keys() - sources:
+        return FAILED
+    if needs_id and ("id",) not in heard:
+        return WAITING
+    matches = all(reported.get(source) == {received[source]} for source in set(sources) | received.keys())
+    return COMPLETE if matches else WAITING
+
+
+@given(batches(), st.booleans(), st.randoms(use_true_random=False), st.data())
+def test_any_order_with_any_repeats_of_reports_completes_with_the_last_missing_event(batch, needs_id, random, data):
+    events: list[tuple[Any, ...]] = events_of(batch) + [("id",)] * needs_id
+    reports = [event for event in events if event[0] != "regular"]
+    events += data.draw(st.lists(st.sampled_from(reports), max_size=4))
+    random.shuffle(events)
+    tracking = make(batch, needs_id=needs_id)
+    for place, event in enumerate(events, start=1):
+        assert tell(tracking, event) is expected_status(events[:place], batch.keys(), needs_id=needs_id)
+    assert tracking.status(A) is COMPLETE
+
+
+@given(batches(), st.booleans(), st.randoms(use_true_random=False), st.data())
+def test_one_event_lost_never_completes(batch, needs_id, random, data):
+    events: list[tuple[Any, ...]] = events_of(batch) + [("id",)] * needs_id
+    random.shuffle(events)
+    del events[data.draw(st.integers(0, len(events) - 1))]
+    tracking = make(batch, needs_id=needs_id)
+    heard = tell_all(tracking, *events)
+    assert COMPLETE not in heard[-1:]
+    assert tracking.failure(A).kind is FailureKind.INCOMPLETE
+
+
+@given(batches(), st.randoms(use_true_random=False), st.data())
+def test_one_surplus_never_stays_complete(batch, random, data):
+    events = [*events_of(batch), ("regular", data.draw(st.sampled_from([*batch, 99])), 1)]
+    random.shuffle(events)
+    tracking = make(batch)
+    tell_all(tracking, *events)
+    assert tracking.status(A) is WAITING
+    assert tracking.failure(A).kind is FailureKind.INCOMPLETE
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), batches()), max_size=4, unique_by=lambda e: e[0]), st.data())
+def test_p15_attempts_are_told_apart(several, data):
+    """Attempts at the same txid share nothing: each completes by its own events, however they mix."""
+    tracking = make(range(1, 5))
+    pending = []
+    for attempt_id, batch in several:
+        whole = {source: batch.get(source, []) for source in range(1, 5)}
+        pending += [(attempt(7, attempt_id), event) for event in events_of(whole)]
+    left = Counter(of for of, _ in pending)
+    for of, event in data.draw(st.permutations(pending)):
+        left[of] -= 1
+        assert (tell(tracking, event, of) is COMPLETE) == (left[of] == 0)
+    assert len(tracking) == len(several)
+
+
+def test_p17_a_surplus_of_one_source_does_not_hide_a_deficit_of_another():
+    tracking = make()
+    tell_all(tracking, ("coord", 1, 3), ("coord", 2, 3), ("regular", 1, 2), ("regular", 2, 4))
+    assert tracking.status(A) is WAITING
+    assert tracking.failure(A).text == "task 1 sent 3 tuples, 2 came; task 2 sent 3 tuples, 4 came"
+
+
+def test_p03_a_failure_before_the_first_report_sticks():
+    tracking = make(sources=(1,), needs_id=True)
+    tracking.fail(A, failure())
+    assert tell_all(tracking, ("regular", 1, 1), ("coord", 1, 1), ("id",)) == [FAILED] * 3
+    assert tracking.failure(A) == failure()
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        [("coord", 1, 2), ("coord", 2, 0), ("id",), ("regular", 1, 2)],
+        [("coord", 1, 2), ("regular", 1, 2), ("id",), ("coord", 2, 0)],
+        [("coord", 1, 2), ("regular", 1, 2), ("coord", 2, 0), ("id",)],
+    ],
+    ids=["regular last", "coord last", "id last"],
+)
+def test_p11_whichever_event_is_last_completes_the_batch(order):
+    assert tell_all(make(needs_id=True), *order) == [WAITING, WAITING, WAITING, COMPLETE]
+
+
+def test_the_count_may_come_before_the_tuples():
+    assert tell_all(make(sources=(1,)), ("coord", 1, 2), ("regular", 1, 1), ("regular", 1, 1)) == [
+        WAITING,
+        WAITING,
+        COMPLETE,
+    ]
+
+
+def test_a_task_without_tuples_completes_by_reports_of_zero():
+    assert tell_all(make(), ("coord", 1, 0), ("coord", 2, 0)) == [WAITING, COMPLETE]
+
+
+def test_a_task_without_sources_is_complete_from_the_start():
+    assert make(sources=()).status(A) is COMPLETE
+    committer = make(sources=(), needs_id=True)
+    assert committer.status(A) is WAITING
+    assert tell(committer, ("id",)) is COMPLETE
+
+
+def test_a_missing_report_means_unknown_never_done():
+    tracking = make()
+    tell_all(tracking, ("regular", 1, 1), ("coord", 1, 1))
+    assert tracking.status(A) is WAITING
+    assert tracking.failure(A).text == "task 2 sent 0 tuples and no report"
+
+
+def test_a_report_is_compared_on_repeat_and_never_added():
+    tracking = make(sources=(1,))
+    assert tell_all(tracking, ("coord", 1, 1), ("coord", 1, 1), ("regular", 1, 1)) == [WAITING, WAITING, COMPLETE]
+    assert tell(tracking, ("coord", 1, 2)) is FAILED
+    assert tracking.failure(A).text == "task 1 reported 1 tuples, then 2"
+
+
+def test_a_report_of_a_task_that_is_no_source_fails_the_attempt():
+    tracking = make()
+    assert tell(tracking, ("coord", 3, 0)) is FAILED
+    assert tracking.failure(A).text == "task 3 reported but is no source"
+
+
+def test_the_most_telling_failure_is_kept_and_of_equal_ones_the_first():
+    tracking = make()
+    kinds = [FailureKind.INCOMPLETE, FailureKind.FAILED, FailureKind.FAILED, FailureKind.USER, FailureKind.STATE]
+    for number, kind in enumerate(kinds):
+        tracking.fail(A, failure(kind, f"failure {number}"))
+    assert tracking.failure(A) == failure(FailureKind.USER, "failure 3")
+    second = attempt(2)
+    tracking.fail(second, failure(text="first"))
+    tracking.fail(second, failure(text="second"))
+    assert tracking.failure(second).text == "first"
+
+
+def test_a_missing_id_is_named():
+    tracking = make(sources=(1,), needs_id=True)
+    tell(tracking, ("coord", 1, 0))
+    assert tracking.failure(A) == Failure(FailureKind.INCOMPLETE, "bolt", 0, "the ID tuple is missing")
+
+
+def test_forgotten_attempts_leave_nothing_behind():
+    tracking = make()
+    tell(tracking, ("coord", 1, 0))
+    assert len(tracking) == 1
+    tracking.forget(A)
+    tracking.forget(A)
+    assert len(tracking) == 0
+    assert tell(tracking, ("coord", 2, 0)) is WAITING

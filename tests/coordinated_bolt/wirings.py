@@ -1,0 +1,125 @@
+"""Small ways to wire single tasks by hand, and bolts that tell what was done to them."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from coordinated_bolt import (
+    BaseBatchBolt,
+    DirectGrouping,
+    Frame,
+    Grouping,
+    IBatchBolt,
+    OutputStream,
+    ShuffleGrouping,
+    Source,
+    StreamSpec,
+    Subscriber,
+    TaskWiring,
+    TupleOrigin,
+)
+from state import TransactionAttempt
+
+ONE_FIELD = StreamSpec("default", ("value",))
+
+
+def attempt(txid: int, attempt_id: int | None = None) -> TransactionAttempt:
+    return TransactionAttempt(txid, 1000 + txid if attempt_id is None else attempt_id)
+
+
+def wire(
+    bolt: IBatchBolt,
+    *,
+    component_id: str = "bolt",
+    task_id: int = 10,
+    sources: Sequence[int] = (1,),
+    source_streams: Sequence[StreamSpec] = (ONE_FIELD,),
+    streams: Mapping[str, OutputStream] | None = None,
+    targets: Sequence[int] = (),
+    needs_id: bool = False,
+) -> TaskWiring:
+    """A task that hears `sources`, all tasks of the component "source", and tells `targets`."""
+    return TaskWiring(
+        topology_id="test",
+        component_id=component_id,
+        task_id=task_id,
+        task_index=0,
+        task_count=1,
+        tasks_of={"source": tuple(sources), component_id: (task_id,), "sink": tuple(targets)},
+        conf={"key": "value"},
+        spec=pickle.dumps(bolt),
+        sources={source: Source("source", tuple(source_streams)) for source in sources},
+        streams=streams if streams is not None else output(targets),
+        targets=tuple(targets),
+        needs_id=needs_id,
+    )
+
+
+def output(targets: Sequence[int], grouping: Grouping | None = None, *specs: StreamSpec) -> dict[str, OutputStream]:
+    """Streams whose only subscriber is the component "sink"."""
+    made = {}
+    for index, spec in enumerate(specs or (ONE_FIELD,)):
+        chosen = DirectGrouping() if spec.direct else grouping or ShuffleGrouping()
+        subscribers = (Subscriber("sink", tuple(targets), chosen),) if targets else ()
+        made[spec.stream_id] = OutputStream(index, spec, subscribers)
+    return made
+
+
+def origin_of(wiring: TaskWiring, of: TransactionAttempt, source: int = 1, stream_index: int = 0) -> TupleOrigin:
+    return wiring.origin(of, source, stream_index)
+
+
+class Calls:
+    """What was done to bolts; instances are made by unpickling, so the record is the class's."""
+
+    log: ClassVar[list[tuple[Any, ...]]] = []
+
+    @classmethod
+    def take(cls) -> list[tuple[Any, ...]]:
+        taken, cls.log[:] = list(cls.log), []
+        return taken
+
+
+class RecordingBolt(BaseBatchBolt):
+    """Records its calls, passes every tuple on, and raises where it is told to.
+
+    Args:
+        raising: method name -> the exception to raise in it; "execute:7" raises at the value 7 only.
+    """
+
+    def __init__(self, raising: Mapping[str, Exception] | None = None) -> None:
+        self.raising = dict(raising or {})
+
+    def prepare(self, conf, context, collector, attempt):
+        super().prepare(conf, context, collector, attempt)
+        self._did("prepare")
+
+    def execute(self, tup):
+        self._did("execute", tup[0])
+        if f"execute:{tup[0]}" in self.raising:
+            raise self.raising[f"execute:{tup[0]}"]
+        self.collector.emit([tup[0]])
+
+    def finish_batch(self):
+        self._did("finish_batch")
+        self.context.count("finished")
+
+    def cleanup(self):
+        self._did("cleanup")
+
+    def _did(self, what: str, *arguments: Any) -> None:
+        Calls.log.append((what, str(self.attempt).split(":", maxsplit=1)[0], *arguments))
+        if what in self.raising:
+            raise self.raising[what]
+
+
+class Sent(list[Frame]):
+    """Where frames go; a list with the name of what it is for."""
+
+    def send(self, frame: Frame) -> None:
+        self.append(frame)
+
+    def to(self, target: int) -> list[Frame]:
+        return [frame for frame in self if frame.target == target]

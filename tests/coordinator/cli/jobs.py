@@ -1,0 +1,51 @@
+"""Jobs for the command line's tests, written into a folder as a user would write them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+JOB = """
+from committers import ICommitter
+from coordinated_bolt import BaseBatchBolt
+from coordinator import TextFiles, TransactionalTopologyBuilder
+from state import HashState
+
+
+class Store(BaseBatchBolt, ICommitter):
+    lines = HashState("lines", value=int)
+
+    def prepare(self, conf, context, collector, attempt):
+        self.count = 0
+
+    def execute(self, tup):
+        self.count += 1
+
+    def finish_batch(self):
+        self.lines.increment("all", self.count)
+
+
+def topology(input="input.txt", lines_per_batch: int = 10, topology_id="lines"):
+    builder = TransactionalTopologyBuilder(topology_id, "lines", TextFiles(input, lines_per_batch))
+    builder.set_committer_bolt("store", Store()).global_grouping("lines")
+    return builder.build()
+"""
+
+
+@dataclass(frozen=True)
+class JobFolder:
+    """A user's folder."""
+
+    path: Path
+
+    def write(self, name: str, text: str) -> Path:
+        """Writes a file."""
+        file = self.path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        return file
+
+    def write_job(self, name: str = "job_of_lines.py", more: str = "") -> Path:
+        """Writes a module with a sound topology, `more` factories, and its input."""
+        self.write("input.txt", "one\ntwo\nthree\n")
+        return self.write(name, JOB + more)

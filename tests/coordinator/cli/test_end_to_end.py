@@ -1,0 +1,228 @@
+"""The ``txbatch`` script as users run it: Spark, the private server, signals, two at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from state import EmbeddedServer
+from tests.coordinator.cli.jobs import JobFolder
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+LINE_COUNT, LINES_PER_BATCH = 4000, 10
+TIMEOUT_S = 120.0
+SLOW = """
+
+import time
+
+
+class SlowStore(Store):
+    def finish_batch(self):
+        time.sleep(0.05)
+        super().finish_batch()
+
+
+def slow(input="input.txt", topology_id="lines"):
+    builder = TransactionalTopologyBuilder(topology_id, "lines", TextFiles(input, 10))
+    builder.set_committer_bolt("store", SlowStore()).global_grouping("lines")
+    return builder.build()
+"""
+ENDLESS = """
+
+from coordinator import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+
+
+class Numbers(ITransactionalSpout):
+    output_fields = ("number",)
+
+    def get_coordinator(self, conf, context):
+        return NumbersCoordinator()
+
+    def get_emitter(self, conf, context):
+        return NumbersEmitter()
+
+
+class NumbersCoordinator(SpoutCoordinator):
+    def is_ready(self):
+        return True
+
+    def initialize_transaction(self, txid, previous):
+        return txid
+
+
+class NumbersEmitter(SpoutEmitter):
+    def emit_batch(self, attempt, metadata, collector):
+        collector.emit([metadata])
+
+
+def endless(topology_id="numbers"):
+    builder = TransactionalTopologyBuilder(topology_id, "numbers", Numbers())
+    builder.set_committer_bolt("store", Store()).global_grouping("numbers")
+    return builder.build()
+"""
+RAISING = """
+
+class Raises(Store):
+    def execute(self, tup):
+        super().execute(tup)
+        if tup["line"] == "line 25":
+            raise ValueError("no such line")
+
+
+def raising(topology_id="lines"):
+    builder = TransactionalTopologyBuilder(topology_id, "lines", TextFiles("input.txt", 10))
+    builder.set_committer_bolt("store", Raises()).global_grouping("lines")
+    return builder.build()
+"""
+
+
+class Command:
+    """One ``txbatch`` process in a folder, its standard error kept in a file."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self.log = folder / f"log-{time.monotonic_ns()}.txt"
+        command = [str(Path(sys.executable).with_name("txbatch")), *arguments]
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        with self.log.open("w", encoding="utf-8") as log:
+            self.process = subprocess.Popen(
+                command, cwd=folder, stdout=subprocess.PIPE, stderr=log, text=True, env=environment
+            )
+
+    def said(self) -> str:
+        return self.log.read_text(encoding="utf-8")
+
+    def await_words(self, words: str) -> None:
+        """Returns when they stand on standard error; looked at every 50 ms, since nothing announces them."""
+        deadline = time.monotonic() + TIMEOUT_S
+        while words not in self.said():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                pytest.fail(f"{words!r} was not said; {self.process.returncode=}:\n{self.said()}")
+            time.sleep(0.05)
+
+    def ended(self) -> tuple[int, str]:
+        """Exit code and standard output."""
+        output, _ = self.process.communicate(timeout=TIMEOUT_S)
+        return self.process.returncode, output
+
+
+@contextmanager
+def started(folder: JobFolder, *arguments: str) -> Iterator[Command]:
+    command = Command(folder.path, "run", *arguments, "--master", "local[2]")
+    try:
+        yield command
+    finally:
+        if command.process.poll() is None:
+            command.process.kill()
+            command.process.communicate()
+
+
+def ran(folder: JobFolder, *arguments: str) -> tuple[int, str, str]:
+    with started(folder, *arguments) as command:
+        code, output = command.ended()
+        return code, output, command.said()
+
+
+def stored(folder: JobFolder, key: str, data_dir: str = ".txbatch") -> dict[str, int]:
+    with EmbeddedServer(folder.path / data_dir) as server, redis.Redis.from_url(server.url) as client:
+        found: Any = client.hgetall(key)
+    return {field.decode(): int(value) for field, value in found.items()}
+
+
+@pytest.fixture
+def job(folder: JobFolder) -> JobFolder:
+    folder.write_job(more=SLOW + ENDLESS + RAISING)
+    folder.write("input.txt", "".join(f"line {number}\n" for number in range(LINE_COUNT)))
+    return folder
+
+
+def test_a_word_count_ends_in_one_line_of_json_and_exact_counts(folder: JobFolder) -> None:
+    source = Path(__file__).parents[3] / "examples" / "word_count.py"
+    folder.write("jobs/words.py", source.read_text(encoding="utf-8"))
+    text = "a rose is\na rose\u2003is a rose\n" * 500
+    folder.write("input.txt", text)
+    folder.write("state/__init__.py", "raise RuntimeError('a folder of that name must not matter')")
+
+    given = ["-p", "input=input.txt", "-p", "lines_per_batch=100", "--data-dir", "data"]
+    code, output, said = ran(folder, "jobs/words.py:topology", *given, "--json")
+
+    assert code == 0, said
+    summary = json.loads(output)
+    assert output.count("\n") == 1
+    assert summary.pop("seconds") > 0
+    assert {name: summary[name] for name in ("topology", "committed", "last_txid", "tuples", "attempts")} == {
+        "topology": "word_count",
+        "committed": 10,
+        "last_txid": 10,
+        "tuples": 1000,
+        "attempts": 10,
+    }
+    assert summary["failed_attempts"] == 0
+    assert stored(folder, "{word_count}:counts", "data") == Counter(text.split())
+    assert [line for line in said.splitlines() if not line.startswith("word_count: ")] == []
+
+
+def test_a_drained_run_says_so_and_the_next_one_goes_on(job: JobFolder) -> None:
+    given = ["job_of_lines:slow", "--commit-group-max", "4", "--max-pending", "8", "--json"]
+    with started(job, *given) as command:
+        command.await_words("lines: running")
+        command.await_words(" committed · ")
+        command.process.send_signal(signal.SIGTERM)
+        code, output = command.ended()
+        said = command.said()
+
+    assert code == 143, said
+    assert "lines: finishing what is under way; once more stops at once" in said
+    first = json.loads(output)
+    assert 0 < first["last_txid"] < LINE_COUNT / LINES_PER_BATCH
+
+    code, output, said = ran(job, "job_of_lines:topology", "--json")
+
+    assert code == 0, said
+    assert first["committed"] + json.loads(output)["committed"] == LINE_COUNT / LINES_PER_BATCH
+    assert stored(job, "{lines}:lines") == {"all": LINE_COUNT}
+
+
+def test_a_continuous_run_ends_well_by_a_signal(job: JobFolder) -> None:
+    with started(job, "job_of_lines:endless", "--json") as command:
+        command.await_words("numbers: running")
+        command.await_words(" committed · ")
+        command.process.send_signal(signal.SIGINT)
+        code, output = command.ended()
+
+    assert code == 0, command.said()
+    assert stored(job, "{numbers}:lines") == {"all": json.loads(output)["last_txid"]}
+
+
+def test_of_two_runs_at_once_the_older_ends_fenced(job: JobFolder) -> None:
+    given = ["job_of_lines:slow", "--commit-group-max", "4", "--max-pending", "8", "--json"]
+    with started(job, *given) as older:
+        older.await_words("lines: running")
+        with started(job, "job_of_lines:topology", "--json") as newer:
+            code, output = older.ended()
+            assert (code, output) == (3, ""), older.said()
+            assert "topology 'lines' is run by a newer coordinator, this one stops" in older.said()
+            assert newer.ended()[0] == 0, newer.said()
+
+    assert stored(job, "{lines}:lines") == {"all": LINE_COUNT}
+
+
+def test_a_bolt_that_raises_ends_with_1_and_its_traceback(job: JobFolder) -> None:
+    code, output, said = ran(job, "job_of_lines:raising", "--json")
+
+    assert (code, output) == (1, ""), said
+    assert "txbatch: component 'store', task 0, attempt 3:" in said
+    assert 'raise ValueError("no such line")' in said
+    assert stored(job, "{lines}:lines") == {"all": 20}

@@ -1,0 +1,99 @@
+"""The command as it is typed: help, version, usage errors, and what is missing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from coordinator.cli import main
+from coordinator.cli.bench_command import bench
+from state import TopologyError
+
+SCRIPT = "import sys; sys.argv[0] = '/usr/bin/txbatch'\nfrom coordinator.cli import main\nmain(['--version'])"
+
+
+def ended(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    code = end.value.code
+    assert code is None or isinstance(code, int)
+    return code or 0
+
+
+def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended("--version") == 0
+    assert capsys.readouterr().out == f"txbatch {version('txbatch')}\n"
+
+
+def test_help_tells_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended("--help") == 0
+    assert "3 fenced" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("walk",),
+        ("run",),
+        ("run", "m:f", "--no-such-option"),
+        ("run", "m:f", "--max-pending", "0"),
+        ("run", "m:f", "--commit-group-max", "many"),
+        ("run", "no_such_module_at_all:f"),
+        ("run", "m"),
+        ("run", "examples.word_count:topology", "--redis", "redis://h:1", "--data-dir", "d"),
+        ("run", "examples.word_count:topology", "--conf", "spark.no.value"),
+        ("status",),
+        ("status", "words", "--data-dir", "/no/such/folder"),
+        ("drop", "words", "--yes", "--data-dir", "/no/such/folder"),
+    ],
+)
+def test_a_wrong_usage_ends_with_2(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended(*arguments) == 2
+
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err
+    assert "Traceback" not in shown.err
+
+
+def test_without_its_libraries_the_command_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "typer", None)
+    monkeypatch.delitem(sys.modules, "coordinator.cli.app", raising=False)
+
+    assert ended("--version") == 2
+    assert capsys.readouterr().err == "the command line needs its extra: pip install 'txbatch[cli]'\n"
+
+
+def test_somebody_elses_state_ends_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "state.py").write_text("", encoding="utf-8")
+    root = Path(__file__).parents[3]
+    path = f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(root)!r}]\n"
+
+    ran = subprocess.run([sys.executable, "-c", path + SCRIPT], capture_output=True, text=True, check=False)
+
+    assert ran.returncode == 2
+    assert ran.stderr.startswith(f"txbatch: import state finds {tmp_path / 'state.py'}, not txbatch's own package in ")
+    assert ran.stderr.count("\n") == 1
+
+
+def test_the_benchmark_is_run_with_its_arguments(tmp_path: Path) -> None:
+    script = tmp_path / "benchmarks" / "commit_throughput.py"
+    script.parent.mkdir()
+    script.write_text(
+        "import sys\nfrom benchmarks import commit_throughput\n"
+        "sys.exit(len(sys.argv) - 1 if sys.argv[1:] == ['--help', '-x', '7'] else 99)\n",
+        encoding="utf-8",
+    )
+
+    assert bench(["--help", "-x", "7"], tmp_path) == 3
+
+
+def test_without_a_checkout_there_is_no_benchmark(tmp_path: Path) -> None:
+    with pytest.raises(TopologyError, match="the benchmark is part of the source checkout"):
+        bench([], tmp_path)

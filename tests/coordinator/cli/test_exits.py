@@ -1,0 +1,111 @@
+"""Each error ends in its exit code and one sentence."""
+
+from __future__ import annotations
+
+import pytest
+
+from coordinator.cli.exits import ExitCode, StoppedError, errors_reported
+from state import (
+    FailedException,
+    FencedError,
+    ProtocolError,
+    ReplayLimitError,
+    SourceError,
+    StaleReadError,
+    StateError,
+    StateRefusedError,
+    StateUnreachableError,
+    TopologyError,
+    TransactionError,
+    TransactionTooLargeError,
+    UserCodeError,
+)
+
+CODES: list[tuple[BaseException, int]] = [
+    (TransactionError("x"), 1),
+    (FailedException("x"), 1),
+    (StaleReadError("key", 1, 2), 1),
+    (SourceError("x"), 1),
+    (UserCodeError("bolt", 0, "7:1", "('a',)", "Traceback:\nValueError: no"), 1),
+    (ReplayLimitError(7, 5, "lost"), 1),
+    (TransactionTooLargeError(7, 600_000, 500_000), 1),
+    (ProtocolError("x"), 1),
+    (ValueError("x"), 1),
+    (TopologyError("x"), 2),
+    (FencedError("words"), 3),
+    (StateError("x"), 4),
+    (StateRefusedError("x"), 4),
+    (StateUnreachableError("x"), 4),
+    (KeyboardInterrupt(), 130),
+    (StoppedError(2), 130),
+    (StoppedError(15), 143),
+]
+
+
+def reported(error: BaseException, **options: object) -> int:
+    with pytest.raises(SystemExit) as end, errors_reported(**options):  # type: ignore[arg-type] # by name
+        raise error
+    assert isinstance(end.value.code, int)
+    return end.value.code
+
+
+@pytest.mark.parametrize(("error", "code"), CODES, ids=lambda part: type(part).__name__)
+def test_every_error_has_its_code_and_no_traceback(
+    error: BaseException, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert reported(error) == code
+
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("txbatch: ")
+    assert "Traceback (most" not in shown.err
+    if isinstance(error, TransactionError):
+        assert shown.err == f"txbatch: {error}\n"
+
+
+def test_every_error_of_ours_is_in_the_table() -> None:
+    def below(kind: type[BaseException]) -> set[type[BaseException]]:
+        return {kind}.union(*map(below, kind.__subclasses__()))
+
+    ours = {kind for kind in below(TransactionError) if kind.__module__ == "state.errors"}
+
+    assert ours <= {type(error) for error, _ in CODES}
+
+
+def test_the_users_traceback_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    reported(UserCodeError("bolt", 0, "7:1", "('a',)", "Traceback:\nValueError: no"))
+
+    assert "component 'bolt', task 0, attempt 7:1, at tuple ('a',) raised:\nTraceback:\nValueError: no" in (
+        capsys.readouterr().err
+    )
+
+
+def test_an_unexpected_error_points_to_debug(capsys: pytest.CaptureFixture[str]) -> None:
+    reported(KeyError("x"))
+
+    assert "KeyError: 'x'\nthis was not expected; --debug shows where" in capsys.readouterr().err
+
+
+def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    assert reported(TopologyError("no bolt"), debug=True) == ExitCode.USAGE
+
+    shown = capsys.readouterr().err
+    assert shown.startswith("Traceback (most recent call last)")
+    assert shown.endswith("txbatch: no bolt\n")
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_a_secret_is_never_shown(capsys: pytest.CaptureFixture[str], debug: bool) -> None:
+    url = "redis://:hunter22@host:6379"
+
+    reported(ValueError(f"cannot use {url}"), debug=debug, secret=url, replacement="redis://host:6379")
+
+    shown = capsys.readouterr().err
+    assert "hunter22" not in shown
+    assert "cannot use redis://host:6379" in shown
+
+
+def test_markup_is_left_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    reported(TopologyError("stream [red]a[/red] [0]"))
+
+    assert capsys.readouterr().err == "txbatch: stream [red]a[/red] [0]\n"

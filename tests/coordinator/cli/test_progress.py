@@ -1,0 +1,114 @@
+"""Figures and lines while a run lasts, on a clock of our own."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from coordinator import RunStatistics
+from coordinator.cli.figures import Figures
+from coordinator.cli.progress import BarProgress, LineProgress
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def test_rates_are_those_of_the_last_ten_seconds_and_leave_out_the_start() -> None:
+    clock = Clock()
+    figures = Figures(clock)
+    statistics = RunStatistics(first_issue_s=130.0)
+
+    clock.now_s = 134.0
+    statistics.committed, statistics.tuples = 8, 800
+    figures.update(statistics)
+    assert figures.rates() == (2.0, 200.0)
+
+    for second in range(135, 155):
+        clock.now_s = float(second)
+        statistics.committed += 5
+        figures.update(statistics)
+    assert figures.rates() == (5.0, 0.0)
+
+
+def test_nothing_is_divided_by_zero() -> None:
+    assert Figures(Clock()).rates() == (0.0, 0.0)
+
+
+def test_the_lag_counts_from_the_last_commit_while_something_is_under_way() -> None:
+    clock = Clock()
+    figures = Figures(clock)
+    statistics = RunStatistics()
+    assert figures.lag_s() == 0.0
+
+    statistics.first_issue_s, statistics.active = 90.0, 4
+    figures.update(statistics)
+    assert figures.lag_s() == 10.0
+
+    statistics.last_commit_s = 97.0
+    assert figures.lag_s() == 3.0
+
+    statistics.active = 0
+    assert figures.lag_s() == 0.0
+
+
+def test_a_line_has_all_figures() -> None:
+    clock = Clock()
+    figures = Figures(clock)
+    figures.update(
+        RunStatistics(
+            last_txid=1_250,
+            committed=1_000,
+            tuples=90_000,
+            first_issue_s=90.0,
+            last_commit_s=99.5,
+            active=3,
+            fraction=0.25,
+        )
+    )
+
+    assert figures.line() == (
+        "txid 1,250 · 1,000 committed · 100.0 transactions/s · 9,000 tuples/s · commit lag 0.5 s · 25% of the input cut"
+    )
+
+
+def test_without_a_terminal_there_is_a_line_every_five_seconds() -> None:
+    clock, stream = Clock(), io.StringIO()
+    with LineProgress("words", stream, clock) as progress:
+        progress.begun()
+        for _ in range(12):
+            clock.now_s += 1.0
+            progress.update(RunStatistics(attempts=1, first_issue_s=100.0))
+
+    kinds = [line.split(": ")[1].split(" ")[0] for line in stream.getvalue().splitlines()]
+    assert kinds == ["starting", "running", "txid", "txid", "0"]
+
+
+def test_a_run_that_never_began_has_no_last_line() -> None:
+    stream = io.StringIO()
+    with pytest.raises(ValueError, match="no"), LineProgress("words", stream, Clock()):
+        raise ValueError("no")
+
+    assert stream.getvalue() == "words: starting\n"
+
+
+@pytest.mark.parametrize("leaves_line", [True, False])
+def test_a_terminal_shows_a_bar_and_perhaps_a_last_line(leaves_line: bool) -> None:
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=200, color_system=None)
+    with BarProgress("[red]words", console, Clock(), leaves_line=leaves_line) as progress:
+        progress.begun()
+        progress.update(RunStatistics(attempts=1, committed=1, first_issue_s=90.0, fraction=0.5))
+        progress.say("finishing")
+
+    shown = stream.getvalue()
+    assert "[red]words: starting" in shown
+    assert "[red]words: finishing" in shown
+    assert "50% of the input cut" in shown
+    assert shown.endswith("up to txid 0; 0 of 1 attempts failed\n") is leaves_line

@@ -1,0 +1,228 @@
+"""``txbatch run`` around a runner that stands in for Spark."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coordinator import RunOptions, RunStatistics
+from coordinator.cli.exits import StoppedError
+from coordinator.cli.run_command import RunRequest, execute
+from coordinator.cli.server_choice import ServerChoice
+from state import TopologyError
+from tests.coordinator.cli.jobs import JobFolder
+
+
+class FakeCoordinator:
+    def __init__(self) -> None:
+        self.drain_count = 0
+
+    def drain(self) -> None:
+        self.drain_count += 1
+
+
+class FakeRunner:
+    """Runs nothing: sends signals to this process, then returns statistics."""
+
+    def __init__(self, *signals: int, before_start: bool = False, **statistics: Any) -> None:
+        self.signals, self.before_start = signals, before_start
+        self.statistics = RunStatistics(**statistics)
+        self.coordinator = FakeCoordinator()
+        self.arguments: dict[str, Any] = {}
+
+    def __call__(self, topology: Any, **arguments: Any) -> RunStatistics:
+        self.arguments = {"topology": topology, **arguments}
+        if not self.before_start:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # as Spark's start, which puts its own
+            arguments["on_start"](self.coordinator)
+        for number in self.signals:
+            os.kill(os.getpid(), number)
+        arguments["on_progress"](self.statistics)
+        return self.statistics
+
+
+def request(**changes: Any) -> RunRequest:
+    values: dict[str, Any] = {
+        "target": "job_of_lines:topology",
+        "parameters": (),
+        "server": ServerChoice(None, Path("data")),
+        "master": "local[2]",
+        "conf": (),
+        "options": RunOptions(),
+        "as_json": True,
+    }
+    return RunRequest(**{**values, **changes})
+
+
+DONE: dict[str, Any] = {
+    "last_txid": 12,
+    "committed": 10,
+    "tuples": 1000,
+    "attempts": 11,
+    "failed_attempts": 1,
+    "waves": 3,
+    "commit_groups": 2,
+    "first_issue_s": 5.0,
+    "last_commit_s": 9.0,
+}
+
+
+def test_json_is_the_only_line_on_standard_output(folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.write_job(more="print('imported')\n")
+
+    assert execute(request(), FakeRunner(**DONE)) == 0
+
+    shown = capsys.readouterr()
+    assert json.loads(shown.out) == {
+        "topology": "lines",
+        "committed": 10,
+        "last_txid": 12,
+        "tuples": 1000,
+        "seconds": 4.0,
+        "attempts": 11,
+        "failed_attempts": 1,
+        "waves": 3,
+        "commit_groups": 2,
+    }
+    assert shown.out.count("\n") == 1
+    assert "imported" in shown.err
+
+
+def test_people_are_told_rates_counters_and_keys(folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.write_job()
+
+    execute(request(as_json=False), FakeRunner(**DONE, counters=Counter(invalid_utf8_lines=3)))
+
+    assert capsys.readouterr().out.splitlines() == [
+        "lines: done",
+        "  10 transactions committed in 4.0 s, up to txid 12; 1 of 11 attempts failed",
+        "  2.5 transactions/s, 250 tuples/s, 3 waves, 2 commits",
+        "  invalid_utf8_lines: 3",
+        "  hash {lines}:lines in the private server in 'data'",
+    ]
+
+
+def test_the_password_of_a_server_is_not_shown(folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.write_job()
+
+    execute(request(as_json=False, server=ServerChoice("redis://:hunter22@host:1", Path("data"))), FakeRunner())
+
+    shown = capsys.readouterr()
+    assert "hash {lines}:lines in redis://host:1" in shown.out
+    assert "hunter22" not in shown.out + shown.err
+
+
+def test_the_runner_is_given_what_was_asked_for(folder: JobFolder) -> None:
+    folder.write_job()
+    runner = FakeRunner()
+    options = RunOptions(max_spout_pending=7, adopt=True)
+    server = ServerChoice("redis://host:1", Path("data"))
+
+    execute(
+        request(
+            parameters=["topology_id=mine"], conf=["spark.a=b=c"], master="local[3]", options=options, server=server
+        ),
+        runner,
+    )
+
+    given = runner.arguments
+    assert given["topology"].topology_id == "mine"
+    assert given["conf"] == {"spark.a": "b=c"}
+    assert (given["master"], given["options"], given["factory_module"]) == ("local[3]", options, "job_of_lines")
+    assert (given["redis_url"], given["data_dir"]) == ("redis://host:1", Path("data"))
+
+
+def test_nothing_is_run_when_the_topology_is_refused(folder: JobFolder) -> None:
+    folder.write_job()
+    runner = FakeRunner()
+
+    with pytest.raises(TopologyError, match="has no parameter 'x'"):
+        execute(request(parameters=["x=1"]), runner)
+
+    assert runner.arguments == {}
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_finite_input_that_is_drained_before_its_end_tells_so(
+    folder: JobFolder, capsys: pytest.CaptureFixture[str], number: int, code: int
+) -> None:
+    folder.write_job()
+    runner = FakeRunner(number, **DONE, is_interrupted=True)
+
+    assert execute(request(), runner) == code
+
+    shown = capsys.readouterr()
+    assert runner.coordinator.drain_count == 1
+    assert "lines: finishing what is under way; once more stops at once" in shown.err
+    assert json.loads(shown.out)["committed"] == 10
+
+
+def test_a_continuous_input_ends_well_when_it_is_drained(folder: JobFolder) -> None:
+    folder.write_job()
+    runner = FakeRunner(signal.SIGTERM, **DONE, is_interrupted=False)
+
+    assert execute(request(), runner) == 0
+    assert runner.coordinator.drain_count == 1
+
+
+def test_people_are_told_that_the_input_goes_on(folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.write_job()
+
+    execute(request(as_json=False), FakeRunner(signal.SIGTERM, is_interrupted=True))
+
+    assert capsys.readouterr().out.startswith("lines: stopped before the end of its input; run again to go on\n")
+
+
+def test_a_second_signal_stops_at_once(folder: JobFolder) -> None:
+    folder.write_job()
+
+    with pytest.raises(StoppedError) as stop:
+        execute(request(), FakeRunner(signal.SIGINT, signal.SIGTERM))
+
+    assert stop.value.signal_number == signal.SIGTERM
+
+
+def test_a_signal_before_the_start_stops(folder: JobFolder) -> None:
+    folder.write_job()
+
+    with pytest.raises(StoppedError):
+        execute(request(), FakeRunner(signal.SIGTERM, before_start=True))
+
+
+@pytest.mark.parametrize("signals", [(), (signal.SIGTERM,), (signal.SIGTERM, signal.SIGTERM)])
+def test_the_signals_are_given_back(folder: JobFolder, signals: tuple[int, ...]) -> None:
+    folder.write_job()
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+
+    try:
+        execute(request(), FakeRunner(*signals))
+    except StoppedError:
+        assert len(signals) == 2
+
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+def test_progress_goes_to_standard_error_by_the_line(folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.write_job()
+
+    execute(request(), FakeRunner(**DONE))
+
+    assert capsys.readouterr().err.splitlines() == [
+        "lines: starting",
+        "lines: running",
+        "lines: 10 transactions committed in 4.0 s, up to txid 12; 1 of 11 attempts failed",
+    ]
+
+
+def test_a_run_with_nothing_to_do_says_so(folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.write_job()
+
+    execute(request(), FakeRunner(last_txid=12))
+
+    assert "lines: nothing new, txid 12 is committed already" in capsys.readouterr().err

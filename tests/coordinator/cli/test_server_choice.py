@@ -1,0 +1,42 @@
+"""Which server a command talks to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from coordinator.cli.server_choice import choose_server
+from state import TopologyError
+
+ENVIRONMENT = {"TXBATCH_REDIS_URL": "redis://:hunter22@fromenv:1"}
+
+
+def test_without_a_word_it_is_the_private_server() -> None:
+    assert str(choose_server(None, None, {})) == "the private server in '.txbatch'"
+
+
+def test_the_environment_counts_unless_something_is_typed() -> None:
+    assert str(choose_server(None, None, ENVIRONMENT)) == "redis://fromenv:1"
+    assert str(choose_server("redis://typed:1", None, ENVIRONMENT)) == "redis://typed:1"
+    assert str(choose_server(None, Path("data"), ENVIRONMENT)) == "the private server in 'data'"
+
+
+def test_both_options_exclude_each_other() -> None:
+    with pytest.raises(TopologyError, match="--redis and --data-dir exclude each other"):
+        choose_server("redis://typed:1", Path("data"), {})
+
+
+def test_a_password_is_not_in_its_representation() -> None:
+    assert "hunter22" not in repr(choose_server(None, None, ENVIRONMENT))
+
+
+def test_no_server_is_started_where_there_never_was_one(tmp_path: Path) -> None:
+    missing = tmp_path / "data"
+
+    for data_dir in (missing, tmp_path):
+        with pytest.raises(TopologyError, match="holds no state"), choose_server(None, data_dir, {}).store("words"):
+            pass
+
+    assert not missing.exists()
+    assert list(tmp_path.iterdir()) == []

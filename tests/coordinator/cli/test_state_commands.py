@@ -1,0 +1,128 @@
+"""``txbatch status`` and ``txbatch drop`` on a real server."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from coordinator.cli import main
+from state import EmbeddedServer, RedisStore
+from tests.conftest import Backend
+
+pytestmark = pytest.mark.redis
+NONCE = "ab" * 16
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def ended(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    code = end.value.code
+    assert code is None or isinstance(code, int)
+    return code or 0
+
+
+def start(url: str, topology_id: str = "words") -> None:
+    store = RedisStore(url, topology_id)
+    store.check_server()
+    store.acquire(nonce=NONCE, new_generation="cd" * 16, topology_fingerprint="graph", source_fingerprint="files")
+    store.store_metadata({"coordinator:1": [1, 2]})
+    store.close()
+
+
+@pytest.fixture
+def url(redis_backend: Backend) -> str:
+    assert redis_backend.url is not None
+    start(redis_backend.url)
+    return redis_backend.url
+
+
+def test_status_as_json(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended("status", "words", "--redis", url, "--json") == 0
+
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["fence"].endswith(NONCE)
+    assert {name: shown[name] for name in shown if name != "fence"} == {
+        "topology_id": "words",
+        "committed_txid": 0,
+        "generation": "cd" * 16,
+        "topology_fingerprint": "graph",
+        "source_fingerprint": "files",
+        "metadata_count": 1,
+        "last_receipt": None,
+        "is_dropping": False,
+    }
+
+
+def test_status_for_people(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended("status", "words", "--redis", url) == 0
+
+    shown = capsys.readouterr().out
+    assert f"words on {url}" in shown
+    assert "committed         up to txid 0" in shown
+    assert "source            files" in shown
+
+
+@pytest.mark.parametrize("command", [("status", "others"), ("drop", "others", "--yes")])
+def test_an_unknown_topology(url: str, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]) -> None:
+    assert ended(*command, "--redis", url) == 2
+
+    assert f"topology 'others' is unknown to {url}" in capsys.readouterr().err
+
+
+def test_a_name_that_is_none(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended("status", "a:b", "--redis", url) == 2
+
+    assert "topology id 'a:b' is not a valid name" in capsys.readouterr().err
+
+
+def test_drop_tells_how_many_keys_went(url: str, redis_backend: Backend, capsys: pytest.CaptureFixture[str]) -> None:
+    client = redis_backend.client()
+    client.hset("{words}:counts", "a", "1")
+    client.hset("{other}:counts", "a", "1")
+
+    assert ended("drop", "words", "--redis", url, "--yes") == 0
+
+    assert capsys.readouterr().out == f"topology 'words' is dropped: 3 keys deleted on {url}\n"
+    assert client.keys() == [b"{other}:counts"]
+
+
+def test_drop_asks_nobody_without_a_terminal(
+    url: str, redis_backend: Backend, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+
+    assert ended("drop", "words", "--redis", url) == 2
+
+    assert "There is no terminal to ask on; give --yes" in capsys.readouterr().err
+    assert redis_backend.client().dbsize() == 2
+
+
+@pytest.mark.parametrize(("answer", "code", "kept"), [("y\n", 0, 0), ("\n", 2, 2), ("no\n", 2, 2), ("", 2, 2)])
+def test_drop_asks_on_a_terminal(
+    url: str, redis_backend: Backend, monkeypatch: pytest.MonkeyPatch, *, answer: str, code: int, kept: int
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Terminal(answer))
+
+    assert ended("drop", "words", "--redis", url) == code
+
+    assert redis_backend.client().dbsize() == kept
+
+
+def test_a_private_server_is_started_where_it_was_before(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with EmbeddedServer(tmp_path / "data") as server:
+        start(server.url)
+
+    assert ended("status", "words", "--data-dir", str(tmp_path / "data")) == 0
+    assert ended("drop", "words", "--data-dir", str(tmp_path / "data"), "--yes") == 0
+    assert ended("status", "words", "--data-dir", str(tmp_path / "data")) == 2
+
+    assert f"words on the private server in '{tmp_path / 'data'}'" in capsys.readouterr().out

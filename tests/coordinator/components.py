@@ -1,0 +1,107 @@
+"""The smallest spouts and bolts topologies can be built of."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+from committers import ICommitter
+from coordinated_bolt import BaseBatchBolt
+from coordinator import ITransactionalSpout, SpoutCoordinator, SpoutEmitter, Topology, TransactionalTopologyBuilder
+from coordinator.plan import Plan, make_plan
+from state import HashState
+
+
+class Lines(ITransactionalSpout):
+    """Has an end after `count` transactions; its metadata is the txid, its tuples are [txid, number]."""
+
+    output_fields = ("line", "number")
+
+    def __init__(self, count: int = 0, tuples: int = 4) -> None:
+        self.count, self.tuples = count, tuples
+
+    def get_coordinator(self, conf, context):
+        return LinesCoordinator(self.count)
+
+    def get_emitter(self, conf, context):
+        return LinesEmitter(context.task_index, context.task_count, self.tuples)
+
+
+class LinesCoordinator(SpoutCoordinator):
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.cut: list[tuple[int, Any]] = []
+        self.last = 0
+
+    def resume(self, last_txid, last):
+        self.last = last_txid
+
+    def is_ready(self):
+        return self.last < self.count
+
+    def initialize_transaction(self, txid, previous):
+        self.cut.append((txid, previous))
+        self.last = txid
+        return f"lines of {txid}"
+
+    def is_exhausted(self, last):
+        return self.last >= self.count
+
+
+class LinesEmitter(SpoutEmitter):
+    def __init__(self, task_index: int, task_count: int, tuples: int) -> None:
+        self.share = range(task_index, tuples, task_count)
+
+    def emit_batch(self, attempt, metadata, collector):
+        for number in self.share:
+            collector.emit([metadata, number])
+
+
+class Pass(BaseBatchBolt):
+    """Passes every tuple on."""
+
+    output_fields = ("line", "number")
+
+    def execute(self, tup):
+        self.collector.emit(list(tup))
+
+
+class Sink(BaseBatchBolt):
+    """Declares no stream."""
+
+
+class Commit(BaseBatchBolt, ICommitter):
+    """A committer that passes on and keeps no state."""
+
+    output_fields = ("line", "number")
+
+
+class Count(BaseBatchBolt, ICommitter):
+    """A committer that counts its tuples."""
+
+    counts = HashState("counts", value=int)
+
+    def prepare(self, conf, context, collector, attempt):
+        self.lines: list[str] = []
+
+    def execute(self, tup):
+        self.lines.append(tup["line"])
+
+    def finish_batch(self):
+        for line in self.lines:
+            self.counts.increment(line)
+
+
+def build(*bolts: tuple[Any, ...], spout: Any = None, spout_tasks: int = 1, ackers: int = 1) -> Topology:
+    """A topology on the spout "lines"; a bolt is (id, object, [what it hears…], tasks), shuffled."""
+    builder = TransactionalTopologyBuilder("test", "lines", spout or Lines(), parallelism=spout_tasks)
+    builder.set_acker_count(ackers)
+    for component_id, bolt, heard, *tasks in bolts:
+        declarer = builder.set_bolt(component_id, bolt, parallelism=tasks[0] if tasks else 1)
+        for source in heard:
+            declarer.shuffle_grouping(source)
+    return builder.build()
+
+
+def plan(topology: Topology) -> Plan:
+    return make_plan(topology, lambda component_id, spec: pickle.dumps(spec))

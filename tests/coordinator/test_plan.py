@@ -1,0 +1,193 @@
+"""From a topology to stages: levels, the commit phase, and a way for every frame."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coordinated_bolt import ACKER_COMPONENT
+from coordinator.plan import make_plan
+from state import TopologyError
+from tests.coordinator.components import Commit, Pass, Sink, build, plan
+
+
+def layout(made):
+    """Stages as lists of component ids, one for each task."""
+    name = {task: wiring.component_id for task, wiring in made.wirings.items()}
+    name |= dict.fromkeys(made.acker_tasks, ACKER_COMPONENT)
+    return [[name[task] for task in stage.tasks] for stage in made.stages]
+
+
+def committing(made):
+    return sorted({made.wirings[task].component_id for task in made.commit_tasks})
+
+
+def test_word_count_is_three_stages():
+    made = plan(build(("count", Pass(), ["lines"], 2), ("store", Commit(), ["count"], 2), spout_tasks=2))
+    assert layout(made) == [["lines", "lines"], ["count", "count"], [ACKER_COMPONENT, "store", "store"]]
+    assert made.meeting_stage == 2
+    assert made.emitter_tasks == (1, 2)
+    assert made.acker_tasks == (7,)
+    assert made.commit_tasks == {5, 6}
+    assert made.component_order == ("lines", "count", "store")
+    assert made.topology_id == "test"
+
+
+def test_tasks_are_numbered_from_one_over_all_components():
+    made = plan(build(("a", Pass(), ["lines"], 3), ("b", Commit(), ["a"], 2), spout_tasks=2, ackers=2))
+    (tasks_of,) = {tuple(wiring.tasks_of.items()) for wiring in made.wirings.values()}
+    assert dict(tasks_of) == {"lines": (1, 2), "a": (3, 4, 5), "b": (6, 7), ACKER_COMPONENT: (8, 9)}
+    assert {task: (w.task_id, w.task_index, w.task_count) for task, w in made.wirings.items()} == {
+        1: (1, 0, 2),
+        2: (2, 1, 2),
+        3: (3, 0, 3),
+        4: (4, 1, 3),
+        5: (5, 2, 3),
+        6: (6, 0, 2),
+        7: (7, 1, 2),
+    }
+
+
+def test_a_component_stands_at_the_length_of_its_longest_path():
+    made = plan(build(("a", Pass(), ["lines"]), ("b", Pass(), ["a"]), ("c", Pass(), ["lines", "b"])))
+    assert layout(made) == [["lines"], ["a"], ["b"], ["c"], [ACKER_COMPONENT]]
+    assert made.commit_tasks == frozenset()
+
+
+def test_a_committer_stands_at_the_meeting_stage_however_early_it_is_fed():
+    made = plan(build(("a", Pass(), ["lines"]), ("b", Pass(), ["a"]), ("store", Commit(), ["lines"])))
+    assert layout(made) == [["lines"], ["a"], ["b"], [ACKER_COMPONENT, "store"]]
+
+
+def test_a_committer_on_the_spout_makes_two_stages():
+    made = plan(build(("store", Commit(), ["lines"])))
+    assert layout(made) == [["lines"], [ACKER_COMPONENT, "store"]]
+
+
+def test_p04_a_bolt_fed_by_a_bolt_and_by_a_committer_runs_in_the_commit_phase():
+    made = plan(build(("a", Pass(), ["lines"]), ("store", Commit(), ["a"]), ("both", Pass(), ["a", "store"])))
+    assert layout(made) == [["lines"], ["a"], [ACKER_COMPONENT, "store"], ["both"]]
+    assert committing(made) == ["both", "store"]
+    needs_id = {w.component_id: w.needs_id for w in made.wirings.values()}
+    assert needs_id == {"lines": False, "a": False, "store": True, "both": False}
+
+
+def test_p04_a_bolt_fed_by_the_spout_and_by_a_committer_runs_below_the_committer():
+    made = plan(build(("store", Commit(), ["lines"]), ("both", Pass(), ["lines", "store"]), ("end", Sink(), ["both"])))
+    assert layout(made) == [["lines"], [ACKER_COMPONENT, "store"], ["both"], ["end"]]
+
+
+def test_chained_committers_each_get_a_level_and_all_need_the_id():
+    made = plan(build(("a", Commit(), ["lines"]), ("b", Commit(), ["a"]), ("c", Commit(), ["lines", "b"])))
+    assert layout(made) == [["lines"], [ACKER_COMPONENT, "a"], ["b"], ["c"]]
+    assert all(made.wirings[task].needs_id for task in made.commit_tasks)
+
+
+def test_a_bolt_beside_the_commit_phase_stays_in_the_processing_phase():
+    made = plan(build(("store", Commit(), ["lines"]), ("side", Pass(), ["lines"])))
+    assert layout(made) == [["lines"], ["side"], [ACKER_COMPONENT, "store"]]
+    assert committing(made) == ["store"]
+
+
+def test_several_ackers_share_the_attempts_by_txid():
+    made = plan(build(("store", Commit(), ["lines"]), ackers=3))
+    assert layout(made)[1] == [ACKER_COMPONENT] * 3 + ["store"]
+    assert [made.acker_of(txid) for txid in range(1, 8)] == [4, 5, 3, 4, 5, 3, 4]
+    assert made.acker_partitions() == [0, 1, 2]
+    assert made.commit_partitions() == [3]
+
+
+def test_acker_and_committers_are_told_which_tasks_report():
+    made = plan(build(("a", Pass(), ["lines"], 2), ("store", Commit(), ["a"], 2), ("below", Pass(), ["store"])))
+    assert made.processing_tasks() == {1: ("lines", 0), 2: ("a", 0), 3: ("a", 1)}
+    assert made.commit_tasks == {4, 5, 6}
+
+
+def test_a_frame_for_the_next_stage_goes_to_its_slot_and_deeper_ones_are_carried():
+    made = plan(
+        build(
+            ("a", Pass(), ["lines"], 2),
+            ("store", Commit(), ["a", "lines"], 2),
+            ("below", Pass(), ["store", "lines"], 2),
+        )
+    )
+    assert [stage.tasks for stage in made.stages] == [(1,), (2, 3), (8, 4, 5), (6, 7)]
+    assert made.routes(0) == {2: 0, 3: 1, 8: 0, 4: 0, 5: 1, 6: 0, 7: 1}
+    assert made.routes(1) == {8: 0, 4: 1, 5: 2, 6: 1, 7: 2}
+    assert made.routes(2) == {6: 0, 7: 1}
+    assert [made.stage_of(task) for task in (1, 3, 8, 4, 7)] == [0, 1, 2, 2, 3]
+
+
+def test_ackers_carry_nothing():
+    """Their partitions do not run in the commit phase, so a frame left there would be lost."""
+    made = plan(build(("store", Commit(), ["lines"]), ("below", Pass(), ["store", "lines"]), ackers=4))
+    assert made.stages[1].tasks == (4, 5, 6, 7, 2)
+    assert made.routes(0) == {4: 0, 5: 1, 6: 2, 7: 3, 2: 4, 3: 4}
+
+
+def test_wiring_names_every_stream_and_subscriber_of_both_sides():
+    class Two(Pass):
+        def declare_output_fields(self, declarer):
+            declarer.declare(("a",))
+            declarer.declare_stream("more", ("b", "c"))
+
+    topology = build(("two", Pass(), ["lines"]), ("sink", Sink(), ["two"], 2))
+    made = plan(topology)
+    two, sink = made.wirings[2], made.wirings[3]
+    assert two.targets == (3, 4)
+    assert [(s.index, s.spec.stream_id, [sub.tasks for sub in s.subscribers]) for s in two.streams.values()] == [
+        (0, "default", [(3, 4)])
+    ]
+    assert {task: source.component_id for task, source in sink.sources.items()} == {2: "two"}
+    assert sink.sources[2].streams == tuple(stream.spec for stream in two.streams.values())
+    assert sink.targets == ()
+
+
+def test_a_spec_that_cannot_be_shipped_is_refused_while_planning():
+    def refuse(component_id, spec):
+        raise TopologyError(f"component {component_id!r} cannot be shipped")
+
+    with pytest.raises(TopologyError, match="component 'lines' cannot be shipped"):
+        make_plan(build(("a", Pass(), ["lines"])), refuse)
+
+
+@st.composite
+def topologies(draw):
+    """A random graph: each bolt hears some of what came before it."""
+    heard_by, kinds = {}, {}
+    names = ["lines"]
+    for number in range(draw(st.integers(1, 6))):
+        name = f"b{number}"
+        heard_by[name] = draw(st.lists(st.sampled_from(names), min_size=1, max_size=3, unique=True))
+        kinds[name] = draw(st.booleans())
+        names.append(name)
+    tasks = {name: draw(st.integers(1, 3)) for name in names}
+    bolts = [(name, Commit() if kinds[name] else Pass(), heard, tasks[name]) for name, heard in heard_by.items()]
+    return build(*bolts, spout_tasks=tasks["lines"], ackers=draw(st.integers(1, 3)))
+
+
+@settings(deadline=None)
+@given(topologies())
+def test_every_frame_finds_its_way_and_nothing_hears_what_runs_later(topology):
+    made = plan(topology)
+    placed = [task for stage in made.stages for task in stage.tasks]
+    assert sorted(placed) == sorted([*made.wirings, *made.acker_tasks])
+    below = {topology.spout.component_id: False}
+    for component in topology.components[1:]:
+        above = any(below[s.source] for s in component.subscriptions)
+        below[component.component_id] = above or component.kind.value == "committer"
+    for task, wiring in made.wirings.items():
+        assert (task in made.commit_tasks) == below[wiring.component_id]
+        assert (made.stage_of(task) >= made.meeting_stage) == (task in made.commit_tasks)
+        assert made.stage_of(task) == 0 or task not in made.emitter_tasks
+        for target in [*wiring.targets, *([made.acker_of(1)] if task not in made.commit_tasks else [])]:
+            index, carriers = made.stage_of(task), []
+            assert index < made.stage_of(target)
+            while index < made.stage_of(target):
+                partition = made.routes(index)[target]
+                index += 1
+                carriers.append(made.stages[index].tasks[partition])
+            assert carriers[-1] == target
+            assert not set(carriers[:-1]) & set(made.acker_tasks)
+    assert set(made.acker_tasks) <= set(made.stages[made.meeting_stage].tasks)

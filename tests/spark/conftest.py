@@ -1,0 +1,87 @@
+"""One Spark context at a time, on two local cores, and one real server, shared by all tests here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from coordinator import RunOptions, RunStatistics, Topology, run
+from coordinator.spark import close_context, open_context
+from tests.conftest import Backend
+
+
+class Contexts:
+    """Spark contexts by their settings; a process has one, so asking for another one ends the last."""
+
+    def __init__(self, local_dir: Path) -> None:
+        self.local_dir = local_dir
+        self._settings: dict[str, str] = {}
+        self._context: Any = None
+
+    def open(self, **settings: str) -> Any:
+        """The context with these settings; a name's double underscores stand for dots."""
+        wanted = {name.replace("__", "."): value for name, value in settings.items()}
+        if self._context is None or wanted != self._settings:
+            self.close()
+            common = {"spark.local.dir": str(self.local_dir), "spark.driver.memory": "1g"}
+            self._context = open_context("tests", "local[2]", {**common, **wanted})
+            self._settings = wanted
+        return self._context
+
+    def shuffle_files(self) -> list[str]:
+        """Names of the shuffle files that are on disk."""
+        return sorted(path.name for path in self.local_dir.rglob("shuffle_*"))
+
+    def close(self) -> None:
+        if self._context is not None:
+            close_context(self._context)
+            self._context = None
+
+
+@dataclass
+class Cluster:
+    """What a test needs to run topologies: a context, an empty server, a folder for what workers note."""
+
+    context: Any
+    redis_url: str
+    client: redis.Redis
+    notes: Path
+
+    def run(self, topology: Topology, **more: Any) -> RunStatistics:
+        """Runs a topology on the shared context; names of `RunOptions` go there."""
+        known = RunOptions.__dataclass_fields__
+        options = RunOptions(**{name: more.pop(name) for name in list(more) if name in known})
+        return run(topology, spark=self.context, redis_url=self.redis_url, options=options, **more)
+
+    def hash(self, key: str) -> dict[str, int]:
+        """A hash of integers, read by an ordinary client."""
+        found: Any = self.client.hgetall(key)
+        return {field.decode(): int(value) for field, value in found.items()}
+
+
+@pytest.fixture(scope="session")
+def contexts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Contexts]:
+    """The one place where Spark contexts are opened and closed."""
+    opened = Contexts(tmp_path_factory.mktemp("spark-local"))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def cluster(contexts: Contexts, redis_backend: Backend, tmp_path: Path) -> Cluster:
+    """local[2] with our own settings."""
+    assert redis_backend.url is not None
+    return Cluster(contexts.open(), redis_backend.url, redis_backend.client(), tmp_path)
+
+
+@pytest.fixture
+def cluster_of_fresh_workers(contexts: Contexts, redis_backend: Backend, tmp_path: Path) -> Cluster:
+    """local[2] where every Spark task has a Python worker of its own, so that what is patched there is gone after."""
+    assert redis_backend.url is not None
+    context = contexts.open(spark__python__worker__reuse="false")
+    return Cluster(context, redis_backend.url, redis_backend.client(), tmp_path)

@@ -1,0 +1,66 @@
+"""A frame that is lost, doubled, misfiled or altered on its way fails its attempt, and nothing wrong is stored."""
+
+from __future__ import annotations
+
+import logging
+import re
+
+import pytest
+
+from coordinated_bolt import FrameKind
+from tests.spark.bolts import exact_counts, exact_sums, numbers_topology
+from tests.spark.conftest import Cluster
+from tests.spark.faults import OneFrame, tasks_of
+
+pytestmark = [pytest.mark.spark, pytest.mark.redis]
+
+TRANSACTIONS = 8
+HIT = 3
+REPLAYED = re.compile(r"attempt (\S+) failed and is replayed: (.*)", re.DOTALL)
+
+
+def replayed(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
+    """(attempt, reason) of every attempt the coordinator says it replays."""
+    found = (REPLAYED.match(record.getMessage()) for record in caplog.records if record.name == "txbatch")
+    return [(match[1], match[2]) for match in found if match]
+
+
+def run_with(cluster: Cluster, caplog: pytest.LogCaptureFixture, component_id: str, **fault):
+    topology = numbers_topology(TRANSACTIONS)
+    one_frame = OneFrame(cluster.notes / "hit", tasks_of(topology, component_id), HIT, **fault)
+    with caplog.at_level(logging.INFO, logger="txbatch"):
+        statistics = cluster.run(topology, frame_fault=one_frame, max_spout_pending=2 * TRANSACTIONS)
+    return statistics, one_frame.marker.read_text(encoding="utf-8")
+
+
+PLACES = {
+    "bolt": ("work", FrameKind.REGULAR),
+    "bolt-report": ("work", FrameKind.COORD),
+    "committer": ("store", FrameKind.REGULAR),
+    "committer-report": ("store", FrameKind.COORD),
+    "acker": ("__acker", FrameKind.ACK),
+}
+CHANGES = ("drop", "double", "swap", "swap_txid", "alter")
+HARMLESS = {("bolt-report", "double"), ("committer-report", "double")}
+"""A report that comes twice is compared with itself, not added."""
+
+
+@pytest.mark.parametrize(("place", "change"), sorted({(p, c) for p in PLACES for c in CHANGES} - HARMLESS))
+def test_exactly_the_attempt_of_a_faulty_frame_fails_and_the_result_is_exact(cluster, caplog, place, change):
+    component_id, kind = PLACES[place]
+    statistics, hit = run_with(cluster, caplog, component_id, kind=kind, change=change)
+
+    assert [attempt for attempt, _ in replayed(caplog)] == [hit]
+    assert statistics.failed_attempts == TRANSACTIONS - HIT + 1  # it, and all above it, which are done anew
+    assert cluster.hash("{numbers}:counts") == exact_counts(TRANSACTIONS)
+    assert cluster.hash("{numbers}:sums") == exact_sums(TRANSACTIONS)
+
+
+@pytest.mark.parametrize(("place", "change"), sorted(HARMLESS))
+def test_a_report_that_comes_twice_is_compared_and_fails_nothing(cluster, caplog, place, change):
+    component_id, kind = PLACES[place]
+    statistics, hit = run_with(cluster, caplog, component_id, kind=kind, change=change)
+
+    assert hit.startswith(f"{HIT}:")
+    assert (statistics.failed_attempts, replayed(caplog)) == (0, [])
+    assert cluster.hash("{numbers}:counts") == exact_counts(TRANSACTIONS)

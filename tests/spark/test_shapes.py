@@ -1,0 +1,252 @@
+"""Graphs of every shape give the right result: streams, groupings, chained committers, several ackers."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from committers import ICommitter
+from coordinated_bolt import BaseBatchBolt
+from coordinator import TransactionalTopologyBuilder
+from coordinator.plan import make_plan
+from coordinator.spark import pickle_spec
+from state import HashState, ListState
+from tests.spark.bolts import Numbers, NumberEmitter, Pass, Store, exact_counts, exact_sums, numbers_topology
+
+pytestmark = [pytest.mark.spark, pytest.mark.redis]
+
+TRANSACTIONS, SIZE = 6, 8
+NUMBERS = range(TRANSACTIONS * SIZE)
+
+
+def builder_of(topology_id, spout=None, parallelism=2):
+    return TransactionalTopologyBuilder(topology_id, "numbers", spout or Numbers(TRANSACTIONS), parallelism=parallelism)
+
+
+@pytest.mark.parametrize(("parallelism", "ackers"), [(1, 1), (3, 1), (3, 4)])
+def test_parallelism_and_the_number_of_ackers_do_not_change_the_result(cluster, parallelism, ackers):
+    cluster.run(numbers_topology(TRANSACTIONS, parallelism=parallelism, ackers=ackers))
+
+    assert cluster.hash("{numbers}:counts") == exact_counts(TRANSACTIONS)
+    assert cluster.hash("{numbers}:sums") == exact_sums(TRANSACTIONS)
+
+
+class Sorting(BaseBatchBolt):
+    """Even numbers to one named stream, odd ones to another; every number directly to the task it names."""
+
+    def declare_output_fields(self, declarer):
+        declarer.declare_stream("even", ("number",))
+        declarer.declare_stream("odd", ("number", "is_odd"))
+        declarer.declare_stream("named", ("number",), direct=True)
+
+    def execute(self, tup):
+        number = tup["number"]
+        if number % 2:
+            self.collector.emit([number, True], "odd")
+        else:
+            self.collector.emit([number], "even")
+        tasks = self.context.component_tasks("by_name")
+        self.collector.emit_direct(tasks[number % len(tasks)], [number], "named")
+
+
+class Seen(BaseBatchBolt, ICommitter):
+    """Counts "<stream> <number> <task>"."""
+
+    def prepare(self, conf, context, collector, attempt):
+        super().prepare(conf, context, collector, attempt)
+        self.seen: Counter[str] = Counter()
+
+    def execute(self, tup):
+        self.seen[f"{tup.stream_id} {tup['number']} {self.context.task_index}"] += 1
+
+    def finish_batch(self):
+        for what, count in self.seen.items():
+            self.state().increment(what, count)
+
+    def state(self):
+        raise NotImplementedError
+
+
+class SeenOnStreams(Seen):
+    on_streams = HashState("on_streams")
+
+    def state(self):
+        return self.on_streams
+
+
+class SeenByName(Seen):
+    by_name = HashState("by_name")
+
+    def state(self):
+        return self.by_name
+
+
+class SeenByAll(Seen):
+    by_all = HashState("by_all")
+
+    def state(self):
+        return self.by_all
+
+
+class SeenByOne(Seen):
+    by_one = HashState("by_one")
+
+    def state(self):
+        return self.by_one
+
+
+def test_named_streams_and_every_grouping_bring_each_tuple_where_it_belongs(cluster):
+    builder = builder_of("shapes")
+    builder.set_bolt("sort", Sorting(), parallelism=2).none_grouping("numbers")
+    on_streams = builder.set_committer_bolt("on_streams", SeenOnStreams(), parallelism=2)
+    on_streams.fields_grouping("sort", ["number"], "even").shuffle_grouping("sort", "odd")
+    builder.set_committer_bolt("by_name", SeenByName(), parallelism=3).direct_grouping("sort", "named")
+    builder.set_committer_bolt("by_all", SeenByAll(), parallelism=2).all_grouping("sort", "even")
+    builder.set_committer_bolt("by_one", SeenByOne(), parallelism=2).global_grouping("sort", "odd")
+    cluster.run(builder.build())
+
+    streams = Counter(what.rpartition(" ")[0] for what in cluster.hash("{shapes}:on_streams"))
+    assert streams == {f"{'odd' if number % 2 else 'even'} {number}": 1 for number in NUMBERS}
+    assert cluster.hash("{shapes}:by_name") == {f"named {number} {number % 3}": 1 for number in NUMBERS}
+    evens = [number for number in NUMBERS if number % 2 == 0]
+    assert cluster.hash("{shapes}:by_all") == {f"even {number} {task}": 1 for number in evens for task in range(2)}
+    assert cluster.hash("{shapes}:by_one") == {f"odd {number} 0": 1 for number in NUMBERS if number % 2}
+
+
+class First(Store):
+    """A committer that hands on what its state says after each transaction."""
+
+    output_fields = ("txid", "total")
+    running = HashState("running", value=int)
+
+    def finish_batch(self):
+        super().finish_batch()
+        total = (self.running.get("total") or 0) + sum(number * count for number, count in self.numbers.items())
+        self.running.put("total", total)
+        self.collector.emit([self.attempt.txid, total])
+
+
+class Double(BaseBatchBolt):
+    """No committer, but below one: it runs in the commit phase."""
+
+    output_fields = ("txid", "total")
+
+    def execute(self, tup):
+        self.collector.emit([tup["txid"], 2 * tup["total"]])
+
+
+class Last(BaseBatchBolt, ICommitter):
+    doubled = HashState("doubled", value=int, field=int)
+    order = ListState("order", value=int)
+
+    def prepare(self, conf, context, collector, attempt):
+        super().prepare(conf, context, collector, attempt)
+        self.found: dict[int, int] = {}
+
+    def execute(self, tup):
+        self.found[tup["txid"]] = tup["total"]
+
+    def finish_batch(self):
+        for txid, total in self.found.items():
+            self.doubled.put(txid, total)
+        if self.context.task_index == 0:
+            self.order.append(self.attempt.txid)
+
+
+@pytest.mark.parametrize("commit_group_max", [1, 64])
+def test_chained_committers_with_a_bolt_between_them_run_in_the_commit_phase_in_order(
+    cluster, contexts, commit_group_max
+):
+    builder = builder_of("chain")
+    builder.set_bolt("work", Pass(), parallelism=2).shuffle_grouping("numbers")
+    builder.set_committer_bolt("first", First()).global_grouping("work")
+    builder.set_bolt("double", Double(), parallelism=2).shuffle_grouping("first")
+    builder.set_committer_bolt("last", Last(), parallelism=2).fields_grouping("double", ["txid"])
+    topology = builder.build()
+    assert len(make_plan(topology, pickle_spec).stages) == 5  # three of them in the commit phase
+    cluster.run(topology, commit_group_max=commit_group_max)
+
+    totals = {str(txid): 2 * sum(range(txid * SIZE)) for txid in range(1, TRANSACTIONS + 1)}
+    assert cluster.hash("{chain}:doubled") == totals
+    assert cluster.client.lrange("{chain}:order", 0, -1) == [b"%d" % txid for txid in range(1, TRANSACTIONS + 1)]
+    assert cluster.hash("{chain}:counts") == exact_counts(TRANSACTIONS)
+    assert contexts.shuffle_files() == []  # of none of the commit phases a wave has had
+
+
+class Join(BaseBatchBolt):
+    """Hears a committer and a bolt that is none; emits once it has both."""
+
+    output_fields = ("txid", "total")
+
+    def prepare(self, conf, context, collector, attempt):
+        super().prepare(conf, context, collector, attempt)
+        self.from_bolt = self.from_committer = 0
+
+    def execute(self, tup):
+        if tup.source_component == "first":
+            self.from_committer += tup["total"]
+        else:
+            self.from_bolt += tup["number"]
+
+    def finish_batch(self):
+        self.collector.emit([self.attempt.txid, self.from_committer * 1_000_000 + self.from_bolt])
+
+
+def test_a_bolt_fed_by_a_committer_and_by_a_bolt_gets_both(cluster):
+    """The shape that livelocks in Storm: P-04."""
+    builder = builder_of("joined")
+    builder.set_bolt("work", Pass(), parallelism=2).shuffle_grouping("numbers")
+    builder.set_bolt("deep", Pass(), parallelism=2).shuffle_grouping("work")
+    builder.set_committer_bolt("first", First()).global_grouping("work")
+    builder.set_bolt("join", Join()).global_grouping("first").global_grouping("deep")
+    builder.set_committer_bolt("last", Last()).global_grouping("join")
+    cluster.run(builder.build())
+
+    expected = {
+        str(txid): sum(range(txid * SIZE)) * 1_000_000 + sum(range((txid - 1) * SIZE, txid * SIZE))
+        for txid in range(1, TRANSACTIONS + 1)
+    }
+    assert cluster.hash("{joined}:doubled") == expected
+
+
+class SparseEmitter(NumberEmitter):
+    def emit_batch(self, attempt, metadata, collector):
+        if attempt.txid % 3 == 0:
+            super().emit_batch(attempt, metadata, collector)
+
+
+class Sparse(Numbers):
+    """Most of its transactions are empty."""
+
+    def get_emitter(self, conf, context):
+        return SparseEmitter(context)
+
+
+def test_empty_transactions_are_finished_and_committed_in_order_as_well(cluster):
+    builder = builder_of("sparse", Sparse(TRANSACTIONS))
+    builder.set_bolt("work", Pass(), parallelism=2).shuffle_grouping("numbers")
+    builder.set_committer_bolt("first", First()).global_grouping("work")
+    builder.set_committer_bolt("last", Last(), parallelism=2).fields_grouping("first", ["txid"])
+    statistics = cluster.run(builder.build())
+
+    sums = exact_sums(TRANSACTIONS)
+    assert (statistics.committed, statistics.tuples) == (TRANSACTIONS, 2 * SIZE)
+    expected = dict.fromkeys(("1", "2"), 0) | dict.fromkeys(("3", "4", "5"), sums["3"]) | {"6": sums["3"] + sums["6"]}
+    assert cluster.hash("{sparse}:doubled") == expected
+
+
+def test_a_topology_without_a_committer_is_processed_and_its_txids_are_committed(cluster):
+    builder = builder_of("uncommitted")
+    builder.set_bolt("work", Pass(), parallelism=2).shuffle_grouping("numbers")
+    statistics = cluster.run(builder.build())
+
+    assert (statistics.committed, statistics.last_txid) == (TRANSACTIONS, TRANSACTIONS)
+
+
+def test_a_committer_may_hear_the_spout_directly(cluster):
+    builder = builder_of("flat")
+    builder.set_committer_bolt("store", Store(), parallelism=2).fields_grouping("numbers", ["number"])
+    cluster.run(builder.build())
+
+    assert cluster.hash("{flat}:counts") == exact_counts(TRANSACTIONS)

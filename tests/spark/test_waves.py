@@ -1,0 +1,240 @@
+"""Many transactions travel in few Spark jobs, commits wait for their turn, and nothing is left behind."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+
+import pytest
+from pyspark.sql import SparkSession
+
+from committers import ICommitter
+from coordinated_bolt import BaseBatchBolt
+from coordinator import RunOptions, TransactionalTopologyBuilder, run
+from coordinator.spark.wave import Wave
+from examples import word_count
+from state import HashState
+from tests.spark.bolts import (
+    Numbers,
+    Pass,
+    Store,
+    exact_counts,
+    exact_sums,
+    note,
+    notes,
+    numbers_topology,
+)
+
+pytestmark = [pytest.mark.spark, pytest.mark.redis]
+
+OVERLAP_TIMEOUT_S = 30.0
+
+
+def jobs_so_far(cluster) -> int:
+    """How many Spark jobs this context has run."""
+    return int(cluster.context._jsc.sc().dagScheduler().numTotalJobs())
+
+
+def test_64_transactions_of_a_plain_word_count_take_at_most_4_spark_jobs(cluster, tmp_path):
+    lines = [f"one word{number % 7} and word{number % 3}" for number in range(640)]
+    (tmp_path / "input.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    before = jobs_so_far(cluster)
+
+    statistics = cluster.run(word_count.topology(str(tmp_path / "input.txt"), lines_per_batch=10))
+
+    assert (statistics.committed, statistics.last_txid) == (64, 64)
+    assert jobs_so_far(cluster) - before <= 4
+    expected: dict[str, int] = defaultdict(int)
+    for word in " ".join(lines).split():
+        expected[word] += 1
+    assert cluster.hash("{word_count}:counts") == expected
+
+
+class NotingWork(Pass):
+    """Notes when it is done with an attempt."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def finish_batch(self):
+        note(self.path, "processed", str(self.attempt))
+
+
+class NotingStore(Store):
+    """Notes every call."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def prepare(self, conf, context, collector, attempt):
+        super().prepare(conf, context, collector, attempt)
+        note(self.path, "prepare", str(attempt))
+
+    def execute(self, tup):
+        super().execute(tup)
+        note(self.path, "execute", str(tup.attempt))
+
+    def finish_batch(self):
+        super().finish_batch()
+        note(self.path, "finish", str(self.attempt))
+
+
+def test_a_committer_is_not_called_before_its_id(cluster, monkeypatch):
+    path, transactions = cluster.notes / "calls", 12
+    commit = Wave.commit
+
+    def noting_commit(wave, attempts, *, composed):
+        note(path, "id", *map(str, attempts))
+        return commit(wave, attempts, composed=composed)
+
+    monkeypatch.setattr(Wave, "commit", noting_commit)
+    builder = TransactionalTopologyBuilder("numbers", "numbers", Numbers(transactions), parallelism=2)
+    builder.set_bolt("aside", NotingWork(path), parallelism=2).shuffle_grouping("numbers")  # nobody listens to it
+    builder.set_bolt("work", NotingWork(path), parallelism=2).shuffle_grouping("numbers")
+    store = builder.set_committer_bolt("store", NotingStore(path), parallelism=2)
+    store.fields_grouping("work", ["number"])
+    cluster.run(builder.build(), max_spout_pending=8)
+
+    processed: dict[str, int] = defaultdict(int)
+    has_id: set[str] = set()
+    finished = []
+    for call, *attempts in notes(path):
+        if call == "processed":
+            processed[attempts[0]] += 1
+        elif call == "id":
+            has_id.update(attempts)
+        else:
+            assert attempts[0] in has_id
+            assert processed[attempts[0]] == 4  # two bolts of two tasks
+            finished += attempts if call == "finish" else []
+    assert len(finished) == 2 * transactions
+    assert cluster.hash("{numbers}:counts") == exact_counts(transactions)
+
+
+def test_no_shuffle_file_is_left_after_50_waves(cluster, contexts):
+    statistics = cluster.run(numbers_topology(50, size=2, parallelism=1), max_spout_pending=2)
+
+    assert statistics.waves >= 50
+    assert contexts.shuffle_files() == []
+
+
+def test_shuffle_files_are_left_without_the_clean_up(cluster, contexts, monkeypatch):
+    released: list[Wave] = []
+    release = Wave.release
+    monkeypatch.setattr(Wave, "release", lambda wave: released.append(wave))
+    cluster.run(numbers_topology(4, size=2, parallelism=1), max_spout_pending=2)
+
+    assert len(released) == 4
+    assert len(contexts.shuffle_files()) >= 4
+    for wave in released:
+        release(wave)
+
+
+@pytest.mark.parametrize("commit_group_max", [1, 2, 7, 64])
+def test_committers_that_read_leave_the_same_state_for_every_group_size(cluster, commit_group_max):
+    statistics = cluster.run(crossing_topology(24), commit_group_max=commit_group_max)
+
+    assert statistics.commit_groups >= 24 // commit_group_max
+    assert cluster.hash("{crossing}:values") == crossed(24)
+
+
+def test_committers_that_read_leave_other_state_without_the_rule_on_reads(cluster, monkeypatch):
+    monkeypatch.setattr("committers.group_commit._reads_anothers_write", lambda *_: False)
+    statistics = cluster.run(crossing_topology(24), commit_group_max=64)
+
+    assert statistics.commit_groups < 24
+    assert cluster.hash("{crossing}:values") != crossed(24)
+
+
+class Crossing(BaseBatchBolt, ICommitter):
+    """Two tasks, each of which keeps one value and reads both."""
+
+    values = HashState("values", value=int)
+
+    def prepare(self, conf, context, collector, attempt):
+        super().prepare(conf, context, collector, attempt)
+        self.total = 0
+
+    def execute(self, tup):
+        self.total += tup["number"]
+
+    def finish_batch(self):
+        own, other = ("a", "b") if self.context.task_index == 0 else ("b", "a")
+        found = self.values.get_many([own, other])
+        self.values.put(own, (3 * (found[own] or 0) + (found[other] or 0) + self.total) % 1_000_003)
+
+
+def crossing_topology(transactions):
+    builder = TransactionalTopologyBuilder("crossing", "numbers", Numbers(transactions), parallelism=2)
+    builder.set_committer_bolt("cross", Crossing(), parallelism=2).all_grouping("numbers")
+    return builder.build()
+
+
+def crossed(transactions, size=8):
+    """What `Crossing` has to leave, transaction by transaction."""
+    a = b = 0
+    for txid in range(1, transactions + 1):
+        total = sum(range((txid - 1) * size, txid * size))
+        a, b = (3 * a + b + total) % 1_000_003, (3 * b + a + total) % 1_000_003
+    return {"a": a, "b": b}
+
+
+def test_a_commit_runs_beside_the_next_wave(cluster, monkeypatch):
+    second_wave_runs = threading.Event()
+    overlapped = []
+    process, commit = Wave.process, Wave.commit
+
+    def noting_process(wave):
+        if overlapped or wave._input.wave_id > 1:
+            second_wave_runs.set()
+        return process(wave)
+
+    def waiting_commit(wave, attempts, *, composed):
+        overlapped.append(second_wave_runs.wait(OVERLAP_TIMEOUT_S))
+        return commit(wave, attempts, composed=composed)
+
+    monkeypatch.setattr(Wave, "process", noting_process)
+    monkeypatch.setattr(Wave, "commit", waiting_commit)
+    cluster.run(numbers_topology(8), max_spout_pending=8)
+
+    assert overlapped[0]
+    assert cluster.hash("{numbers}:sums") == exact_sums(8)
+
+
+def test_a_fifo_session_of_the_user_runs_one_wave_at_a_time_and_is_left_running(
+    contexts, redis_backend, monkeypatch, caplog
+):
+    busy: list[str] = []
+    together: list[tuple[str, ...]] = []
+
+    def alone(name, method):
+        def call(*arguments, **named):
+            busy.append(name)
+            together.append(tuple(busy))
+            try:
+                return method(*arguments, **named)
+            finally:
+                busy.remove(name)
+
+        return call
+
+    monkeypatch.setattr(Wave, "process", alone("job 1", Wave.process))
+    monkeypatch.setattr(Wave, "commit", alone("job 2", Wave.commit))
+    context = contexts.open(spark__scheduler__mode="FIFO")
+    session = SparkSession(context)
+    with caplog.at_level("INFO", logger="txbatch"):
+        run(numbers_topology(16), spark=session, redis_url=redis_backend.url, options=RunOptions(max_spout_pending=8))
+
+    assert set(together) == {("job 1",), ("job 2",)}
+    assert [record.getMessage() for record in caplog.records if "FIFO" in record.msg] == [
+        "this Spark context schedules FIFO: one wave at a time; set spark.scheduler.mode=FAIR for two"
+    ]
+    assert session.sparkContext.parallelize([1, 2, 3], 2).sum() == 6
+    assert redis_backend.client().hget("{numbers}:counts", "127") == b"1"
+
+
+def test_one_context_takes_run_after_run(cluster):
+    for run_number in range(3):
+        statistics = cluster.run(numbers_topology(2, size=2 + run_number))
+        assert statistics.committed == (2 if run_number == 0 else 0)  # the same topology, all done before
+    assert cluster.hash("{numbers}:counts") == exact_counts(2, size=2)

@@ -1,0 +1,96 @@
+"""The same faults with a guard taken out: what each guard is good for, and that the tests would notice.
+
+Counting and digest overlap on purpose: a lost frame is found by either. Both out, it is lost. An altered
+frame is found by the digest alone, one that is altered between the two jobs by the residue alone.
+Guards are taken out inside the Python workers, which is why each task here has a worker of its own.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import reduce
+from operator import xor
+
+import pytest
+
+from committers import decide_group
+from coordinated_bolt import FrameKind
+from tests.spark.bolts import exact_counts, numbers_topology
+from tests.spark.faults import OneFrame, tasks_of
+
+pytestmark = [pytest.mark.spark, pytest.mark.redis]
+
+TRANSACTIONS = 4
+HIT = 2
+
+
+@pytest.fixture
+def run_without(cluster_of_fresh_workers, caplog):
+    """Runs with one fault and some guards out; returns the counts and why attempts were replayed."""
+
+    def run(component_id, change, disabled, kind=FrameKind.REGULAR):
+        cluster = cluster_of_fresh_workers
+        topology = numbers_topology(TRANSACTIONS, parallelism=1, disabled=disabled)
+        tasks = tasks_of(topology, component_id)
+        fault = OneFrame(cluster.notes / "hit", tasks, HIT, change, kind, disabled)
+        with caplog.at_level(logging.INFO, logger="txbatch"):
+            cluster.run(topology, frame_fault=fault)
+        assert fault.marker.read_text(encoding="utf-8").startswith(f"{HIT}:")
+        replays = [r.getMessage() for r in caplog.records if "is replayed" in r.msg]
+        return cluster.hash("{numbers}:counts"), replays
+
+    return run
+
+
+@pytest.fixture
+def residue_is_ignored(monkeypatch):
+    """Takes out the driver's comparison of what job 2 has read with what job 1 has sent."""
+    def believing(group, reports):
+        residues = {
+            attempt: reduce(xor, (r.verdicts[place].edges for r in reports if place < len(r.verdicts)), 0)
+            for place, attempt in enumerate(group.attempts)
+        }
+        group.residues.update(residues)
+        return decide_group(group, reports)
+
+    monkeypatch.setattr("coordinator.coordinator.decide_group", believing)
+
+
+@pytest.mark.parametrize("component_id", ["work", "store"])
+@pytest.mark.parametrize("change", ["drop", "double"])
+def test_a_frame_lost_or_doubled_goes_wrong_without_counting_and_digest(run_without, component_id, change):
+    counts, replays = run_without(component_id, change, ("counting", "digest"))
+
+    assert replays == []
+    assert counts != exact_counts(TRANSACTIONS)
+
+
+@pytest.mark.parametrize("component_id", ["work", "store"])
+def test_an_altered_frame_goes_wrong_without_the_digest(run_without, component_id):
+    counts, replays = run_without(component_id, "alter", ("digest",))
+
+    assert replays == []
+    assert counts != exact_counts(TRANSACTIONS)
+
+
+def test_a_frame_altered_between_the_jobs_goes_wrong_without_the_residue(run_without, residue_is_ignored):
+    counts, replays = run_without("store", "alter", ())
+
+    assert replays == []
+    assert counts != exact_counts(TRANSACTIONS)
+
+
+def test_the_digest_alone_finds_a_lost_frame(run_without):
+    counts, replays = run_without("work", "drop", ("counting",))
+
+    assert len(replays) == 1
+    assert "what was sent is not what was received" in replays[0]
+    assert counts == exact_counts(TRANSACTIONS)
+
+
+def test_counting_alone_finds_a_lost_frame(run_without):
+    counts, replays = run_without("work", "drop", ("digest",))
+
+    assert len(replays) == 1
+    assert "tuples, 0 came" in replays[0]
+    assert counts == exact_counts(TRANSACTIONS)
