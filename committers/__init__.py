@@ -4,14 +4,13 @@ from coordinated_bolt.neighbours import require_own_packages
 
 require_own_packages()
 
-from committers.committer import EXTERNAL_EFFECTS, ICommitter
+from committers.committer import ICommitter
 from committers.committer_executor import CommitTask, CommitterExecutor
 from committers.group_commit import Again, Group, GroupDecision, Publish, decide_group
 from committers.group_size import GroupSize
 from committers.slot_report import AttemptVerdict, SlotReport
 
 __all__ = [
-    "EXTERNAL_EFFECTS",
     "Again",
     "AttemptVerdict",
     "CommitTask",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
+from typing import ClassVar
 
 
 class ICommitter(ABC):  # noqa: B024 - a marker, as in Storm
@@ -15,6 +16,6 @@ class ICommitter(ABC):  # noqa: B024 - a marker, as in Storm
     """
 
 
-EXTERNAL_EFFECTS = "external_effects"
-"""Class attribute of a committer that also changes something outside declared state; when true, each
-of its transactions is committed alone, after everything below it is durable."""
+    external_effects: ClassVar[bool] = False
+    """True for a committer that also changes something outside declared state: each of its transactions is
+    committed alone, and its commit phase runs only after everything below it is committed."""

@@ -27,6 +27,7 @@ from coordinated_bolt.groupings import (
     LocalOrShuffleGrouping,
     NoneGrouping,
     PartialKeyGrouping,
+    ShippedGrouping,
     ShuffleGrouping,
 )
 from coordinated_bolt.outbox import Outbox, Send
@@ -75,6 +76,7 @@ __all__ = [
     "PartialKeyGrouping",
     "RotatingMap",
     "Send",
+    "ShippedGrouping",
     "ShuffleGrouping",
     "Source",
     "StreamSpec",

@@ -7,6 +7,7 @@ depend on nothing but the tuples and a seed made of attempt and task.
 from __future__ import annotations
 
 import copy
+import pickle
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -35,6 +36,7 @@ __all__ = [
     "LocalOrShuffleGrouping",
     "NoneGrouping",
     "PartialKeyGrouping",
+    "ShippedGrouping",
     "ShuffleGrouping",
 ]
 
@@ -228,6 +230,21 @@ class CustomGrouping(Grouping):
 
     def __repr__(self) -> str:
         return f"{type(self).__qualname__}()"
+
+
+@dataclass(frozen=True, slots=True)
+class ShippedGrouping(Grouping):
+    """A custom grouping on its way to executors: pickled as bolts are, so its class may come from anywhere.
+
+    Attributes:
+        spec: the pickled grouping.
+    """
+
+    spec: bytes
+
+    def chooser(self, target_count: int, fields: tuple[str, ...], seed: int) -> Chooser:
+        grouping: Grouping = pickle.loads(self.spec)
+        return grouping.chooser(target_count, fields, seed)
 
 
 def _check_names(method: str, names: tuple[str, ...], fields: tuple[str, ...]) -> None:

@@ -45,16 +45,24 @@ class MetadataLog:
         return self._state.take_changes().puts
 
     def forgettable(self, committed_txid: int) -> tuple[str, ...]:
-        """Fields no longer needed once a txid is committed: strictly below it, so it stays itself."""
+        """Fields no longer needed once a txid is committed.
+
+        Of every scope the last value up to that txid stays, however old: the next batch is cut from it,
+        also of a partition that was away for a while.
+        """
         return tuple(
             metadata_field(scope, txid)
             for scope in self._state.scopes()
-            for txid in self._state.values(scope)
-            if txid < committed_txid
+            for txid in self._outdated(scope, committed_txid)
         )
 
     def forget(self, committed_txid: int) -> None:
         """Drops those fields here too."""
         for scope in self._state.scopes():
-            self._state.remove(scope, [txid for txid in self._state.values(scope) if txid < committed_txid])
+            self._state.remove(scope, self._outdated(scope, committed_txid))
         self._state.take_changes()
+
+    def _outdated(self, scope: str, committed_txid: int) -> list[int]:
+        txids = self._state.values(scope)
+        last = max((txid for txid in txids if txid <= committed_txid), default=0)
+        return [txid for txid in txids if txid < last]

@@ -12,7 +12,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from coordinated_bolt import ACKER_COMPONENT, OutputStream, Source, Subscriber, TaskWiring
+from coordinated_bolt import (
+    ACKER_COMPONENT,
+    CustomGrouping,
+    Grouping,
+    OutputStream,
+    ShippedGrouping,
+    Source,
+    Subscriber,
+    TaskWiring,
+)
 from coordinator.topology import Component, ComponentKind, Topology
 
 
@@ -162,7 +171,7 @@ def _wirings(
     wirings: dict[int, TaskWiring] = {}
     for component in topology.components:
         spec = pickle_spec(component.component_id, component.spec)
-        streams = _output_streams(topology, component, tasks_of)
+        streams = _output_streams(topology, component, tasks_of, pickle_spec)
         targets = sorted({task for s in streams.values() for sub in s.subscribers for task in sub.tasks})
         sources = {
             task: Source(subscription.source, tuple(topology.component(subscription.source).streams.values()))
@@ -188,12 +197,22 @@ def _wirings(
 
 
 def _output_streams(
-    topology: Topology, component: Component, tasks_of: dict[str, tuple[int, ...]]
+    topology: Topology,
+    component: Component,
+    tasks_of: dict[str, tuple[int, ...]],
+    pickle_spec: Callable[[str, Any], bytes],
 ) -> dict[str, OutputStream]:
+    def shipped(subscriber: str, grouping: Grouping) -> Grouping:
+        if isinstance(grouping, CustomGrouping):
+            return ShippedGrouping(pickle_spec(f"{subscriber}, its custom grouping", grouping))
+        return grouping
+
     streams = {}
     for index, spec in enumerate(component.streams.values()):
         subscribers = tuple(
-            Subscriber(other.component_id, tasks_of[other.component_id], subscription.grouping)
+            Subscriber(
+                other.component_id, tasks_of[other.component_id], shipped(other.component_id, subscription.grouping)
+            )
             for other in topology.components
             for subscription in other.subscriptions
             if (subscription.source, subscription.stream_id) == (component.component_id, spec.stream_id)

@@ -78,7 +78,8 @@ def run(
         _state_store(topology, redis_url, data_dir) as (store, url),
         _spark_context(topology, spark, master, conf or {}) as context,
     ):
-        specs = [component.spec for component in topology.components]
+        specs: list[Any] = [component.spec for component in topology.components]
+        specs += [s.grouping for component in topology.components for s in component.subscriptions]
         ship_code(context, user_modules(specs, factory_module))
         engine = SparkEngine(context, plan, url, frame_fault=frame_fault)
         try:

@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinated_bolt import ACKER_COMPONENT
+from coordinator import TransactionalTopologyBuilder
 from coordinator.plan import make_plan
 from state import TopologyError
-from tests.coordinator.components import Commit, Pass, Sink, build, plan
+from tests.coordinator.components import Commit, Lines, Pass, Sink, build, plan
 
 
 def layout(made):
@@ -126,22 +127,27 @@ def test_ackers_carry_nothing():
     assert made.routes(0) == {4: 0, 5: 1, 6: 2, 7: 3, 2: 4, 3: 4}
 
 
-def test_wiring_names_every_stream_and_subscriber_of_both_sides():
-    class Two(Pass):
-        def declare_output_fields(self, declarer):
-            declarer.declare(("a",))
-            declarer.declare_stream("more", ("b", "c"))
+class Two(Pass):
+    def declare_output_fields(self, declarer):
+        declarer.declare(("a",))
+        declarer.declare_stream("more", ("b", "c"))
 
-    topology = build(("two", Pass(), ["lines"]), ("sink", Sink(), ["two"], 2))
-    made = plan(topology)
+
+def test_wiring_names_every_stream_and_subscriber_of_both_sides():
+    builder = TransactionalTopologyBuilder("test", "lines", Lines())
+    builder.set_bolt("two", Two()).shuffle_grouping("lines")
+    builder.set_bolt("sink", Sink(), 2).shuffle_grouping("two").shuffle_grouping("two", "more")
+    builder.set_bolt("more", Sink()).all_grouping("two", "more")
+    made = plan(builder.build({"key": "value"}))
     two, sink = made.wirings[2], made.wirings[3]
-    assert two.targets == (3, 4)
+    assert two.targets == (3, 4, 5)
     assert [(s.index, s.spec.stream_id, [sub.tasks for sub in s.subscribers]) for s in two.streams.values()] == [
-        (0, "default", [(3, 4)])
+        (0, "default", [(3, 4)]),
+        (1, "more", [(3, 4), (5,)]),
     ]
     assert {task: source.component_id for task, source in sink.sources.items()} == {2: "two"}
-    assert sink.sources[2].streams == tuple(stream.spec for stream in two.streams.values())
-    assert sink.targets == ()
+    assert [stream.stream_id for stream in sink.sources[2].streams] == ["default", "more"]
+    assert (sink.targets, sink.conf) == ((), {"key": "value"})
 
 
 def test_a_spec_that_cannot_be_shipped_is_refused_while_planning():

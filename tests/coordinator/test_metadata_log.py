@@ -1,0 +1,67 @@
+"""What is stored, and what may be forgotten once something is committed."""
+
+from __future__ import annotations
+
+from coordinated_bolt import AttemptOutcome
+from coordinator.metadata_log import MetadataLog
+from state import TransactionAttempt
+
+STORED = {
+    "coordinator:3": "c3",
+    "coordinator:4": "c4",
+    "partition.0:3": [0, 30],
+    "partition.0:4": [30, 40],
+    "partition.1:4": [0, 4],
+}
+
+
+def outcome(txid, **metadata):
+    return AttemptOutcome(TransactionAttempt(txid, 1), metadata=metadata)
+
+
+def test_what_was_acquired_is_told_by_scope():
+    log = MetadataLog(STORED)
+    assert log.coordinator == {3: "c3", 4: "c4"}
+    assert log.partitions == {"partition.0": {3: [0, 30], 4: [30, 40]}, "partition.1": {4: [0, 4]}}
+
+
+def test_new_entries_are_to_be_stored_once():
+    log = MetadataLog(STORED)
+    assert log.coordinator_entries({5: "c5", 6: None}) == {"coordinator:5": "c5", "coordinator:6": None}
+    assert log.coordinator_entries({}) == {}
+    assert log.coordinator == {3: "c3", 4: "c4", 5: "c5", 6: None}
+
+
+def test_what_emitters_cut_is_stored_by_partition_and_txid():
+    log = MetadataLog({})
+    entries = log.partition_entries([outcome(5, **{"partition.0": [40, 50], "partition.1": None}), outcome(6)])
+    assert entries == {"partition.0:5": [40, 50], "partition.1:5": None}
+    assert log.partitions == {"partition.0": {5: [40, 50]}, "partition.1": {5: None}}
+
+
+def test_a_commit_forgets_what_is_strictly_below_it():
+    log = MetadataLog(STORED)
+    assert log.forgettable(3) == ()
+    assert log.forgettable(4) == ("coordinator:3", "partition.0:3")
+    log.forget(4)
+    assert log.coordinator == {4: "c4"}
+    assert log.partitions == {"partition.0": {4: [30, 40]}, "partition.1": {4: [0, 4]}}
+    assert log.forgettable(4) == ()
+    assert log.coordinator_entries({}) == {}
+
+
+def test_a_partition_that_is_away_for_a_while_keeps_its_last_position():
+    """Otherwise it would begin at the beginning when it comes back, and everything would be counted twice."""
+    log = MetadataLog({"coordinator:4": 2, "partition.0:4": [30, 40], "partition.1:4": [0, 4]})
+    log.coordinator_entries({5: 1, 6: 1})
+    log.partition_entries([outcome(5, **{"partition.0": [40, 50]}), outcome(6, **{"partition.0": [50, 60]})])
+    assert log.forgettable(6) == ("coordinator:4", "coordinator:5", "partition.0:4", "partition.0:5")
+    log.forget(6)
+    assert log.partitions == {"partition.0": {6: [50, 60]}, "partition.1": {4: [0, 4]}}
+
+
+def test_nothing_above_the_commit_is_forgotten():
+    log = MetadataLog(STORED)
+    log.coordinator_entries({5: "c5"})
+    log.forget(4)
+    assert log.coordinator == {4: "c4", 5: "c5"}
