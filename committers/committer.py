@@ -15,7 +15,6 @@ class ICommitter(ABC):  # noqa: B024 - a marker, as in Storm
     Source: backtype.storm.transactional.ICommitter.
     """
 
-
     external_effects: ClassVar[bool] = False
     """True for a committer that also changes something outside declared state: each of its transactions is
     committed alone, and its commit phase runs only after everything below it is committed."""

@@ -43,7 +43,7 @@ class Coordinator:
         options: bounds.
         clock: seconds, monotonic.
         on_progress: called after every event with the statistics.
-        message_timeout_s: how long a wave may take.
+        message_timeout_s: how long a wave may take, in each of its phases.
     """
 
     def __init__(
@@ -70,6 +70,8 @@ class Coordinator:
         self._size = GroupSize(options.commit_group_max, options.commit_operations_max)
         self._composed = True
         self._group: tuple[TransactionAttempt, ...] = ()
+        self._group_started_s = 0.0
+        self._message_timeout_s = message_timeout_s
         self._asked = 0
         self._failures: Counter[int] = Counter()
         self._error: TransactionError | None = None
@@ -98,9 +100,7 @@ class Coordinator:
             if event is not None:
                 self._handle(event)
                 self._report_progress()
-            for wave_id in self._waves.overdue(self._clock()):
-                _LOG.warning("wave %d exceeds the message timeout and is cancelled", wave_id)
-                self._engine.cancel(wave_id)
+            self._cancel_overdue()
 
     def _is_done(self) -> bool:
         if not self._machine.is_idle() or self._waves.has_running():
@@ -111,6 +111,17 @@ class Coordinator:
             return True
         self.statistics.is_interrupted = self._source.draining and self._source.is_finite()
         return self._source.draining
+
+    def _cancel_overdue(self) -> None:
+        """Gives up what takes longer than the message timeout, in either phase."""
+        now_s = self._clock()
+        for wave_id in self._waves.overdue(now_s):
+            _LOG.warning("wave %d exceeds the message timeout and is cancelled", wave_id)
+            self._engine.cancel(wave_id)
+        if self._group and now_s - self._group_started_s > self._message_timeout_s:
+            _LOG.warning("the commit phase of %d attempts exceeds the message timeout, is cancelled", len(self._group))
+            self._group_started_s = now_s  # named once per timeout
+            self._engine.cancel(self._waves.wave_of(self._group[0]))
 
     def _report_progress(self) -> None:
         self.statistics.active = self._waves.active_count()
@@ -138,7 +149,7 @@ class Coordinator:
             self._engine.process(wave.wave_id, wave.batches, self._metadata.partitions)
 
     def _start_commit(self, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> None:
-        self._group = attempts
+        self._group, self._group_started_s = attempts, self._clock()
         self._engine.commit(self._waves.wave_of(attempts[0]), attempts, composed=composed)
 
     def _handle(self, event: Event) -> None:

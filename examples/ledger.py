@@ -126,9 +126,9 @@ def topology(*, transfers=20_000, accounts=100, transfers_per_batch=100, topolog
         seed: another seed, other transfers.
         parallelism: tasks that emit transfers; the balances are kept by one.
     """
-    if int(accounts) < 2 or int(transfers_per_batch) < 1:
+    if accounts < 2 or transfers_per_batch < 1:
         raise TopologyError(f"{accounts} accounts, {transfers_per_batch} transfers_per_batch: take 2 and 1 at least")
-    spout = Transfers(int(transfers), int(accounts), int(transfers_per_batch), int(seed))
-    builder = TransactionalTopologyBuilder(topology_id, "transfers", spout, parallelism=int(parallelism))
-    builder.set_committer_bolt("balances", KeepBalances(int(accounts))).global_grouping("transfers")
+    spout = Transfers(transfers, accounts, transfers_per_batch, seed)
+    builder = TransactionalTopologyBuilder(topology_id, "transfers", spout, parallelism=parallelism)
+    builder.set_committer_bolt("balances", KeepBalances(accounts)).global_grouping("transfers")
     return builder.build()

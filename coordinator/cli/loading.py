@@ -19,8 +19,8 @@ Factory = Callable[..., Any]
 def load_factory(target: str) -> tuple[Factory, str]:
     """Imports the module and finds its factory.
 
-    The module is looked for in the current directory first. Our own packages are imported by then, so
-    a ``state`` or ``coordinator`` that lies there does not get in their way.
+    The module is looked for in the current directory first, a file in its own folder before that. Our own
+    packages are imported by then, so a ``state`` or ``coordinator`` that lies there does not get in their way.
 
     Args:
         target: ``package.module:factory`` or ``path/to/file.py:factory``.
@@ -37,10 +37,9 @@ def load_factory(target: str) -> tuple[Factory, str]:
             f"{target!r} does not name a topology; give MODULE:FACTORY, as in examples.word_count:topology "
             "or jobs/word_count.py:topology"
         )
+    _look_first_in(Path.cwd())
     if module_name.endswith(".py"):
         module_name = _make_importable(Path(module_name))
-    else:
-        _look_first_in(Path.cwd())
     module = _import(module_name)
     factory = module
     for part in factory_name.split("."):

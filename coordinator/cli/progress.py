@@ -28,7 +28,7 @@ class RunProgress(ABC):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.close()
+        self.close(is_done=error is None)
 
     @abstractmethod
     def begun(self) -> None:
@@ -43,8 +43,8 @@ class RunProgress(ABC):
         """Shows a sentence."""
 
     @abstractmethod
-    def close(self) -> None:
-        """Nothing more will be shown."""
+    def close(self, *, is_done: bool) -> None:
+        """The run is done, or has failed; nothing more will be shown."""
 
 
 class LineProgress(RunProgress):
@@ -60,14 +60,12 @@ class LineProgress(RunProgress):
         self._name, self._stream, self._clock = name, stream, clock
         self._figures = Figures(clock)
         self._shown_s = clock()
-        self._begun = False
 
     def __enter__(self) -> Self:
         self.say("starting")
         return self
 
     def begun(self) -> None:
-        self._begun = True
         self.say("running")
 
     def update(self, statistics: RunStatistics) -> None:
@@ -79,8 +77,8 @@ class LineProgress(RunProgress):
         self._shown_s = self._clock()
         print(f"{self._name}: {sentence}", file=self._stream, flush=True)
 
-    def close(self) -> None:
-        if self._begun:
+    def close(self, *, is_done: bool) -> None:
+        if is_done or self._figures.statistics.committed:
             self.say(summary_line(self._figures.statistics))
 
 
@@ -108,7 +106,7 @@ class BarProgress(RunProgress):
             refresh_per_second=5,
             redirect_stdout=False,
         )
-        self._name, self._begun = name, False
+        self._name = name
         self._task = self._bar.add_task(f"{name}: starting", total=None)
 
     def __enter__(self) -> Self:
@@ -116,7 +114,6 @@ class BarProgress(RunProgress):
         return self
 
     def begun(self) -> None:
-        self._begun = True
         self._bar.update(self._task, description=self._name)
 
     def update(self, statistics: RunStatistics) -> None:
@@ -127,9 +124,9 @@ class BarProgress(RunProgress):
     def say(self, sentence: str) -> None:
         self._bar.update(self._task, description=f"{self._name}: {sentence}")
 
-    def close(self) -> None:
+    def close(self, *, is_done: bool) -> None:
         self._bar.stop()
-        if self._begun and self._leaves_line:
+        if (is_done and self._leaves_line) or (not is_done and self._figures.statistics.committed):
             self._bar.console.print(Text(f"{self._name}: {summary_line(self._figures.statistics)}"), soft_wrap=True)
 
 

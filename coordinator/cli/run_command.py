@@ -92,6 +92,7 @@ def _run(
             on_progress=progress.update,
             factory_module=module_name,
         )
+        progress.update(statistics)  # a run that finds nothing to do has no event to report
         return statistics, signals.received
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, Self
@@ -10,6 +11,8 @@ from typing import Any, Self
 from coordinator.cli.exits import StoppedError
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+FIRST_SIGNAL = "finishing what is under way; once more stops at once"
+SAY_TIMEOUT_S = 1.0
 
 
 class DrainOnSignal:
@@ -27,6 +30,7 @@ class DrainOnSignal:
         self._say = say
         self._drain: Callable[[], None] | None = None
         self._previous: dict[int, Any] = {}
+        self._saying: threading.Thread | None = None
         self.received: int | None = None
 
     def __enter__(self) -> Self:
@@ -39,6 +43,8 @@ class DrainOnSignal:
     ) -> None:
         for number, handler in self._previous.items():
             signal.signal(number, handler)
+        if self._saying is not None:
+            self._saying.join(SAY_TIMEOUT_S)
 
     def drain_by(self, drain: Callable[[], None]) -> None:
         """The run has begun; called after Spark's start, which puts a SIGINT handler of its own."""
@@ -51,7 +57,9 @@ class DrainOnSignal:
         self.received = number
         if drain is not None:
             drain()
-            self._say("finishing what is under way; once more stops at once")
+            # in a thread: the signal may have come in the middle of a line that is being written
+            self._saying = threading.Thread(target=self._say, args=(FIRST_SIGNAL,), daemon=True)
+            self._saying.start()
             return
         for each in SIGNALS:
             signal.signal(each, signal.SIG_DFL)

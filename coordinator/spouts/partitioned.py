@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from coordinated_bolt import BatchOutputCollector, OutputFieldsDeclarer, TopologyContext
 from coordinator.spouts.transactional import SpoutCoordinator
-from state import RotatingTransactionalState, TransactionAttempt
+from state import RotatingTransactionalState, TransactionAttempt, pack_exact
 
 
 class PartitionedCoordinator(ABC):
@@ -73,7 +73,7 @@ class PartitionedEmitter(ABC):
             last: metadata of the partition's previous batch, None for the first.
 
         Returns:
-            Metadata of this batch: plain data, from which it can be read again.
+            Metadata of this batch: plain data but None, from which it can be read again.
         """
 
     @abstractmethod
@@ -177,7 +177,7 @@ class PartitionBatches:
                 continue
 
             def cut_new(txid: int, last: Any, partition: int = partition) -> Any:
-                return self._emitter.emit_partition_batch_new(attempt, collector, partition, last)
+                return _checked(partition, self._emitter.emit_partition_batch_new(attempt, collector, partition, last))
 
             cut[partition_scope(partition)] = state.get_state(attempt.txid, cut_new)
         return cut
@@ -185,6 +185,17 @@ class PartitionBatches:
     def close(self) -> None:
         """Closes the user's emitter."""
         self._emitter.close()
+
+
+def _checked(partition: int, metadata: Any) -> Any:
+    """Refuses metadata from which no batch could be read again, here where it is known whose it is."""
+    if metadata is None:
+        raise TypeError(
+            f"emit_partition_batch_new returned None for partition {partition}; return where its batch lies, "
+            "an empty one too: the next begins after it"
+        )
+    pack_exact(metadata)
+    return metadata
 
 
 def _must_be_stored(txid: int, last: Any) -> Any:

@@ -86,13 +86,17 @@ class Store(BaseBatchBolt, ICommitter):
             self.sums.increment(self.attempt.txid, number * count)
 
 
-def numbers_topology(transactions, *, size=8, parallelism=2, work=None, store=None, disabled=(), ackers=1):
+def numbers_topology(
+    transactions, *, size=8, parallelism=2, work=None, store=None, disabled=(), ackers=1, message_timeout_s=None
+):
     """numbers -> work (shuffle) -> store (fields)."""
     spout = Numbers(transactions, size, disabled=disabled)
     builder = TransactionalTopologyBuilder("numbers", "numbers", spout, parallelism=parallelism)
     builder.set_bolt("work", work or Pass(), parallelism=parallelism).shuffle_grouping("numbers")
     builder.set_committer_bolt("store", store or Store(), parallelism=parallelism).fields_grouping("work", ["number"])
     builder.set_acker_count(ackers)
+    if message_timeout_s is not None:
+        builder.set_message_timeout_s(message_timeout_s)
     return builder.build()
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from coordinated_bolt import BaseBatchBolt, FrameKind
 from coordinator import (
+    Coordinator,
     IPartitionedTransactionalSpout,
     PartitionedCoordinator,
     PartitionedEmitter,
@@ -30,18 +31,19 @@ class Ranges(IPartitionedTransactionalSpout):
 
     output_fields = ("number",)
 
-    def __init__(self, path):
-        self.path = str(path)
+    def __init__(self, path, started):
+        self.path, self.started = str(path), started
 
     def get_coordinator(self, conf, context):
-        return RangesCoordinator()
+        return RangesCoordinator(self.started)
 
     def get_emitter(self, conf, context):
         return RangesEmitter(self.path)
 
 
 class RangesCoordinator(PartitionedCoordinator):
-    started = 0
+    def __init__(self, started):
+        self.started = started
 
     def number_of_partitions(self):
         self.started += 1
@@ -100,8 +102,8 @@ class FailingStore(Store):
             raise FailedException("once")
 
 
-def ranges_topology(cluster, *, relay=None, store=None):
-    spout = Ranges(cluster.notes / "cuts")
+def ranges_topology(cluster, *, relay=None, store=None, started=0):
+    spout = Ranges(cluster.notes / "cuts", started)
     builder = TransactionalTopologyBuilder("ranges", "ranges", spout, parallelism=2)
     builder.set_bolt("relay", relay or Relay(), parallelism=2).shuffle_grouping("ranges")
     builder.set_committer_bolt("store", store or Store(), parallelism=2).fields_grouping("relay", ["number"])
@@ -173,18 +175,15 @@ def test_metadata_that_is_lost_doubled_or_altered_on_its_way_fails_its_attempt(c
 
 
 def test_a_second_run_goes_on_where_the_first_has_ended(cluster):
-    def drain_early(coordinator):
-        coordinators.append(coordinator)
+    coordinators: list[Coordinator] = []
 
-    def on_progress(statistics):
+    def drain_early(statistics):
         if statistics.committed >= 2:
             coordinators[0].drain()
 
-    coordinators: list = []
-    first = cluster.run(
-        ranges_topology(cluster), max_spout_pending=2, on_start=drain_early, on_progress=on_progress
-    )
-    second = cluster.run(ranges_topology(cluster), max_spout_pending=4)
+    topology = ranges_topology(cluster)
+    first = cluster.run(topology, max_spout_pending=2, on_start=coordinators.append, on_progress=drain_early)
+    second = cluster.run(ranges_topology(cluster, started=first.last_txid), max_spout_pending=4)
 
     assert 2 <= first.committed < TRANSACTIONS
     assert (first.committed + second.committed, second.last_txid) == (TRANSACTIONS, TRANSACTIONS)

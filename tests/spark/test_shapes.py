@@ -12,7 +12,7 @@ from coordinator import TransactionalTopologyBuilder
 from coordinator.plan import make_plan
 from coordinator.spark import pickle_spec
 from state import HashState, ListState
-from tests.spark.bolts import Numbers, NumberEmitter, Pass, Store, exact_counts, exact_sums, numbers_topology
+from tests.spark.bolts import NumberEmitter, Numbers, Pass, Store, exact_counts, exact_sums, numbers_topology
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
 

@@ -121,7 +121,11 @@ def test_no_shuffle_file_is_left_after_50_waves(cluster, contexts):
 def test_shuffle_files_are_left_without_the_clean_up(cluster, contexts, monkeypatch):
     released: list[Wave] = []
     release = Wave.release
-    monkeypatch.setattr(Wave, "release", lambda wave: released.append(wave))
+
+    def keep(wave):
+        released.append(wave)
+
+    monkeypatch.setattr(Wave, "release", keep)
     cluster.run(numbers_topology(4, size=2, parallelism=1), max_spout_pending=2)
 
     assert len(released) == 4

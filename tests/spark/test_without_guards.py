@@ -45,6 +45,7 @@ def run_without(cluster_of_fresh_workers, caplog):
 @pytest.fixture
 def residue_is_ignored(monkeypatch):
     """Takes out the driver's comparison of what job 2 has read with what job 1 has sent."""
+
     def believing(group, reports):
         residues = {
             attempt: reduce(xor, (r.verdicts[place].edges for r in reports if place < len(r.verdicts)), 0)

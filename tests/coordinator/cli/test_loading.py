@@ -40,8 +40,9 @@ def test_a_folder_is_a_package_without_an_init(folder: JobFolder) -> None:
 
 
 def test_a_file_is_imported_from_its_folder_and_finds_its_neighbours(folder: JobFolder) -> None:
-    folder.write_job("some_jobs/job_of_lines.py", "import job_neighbour")
+    folder.write_job("some_jobs/job_of_lines.py", "import job_neighbour, job_library")
     folder.write("some_jobs/job_neighbour.py", "")
+    folder.write("job_library.py", "")
 
     assert load_factory("some_jobs/job_of_lines.py:topology")[1] == "job_of_lines"
 

@@ -90,12 +90,16 @@ def test_without_a_terminal_there_is_a_line_every_five_seconds() -> None:
     assert kinds == ["starting", "running", "txid", "txid", "0"]
 
 
-def test_a_run_that_never_began_has_no_last_line() -> None:
+@pytest.mark.parametrize(("committed", "line_count"), [(0, 1), (3, 2)])
+def test_a_run_that_failed_tells_what_it_committed_if_anything(committed: int, line_count: int) -> None:
     stream = io.StringIO()
-    with pytest.raises(ValueError, match="no"), LineProgress("words", stream, Clock()):
+    progress = LineProgress("words", stream, Clock())
+    progress.update(RunStatistics(attempts=8, committed=committed, last_txid=committed))
+    with pytest.raises(ValueError, match="no"), progress:
         raise ValueError("no")
 
-    assert stream.getvalue() == "words: starting\n"
+    assert stream.getvalue().count("\n") == line_count
+    assert ("3 transactions committed" in stream.getvalue()) is (committed == 3)
 
 
 @pytest.mark.parametrize("leaves_line", [True, False])

@@ -43,7 +43,8 @@ class FakeRunner:
             arguments["on_start"](self.coordinator)
         for number in self.signals:
             os.kill(os.getpid(), number)
-        arguments["on_progress"](self.statistics)
+        if self.statistics.attempts:
+            arguments["on_progress"](self.statistics)
         return self.statistics
 
 

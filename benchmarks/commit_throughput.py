@@ -1,0 +1,158 @@
+"""Transactions a second, tuples a second and commit latency, beside the control on the same text.
+
+Run it::
+
+    python -m benchmarks.commit_throughput
+    python -m benchmarks.commit_throughput --lines 100 1000 10000 --window 16 128 --group 1 64 --repeat 5
+
+Each measurement runs in a fresh process. The sides take turns, round after round, so that a machine that
+slows down slows both; ratios are of medians. README.md in this folder says what each figure means.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import json
+import os
+import platform
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+
+from benchmarks.control_settings import TUNINGS
+from benchmarks.corpus import Corpus, build_corpus
+from benchmarks.fresh_process import MeasurementError, measure_in_fresh_process
+from benchmarks.measurement import Case, ControlCase, Result, TxbatchCase
+from benchmarks.report import Measured, equal_rows_section, same_rows_section
+
+LARGE_BATCH_LINES = 10_000
+"""From here on a micro-batch of the control is spread over one file per core."""
+CONTROL_LINES = 2_000_000
+"""A measurement of the control reads about so many lines at most."""
+
+
+def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.commit_throughput", description=(__doc__ or "").splitlines()[0]
+    )
+    add = parser.add_argument
+    add("--megabytes", type=float, default=50.0, help="size of the corpus (default %(default)s)")
+    add("--lines", type=int, nargs="*", default=[1000], help="lines of a transaction (default 1000)")
+    add("--words-per-transaction", type=int, nargs="*", default=[1000], metavar="WORDS",
+        help="besides, as many lines as hold about so many words (default 1000)")
+    add("--window", type=int, nargs="+", default=[128], help="transactions in flight (default 128)")
+    add("--group", type=int, nargs="+", default=[64], help="most transactions of a commit (default 64)")
+    add("--control", nargs="+", choices=sorted(TUNINGS), default=["best", "plain"],
+        help="settings of the control (default both)")
+    add("--master", default="local[2]", help="Spark master of both sides (default %(default)s)")
+    add("--conf", action="append", default=[], metavar="KEY=VALUE", help="Spark setting for txbatch only")
+    add("--seconds", type=float, default=20.0, help="length of a txbatch measurement (default %(default)s)")
+    add("--batches", type=int, default=100, help="micro-batches of a control measurement (default 100)")
+    add("--warm-up", type=int, default=100, help="micro-batches before them (default %(default)s)")
+    add("--repeat", type=int, default=3, help="rounds (default %(default)s)")
+    add("--work-dir", type=Path, default=Path(".txbatch/benchmark"), help="corpus and data (default %(default)s)")
+    add("--json", type=Path, metavar="FILE", help="write every single result there")
+    add("--quick", action="store_true", help="one short round: shows that it works, not how fast")
+    options = parser.parse_args(arguments)
+    if options.quick:
+        options.megabytes, options.seconds, options.repeat = 5.0, 5.0, 1
+        options.batches, options.warm_up = 20, 30
+    for entry in options.conf:
+        if "=" not in entry:
+            parser.error(f"--conf {entry!r} is not KEY=VALUE")
+    return options
+
+
+def make_cases(options: argparse.Namespace, corpus: Corpus) -> list[Case]:
+    """Every measurement of a round, in order: per transaction size the control, then txbatch."""
+    where = {"corpus": corpus.folder, "work_dir": str(options.work_dir.resolve()), "master": options.master}
+    conf = dict(entry.split("=", 1) for entry in options.conf)
+    sizes = [*options.lines, *(corpus.lines_for_words(words) for words in options.words_per_transaction)]
+    pairs = [(window, group) for window in options.window for group in options.group if group <= window]
+    largest = max(options.window)
+    pairs += [(largest, 1), (1, 1)]  # what grouping gives, and what keeping many in flight gives
+    cases: list[Case] = []
+    for lines in dict.fromkeys(sizes):
+        cases += [control_case(options, lines, tuning, where) for tuning in options.control]
+        cases += [
+            TxbatchCase(lines=lines, window=window, group=group, seconds=options.seconds, conf=conf, **where)
+            for window, group in dict.fromkeys(pairs)
+        ]
+        in_flight = lines * largest
+        if in_flight * 3 <= corpus.line_count and in_flight not in sizes:
+            cases.append(control_case(options, in_flight, options.control[0], where))
+    return cases
+
+
+def control_case(options: argparse.Namespace, lines: int, tuning: str, where: dict[str, str]) -> ControlCase:
+    """The control at one batch size, with fewer batches the larger they are."""
+    fewer = max(12, CONTROL_LINES // lines)
+    files = (os.cpu_count() or 1) if lines >= LARGE_BATCH_LINES else 1
+    return ControlCase(
+        lines=lines,
+        files=files,
+        warm_up=min(options.warm_up, fewer),
+        batches=min(options.batches, fewer),
+        tuning=tuning,
+        **where,
+    )
+
+
+def run_rounds(cases: Sequence[Case], repeat: int) -> list[Measured]:
+    """Measures every case once a round."""
+    results: list[list[Result]] = [[] for _ in cases]
+    for number in range(repeat):
+        for case, found in zip(cases, results, strict=True):
+            result = measure_in_fresh_process(case)
+            found.append(result)
+            load = os.getloadavg()[0]
+            print(
+                f"round {number + 1}/{repeat}: {case.lines:,} lines, {case.name}: "
+                f"{result.transactions_per_s:.1f} tx/s (load {load:.1f}) {result.details}",
+                file=sys.stderr,
+                flush=True,
+            )
+    return list(zip(cases, results, strict=True))
+
+
+def describe(corpus: Corpus) -> str:
+    """Machine, versions and text, for whoever reads the figures later."""
+    versions = ", ".join(f"{name} {version(name)}" for name in ("pyspark", "redis", "hiredis", "msgpack"))
+    now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return (
+        f"{now}; {os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, {versions}\n"
+        f"corpus: {corpus.byte_count / 1e6:.0f} MB, {corpus.line_count:,} lines, {corpus.word_count:,} words, "
+        f"{corpus.vocabulary:,} different; repeated {corpus.repeated} times"
+    )
+
+
+def main() -> int:
+    """Measures, prints and returns 0; 1 if a side failed or was not exact."""
+    options = parse_arguments()
+    options.work_dir.mkdir(parents=True, exist_ok=True)
+    corpus = build_corpus(options.work_dir / f"corpus-{options.megabytes:g}mb", options.megabytes)
+    print(describe(corpus), flush=True)
+    try:
+        measured = run_rounds(make_cases(options, corpus), options.repeat)
+    except MeasurementError as error:
+        print(error, file=sys.stderr)
+        return 1
+    sizes = dict.fromkeys(case.lines for case, _ in measured if isinstance(case, TxbatchCase))
+    for lines in sizes:
+        print(f"\n{same_rows_section(lines, measured)}")
+    print(f"\n{equal_rows_section(measured)}")
+    if options.json:
+        entries = [
+            {"side": type(case).__name__, "case": asdict(case), "results": [asdict(r) for r in results]}
+            for case, results in measured
+        ]
+        options.json.write_text(json.dumps({"about": describe(corpus), "cases": entries}, indent=1), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

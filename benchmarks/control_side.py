@@ -1,0 +1,160 @@
+"""Measures the control once, in a process of its own: ``python -m benchmarks.control_side CASE``.
+
+Structured Streaming reads the same text in micro-batches of the same rows and hands them to foreachBatch,
+which counts their words and writes the counts into the same kind of server. Words are counted in the JVM
+or in the driver's Python: the warm-up tries both in turn, and the faster one is measured.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - its customary name
+
+from benchmarks.control_settings import TUNINGS
+from benchmarks.corpus import Corpus
+from benchmarks.cut_batches import cut_batches
+from benchmarks.guarded_sink import COUNTS_KEY, GuardedSink
+from benchmarks.measurement import ControlCase, Result, median, percentile
+from benchmarks.txbatch_side import read_counts
+from state import EmbeddedServer
+
+Counting = Callable[[DataFrame], Iterable[tuple[str, int]]]
+
+MEMORY_FOLDER = Path("/dev/shm")
+WHITESPACE = "[" + "".join(f"\\x{{{code:x}}}" for code in range(0x3001) if chr(code).isspace()) + "]+"
+"""What `str.split` separates words by, as a Java regular expression."""
+
+
+def count_in_driver(batch: DataFrame) -> Iterable[tuple[str, int]]:
+    """Collects the lines and counts them in Python."""
+    counts: Counter[str] = Counter()
+    for (line,) in batch.collect():
+        counts.update(line.split())
+    return counts.items()
+
+
+def count_in_jvm(batch: DataFrame) -> Iterable[tuple[str, int]]:
+    """Has Spark split, count and aggregate, in as many partitions as there are files."""
+    return _aggregated(batch)
+
+
+def count_in_jvm_unshuffled(batch: DataFrame) -> Iterable[tuple[str, int]]:
+    """The same in one partition, which spares the shuffle."""
+    return _aggregated(batch.coalesce(1))
+
+
+def _aggregated(batch: DataFrame) -> Iterable[tuple[str, int]]:
+    words = batch.select(F.explode(F.split("value", WHITESPACE)).alias("word")).where("word <> ''")
+    return [(row[0], row[1]) for row in words.groupBy("word").count().collect()]
+
+
+COUNTINGS: tuple[Counting, ...] = (count_in_driver, count_in_jvm, count_in_jvm_unshuffled)
+
+
+class BatchHandler:
+    """What foreachBatch calls.
+
+    Args:
+        sink: where counts go.
+        warm_up: micro-batches in which the ways of counting are compared.
+
+    Attributes:
+        ends: when each micro-batch was committed; one begins as soon as the one before has ended.
+    """
+
+    def __init__(self, sink: GuardedSink, warm_up: int) -> None:
+        self._sink = sink
+        self._warm_up = warm_up
+        self.ends: list[float] = []
+
+    def __call__(self, batch: DataFrame, batch_id: int) -> None:
+        self._sink.write(self._counting()(batch), batch_id)
+        self.ends.append(time.perf_counter())
+
+    def chosen(self) -> Counting:
+        """The fastest way of counting, by the second half of the warm-up."""
+        took: dict[Counting, list[float]] = {counting: [] for counting in COUNTINGS}
+        for number in range(max(1, self._warm_up // 2), self._warm_up):
+            took[COUNTINGS[number % len(COUNTINGS)]].append(self.ends[number] - self.ends[number - 1])
+        return min(COUNTINGS, key=lambda counting: median(took[counting]))
+
+    def _counting(self) -> Counting:
+        number = len(self.ends)
+        return COUNTINGS[number % len(COUNTINGS)] if number < self._warm_up else self.chosen()
+
+
+def measure(case: ControlCase) -> Result:
+    """Runs the micro-batches and compares what the server holds with the independent count."""
+    corpus = Corpus.load(Path(case.corpus))
+    if corpus is None:
+        raise FileNotFoundError(f"corpus {case.corpus!r} is not there; make it with python -m benchmarks.corpus")
+    folder = Path(tempfile.mkdtemp(prefix="control-", dir=case.work_dir))
+    in_memory = Path(tempfile.mkdtemp(prefix="control-", dir=MEMORY_FOLDER if MEMORY_FOLDER.is_dir() else folder))
+    try:
+        expected, words = cut_batches(
+            corpus,
+            in_memory / "input",
+            lines=case.lines,
+            files=case.files,
+            batch_counts=(case.warm_up, case.batches),
+        )
+        with EmbeddedServer(folder / "data") as server:
+            sink = GuardedSink(server.url)
+            handler = BatchHandler(sink, case.warm_up)
+            _stream(case, in_memory, handler)
+            sink.close()
+            stored = read_counts(server.url, COUNTS_KEY)
+    finally:
+        shutil.rmtree(folder)
+        shutil.rmtree(in_memory, ignore_errors=True)
+    first = case.warm_up - 1
+    cycles = [end - start for start, end in zip(handler.ends[first:], handler.ends[first + 1 :], strict=False)]
+    commits = sink.durations[case.warm_up :]
+    return Result(
+        transactions=len(cycles),
+        tuples=case.lines * len(cycles),
+        words=sum(words[case.warm_up :]),
+        seconds=handler.ends[-1] - handler.ends[first],
+        latency_p50_ms=1000 * percentile(cycles, 50),
+        latency_p99_ms=1000 * percentile(cycles, 99),
+        commit_p50_ms=1000 * percentile(commits, 50),
+        commit_p99_ms=1000 * percentile(commits, 99),
+        is_exact=stored == expected,
+        details={"counting": handler.chosen().__name__},
+    )
+
+
+def _stream(case: ControlCase, folder: Path, handler: BatchHandler) -> None:
+    """Reads every file there is, so many a micro-batch, and ends."""
+    builder = SparkSession.builder.master(case.master).appName("control")
+    for key, value in TUNINGS[case.tuning].items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    try:
+        lines = (
+            spark.readStream.format("text")
+            .option("lineSep", "\n")
+            .option("maxFilesPerTrigger", case.files)
+            .load(str(folder / "input"))
+        )
+        query = (
+            lines.writeStream.foreachBatch(handler)
+            .option("checkpointLocation", str(folder / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+    finally:
+        spark.stop()
+
+
+if __name__ == "__main__":
+    print(measure(ControlCase.from_json(sys.argv[1])).to_json())

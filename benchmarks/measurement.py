@@ -1,0 +1,164 @@
+"""What is measured, and what comes out: plain values that travel between processes as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+
+@dataclass(frozen=True, slots=True)
+class TxbatchCase:
+    """One measurement of txbatch.
+
+    Attributes:
+        corpus: folder of the corpus.
+        work_dir: folder for the server's data; on a disk.
+        lines: lines of a transaction.
+        window: most transactions in flight.
+        group: most transactions of a commit.
+        seconds: how long to go on taking transactions.
+        master: Spark master.
+        conf: Spark settings besides the product's own.
+    """
+
+    corpus: str
+    work_dir: str
+    lines: int
+    window: int
+    group: int
+    seconds: float
+    master: str
+    conf: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def rows_in_flight(self) -> int:
+        """Most lines being worked on at a time."""
+        return self.lines * self.window
+
+    @property
+    def name(self) -> str:
+        """How tables call it."""
+        return f"txbatch, window {self.window}, group {self.group}"
+
+    def to_json(self) -> str:
+        """For the command line of a process."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Inverse of `to_json`."""
+        return cls(**json.loads(text))
+
+
+@dataclass(frozen=True, slots=True)
+class ControlCase:
+    """One measurement of the control.
+
+    Attributes:
+        corpus: folder of the corpus.
+        work_dir: folder for the server's data; on a disk.
+        lines: lines of a micro-batch.
+        files: files of a micro-batch; as many are read in parallel.
+        warm_up: micro-batches before the clock starts.
+        batches: micro-batches that are measured.
+        tuning: name of a set of settings, see `control_settings`.
+        master: Spark master.
+    """
+
+    corpus: str
+    work_dir: str
+    lines: int
+    files: int
+    warm_up: int
+    batches: int
+    tuning: str
+    master: str
+
+    @property
+    def rows_in_flight(self) -> int:
+        """Most lines being worked on at a time."""
+        return self.lines
+
+    @property
+    def name(self) -> str:
+        """How tables call it."""
+        return f"control, {self.tuning} settings"
+
+    def to_json(self) -> str:
+        """For the command line of a process."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Inverse of `to_json`."""
+        return cls(**json.loads(text))
+
+
+Case = TxbatchCase | ControlCase
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one process measured.
+
+    Attributes:
+        transactions: transactions, or micro-batches, that were committed in the measured time.
+        tuples: lines in them.
+        words: words in them.
+        seconds: the measured time.
+        latency_p50_ms, latency_p99_ms: from issue to durable commit, per transaction.
+        commit_p50_ms, commit_p99_ms: the call that commits, per call.
+        is_exact: what the server holds equals the independent count.
+        details: figures of one side only.
+    """
+
+    transactions: int
+    tuples: int
+    words: int
+    seconds: float
+    latency_p50_ms: float
+    latency_p99_ms: float
+    commit_p50_ms: float
+    commit_p99_ms: float
+    is_exact: bool
+    details: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def transactions_per_s(self) -> float:
+        """Transactions a second."""
+        return self.transactions / self.seconds
+
+    @property
+    def tuples_per_s(self) -> float:
+        """Lines a second."""
+        return self.tuples / self.seconds
+
+    @property
+    def words_per_s(self) -> float:
+        """Words a second."""
+        return self.words / self.seconds
+
+    def to_json(self) -> str:
+        """One line for the process that asked."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Inverse of `to_json`."""
+        return cls(**json.loads(text))
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """The nearest-rank percentile: a value that was measured, never one in between."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(len(ordered) * percent / 100) - 1)] if ordered else math.nan
+
+
+def median(values: Sequence[float]) -> float:
+    """The middle value, or the mean of the two in the middle."""
+    ordered = sorted(values)
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2

@@ -1,0 +1,112 @@
+"""Measures txbatch once, in a process of its own: ``python -m benchmarks.txbatch_side CASE``."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import redis
+
+from benchmarks.corpus import Corpus
+from benchmarks.input_passes import count_first_lines_of_passes, link_passes
+from benchmarks.measurement import Result, TxbatchCase, percentile
+from benchmarks.stopwatch import Stopwatch
+from coordinator import RunOptions, run
+from examples.word_count import topology
+from state import EmbeddedServer
+
+if TYPE_CHECKING:
+    from coordinator.coordinator import Coordinator
+    from coordinator.run_summary import RunStatistics
+
+TOPOLOGY_ID = "word_count"
+COUNTS_KEY = f"{{{TOPOLOGY_ID}}}:counts"
+PASS_COUNT = 200
+"""More than any run gets through; an unread file costs nothing."""
+STEADY_AFTER_S = 5.0
+"""The steady rate leaves out what comes earlier: workers start, the JVM compiles, the vocabulary is new."""
+
+
+class Deadline:
+    """Drains a run when its time is up."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._ends: float | None = None
+        self._coordinator: Coordinator | None = None
+
+    def start(self, coordinator: Coordinator) -> None:
+        """The run begins."""
+        self._coordinator = coordinator
+
+    def check(self, _: RunStatistics) -> None:
+        """Something happened; the time runs from the first event."""
+        now = time.monotonic()
+        if self._ends is None:
+            self._ends = now + self._seconds
+        if now >= self._ends and self._coordinator is not None:
+            self._coordinator.drain()
+
+
+def measure(case: TxbatchCase) -> Result:
+    """Runs the word count for a while and compares what the server holds with the independent count."""
+    corpus = Corpus.load(Path(case.corpus))
+    if corpus is None:
+        raise FileNotFoundError(f"corpus {case.corpus!r} is not there; make it with python -m benchmarks.corpus")
+    folder = Path(tempfile.mkdtemp(prefix="txbatch-", dir=case.work_dir))
+    try:
+        pattern = link_passes(corpus, folder / "input", PASS_COUNT)
+        deadline, stopwatch = Deadline(case.seconds), Stopwatch()
+        with EmbeddedServer(folder / "data") as server, stopwatch.installed():
+            statistics = run(
+                topology(pattern, case.lines, TOPOLOGY_ID),
+                redis_url=server.url,
+                master=case.master,
+                conf=case.conf,
+                options=RunOptions(max_spout_pending=case.window, commit_group_max=case.group),
+                on_start=deadline.start,
+                on_progress=deadline.check,
+            )
+            stored = read_counts(server.url, COUNTS_KEY)
+    finally:
+        shutil.rmtree(folder)
+    expected = count_first_lines_of_passes(corpus, statistics.tuples)
+    return Result(
+        transactions=statistics.committed,
+        tuples=statistics.tuples,
+        words=expected.total(),
+        seconds=statistics.seconds,
+        latency_p50_ms=1000 * percentile(stopwatch.latencies, 50),
+        latency_p99_ms=1000 * percentile(stopwatch.latencies, 99),
+        commit_p50_ms=1000 * percentile(stopwatch.commits, 50),
+        commit_p99_ms=1000 * percentile(stopwatch.commits, 99),
+        is_exact=stored == expected,
+        details={
+            "steady_per_s": steady_rate(stopwatch.commit_times),
+            "waves": statistics.waves,
+            "commit_groups": statistics.commit_groups,
+            "failed_attempts": statistics.failed_attempts,
+        },
+    )
+
+
+def steady_rate(commit_times: list[tuple[float, int]]) -> float | None:
+    """Transactions a second without the first seconds; None if there is nothing else."""
+    late = [entry for entry in commit_times if entry[0] >= commit_times[0][0] + STEADY_AFTER_S]
+    if len(late) < 2:
+        return None
+    return sum(count for _, count in late[1:]) / (late[-1][0] - late[0][0])
+
+
+def read_counts(url: str, key: str) -> dict[str, int]:
+    """A stored hash as any client would read it."""
+    with redis.Redis.from_url(url, decode_responses=True, protocol=2) as client:
+        return {word: int(count) for word, count in client.hgetall(key).items()}
+
+
+if __name__ == "__main__":
+    print(measure(TxbatchCase.from_json(sys.argv[1])).to_json())

@@ -1,0 +1,232 @@
+"""A run in which engine, store and clock follow a script; everything it asks for is written down in order."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from itertools import count
+from typing import Any
+
+from committers import AttemptVerdict, SlotReport
+from coordinated_bolt import AttemptOutcome, Failure, FailureKind
+from coordinator import Coordinator, RunOptions, RunStatistics, SpoutCoordinator
+from coordinator.engine import Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
+from coordinator.metadata_log import MetadataLog
+from coordinator.plan import Plan
+from coordinator.publisher import Publisher
+from coordinator.spouts.emitting import Batch
+from coordinator.transactions import TransactionCoordinator
+from state import (
+    Commit,
+    CommitReply,
+    StateKind,
+    StateWrites,
+    TransactionAttempt,
+    ValueType,
+    WriteSet,
+    compose,
+    unpack,
+)
+from tests.committers.memory_store import MemoryStore
+from tests.coordinator.components import Count, LinesCoordinator, build, plan
+
+MAX_WAITS = 2_000
+"""A run that asks so often for an event that does not come hangs."""
+
+Line = tuple[Any, ...]
+Attempts = tuple[TransactionAttempt, ...]
+
+
+def txids_of(attempts) -> list[int]:
+    return [attempt.txid for attempt in attempts]
+
+
+def failed(kind: FailureKind = FailureKind.FAILED, text: str = "no") -> Failure:
+    return Failure(kind, "count", 0, text)
+
+
+class ScriptedStore(MemoryStore):
+    """A store that writes what is asked of it into the run's log."""
+
+    def __init__(self, log: list[Line]) -> None:
+        super().__init__()
+        self.log = log
+
+    def store_metadata(self, entries: Mapping[str, Any]) -> None:
+        self.log.append(("store", *entries))
+        super().store_metadata(entries)
+
+    def commit(self, commit: Commit) -> CommitReply:
+        self.log.append(("publish", txids_of(commit.attempts)))
+        return super().commit(commit)
+
+
+class ScriptedEngine:
+    """Does everything well unless the script says otherwise.
+
+    Attributes:
+        on_wave: (wave id, attempts) -> event, or None if nothing is to come yet.
+        on_group: (wave id, attempts, composed) -> event, or None.
+        waits: called one after the other when an event is waited for and none is there.
+        now_s: the clock; waiting moves it.
+    """
+
+    def __init__(self, log: list[Line], made_of: Plan, *, overlaps: bool = True) -> None:
+        self.log = log
+        self.plan = made_of
+        self.overlaps = overlaps
+        self.events: deque[Event] = deque()
+        self.on_wave: Callable[[int, Attempts], Event | None] = self.processed
+        self.on_group: Callable[[int, Attempts, bool], Event | None] = self.executed
+        self.waits: deque[Callable[[], Any]] = deque()
+        self.on_cancel: Callable[[int], Event | None] = lambda wave_id: None
+        self.now_s = 0.0
+        self.stored: list[dict[str, dict[int, Any]]] = []
+        self._wait_count = 0
+
+    def process(self, wave_id: int, batches: tuple[Batch, ...], stored: Mapping[str, Mapping[int, Any]]) -> None:
+        attempts = tuple(batch.attempt for batch in batches)
+        self.log.append(("process", wave_id, txids_of(attempts)))
+        self.stored.append({scope: dict(values) for scope, values in stored.items()})
+        assert all(unpack(batch.packed_metadata) == f"lines of {batch.attempt.txid}" for batch in batches)
+        self._tell(self.on_wave(wave_id, attempts))
+
+    def commit(self, wave_id: int, attempts: Attempts, *, composed: bool) -> None:
+        self.log.append(("commit", wave_id, txids_of(attempts), *(() if composed else ("one by one",))))
+        self._tell(self.on_group(wave_id, attempts, composed))
+
+    def cancel(self, wave_id: int) -> None:
+        self.log.append(("cancel", wave_id))
+        self._tell(self.on_cancel(wave_id))
+
+    def release(self, wave_id: int) -> None:
+        self.log.append(("release", wave_id))
+
+    def next_event(self, timeout_s: float) -> Event | None:
+        if self.events:
+            return self.events.popleft()
+        self._wait_count += 1
+        assert self._wait_count < MAX_WAITS, f"the run hangs; its last steps: {self.log[-20:]}"
+        self.now_s += timeout_s
+        if self.waits:
+            self.waits.popleft()()
+        return None
+
+    def close(self) -> None:
+        raise AssertionError("the run does not own the engine")
+
+    def _tell(self, event: Event | None) -> None:
+        if event is not None:
+            self.events.append(event)
+
+    def processed(self, wave_id: int, attempts: Attempts, **failures: Failure) -> WaveProcessed:
+        """Every attempt is processed, but those named `at_<txid>`."""
+        outcomes = [
+            AttemptOutcome(a, failures.get(f"at_{a.txid}"), tuple_count=10, counters=Counter(lines=10))
+            for a in attempts
+        ]
+        return WaveProcessed(wave_id, tuple(outcomes))
+
+    def crashed(self, wave_id: int, attempts: Attempts) -> WaveCrashed:
+        return WaveCrashed(wave_id, "a worker died")
+
+    def executed(
+        self,
+        wave_id: int,
+        attempts: Attempts,
+        composed: bool,  # noqa: FBT001 - as the script's signature
+        *,
+        writes: Callable[[int], WriteSet] | None = None,
+        reads: bool = False,
+        **failures: Failure,
+    ) -> GroupExecuted:
+        """Every commit task finishes every attempt, up to one that is named `at_<txid>`."""
+        reports = []
+        for task in sorted(self.plan.commit_tasks):
+            report = SlotReport(task, self.plan.wirings[task].component_id, composed=composed)
+            sets = []
+            for attempt in attempts:
+                failure = failures.get(f"at_{attempt.txid}")
+                read = [["counts", f"read {task}"]] if reads else []
+                report.verdicts.append(AttemptVerdict(failure, 0, read, {"finished": 1}))
+                if failure is not None:
+                    break
+                sets.append((writes or counted)(attempt.txid))
+            report.write_sets = [compose(sets)] if composed else sets
+            reports.append(report)
+        return GroupExecuted(wave_id, attempts, tuple(reports))
+
+    def group_crashed(self, wave_id: int, attempts: Attempts) -> GroupCrashed:
+        return GroupCrashed(wave_id, attempts, "an executor is gone")
+
+
+def counted(txid: int) -> WriteSet:
+    """One field a transaction, so that the state tells what was committed how often."""
+    return WriteSet({"counts": StateWrites(StateKind.HASH, ValueType.INT, increments={f"tx{txid}": 1})})
+
+
+class Run:
+    """A coordinator with everything around it scripted.
+
+    Attributes:
+        log: every call of engine and store, in order.
+        progress: statistics after every event: (committed, active).
+    """
+
+    def __init__(
+        self,
+        transactions: int = 0,
+        *,
+        source: SpoutCoordinator | None = None,
+        made_of: Plan | None = None,
+        overlaps: bool = True,
+        currtx: int = 1,
+        stored: Mapping[str, Any] | None = None,
+        commit_group_max: int | None = None,
+        message_timeout_s: float = 60.0,
+        **options: int,
+    ) -> None:
+        self.log: list[Line] = []
+        self.plan = made_of or plan(build(("count", Count(), ["lines"])))
+        self.engine = ScriptedEngine(self.log, self.plan, overlaps=overlaps)
+        self.store = ScriptedStore(self.log)
+        self.store.metadata = dict(stored or {})
+        if currtx > 1:
+            self.store.committed.append([currtx - 1])
+        self.source = source or LinesCoordinator(transactions)
+        self.options = RunOptions(**options)  # type: ignore[arg-type] # every bound is an int
+        metadata = MetadataLog(self.store.metadata)
+        self.machine = TransactionCoordinator(
+            currtx=currtx,
+            metadata=metadata.coordinator,
+            max_spout_pending=self.options.max_spout_pending,
+            commit_group_max=commit_group_max or self.options.commit_group_max,
+            new_attempt_id=count(1).__next__,
+        )
+        self.source.resume(self.machine.last_txid(), self.machine.last_metadata())
+        self.progress: list[tuple[int, int]] = []
+        self.on_progress: Callable[[RunStatistics], None] = lambda s: self.progress.append((s.committed, s.active))
+        self.coordinator = Coordinator(
+            plan=self.plan,
+            source=self.source,
+            engine=self.engine,
+            publisher=Publisher(self.store, "test"),
+            machine=self.machine,
+            metadata=metadata,
+            options=self.options,
+            clock=lambda: self.engine.now_s,
+            on_progress=lambda statistics: self.on_progress(statistics),
+            message_timeout_s=message_timeout_s,
+        )
+
+    def __call__(self) -> list[Line]:
+        self.coordinator.run()
+        return self.log
+
+    def lines(self, *kinds: str) -> list[Line]:
+        """The steps of these kinds, in order."""
+        return [line for line in self.log if line[0] in kinds]
+
+    def committed(self) -> list[list[int]]:
+        """The groups that were published."""
+        return [txids for txids in self.store.committed if txids[0] >= 1]

@@ -1,0 +1,219 @@
+"""What becomes of a run when user code raises, kills its worker or hangs."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import time
+
+import pytest
+
+from coordinator import RunStatistics
+from state import FailedException, ReplayLimitError, UserCodeError
+from tests.spark.bolts import Pass, Store, exact_counts, numbers_topology, once
+
+pytestmark = [pytest.mark.spark, pytest.mark.redis]
+
+TRANSACTIONS, SIZE, BAD = 6, 8, 4
+BAD_NUMBER = (BAD - 1) * SIZE + 1
+HANG_S = 600.0
+
+
+def only_lower_ones(txid):
+    """Counts when everything below a txid is committed and nothing from it on."""
+    return exact_counts(txid - 1)
+
+
+class Misbehaving(Pass):
+    """Does something at one number: always, or only the first time when it has a marker."""
+
+    def __init__(self, number, marker=None):
+        self.number, self.marker = number, marker and str(marker)
+
+    def execute(self, tup):
+        if tup["number"] == self.number and (self.marker is None or once(self.marker)):
+            self.misbehave(tup)
+        super().execute(tup)
+
+    def misbehave(self, tup):
+        raise NotImplementedError
+
+
+class Raising(Misbehaving):
+    def misbehave(self, tup):
+        raise ValueError(f"cannot work with {tup['number']}")
+
+
+class Failing(Misbehaving):
+    def misbehave(self, tup):
+        raise FailedException("not now")
+
+
+class Killing(Misbehaving):
+    def misbehave(self, tup):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Hanging(Misbehaving):
+    def misbehave(self, tup):
+        time.sleep(HANG_S)
+
+
+class RaisingStore(Store):
+    """Raises at the end of one txid."""
+
+    def __init__(self, txid):
+        self.txid = txid
+
+    def finish_batch(self):
+        super().finish_batch()
+        if self.attempt.txid == self.txid:
+            raise ValueError(f"cannot store {self.txid}")
+
+
+class KillingStore(Store):
+    """Kills its worker at the end of one txid: always, or only the first time when it has a marker."""
+
+    def __init__(self, txid, marker=None):
+        self.txid, self.marker = txid, marker and str(marker)
+
+    def finish_batch(self):
+        super().finish_batch()
+        if self.attempt.txid == self.txid and (self.marker is None or once(self.marker)):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_an_error_in_a_bolt_ends_the_run_with_its_story_once_all_lower_txids_are_committed(cluster):
+    with pytest.raises(UserCodeError) as caught:
+        cluster.run(numbers_topology(TRANSACTIONS, work=Raising(BAD_NUMBER)))
+
+    error = caught.value
+    assert (error.component_id, error.attempt.partition(":")[0]) == ("work", str(BAD))
+    assert error.task_index in (0, 1)
+    assert error.tuple_text == f"Tuple(numbers/default: number={BAD_NUMBER})"
+    assert "in misbehave" in error.traceback_text
+    assert error.traceback_text.rstrip().endswith(f"ValueError: cannot work with {BAD_NUMBER}")
+    for part in ("component 'work'", f"task {error.task_index}", error.attempt, f"number={BAD_NUMBER}", "Traceback"):
+        assert part in str(error)
+    assert cluster.hash("{numbers}:counts") == only_lower_ones(BAD)
+
+
+@pytest.mark.parametrize("commit_group_max", [1, 64])
+def test_an_error_in_a_committer_ends_the_run_once_all_lower_txids_are_committed(cluster, commit_group_max):
+    topology = numbers_topology(TRANSACTIONS, store=RaisingStore(BAD))
+    with pytest.raises(UserCodeError, match=f"ValueError: cannot store {BAD}") as caught:
+        cluster.run(topology, commit_group_max=commit_group_max)
+
+    assert (caught.value.component_id, caught.value.attempt.partition(":")[0]) == ("store", str(BAD))
+    assert cluster.hash("{numbers}:counts") == only_lower_ones(BAD)
+
+
+def test_after_the_error_is_mended_a_new_run_goes_on_at_its_txid(cluster):
+    with pytest.raises(UserCodeError):
+        cluster.run(numbers_topology(TRANSACTIONS, work=Raising(BAD_NUMBER)))
+    statistics = cluster.run(numbers_topology(TRANSACTIONS))
+
+    assert statistics.committed == TRANSACTIONS - BAD + 1
+    assert cluster.hash("{numbers}:counts") == exact_counts(TRANSACTIONS)
+
+
+def test_a_failed_exception_has_the_transaction_replayed(cluster):
+    work = Failing(BAD_NUMBER, cluster.notes / "failed")
+    statistics = cluster.run(numbers_topology(TRANSACTIONS, work=work))
+
+    assert statistics.failed_attempts == TRANSACTIONS - BAD + 1
+    assert cluster.hash("{numbers}:counts") == exact_counts(TRANSACTIONS)
+
+
+def test_a_txid_that_always_fails_ends_the_run_after_5_attempts(cluster, caplog):
+    seen: list[RunStatistics] = []
+    with caplog.at_level(logging.INFO, logger="txbatch"), pytest.raises(ReplayLimitError) as caught:
+        cluster.run(numbers_topology(TRANSACTIONS, work=Failing(BAD_NUMBER)), on_progress=seen.append)
+
+    assert (caught.value.txid, caught.value.attempt_count) == (BAD, 5)
+    assert "FailedException: not now" in caught.value.last_reason
+    assert sum("is replayed" in record.msg for record in caplog.records) == 5
+    assert seen[-1].last_txid == BAD - 1
+    assert cluster.hash("{numbers}:counts") == only_lower_ones(BAD)
+
+
+def crashes(caplog) -> list[int]:
+    """Sizes of the waves that crashed."""
+    return [int(record.args[1]) for record in caplog.records if record.msg.startswith("wave %d of %d attempts crashed")]
+
+
+def test_a_worker_that_is_killed_has_its_wave_halved(cluster, caplog):
+    work = Killing(BAD_NUMBER, cluster.notes / "killed")
+    with caplog.at_level(logging.WARNING, logger="txbatch"):
+        statistics = cluster.run(numbers_topology(TRANSACTIONS, work=work), max_spout_pending=2 * TRANSACTIONS)
+
+    assert crashes(caplog) == [TRANSACTIONS]
+    assert statistics.waves == 3  # all six, then three and three
+    assert cluster.hash("{numbers}:counts") == exact_counts(TRANSACTIONS)
+
+
+def test_a_worker_that_is_killed_in_the_commit_phase_has_it_done_again(cluster, caplog):
+    store = KillingStore(BAD, cluster.notes / "killed")
+    with caplog.at_level(logging.WARNING, logger="txbatch"):
+        cluster.run(numbers_topology(TRANSACTIONS, store=store))
+
+    assert sum("commit phase of" in record.msg for record in caplog.records) == 1
+    assert cluster.hash("{numbers}:counts") == exact_counts(TRANSACTIONS)
+
+
+@pytest.mark.parametrize(
+    "bolts",
+    [{"work": Killing(BAD_NUMBER)}, {"store": KillingStore(BAD)}],
+    ids=["processing", "commit"],
+)
+def test_a_txid_that_always_kills_its_worker_is_named_and_all_lower_ones_are_committed(cluster, caplog, bolts):
+    with caplog.at_level(logging.WARNING, logger="txbatch"), pytest.raises(ReplayLimitError) as caught:
+        cluster.run(numbers_topology(TRANSACTIONS, **bolts), max_spout_pending=2 * TRANSACTIONS)
+
+    assert (caught.value.txid, caught.value.attempt_count) == (BAD, 5)
+    assert str(BAD) in str(caught.value)
+    assert cluster.hash("{numbers}:counts") == only_lower_ones(BAD)
+
+
+def test_a_bolt_that_hangs_is_cancelled_after_the_message_timeout_and_tried_again(cluster, caplog):
+    work = Hanging(1, cluster.notes / "hung")
+    topology = numbers_topology(2, work=work, message_timeout_s=3.0)
+    with caplog.at_level(logging.WARNING, logger="txbatch"):
+        cluster.run(topology)
+
+    assert caplog.records[0].msg == "wave %d exceeds the message timeout and is cancelled"
+    assert crashes(caplog) == [2]
+    assert cluster.hash("{numbers}:counts") == exact_counts(2)
+
+
+@pytest.mark.slow
+def test_a_bolt_that_always_hangs_ends_the_run_with_its_txid(cluster):
+    topology = numbers_topology(2, work=Hanging(SIZE), message_timeout_s=3.0)
+    with pytest.raises(ReplayLimitError) as caught:
+        cluster.run(topology, max_attempts=2)
+
+    assert (caught.value.txid, caught.value.attempt_count) == (2, 2)
+    assert cluster.hash("{numbers}:counts") == only_lower_ones(2)
+
+
+class HangingStore(Store):
+    """Hangs at the end of one txid, once."""
+
+    def __init__(self, txid, marker):
+        self.txid, self.marker = txid, str(marker)
+
+    def finish_batch(self):
+        super().finish_batch()
+        if self.attempt.txid == self.txid and once(self.marker):
+            time.sleep(HANG_S)
+
+
+@pytest.mark.timeout(90)
+def test_a_committer_that_hangs_is_cancelled_after_the_message_timeout_and_tried_again(cluster, caplog):
+    store = HangingStore(2, cluster.notes / "hung")
+    with caplog.at_level(logging.WARNING, logger="txbatch"):
+        cluster.run(numbers_topology(2, store=store, message_timeout_s=3.0))
+
+    assert any("commit phase of" in record.msg for record in caplog.records)
+    assert cluster.hash("{numbers}:counts") == exact_counts(2)

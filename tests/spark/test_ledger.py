@@ -1,0 +1,45 @@
+"""The ledger's balances equal those of a plain loop over the same transfers."""
+
+from __future__ import annotations
+
+import pytest
+
+from examples import ledger
+from state import TopologyError
+
+pytestmark = [pytest.mark.spark, pytest.mark.redis]
+
+TRANSFERS, ACCOUNTS, SEED = 900, 12, 3
+
+
+def balances_of_a_plain_loop() -> tuple[dict[str, int], int]:
+    """Account -> balance after all transfers, and how many were refused."""
+    balances, refused = [ledger.OPENING_BALANCE] * ACCOUNTS, 0
+    for number in range(TRANSFERS):
+        source, target, amount = ledger.transfer(number, ACCOUNTS, SEED)
+        if balances[source] < amount:
+            refused += 1
+        else:
+            balances[source] -= amount
+            balances[target] += amount
+    return {str(account): money for account, money in enumerate(balances)}, refused
+
+
+@pytest.mark.parametrize(("parallelism", "commit_group_max"), [(1, 64), (3, 64), (2, 7), (2, 1)])
+def test_the_ledger_equals_a_plain_loop_over_its_transfers(cluster, parallelism, commit_group_max):
+    topology = ledger.topology(
+        transfers=TRANSFERS, accounts=ACCOUNTS, transfers_per_batch=40, seed=SEED, parallelism=parallelism
+    )
+    statistics = cluster.run(topology, commit_group_max=commit_group_max)
+
+    balances, refused = balances_of_a_plain_loop()
+    assert cluster.hash("{ledger}:balances") == balances
+    assert statistics.counters == {"refused": refused}
+    assert (statistics.committed, statistics.tuples) == (-(-TRANSFERS // 40), TRANSFERS)
+    assert refused > 0
+    assert sum(balances.values()) == ACCOUNTS * ledger.OPENING_BALANCE
+
+
+def test_a_ledger_of_one_account_is_refused():
+    with pytest.raises(TopologyError, match="take 2 and 1 at least"):
+        ledger.topology(accounts=1)
