@@ -65,9 +65,8 @@ class CoordinatedBolt:
 
     def regular(self, attempt: TransactionAttempt, origin: TupleOrigin, rows: list[list[object]]) -> None:
         """REGULAR tuples of one origin arrive."""
-        if self._tracking.status(attempt) is TrackingStatus.FAILED:
-            return
-        if attempt not in self._finished:  # what comes after is a surplus: it is counted and reaches no bolt
+        is_wanted = attempt not in self._finished and self._tracking.status(attempt) is not TrackingStatus.FAILED
+        if is_wanted:  # else it is only counted: after a failure, or as a surplus after the finish
             failure = self.executor.execute(attempt, origin, rows)
             if failure is not None:
                 self._tracking.fail(attempt, failure)

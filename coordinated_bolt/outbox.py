@@ -95,4 +95,13 @@ class Outbox:
 
     def close(self) -> dict[int, int]:
         """Reports to every target; returns target -> edge id."""
-        return {target: box.close() for target, box in self._boxes.items()}
+        edges = {target: box.close() for target, box in self._boxes.items()}
+        self._boxes = _Closed()
+        return edges
+
+
+class _Closed(dict[int, _TargetBox]):
+    """In place of the boxes once they are closed: a tuple that comes later would be lost without a word."""
+
+    def __missing__(self, target: int) -> _TargetBox:
+        raise RuntimeError("a tuple was emitted after finish_batch had returned; emit it before")

@@ -85,13 +85,20 @@ class Tracking:
         return TrackingStatus.WAITING if self._mismatches(entry) else TrackingStatus.COMPLETE
 
     def failure(self, attempt: TransactionAttempt) -> Failure:
-        """Why an attempt that is not complete has failed, once nothing more can come."""
+        """Why an attempt that is not complete has failed, once nothing more can come.
+
+        What user code raised halts the run only if it had been given what was sent: of a batch that lacks
+        tuples, as behind a task that has failed, or has one twice, it may raise anything.
+        """
         entry = self._entry(attempt)
+        mismatches = "; ".join(self._mismatches(entry))
         if entry.failure is not None:
+            if mismatches and entry.failure.halts():
+                return self._incomplete(f"{mismatches}; of these it made: {entry.failure.text}")
             return entry.failure
         if self._needs_id and not entry.received_id:
             return self._incomplete("the ID tuple is missing")
-        return self._incomplete("; ".join(self._mismatches(entry)) or "the batch was never finished")
+        return self._incomplete(mismatches or "the batch was never finished")
 
     def forget(self, attempt: TransactionAttempt) -> None:
         """Drops all that is known of an attempt."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 import logging
 import traceback
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from committers import Again, Group, GroupSize, Publish, SlotReport, decide_group
-from coordinated_bolt import AttemptOutcome, Failure
+from coordinated_bolt import ACKER_COMPONENT, AttemptOutcome, Failure, FailureKind
 from coordinator.engine import Engine, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
 from coordinator.metadata_log import MetadataLog
 from coordinator.options import RunOptions
@@ -23,7 +23,15 @@ from coordinator.run_summary import RunStatistics
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.transactions import EmitBatch, Phase, StartCommit, StoreMetadata, TransactionCoordinator
 from coordinator.waves import WaveBook
-from state import FailedException, ReplayLimitError, TransactionAttempt, TransactionError, UserCodeError
+from state import (
+    CodecError,
+    FailedException,
+    ReplayLimitError,
+    TransactionAttempt,
+    TransactionError,
+    UserCodeError,
+    pack_exact,
+)
 
 _LOG = logging.getLogger("txbatch")
 BUSY_WAIT_S = 0.5
@@ -66,7 +74,7 @@ class Coordinator:
         self._options = options
         self._clock = clock
         self._on_progress = on_progress
-        self._waves = WaveBook(options.max_spout_pending, message_timeout_s, source.estimated_bytes)
+        self._waves = WaveBook(options.max_spout_pending, message_timeout_s, self._source.estimated_bytes)
         self._size = GroupSize(options.commit_group_max, options.commit_operations_max)
         self._composed = True
         self._group: tuple[TransactionAttempt, ...] = ()
@@ -126,7 +134,10 @@ class Coordinator:
     def _report_progress(self) -> None:
         self.statistics.active = self._waves.active_count()
         self.statistics.fraction = self._source.progress(self._machine.last_metadata())
-        self._on_progress(self.statistics)
+        try:
+            self._on_progress(self.statistics)
+        except Exception:  # noqa: BLE001 - who only listens does not end a run
+            _LOG.exception("who listens to the progress raised")
 
     def _carry_out(self) -> None:
         """Carries out what the machine decides, and starts a wave when the engine is free."""
@@ -165,8 +176,7 @@ class Coordinator:
             self._engine.release(wave_id)
 
     def _wave_processed(self, event: WaveProcessed) -> None:
-        self._waves.processed(event.wave_id)
-        outcomes = sorted(event.outcomes, key=lambda outcome: outcome.attempt)
+        outcomes = _complete(self._waves.processed(event.wave_id), event.outcomes)
         self._store_cut_metadata(outcomes)
         for outcome in outcomes:
             if not self._machine.is_current(outcome.attempt):
@@ -274,6 +284,13 @@ class Coordinator:
             self._engine.cancel(wave_id)
 
 
+def _complete(attempts: list[TransactionAttempt], outcomes: Iterable[AttemptOutcome]) -> list[AttemptOutcome]:
+    """The outcomes of a wave in order; one that is missing means unknown, never done."""
+    found = {outcome.attempt: outcome for outcome in outcomes}
+    unknown = Failure(FailureKind.INCOMPLETE, ACKER_COMPONENT, 0, "gave no verdict")
+    return [found.get(attempt) or AttemptOutcome(attempt, unknown) for attempt in attempts]
+
+
 class _DrainableSource:
     """The spout's coordinator, which cuts nothing more once the run drains or it has raised.
 
@@ -290,12 +307,18 @@ class _DrainableSource:
         return not self.draining and self.error is None and bool(self._guarded("is_ready", self._source.is_ready))
 
     def initialize_transaction(self, txid: int, previous: Any) -> Any:
-        return self._guarded(
-            f"initialize_transaction of txid {txid}", lambda: self._source.initialize_transaction(txid, previous)
-        )
+        def cut() -> Any:
+            metadata = self._source.initialize_transaction(txid, previous)
+            pack_exact(metadata)  # refused while what is under way can still be committed
+            return metadata
+
+        return self._guarded(f"initialize_transaction of txid {txid}", cut)
 
     def is_exhausted(self, last: Any) -> bool:
-        return self._source.is_exhausted(last)
+        try:
+            return bool(self._guarded("is_exhausted", lambda: self._source.is_exhausted(last)))
+        except FailedException:
+            return False
 
     def is_finite(self) -> bool:
         return self._source.is_finite()
@@ -307,6 +330,13 @@ class _DrainableSource:
             _LOG.debug("the spout cannot tell its progress: %s", error)
             return None
 
+    def estimated_bytes(self, metadata: Any) -> int:
+        try:
+            return self._source.estimated_bytes(metadata)
+        except Exception as error:  # noqa: BLE001 - an estimate only keeps waves small
+            _LOG.debug("the spout cannot estimate a batch: %s", error)
+            return 0
+
     def _guarded(self, what: str, call: Callable[[], Any]) -> Any:
         """Calls user code; a FailedException means later, anything else is kept to end the run."""
         try:
@@ -314,8 +344,9 @@ class _DrainableSource:
         except FailedException as error:
             _LOG.info("%s of the spout failed and is tried again: %s", what, error)
             raise
-        except TransactionError as error:
-            self.error = error
-        except Exception:  # noqa: BLE001 - user code may raise anything
-            self.error = UserCodeError(self._component_id, 0, what, "", traceback.format_exc())
+        except Exception as error:  # noqa: BLE001 - user code may raise anything
+            if isinstance(error, TransactionError) and not isinstance(error, CodecError):
+                self.error = error
+            else:
+                self.error = UserCodeError(self._component_id, 0, what, "", traceback.format_exc())
         raise FailedException(f"{what} raised") from self.error

@@ -76,10 +76,13 @@ class WaveBook:
             self._wave_of[batch.attempt] = wave.wave_id
         return wave
 
-    def processed(self, wave_id: int) -> None:
-        """The processing phase of a wave is over; the next one may be larger again."""
-        self._waves[wave_id].running = False
-        self._size = min(self._full_size, 2 * self._size)
+    def processed(self, wave_id: int) -> list[TransactionAttempt]:
+        """The processing phase of a wave is over; returns its attempts, and doubles the next up to the full size."""
+        wave = self._waves[wave_id]
+        wave.running = False
+        if wave.live:  # a wave that ran for nothing says nothing: what crashes has to be found by halving
+            self._size = min(self._full_size, 2 * self._size)
+        return [batch.attempt for batch in wave.batches]
 
     def crashed(self, wave_id: int) -> list[TransactionAttempt]:
         """The processing phase of a wave crashed; returns its attempts, and halves the next."""

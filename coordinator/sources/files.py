@@ -167,6 +167,12 @@ class TextFilesCoordinator(SpoutCoordinator):
     def estimated_bytes(self, metadata: Any) -> int:
         return sum(line_range.end - line_range.start for line_range in parse_ranges(metadata))
 
+    def progress(self, last: Any) -> float:
+        if self._last is None:
+            return 0.0
+        behind = sum(size for _, size in self._files[: self._next_file - 1])
+        return (behind + self._last.end) / sum(size for _, size in self._files)
+
     def close(self) -> None:
         self._close_file()
 

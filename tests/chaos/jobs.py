@@ -175,7 +175,7 @@ class Kill:
     Attributes:
         moment: ``start``, a drawn time after the start, or ``commits``, at a drawn number of commits.
         after_s: how long the driver had run.
-        committed: last committed txid shortly before, if the server was there.
+        committed: last committed txid shortly before, None if nothing was stored or nobody answered.
         in_vain: the driver had come to its end before.
     """
 
@@ -185,7 +185,7 @@ class Kill:
     in_vain: bool
 
     def __str__(self) -> str:
-        seen = "no server yet" if self.committed is None else f"txid {self.committed} committed"
+        seen = "nothing stored yet" if self.committed is None else f"txid {self.committed} committed"
         return f"{self.moment:8} after {self.after_s:6.2f} s, {seen}{', had ended before' if self.in_vain else ''}"
 
 

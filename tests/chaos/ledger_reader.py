@@ -161,12 +161,13 @@ def main() -> int:
             timeout_s=options.timeout_s,
         )
     reader = outcome.reader
+    reads = f"{reader.reads:,}, of {reader.states:,} different states; server away {reader.absences:,} times"
     print_summary(
         f"ledger, driver killed {len(outcome.kills)} times (seed {options.seed})",
         {
             "transfers": f"{options.transfers:,} between {options.accounts} accounts",
             **{f"kill {number}": kill for number, kill in enumerate(outcome.kills, 1)},
-            "atomic reads": f"{reader.reads:,}, of {reader.states:,} different states; server away {reader.absences:,} times",
+            "atomic reads": reads,
             "wrong totals": reader.wrong[:10] or f"none, always {reader.expected:,}",
             "last run": outcome.said,
             "final balances": "exactly those of a plain loop" if outcome.is_exact else "WRONG",

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from committers import Again, AttemptVerdict, Group, GroupDecision, Publish, SlotReport, decide_group
@@ -273,6 +273,7 @@ class RandomTasks:
         return self.done[task, txid]
 
 
+@settings(deadline=None)
 @given(st.data(), st.integers(1, 6), st.integers(1, 6), st.booleans())
 def test_again_always_makes_progress_until_something_is_published_or_fails(data, size, operations_max, is_steady):
     tasks = RandomTasks(data, is_steady)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinated_bolt import CoordinatedBolt, Failure, FailureKind, FrameKind
@@ -211,12 +211,47 @@ def test_a_cleanup_that_raises_does_not_hide_why_the_attempt_failed():
 def test_a_users_exception_comes_with_its_traceback_and_the_tuple():
     task = Task({"execute:b": ValueError("not a number: b")}, sources=(1,))
     task.regular(1, "a", "b")
+    task.coord(1, 2)
     failure = task.end().failure
     assert failure is not None
     assert failure.tuple_text == "Tuple(source/default: value='b')"
     assert failure.text.startswith("Traceback (most recent call last):\n")
     assert 'raise self.raising[f"execute:{tup[0]}"]' in failure.text
     assert failure.text.endswith("ValueError: not a number: b\n")
+
+
+@pytest.mark.parametrize("error", [ValueError("mine"), SourceError("gone"), StateRefusedError("wrong type")], ids=repr)
+@pytest.mark.parametrize(("tuple_count", "story"), [(None, "1 tuples and no report"), (3, "3 tuples, 1 came")])
+def test_what_a_bolt_raises_on_an_incomplete_batch_is_replayed_and_does_not_halt(error, tuple_count, story):
+    """As behind a task that raised a FailedException halfway: what comes of half a batch is nobody's bug."""
+    task = Task({"execute": error}, sources=(1,))
+    task.regular(1, "a")
+    if tuple_count is not None:
+        task.coord(1, tuple_count)
+    failure = task.end().failure
+    assert failure is not None
+    assert failure.kind is FailureKind.INCOMPLETE
+    assert failure.text.startswith(f"task 1 sent {story}; of these it made: ")
+    assert str(error) in failure.text
+
+
+def test_what_a_bolt_raises_on_a_batch_with_a_surplus_is_replayed_and_does_not_halt():
+    task = Task({"execute:b": ValueError("seen before")}, sources=(1,))
+    task.regular(1, "a", "b")
+    task.regular(1, "b")
+    task.coord(1, 2)
+    failure = task.end().failure
+    assert failure is not None
+    assert failure.kind is FailureKind.INCOMPLETE
+    assert failure.text.startswith("task 1 sent 2 tuples, 3 came; of these it made: Traceback")
+
+
+def test_a_failed_exception_on_an_incomplete_batch_stays_what_it_is():
+    task = Task({"execute": FailedException("later")}, sources=(1,))
+    task.regular(1, "a")
+    failure = task.end().failure
+    assert failure is not None
+    assert (failure.kind, failure.text) == (FailureKind.FAILED, "FailedException: later")
 
 
 def test_an_exception_in_finish_batch_names_no_tuple():
@@ -245,6 +280,22 @@ def test_a_value_that_cannot_be_sent_is_the_users_failure_and_not_the_tasks():
     assert "cannot be sent or stored" in finished.failure.text
     assert "of type builtins.object" in finished.failure.text
     assert finished.sent_edges == {}
+
+
+class EmitsTooLate(RecordingBolt):
+    """Emits when nobody downstream waits for more."""
+
+    def cleanup(self):
+        self.collector.emit(["too late"])
+
+
+def test_a_tuple_that_is_emitted_after_finish_batch_is_refused_and_not_lost():
+    task = Task(bolt=EmitsTooLate(), sources=(1,))
+    task.coord(1, 0)
+    failure = task.end().failure
+    assert failure is not None
+    assert failure.kind is FailureKind.USER
+    assert "a tuple was emitted after finish_batch had returned" in failure.text
 
 
 def test_an_ended_attempt_leaves_nothing_behind():
@@ -291,6 +342,7 @@ def histories(draw):
     return draw(st.permutations(events + repeats)), needs_id, fault
 
 
+@settings(deadline=None)
 @given(histories())
 def test_a_batch_is_finished_once_exactly_when_everything_has_come(history):
     events, needs_id, fault = history

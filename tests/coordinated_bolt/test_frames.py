@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinated_bolt import EdgeDigest, Frame, FrameKind, Inbox, batch_edge, frame_target, pack_frame, unpack_frame
@@ -18,6 +18,7 @@ tasks = st.integers(0, 2**32 - 1)
 frames = st.builds(Frame, attempts, tasks, tasks, tasks, st.sampled_from(FrameKind), st.binary(max_size=40))
 
 
+@settings(deadline=None)
 @given(frames)
 def test_a_frame_survives_packing(frame):
     packed = pack_frame(frame)
@@ -25,6 +26,7 @@ def test_a_frame_survives_packing(frame):
     assert frame_target(packed) == frame.target
 
 
+@settings(deadline=None)
 @given(st.lists(frames, max_size=8))
 def test_packed_frames_sort_by_attempt_then_source_then_sequence(several):
     unpacked = [unpack_frame(packed) for packed in sorted(map(pack_frame, several))]
@@ -50,6 +52,7 @@ def test_every_torn_frame_is_noticed():
         unpack_frame(packed + b"\0")
 
 
+@settings(deadline=None)
 @given(st.lists(frames, max_size=6), st.lists(st.binary(max_size=60), max_size=4), st.randoms(use_true_random=False))
 def test_an_inbox_gives_the_good_frames_of_each_attempt_in_order_and_drops_the_damaged(good, damaged, random):
     packed = [*map(pack_frame, good), *damaged]

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinated_bolt import Failure, FailureKind, Tracking, TrackingStatus
@@ -63,6 +63,7 @@ def expected_status(heard, sources, *, needs_id):
     return COMPLETE if matches else WAITING
 
 
+@settings(deadline=None)
 @given(batches(), st.booleans(), st.randoms(use_true_random=False), st.data())
 def test_any_order_with_any_repeats_of_reports_completes_with_the_last_missing_event(batch, needs_id, random, data):
     events: list[tuple[Any, ...]] = events_of(batch) + [("id",)] * needs_id
@@ -75,6 +76,7 @@ def test_any_order_with_any_repeats_of_reports_completes_with_the_last_missing_e
     assert tracking.status(A) is COMPLETE
 
 
+@settings(deadline=None)
 @given(batches(), st.booleans(), st.randoms(use_true_random=False), st.data())
 def test_one_event_lost_never_completes(batch, needs_id, random, data):
     events: list[tuple[Any, ...]] = events_of(batch) + [("id",)] * needs_id
@@ -86,6 +88,7 @@ def test_one_event_lost_never_completes(batch, needs_id, random, data):
     assert tracking.failure(A).kind is FailureKind.INCOMPLETE
 
 
+@settings(deadline=None)
 @given(batches(), st.randoms(use_true_random=False), st.data())
 def test_one_surplus_never_stays_complete(batch, random, data):
     events = [*events_of(batch), ("regular", data.draw(st.sampled_from([*batch, 99])), 1)]
@@ -96,6 +99,7 @@ def test_one_surplus_never_stays_complete(batch, random, data):
     assert tracking.failure(A).kind is FailureKind.INCOMPLETE
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 2), batches()), max_size=4, unique_by=lambda e: e[0]), st.data())
 def test_p15_attempts_are_told_apart(several, data):
     """Attempts at the same txid share nothing: each completes by its own events, however they mix."""
@@ -178,7 +182,7 @@ def test_a_report_of_a_task_that_is_no_source_fails_the_attempt():
 
 
 def test_the_most_telling_failure_is_kept_and_of_equal_ones_the_first():
-    tracking = make()
+    tracking = make(sources=())
     kinds = [FailureKind.INCOMPLETE, FailureKind.FAILED, FailureKind.FAILED, FailureKind.USER, FailureKind.STATE]
     for number, kind in enumerate(kinds):
         tracking.fail(A, failure(kind, f"failure {number}"))
@@ -187,6 +191,21 @@ def test_the_most_telling_failure_is_kept_and_of_equal_ones_the_first():
     tracking.fail(second, failure(text="first"))
     tracking.fail(second, failure(text="second"))
     assert tracking.failure(second).text == "first"
+
+
+@pytest.mark.parametrize("kind", FailureKind)
+def test_a_failure_that_halts_counts_only_if_all_that_was_sent_has_come(kind):
+    tracking = make(sources=(1,))
+    tell_all(tracking, ("coord", 1, 2), ("regular", 1, 1))
+    tracking.fail(A, failure(kind, "the story"))
+    found = tracking.failure(A)
+    if kind <= FailureKind.STATE:
+        story = "task 1 sent 2 tuples, 1 came; of these it made: the story"
+        assert found == Failure(FailureKind.INCOMPLETE, "bolt", 0, story)
+    else:
+        assert found == failure(kind, "the story")
+    tell(tracking, ("regular", 1, 1))
+    assert tracking.failure(A) == failure(kind, "the story")
 
 
 def test_a_missing_id_is_named():

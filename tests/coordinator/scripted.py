@@ -134,7 +134,7 @@ class ScriptedEngine:
         self,
         wave_id: int,
         attempts: Attempts,
-        composed: bool,  # noqa: FBT001 - as the script's signature
+        composed: bool,
         *,
         writes: Callable[[int], WriteSet] | None = None,
         reads: bool = False,
@@ -215,9 +215,12 @@ class Run:
             metadata=metadata,
             options=self.options,
             clock=lambda: self.engine.now_s,
-            on_progress=lambda statistics: self.on_progress(statistics),
+            on_progress=self._tell_progress,
             message_timeout_s=message_timeout_s,
         )
+
+    def _tell_progress(self, statistics: RunStatistics) -> None:
+        self.on_progress(statistics)
 
     def __call__(self) -> list[Line]:
         self.coordinator.run()

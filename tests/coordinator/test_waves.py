@@ -76,6 +76,17 @@ def test_a_cancelled_wave_that_ends_as_crashed_halves_nothing():
     assert len(txids(book.next_wave(0.0))) == 8
 
 
+def test_a_cancelled_wave_that_ends_well_all_the_same_doubles_nothing():
+    """Else a commit that crashes would never be found: the void wave behind it doubles what it has halved."""
+    book = book_of(*range(1, 100), window=16)
+    wave = book.next_wave(0.0)
+    assert wave is not None
+    book.halve(2)
+    book.dropped([batch.attempt for batch in wave.batches])
+    book.processed(1)
+    assert len(txids(book.next_wave(0.0))) == 1
+
+
 def test_a_wave_is_released_once_all_its_attempts_are_committed_or_dropped():
     book = book_of(1, 2, window=4)
     book.next_wave(0.0)

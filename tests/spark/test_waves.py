@@ -97,7 +97,7 @@ def test_a_committer_is_not_called_before_its_id(cluster, monkeypatch):
 
     processed: dict[str, int] = defaultdict(int)
     has_id: set[str] = set()
-    finished = []
+    finished: list[str] = []
     for call, *attempts in notes(path):
         if call == "processed":
             processed[attempts[0]] += 1
@@ -185,7 +185,7 @@ def crossed(transactions, size=8):
 
 def test_a_commit_runs_beside_the_next_wave(cluster, monkeypatch):
     second_wave_runs = threading.Event()
-    overlapped = []
+    overlapped: list[bool] = []
     process, commit = Wave.process, Wave.commit
 
     def noting_process(wave):

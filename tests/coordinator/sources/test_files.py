@@ -248,6 +248,16 @@ def test_an_input_of_empty_files_has_no_transaction(folder: Path) -> None:
     assert coordinator.is_exhausted(None)
 
 
+def test_progress_is_the_part_of_the_bytes_that_is_cut(folder: Path) -> None:
+    write(folder, b"12345\n12\n", b"", b"1\n")
+    coordinator = coordinator_of(TextFiles("*.txt", lines_per_batch=1))
+    seen, last = [coordinator.progress(None)], None
+    while coordinator.is_ready():
+        last = coordinator.initialize_transaction(len(seen), last)
+        seen.append(coordinator.progress(last))
+    assert seen == [0.0, 6 / 11, 9 / 11, 1.0]
+
+
 def test_estimated_bytes_is_the_size_of_the_ranges(folder: Path) -> None:
     write(folder, b"1\n22\n333\n", b"4")
     coordinator = coordinator_of(TextFiles("*.txt", 3), task_count=2)

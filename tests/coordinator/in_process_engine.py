@@ -1,0 +1,92 @@
+"""The real stages without Spark: the same callables, a shuffle made of lists, and faults on the way."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+from committers import SlotReport
+from coordinated_bolt import AttemptOutcome, FrameKind, unpack_frame
+from coordinator.engine import Event, GroupExecuted, WaveProcessed
+from coordinator.plan import Plan
+from coordinator.spark.stage import AckerStage, CommitStage, EmitterStage, FrameFault, ProcessingStage, WaveInput
+from coordinator.spouts.emitting import Batch
+from state import TransactionAttempt, unpack
+
+Records = dict[int, list[tuple[int, bytes]]]
+
+
+class InProcessEngine:
+    """Runs waves and groups at once, in the caller's thread; frames are delivered in a random order.
+
+    Args:
+        plan: what to run.
+        random: draws the order of delivery.
+        frame_fault: as tests install it.
+    """
+
+    overlaps = True
+
+    def __init__(self, plan: Plan, random: Random, frame_fault: FrameFault | None = None) -> None:
+        self._plan = plan
+        self._shipped: Any = SimpleNamespace(value=plan)
+        self._random = random
+        self._frame_fault = frame_fault
+        self._events: deque[Event] = deque()
+        self._meetings: dict[int, Records] = {}
+        self._waves: dict[int, WaveInput] = {}
+
+    def process(self, wave_id: int, batches: tuple[Batch, ...], stored: Mapping[str, Mapping[int, Any]]) -> None:
+        plan, copied = self._plan, {scope: dict(values) for scope, values in stored.items()}
+        wave = WaveInput(wave_id, batches, copied, self._frame_fault)
+        lean = self._waves[wave_id] = wave.without_content()
+        emitters = EmitterStage(self._shipped, wave)
+        records = self._shuffled(out for p in range(len(plan.stages[0].tasks)) for out in emitters(p, []))
+        for index in range(1, plan.meeting_stage):
+            stage = ProcessingStage(self._shipped, lean, index)
+            records = self._shuffled(
+                out for p in range(len(plan.stages[index].tasks)) for out in stage(p, records.get(p, []))
+            )
+        self._meetings[wave_id] = records
+        ackers = AckerStage(self._shipped, wave)
+        outcomes = [
+            AttemptOutcome.from_wire(wire)
+            for p in plan.acker_partitions()
+            for packed in ackers(p, records.get(p, []))
+            for wire in unpack(packed)
+        ]
+        self._events.append(WaveProcessed(wave_id, tuple(outcomes)))
+
+    def commit(self, wave_id: int, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> None:
+        plan, records = self._plan, self._meetings[wave_id]
+        collected: list[tuple[int, bytes]] = []
+        for index in range(plan.meeting_stage, len(plan.stages)):
+            stage = CommitStage(self._shipped, self._waves[wave_id], index, attempts, composed, "")
+            collected = [out for p in range(len(plan.stages[index].tasks)) for out in stage(p, records.get(p, []))]
+            records = self._shuffled(collected)
+        frames = [unpack_frame(packed) for _, packed in collected]
+        reports = [SlotReport.from_wire(unpack(f.payload)) for f in frames if f.kind is FrameKind.VERDICT]
+        self._events.append(GroupExecuted(wave_id, attempts, tuple(reports)))
+
+    def cancel(self, wave_id: int) -> None:
+        """What runs has run already."""
+
+    def release(self, wave_id: int) -> None:
+        del self._meetings[wave_id], self._waves[wave_id]
+
+    def next_event(self, timeout_s: float) -> Event | None:
+        return self._events.popleft() if self._events else None
+
+    def close(self) -> None:
+        assert not self._meetings, "every wave has been released"
+
+    def _shuffled(self, outputs: Iterable[tuple[int, bytes]]) -> Records:
+        records: Records = {}
+        for partition, packed in outputs:
+            records.setdefault(partition, []).append((partition, packed))
+        for each in records.values():
+            self._random.shuffle(each)
+        return records
