@@ -7,14 +7,13 @@ every event of the engine is handled to its end before the next.
 from __future__ import annotations
 
 import logging
-import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from committers import Again, Group, GroupSize, Publish, SlotReport, decide_group
 from coordinated_bolt import ACKER_COMPONENT, AttemptOutcome, Failure, FailureKind
 from coordinator.engine import Engine, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
+from coordinator.guarded_source import GuardedSource
 from coordinator.metadata_log import MetadataLog
 from coordinator.options import RunOptions
 from coordinator.plan import Plan
@@ -23,15 +22,7 @@ from coordinator.run_summary import RunStatistics
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.transactions import EmitBatch, Phase, StartCommit, StoreMetadata, TransactionCoordinator
 from coordinator.waves import WaveBook
-from state import (
-    CodecError,
-    FailedException,
-    ReplayLimitError,
-    TransactionAttempt,
-    TransactionError,
-    UserCodeError,
-    pack_exact,
-)
+from state import ReplayLimitError, TransactionAttempt, TransactionError
 
 _LOG = logging.getLogger("txbatch")
 BUSY_WAIT_S = 0.5
@@ -69,7 +60,7 @@ class Coordinator:
         message_timeout_s: float,
     ) -> None:
         self._plan, self._engine, self._publisher, self._machine = plan, engine, publisher, machine
-        self._source = _DrainableSource(source, plan.wirings[plan.emitter_tasks[0]].component_id)
+        self._source = GuardedSource(source, plan.wirings[plan.emitter_tasks[0]].component_id)
         self._metadata = metadata
         self._options = options
         self._clock = clock
@@ -289,64 +280,3 @@ def _complete(attempts: list[TransactionAttempt], outcomes: Iterable[AttemptOutc
     found = {outcome.attempt: outcome for outcome in outcomes}
     unknown = Failure(FailureKind.INCOMPLETE, ACKER_COMPONENT, 0, "gave no verdict")
     return [found.get(attempt) or AttemptOutcome(attempt, unknown) for attempt in attempts]
-
-
-class _DrainableSource:
-    """The spout's coordinator, which cuts nothing more once the run drains or it has raised.
-
-    Transactions that are under way are committed before its error ends the run.
-    """
-
-    def __init__(self, source: SpoutCoordinator, component_id: str) -> None:
-        self._source = source
-        self._component_id = component_id
-        self.draining = False
-        self.error: TransactionError | None = None
-
-    def is_ready(self) -> bool:
-        return not self.draining and self.error is None and bool(self._guarded("is_ready", self._source.is_ready))
-
-    def initialize_transaction(self, txid: int, previous: Any) -> Any:
-        def cut() -> Any:
-            metadata = self._source.initialize_transaction(txid, previous)
-            pack_exact(metadata)  # refused while what is under way can still be committed
-            return metadata
-
-        return self._guarded(f"initialize_transaction of txid {txid}", cut)
-
-    def is_exhausted(self, last: Any) -> bool:
-        try:
-            return bool(self._guarded("is_exhausted", lambda: self._source.is_exhausted(last)))
-        except FailedException:
-            return False
-
-    def is_finite(self) -> bool:
-        return self._source.is_finite()
-
-    def progress(self, last: Any) -> float | None:
-        try:
-            return self._source.progress(last)
-        except Exception as error:  # noqa: BLE001 - what is only shown does not end a run
-            _LOG.debug("the spout cannot tell its progress: %s", error)
-            return None
-
-    def estimated_bytes(self, metadata: Any) -> int:
-        try:
-            return self._source.estimated_bytes(metadata)
-        except Exception as error:  # noqa: BLE001 - an estimate only keeps waves small
-            _LOG.debug("the spout cannot estimate a batch: %s", error)
-            return 0
-
-    def _guarded(self, what: str, call: Callable[[], Any]) -> Any:
-        """Calls user code; a FailedException means later, anything else is kept to end the run."""
-        try:
-            return call()
-        except FailedException as error:
-            _LOG.info("%s of the spout failed and is tried again: %s", what, error)
-            raise
-        except Exception as error:  # noqa: BLE001 - user code may raise anything
-            if isinstance(error, TransactionError) and not isinstance(error, CodecError):
-                self.error = error
-            else:
-                self.error = UserCodeError(self._component_id, 0, what, "", traceback.format_exc())
-        raise FailedException(f"{what} raised") from self.error

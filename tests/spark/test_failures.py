@@ -162,6 +162,16 @@ def test_a_worker_that_is_killed_in_the_commit_phase_has_it_done_again(cluster, 
     assert cluster.hash("{numbers}:counts") == exact_counts(TRANSACTIONS)
 
 
+@pytest.mark.parametrize("phase", ["processing", "commit"])
+def test_a_crash_of_several_attempts_counts_against_none_of_them(cluster, phase):
+    marker = cluster.notes / "killed"
+    bolts = {"work": Killing(BAD_NUMBER, marker)} if phase == "processing" else {"store": KillingStore(BAD, marker)}
+    cluster.run(numbers_topology(TRANSACTIONS, **bolts), max_spout_pending=2 * TRANSACTIONS, max_attempts=1)
+
+    assert marker.exists()
+    assert cluster.hash("{numbers}:counts") == exact_counts(TRANSACTIONS)
+
+
 @pytest.mark.parametrize(
     "bolts",
     [{"work": Killing(BAD_NUMBER)}, {"store": KillingStore(BAD)}],

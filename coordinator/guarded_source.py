@@ -1,0 +1,78 @@
+"""The spout's coordinator as the run uses it: drained on request, and never able to take the run down half-way.
+
+User code is called here on the driver, so this is where its exceptions become errors that end the run only
+after what is under way has been committed.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from coordinator.spouts.transactional import SpoutCoordinator
+from state import CodecError, FailedException, TransactionError, UserCodeError, pack_exact
+
+_LOG = logging.getLogger("txbatch")
+
+
+class GuardedSource:
+    """The spout's coordinator, which cuts nothing more once the run drains or it has raised.
+
+    Transactions that are under way are committed before its error ends the run.
+    """
+
+    def __init__(self, source: SpoutCoordinator, component_id: str) -> None:
+        self._source = source
+        self._component_id = component_id
+        self.draining = False
+        self.error: TransactionError | None = None
+
+    def is_ready(self) -> bool:
+        return not self.draining and self.error is None and bool(self._guarded("is_ready", self._source.is_ready))
+
+    def initialize_transaction(self, txid: int, previous: Any) -> Any:
+        def cut() -> Any:
+            metadata = self._source.initialize_transaction(txid, previous)
+            pack_exact(metadata)  # refused while what is under way can still be committed
+            return metadata
+
+        return self._guarded(f"initialize_transaction of txid {txid}", cut)
+
+    def is_exhausted(self, last: Any) -> bool:
+        try:
+            return bool(self._guarded("is_exhausted", lambda: self._source.is_exhausted(last)))
+        except FailedException:
+            return False
+
+    def is_finite(self) -> bool:
+        return self._source.is_finite()
+
+    def progress(self, last: Any) -> float | None:
+        try:
+            return self._source.progress(last)
+        except Exception as error:  # noqa: BLE001 - what is only shown does not end a run
+            _LOG.debug("the spout cannot tell its progress: %s", error)
+            return None
+
+    def estimated_bytes(self, metadata: Any) -> int:
+        try:
+            return self._source.estimated_bytes(metadata)
+        except Exception as error:  # noqa: BLE001 - an estimate only keeps waves small
+            _LOG.debug("the spout cannot estimate a batch: %s", error)
+            return 0
+
+    def _guarded(self, what: str, call: Callable[[], Any]) -> Any:
+        """Calls user code; a FailedException means later, anything else is kept to end the run."""
+        try:
+            return call()
+        except FailedException as error:
+            _LOG.info("%s of the spout failed and is tried again: %s", what, error)
+            raise
+        except Exception as error:  # noqa: BLE001 - user code may raise anything
+            if isinstance(error, TransactionError) and not isinstance(error, CodecError):
+                self.error = error
+            else:
+                self.error = UserCodeError(self._component_id, 0, what, "", traceback.format_exc())
+        raise FailedException(f"{what} raised") from self.error
