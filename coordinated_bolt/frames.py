@@ -17,6 +17,7 @@ from state.codec import CodecError
 
 _HEADER = struct.Struct(">QQIIIB")
 _CHECKSUM = struct.Struct(">I")
+NOWHERE = -1
 _PAYLOAD_START = _HEADER.size + _CHECKSUM.size
 
 
@@ -63,7 +64,9 @@ def pack_frame(frame: Frame) -> bytes:
 
 
 def frame_target(packed: bytes) -> int:
-    """Task id of the receiver, without unpacking the rest."""
+    """Task id of the receiver, without unpacking the rest; `NOWHERE` for a frame that is torn too short."""
+    if len(packed) < _PAYLOAD_START:
+        return NOWHERE
     target: int = _HEADER.unpack_from(packed)[4]
     return target
 

@@ -82,6 +82,8 @@ class Tracking:
             return TrackingStatus.FAILED
         if self._needs_id and not entry.received_id:
             return TrackingStatus.WAITING
+        if len(entry.expected) < len(self._sources):
+            return TrackingStatus.WAITING  # asked at every event, so what is cheap to see comes first
         return TrackingStatus.WAITING if self._mismatches(entry) else TrackingStatus.COMPLETE
 
     def failure(self, attempt: TransactionAttempt) -> Failure:

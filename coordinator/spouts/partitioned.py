@@ -125,7 +125,8 @@ class PartitionCountCoordinator(SpoutCoordinator):
         self._last_txid = 0
 
     def is_ready(self) -> bool:
-        return self._coordinator.is_ready()
+        # the user's object is not told how far earlier runs came; the number it is asked with here says it
+        return not self._coordinator.is_exhausted(self._last_txid) and self._coordinator.is_ready()
 
     def initialize_transaction(self, txid: int, previous: Any) -> int:
         self._last_txid = txid

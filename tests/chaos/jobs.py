@@ -189,9 +189,7 @@ class Kill:
         return f"{self.moment:8} after {self.after_s:6.2f} s, {seen}{', had ended before' if self.in_vain else ''}"
 
 
-def kill_at_random_moments(
-    site: Site, *, kills: int, total: int, draw: random.Random, before_kill: Callable[[], object] = lambda: None
-) -> list[Kill]:
+def kill_at_random_moments(site: Site, *, kills: int, total: int, draw: random.Random) -> list[Kill]:
     """Starts a job and kills its driver, so many times, each start directly after the last kill.
 
     Args:
@@ -199,7 +197,6 @@ def kill_at_random_moments(
         kills: how often.
         total: how many transactions there are.
         draw: decides the moments.
-        before_kill: called directly before each.
     """
     done = []
     committed = 0
@@ -213,11 +210,11 @@ def kill_at_random_moments(
         if moment == "commits":
             await_true(lambda: not job.is_running() or (site.committed() or 0) > target, site.timeout_s)  # noqa: B023
         await_true(lambda: not job.is_running(), delay_s)  # noqa: B023 - called before the next turn
-        before_kill()
         seen = site.committed()
         committed = max(committed, seen or 0)
         in_vain = not job.is_running()
-        job.kill() if not in_vain else None
+        if not in_vain:
+            job.kill()
         done.append(Kill(moment, time.monotonic() - job.started_s, seen, in_vain))
     return done
 

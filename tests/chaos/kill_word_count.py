@@ -2,8 +2,8 @@
 
     python -m tests.chaos.kill_word_count --megabytes 50 --kills 10
 
-Directly before each kill the counts and the last committed txid are read in one atomic step, and have to be
-those of exactly the lines committed so far. In the end they have to be those of all lines.
+Meanwhile a reader takes the counts and the last committed txid in one atomic step, again and again: they have to
+be those of exactly the lines committed so far. In the end they have to be those of all lines.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import random
 import sys
 import sysconfig
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,9 @@ TEXT_SUFFIXES = frozenset({".c", ".h", ".md", ".py", ".pyi", ".rst", ".txt"})
 TEXT_NAMES = ("AUTHORS", "LICENSE", "METADATA", "NOTICE", "copyright")
 FILES = 4
 LEFTOVER_TIMEOUT_S = 30.0
+PAUSE_S = 0.02
+PAUSE_FACTOR = 10
+"""So many times as long as a read took: large counts must not keep the server busy."""
 
 
 def gather_corpus(folder: Path, byte_count: int) -> None:
@@ -87,6 +91,46 @@ class PrefixCounter:
         return self._counts
 
 
+class PrefixReader:
+    """Compares what is stored with what has been committed, over and over, until it is stopped.
+
+    Args:
+        site: where the server is, if it is there.
+        truth: the independent counts.
+
+    Attributes:
+        prefixes: txid -> whether the counts read at that txid were exactly those of its lines.
+    """
+
+    def __init__(self, site: Site, truth: PrefixCounter) -> None:
+        self._site, self._truth = site, truth
+        self.prefixes: dict[int, bool] = {}
+        self._cost_s = 0.0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="prefix-reader", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def look(self) -> None:
+        """Reads once."""
+        started_s = time.monotonic()
+        found = self._site.snapshot("HGETALL", "counts")
+        self._cost_s = time.monotonic() - started_s
+        if found is not None:
+            txid, fields = found
+            is_exact = counts_of(fields) == self._truth.up_to(txid)
+            self.prefixes[txid] = self.prefixes.get(txid, True) and is_exact
+
+    def _run(self) -> None:
+        while not self._stop.wait(max(PAUSE_S, PAUSE_FACTOR * self._cost_s)):
+            self.look()
+
+
 @dataclass
 class Outcome:
     """What came of it.
@@ -100,12 +144,12 @@ class Outcome:
         leftovers: processes that were still there in the end.
     """
 
-    kills: list[Kill] = field(default_factory=list)
-    prefixes: dict[int, bool] = field(default_factory=dict)
-    is_exact: bool = False
-    said: dict[str, Any] = field(default_factory=dict)
-    words: int = 0
-    leftovers: list[int] = field(default_factory=list)
+    kills: list[Kill]
+    prefixes: dict[int, bool]
+    is_exact: bool
+    said: dict[str, Any]
+    words: int
+    leftovers: list[int]
 
 
 def counts_of(fields: Any) -> Counter[str]:
@@ -126,29 +170,26 @@ def kill_word_count(
     arguments = ["examples.word_count:topology", *parameters, "--max-pending", str(max_pending)]
     site = Site(folder, TOPOLOGY_ID, arguments, timeout_s)
     truth = PrefixCounter(corpus, lines_per_batch)
-    outcome = Outcome()
-
-    def compare() -> None:
-        found = site.snapshot("HGETALL", "counts")
-        if found is not None:
-            outcome.prefixes[found[0]] = counts_of(found[1]) == truth.up_to(found[0])
-
+    reader = PrefixReader(site, truth)
+    reader.start()
     try:
-        draw = random.Random(seed)
-        outcome.kills = kill_at_random_moments(
-            site, kills=kills, total=truth.transactions, draw=draw, before_kill=compare
-        )
-        outcome.said = site.finish()
+        done = kill_at_random_moments(site, kills=kills, total=truth.transactions, draw=random.Random(seed))
+        said = site.finish()
+        reader.stop()
         with EmbeddedServer(site.data_dir):
-            compare()
-        all_words = truth.up_to(truth.transactions)
-        outcome.is_exact = outcome.prefixes.get(truth.transactions, False)
-        outcome.words = all_words.total()
+            reader.look()
         await_true(lambda: not site.leftovers(), LEFTOVER_TIMEOUT_S)
-        outcome.leftovers = site.leftovers()
+        return Outcome(
+            kills=done,
+            prefixes=reader.prefixes,
+            is_exact=reader.prefixes.get(truth.transactions, False),
+            said=said,
+            words=truth.up_to(truth.transactions).total(),
+            leftovers=site.leftovers(),
+        )
     finally:
+        reader.stop()
         site.close()
-    return outcome
 
 
 def main() -> int:
@@ -176,15 +217,14 @@ def main() -> int:
             timeout_s=options.timeout_s,
         )
         corpus_bytes = sum(path.stat().st_size for path in (folder / "corpus").iterdir())
-    is_good = outcome.is_exact and all(outcome.prefixes.values()) and not outcome.leftovers
+    wrong = sorted(txid for txid, is_exact in outcome.prefixes.items() if not is_exact)
+    is_good = outcome.is_exact and not wrong and not outcome.leftovers
     print_summary(
         f"word count, driver killed {len(outcome.kills)} times (seed {options.seed})",
         {
             "text": f"{corpus_bytes:,} bytes, {outcome.words:,} words",
             **{f"kill {number}": kill for number, kill in enumerate(outcome.kills, 1)},
-            "atomic reads before kills": ", ".join(
-                f"txid {txid} {'exact' if exact else 'WRONG'}" for txid, exact in sorted(outcome.prefixes.items())
-            ),
+            "atomic reads": f"at {len(outcome.prefixes)} txids, {f'WRONG at {wrong}' if wrong else 'all exact'}",
             "last run": outcome.said,
             "final counts": "exactly those of an independent count" if outcome.is_exact else "WRONG",
             "processes left": outcome.leftovers or "none",

@@ -298,7 +298,7 @@ def test_a_tuple_that_is_emitted_after_finish_batch_is_refused_and_not_lost():
     assert "a tuple was emitted after finish_batch had returned" in failure.text
 
 
-def test_an_ended_attempt_leaves_nothing_behind():
+def test_p10_an_ended_attempt_leaves_nothing_behind():
     task = Task(sources=(1,))
     for one in (attempt(1), attempt(2)):
         task.regular(1, "a", of=one)

@@ -78,7 +78,7 @@ def test_any_order_with_any_repeats_of_reports_completes_with_the_last_missing_e
 
 @settings(deadline=None)
 @given(batches(), st.booleans(), st.randoms(use_true_random=False), st.data())
-def test_one_event_lost_never_completes(batch, needs_id, random, data):
+def test_p07_one_event_lost_never_completes(batch, needs_id, random, data):
     events: list[tuple[Any, ...]] = events_of(batch) + [("id",)] * needs_id
     random.shuffle(events)
     del events[data.draw(st.integers(0, len(events) - 1))]

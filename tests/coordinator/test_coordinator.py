@@ -320,6 +320,7 @@ def test_a_txid_that_failed_once_too_seldom_is_committed():
     run.engine.on_wave = failing_at(run, 3, times=4)
     run()
     assert run.store.states == everything(4)
+    assert run.coordinator._failures == {}, "what is committed is forgotten"
 
 
 def test_only_the_txid_that_failed_is_counted_not_the_ones_dropped_with_it():
@@ -850,8 +851,8 @@ def test_an_estimate_that_raises_does_not_end_the_run():
     assert run.store.states == everything(4)
 
 
-def test_metadata_that_would_come_back_otherwise_ends_the_run_after_what_is_under_way_is_committed():
-    """P-14: what cannot be stored as it is would make a replay another one."""
+def test_p14_metadata_that_cannot_be_stored_ends_the_run_after_what_is_under_way_is_committed():
+    """What does not come back as it was would make a replay another one."""
 
     class Odd(LinesCoordinator):
         def initialize_transaction(self, txid, previous):

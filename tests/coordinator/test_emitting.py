@@ -158,7 +158,7 @@ def test_a_task_without_partitions_emits_and_stores_nothing():
     assert emitted[0].result.failure is None
 
 
-def test_a_replay_keeps_the_number_of_partitions_it_was_first_given():
+def test_p06_a_replay_keeps_the_number_of_partitions_it_was_first_given():
     """The number is the coordinator's metadata; a partition that came later has no part in the txid."""
     stored = {"partition.0": {4: [8, 10]}}
     emitted, values = run(batches((4, 1), (5, 2)), stored=stored)
@@ -219,7 +219,7 @@ def test_an_emitter_that_cannot_be_made_fails_its_attempts_and_not_the_task():
     ],
     ids=["object", "method", "None"],
 )
-def test_metadata_that_cannot_be_stored_is_the_users_failure_and_not_the_tasks(metadata, story):
+def test_p06_p14_metadata_that_cannot_be_stored_is_the_users_failure_and_not_the_tasks(metadata, story):
     """None would stand for "nothing was emitted", and the next batch would begin at the beginning."""
     Calls.raising["metadata"] = metadata
     (emitted,) = run(batches((1, 1)))[0]
@@ -294,7 +294,10 @@ def test_to_the_coordinator_a_partitioned_spout_is_one_whose_metadata_is_the_par
     assert not source.is_ready()
     assert source.initialize_transaction(2, 2) == 5
     assert not source.is_exhausted(5)
+    two.partitions = 4
+    assert source.is_ready()
     source.resume(3, 5)
     assert source.is_exhausted(5)
+    assert not source.is_ready(), "what an earlier run has cut to its end is not gone on with"
     source.close()
     assert two.partitions == 0
