@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable
+from itertools import repeat
 
 from coordinated_bolt.bolts import BatchOutputCollector, IBatchBolt
 from coordinated_bolt.context import TopologyContext
@@ -39,8 +40,7 @@ class BatchBoltExecutor:
         tup: Tuple | None = None
         try:
             execute = self._bolt(attempt).execute
-            for row in rows:
-                tup = Tuple(row, origin)
+            for tup in map(Tuple, rows, repeat(origin)):
                 execute(tup)
         except Exception as error:  # noqa: BLE001 - user code may raise anything
             return self._failure(error, tup)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from zlib import crc32
 
@@ -110,9 +110,7 @@ class FieldsChooser(Chooser):
             return Chooser.split(self, rows)
         position, count = self._positions[0], self._count
         parts: list[list[Row]] = [[] for _ in range(count)]
-        for row in rows:
-            value = row[position]
-            code = crc32(value.encode("utf-8", "surrogatepass")) if type(value) is str else stable_hash((value,))
+        for row, code in zip(rows, _hashes([row[position] for row in rows]), strict=True):
             parts[code % count].append(row)
         return {target: part for target, part in enumerate(parts) if part}
 
@@ -174,3 +172,13 @@ class CustomChooser(Chooser):
                 f"each an integer from 0 to {self._count - 1}"
             )
         return chosen
+
+
+def _hashes(values: list[Any]) -> Iterable[int]:
+    """`stable_hash` of each value alone; columns of plain text, the most common, go at the speed of C."""
+    if {*map(type, values)} == {str}:
+        try:
+            return list(map(crc32, map(str.encode, values)))
+        except UnicodeEncodeError:
+            pass  # lone surrogates
+    return [stable_hash((value,)) for value in values]
