@@ -42,12 +42,23 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
     add = parser.add_argument
     add("--megabytes", type=float, default=50.0, help="size of the corpus (default %(default)s)")
     add("--lines", type=int, nargs="*", default=[1000], help="lines of a transaction (default 1000)")
-    add("--words-per-transaction", type=int, nargs="*", default=[1000], metavar="WORDS",
-        help="besides, as many lines as hold about so many words (default 1000)")
+    add(
+        "--words-per-transaction",
+        type=int,
+        nargs="*",
+        default=[1000],
+        metavar="WORDS",
+        help="besides, as many lines as hold about so many words (default 1000)",
+    )
     add("--window", type=int, nargs="+", default=[128], help="transactions in flight (default 128)")
     add("--group", type=int, nargs="+", default=[64], help="most transactions of a commit (default 64)")
-    add("--control", nargs="+", choices=sorted(TUNINGS), default=["best", "plain"],
-        help="settings of the control (default both)")
+    add(
+        "--control",
+        nargs="+",
+        choices=sorted(TUNINGS),
+        default=["best", "plain"],
+        help="settings of the control (default both)",
+    )
     add("--master", default="local[2]", help="Spark master of both sides (default %(default)s)")
     add("--conf", action="append", default=[], metavar="KEY=VALUE", help="Spark setting for txbatch only")
     add("--seconds", type=float, default=20.0, help="length of a txbatch measurement (default %(default)s)")

@@ -49,6 +49,7 @@ class SparkEngine:
             credentials_path=save_redis_url(redis_url, Path(self._private.name)),
         )
         self._waves: dict[int, Wave] = {}
+        self._running: set[str] = set()
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._processing_lane = ThreadPoolExecutor(1, "txbatch-processing")
         self._commit_lane = ThreadPoolExecutor(1, "txbatch-commit")
@@ -85,7 +86,9 @@ class SparkEngine:
     def cancel(self, wave_id: int) -> None:
         """Cancels the jobs of a wave."""
         for phase in ("processing", "commit"):
-            self._context.cancelJobGroup(self._job_group(phase, wave_id))
+            job_group = self._job_group(phase, wave_id)
+            if job_group in self._running:  # Spark warns of groups it does not know
+                self._context.cancelJobGroup(job_group)
 
     def release(self, wave_id: int) -> None:
         """Deletes the shuffle files of a wave, after the job that may still use them."""
@@ -111,14 +114,17 @@ class SparkEngine:
 
     def _run(self, phase: str, wave_id: int, job: Callable[[], Event], crashed: Callable[[str], Event]) -> None:
         """Runs one job on its lane and turns whatever happens into an event."""
+        job_group = self._job_group(phase, wave_id)
+        self._running.add(job_group)
         try:
             self._context.setLocalProperty("spark.scheduler.pool", f"txbatch-{phase}")
-            self._context.setJobGroup(
-                self._job_group(phase, wave_id), f"txbatch {self._plan.topology_id}: {phase}", interruptOnCancel=True
-            )
-            self._events.put(job())
+            description = f"txbatch {self._plan.topology_id}: {phase}"
+            self._context.setJobGroup(job_group, description, interruptOnCancel=True)
+            event = job()
         except Exception as error:  # noqa: BLE001 - whatever Spark raises, the coordinator has to know
-            self._events.put(crashed(_reason(error)))
+            event = crashed(_reason(error))
+        self._running.discard(job_group)
+        self._events.put(event)
 
     def _release(self, wave_id: int) -> None:
         wave = self._waves.pop(wave_id, None)

@@ -1,8 +1,9 @@
 """The partitioned transactional spout: the input has partitions, each with its own position.
 
-The coordinator fixes only the number of partitions. The first attempt at a txid cuts each partition
-from where the transaction before left it; what was cut is stored before the commit phase, and every
-later attempt reads exactly that again. Task k of n owns the partitions k, k+n, k+2n, …
+The coordinator fixes only the number of partitions. The first attempt at a txid that is processed cuts
+each partition from where the transaction before left it; what was cut is stored before the commit phase,
+and every later attempt reads exactly that again. (An attempt that fails before has published nothing, so
+the next may cut anew.) Task k of n owns the partitions k, k+n, k+2n, …
 """
 
 from __future__ import annotations

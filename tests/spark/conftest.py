@@ -20,17 +20,17 @@ class Contexts:
 
     def __init__(self, local_dir: Path) -> None:
         self.local_dir = local_dir
-        self._settings: dict[str, str] = {}
+        self._opened: tuple[str, dict[str, str]] = ("", {})
         self._context: Any = None
 
-    def open(self, **settings: str) -> Any:
+    def open(self, master: str = "local[2]", **settings: str) -> Any:
         """The context with these settings; a name's double underscores stand for dots."""
-        wanted = {name.replace("__", "."): value for name, value in settings.items()}
-        if self._context is None or wanted != self._settings:
+        wanted = (master, {name.replace("__", "."): value for name, value in settings.items()})
+        if self._context is None or wanted != self._opened:
             self.close()
             common = {"spark.local.dir": str(self.local_dir), "spark.driver.memory": "1g"}
-            self._context = open_context("tests", "local[2]", {**common, **wanted})
-            self._settings = wanted
+            self._context = open_context("tests", master, {**common, **wanted[1]})
+            self._opened = wanted
         return self._context
 
     def shuffle_files(self) -> list[str]:
@@ -85,3 +85,10 @@ def cluster_of_fresh_workers(contexts: Contexts, redis_backend: Backend, tmp_pat
     assert redis_backend.url is not None
     context = contexts.open(spark__python__worker__reuse="false")
     return Cluster(context, redis_backend.url, redis_backend.client(), tmp_path)
+
+
+@pytest.fixture
+def cluster_that_retries(contexts: Contexts, redis_backend: Backend, tmp_path: Path) -> Cluster:
+    """local[2,4]: Spark tries a task four times, which local[2] never does."""
+    assert redis_backend.url is not None
+    return Cluster(contexts.open("local[2,4]"), redis_backend.url, redis_backend.client(), tmp_path)

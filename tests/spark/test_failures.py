@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import random
 import signal
 import time
 
@@ -18,6 +19,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.redis]
 TRANSACTIONS, SIZE, BAD = 6, 8, 4
 BAD_NUMBER = (BAD - 1) * SIZE + 1
 HANG_S = 600.0
+SHIFT_UNIT = 1000
 
 
 def only_lower_ones(txid):
@@ -227,3 +229,45 @@ def test_a_committer_that_hangs_is_cancelled_after_the_message_timeout_and_tried
 
     assert any("commit phase of" in record.msg for record in caplog.records)
     assert cluster.hash("{numbers}:counts") == exact_counts(2)
+
+
+class DrawingAndKilling(Pass):
+    """Shifts all numbers by what it draws, and kills its worker in the middle of a batch, once."""
+
+    def __init__(self, number, marker):
+        self.number, self.marker = number, str(marker)
+
+    def prepare(self, conf, context, collector, attempt):
+        super().prepare(conf, context, collector, attempt)
+        self.shift = random.randrange(1, 1_000_000) * SHIFT_UNIT
+
+    def execute(self, tup):
+        self.collector.emit([tup["number"] + self.shift])
+        if tup["number"] == self.number and once(self.marker):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_task_that_spark_tries_again_after_half_its_tuples_counts_once(cluster_that_retries, caplog):
+    cluster = cluster_that_retries
+    work = DrawingAndKilling(BAD_NUMBER, cluster.notes / "killed")
+    with caplog.at_level(logging.WARNING, logger="txbatch"):
+        statistics = cluster.run(numbers_topology(TRANSACTIONS, work=work))
+
+    counts = cluster.hash("{numbers}:counts")
+    assert (cluster.notes / "killed").exists()
+    assert (crashes(caplog), statistics.failed_attempts) == ([], 0)  # Spark has mended it by itself
+    assert sorted(int(number) % SHIFT_UNIT for number in counts) == list(range(TRANSACTIONS * SIZE))
+    assert set(counts.values()) == {1}
+    shifts = {(int(number) % SHIFT_UNIT // SIZE, int(number) // SHIFT_UNIT) for number in counts}
+    assert len(shifts) == 2 * TRANSACTIONS  # one for each of two tasks, never a third from the try that died
+
+
+def test_a_commit_task_that_spark_tries_again_counts_once(cluster_that_retries, caplog):
+    cluster = cluster_that_retries
+    store = KillingStore(BAD, cluster.notes / "killed")
+    with caplog.at_level(logging.WARNING, logger="txbatch"):
+        statistics = cluster.run(numbers_topology(TRANSACTIONS, store=store))
+
+    assert (cluster.notes / "killed").exists()
+    assert (caplog.records, statistics.failed_attempts) == ([], 0)
+    assert cluster.hash("{numbers}:counts") == exact_counts(TRANSACTIONS)
