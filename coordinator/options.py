@@ -14,14 +14,15 @@ class RunOptions:
     Attributes:
         max_spout_pending: width of the window of uncommitted transactions.
         commit_group_max: most transactions of one atomic commit; 1 commits them one by one.
-        commit_operations_max: a group of more than one transaction stays below so many changes.
+        commit_operations_max: a group of more than one transaction stays below so many changes; the default blocks
+            the server for about 60 ms.
         max_attempts: a txid that failed so often stops the run.
         adopt: go on although the input is another one than at the first start.
     """
 
     max_spout_pending: int = 64
     commit_group_max: int = 64
-    commit_operations_max: int = 50_000
+    commit_operations_max: int = 75_000
     max_attempts: int = 5
     adopt: bool = False
 
