@@ -1,0 +1,89 @@
+"""Memory and open files of everything a run consists of, read from /proc (Linux only)."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+PROC = Path("/proc")
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+class Role(Enum):
+    """What a process is in a run."""
+
+    DRIVER = "driver"
+    JAVA = "java"
+    WORKERS = "workers"
+    SERVER = "server"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """All processes of one role at one moment.
+
+    Attributes:
+        process_count: how many they are.
+        resident_bytes: sum of their resident memory; pages that workers share are counted once each.
+        open_files: sum of their open descriptors.
+    """
+
+    process_count: int = 0
+    resident_bytes: int = 0
+    open_files: int = 0
+
+    def plus(self, other: Usage) -> Usage:
+        """Both together."""
+        return Usage(
+            self.process_count + other.process_count,
+            self.resident_bytes + other.resident_bytes,
+            self.open_files + other.open_files,
+        )
+
+
+def usage_by_role(driver_pid: int) -> dict[Role, Usage]:
+    """What a driver and its descendants use now; processes that end meanwhile are left out."""
+    found: dict[Role, Usage] = {}
+    for pid in _with_descendants(driver_pid):
+        role = Role.DRIVER if pid == driver_pid else _role_of(pid)
+        if role is None:
+            continue
+        try:
+            resident = int((PROC / str(pid) / "statm").read_text().split()[1]) * PAGE_BYTES
+            usage = Usage(1, resident, len(os.listdir(PROC / str(pid) / "fd")))  # noqa: PTH208 - names suffice
+        except OSError:
+            continue
+        found[role] = found.get(role, Usage()).plus(usage)
+    return found
+
+
+def _role_of(pid: int) -> Role | None:
+    """The role of a descendant; None for helpers, which are there for a moment or do nothing."""
+    try:
+        program = (PROC / str(pid) / "comm").read_text().strip()
+        arguments = (PROC / str(pid) / "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return None
+    if program == "java":
+        return Role.JAVA
+    if program in ("valkey-server", "redis-server"):
+        return Role.SERVER
+    return Role.WORKERS if b"pyspark.daemon" in arguments else None
+
+
+def _with_descendants(pid: int) -> list[int]:
+    children: dict[int, list[int]] = {}
+    for entry in PROC.iterdir():
+        if entry.name.isdigit():
+            try:
+                stat = (entry / "stat").read_text()
+            except OSError:
+                continue
+            parent = int(stat[stat.rindex(")") + 2 :].split()[1])
+            children.setdefault(parent, []).append(int(entry.name))
+    found = [pid]
+    for member in found:
+        found += children.get(member, [])
+    return found
