@@ -5,12 +5,14 @@ from coordinated_bolt.neighbours import require_own_packages
 require_own_packages()
 
 from coordinated_bolt.acker import Acker, AckOutcome
+from coordinated_bolt.basic_bolts import BaseBasicBolt, BasicOutputCollector, IBasicBolt
 from coordinated_bolt.batch_acker import ACKER_COMPONENT, AttemptOutcome, BatchAcker, send_report
 from coordinated_bolt.batch_bolt_executor import BatchBoltExecutor
 from coordinated_bolt.batch_task import BatchTask, Inbox, TaskResult
 from coordinated_bolt.bolts import BaseBatchBolt, BatchOutputCollector, IBatchBolt
 from coordinated_bolt.choosers import Chooser, stable_hash
 from coordinated_bolt.collectors import AttemptCollector, OutputStream, Subscriber
+from coordinated_bolt.components import IComponent
 from coordinated_bolt.context import TopologyContext
 from coordinated_bolt.coordinated_bolt import CoordinatedBolt, Finished
 from coordinated_bolt.edges import DRIVER, EdgeDigest, batch_edge
@@ -45,7 +47,9 @@ __all__ = [
     "AllGrouping",
     "AttemptCollector",
     "AttemptOutcome",
+    "BaseBasicBolt",
     "BaseBatchBolt",
+    "BasicOutputCollector",
     "BatchAcker",
     "BatchBoltExecutor",
     "BatchOutputCollector",
@@ -66,7 +70,9 @@ __all__ = [
     "GlobalGrouping",
     "Grouping",
     "GroupingContext",
+    "IBasicBolt",
     "IBatchBolt",
+    "IComponent",
     "Inbox",
     "LocalOrShuffleGrouping",
     "NoneGrouping",
