@@ -5,11 +5,13 @@ from coordinated_bolt.neighbours import require_own_packages
 require_own_packages()
 
 from coordinated_bolt.acker import Acker, AckOutcome
+from coordinated_bolt.basic_bolt_executor import BasicBoltExecutor
 from coordinated_bolt.basic_bolts import BaseBasicBolt, BasicOutputCollector, IBasicBolt
 from coordinated_bolt.batch_acker import ACKER_COMPONENT, AttemptOutcome, BatchAcker, send_report
 from coordinated_bolt.batch_bolt_executor import BatchBoltExecutor
 from coordinated_bolt.batch_task import BatchTask, Inbox, TaskResult
 from coordinated_bolt.bolts import BaseBatchBolt, BatchOutputCollector, IBatchBolt
+from coordinated_bolt.callbacks import FinishedCallback, TimeoutCallback
 from coordinated_bolt.choosers import Chooser, stable_hash
 from coordinated_bolt.collectors import AttemptCollector, OutputStream, Subscriber
 from coordinated_bolt.components import IComponent
@@ -49,6 +51,7 @@ __all__ = [
     "AttemptOutcome",
     "BaseBasicBolt",
     "BaseBatchBolt",
+    "BasicBoltExecutor",
     "BasicOutputCollector",
     "BatchAcker",
     "BatchBoltExecutor",
@@ -65,6 +68,7 @@ __all__ = [
     "FailureKind",
     "FieldsGrouping",
     "Finished",
+    "FinishedCallback",
     "Frame",
     "FrameKind",
     "GlobalGrouping",
@@ -90,6 +94,7 @@ __all__ = [
     "TaskResult",
     "TaskWiring",
     "TimeCacheMap",
+    "TimeoutCallback",
     "TopologyContext",
     "Tracking",
     "TrackingStatus",

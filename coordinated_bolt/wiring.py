@@ -38,7 +38,7 @@ class TaskWiring:
         task_index: the task among its component's, from 0.
         task_count: number of tasks of the component.
         tasks_of: component id -> task ids, of the whole topology.
-        conf: the topology's configuration, as users see it.
+        conf: the component's configuration over the topology's, as users see it.
         spec: the pickled bolt or spout.
         sources: task id -> source, every task upstream.
         streams: stream id -> stream, what the component declares.

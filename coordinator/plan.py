@@ -8,8 +8,8 @@ iff it is a committer or has one upstream. A frame for a stage further down is c
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from coordinated_bolt import (
@@ -22,6 +22,7 @@ from coordinated_bolt import (
     Subscriber,
     TaskWiring,
 )
+from coordinator.placement import executors, localised, workers
 from coordinator.topology import Component, ComponentKind, Topology
 
 
@@ -49,6 +50,8 @@ class Plan:
         emitter_tasks: task ids of the spout.
         commit_tasks: task ids of the commit phase.
         component_order: component ids in flow order, as composed writes are ordered.
+        executor_of: task id -> executor number, from 1; for engines that run several tasks on one executor.
+        worker_of: task id -> worker, from 0, where the plan was made for workers.
     """
 
     topology_id: str
@@ -59,6 +62,8 @@ class Plan:
     emitter_tasks: tuple[int, ...]
     commit_tasks: frozenset[int]
     component_order: tuple[str, ...]
+    executor_of: Mapping[int, int] = field(default_factory=dict)
+    worker_of: Mapping[int, int] = field(default_factory=dict)
 
     def stage_of(self, task_id: int) -> int:
         """Index of the stage a task runs in."""
@@ -97,12 +102,14 @@ class Plan:
         return [partition for partition, task in enumerate(tasks) if task in self.acker_tasks]
 
 
-def make_plan(topology: Topology, pickle_spec: Callable[[str, Any], bytes]) -> Plan:
+def make_plan(topology: Topology, pickle_spec: Callable[[str, Any], bytes], *, worker_count: int = 0) -> Plan:
     """Plans a topology.
 
     Args:
         topology: a checked topology.
         pickle_spec: (component id, spec) -> bytes; refuses what cannot be shipped.
+        worker_count: workers the executors are spread over, so that local-or-shuffle groupings know what is local;
+            0 where placement is not known beforehand, as on Spark.
 
     Raises:
         TopologyError: from `pickle_spec`.
@@ -110,7 +117,14 @@ def make_plan(topology: Topology, pickle_spec: Callable[[str, Any], bytes]) -> P
     tasks_of, acker_tasks = _number_tasks(topology)
     committing = _commit_phase(topology)
     levels = _levels(topology, committing)
-    wirings = _wirings(topology, tasks_of, pickle_spec)
+    executor_of = executors(
+        [
+            *((tasks_of[component.component_id], component.executor_count) for component in topology.components),
+            (acker_tasks, len(acker_tasks)),
+        ]
+    )
+    worker_of = workers(executor_of, worker_count)
+    wirings = _wirings(topology, tasks_of, pickle_spec, worker_of)
     depth = max(level for component_id, level in levels.items() if component_id not in committing)
     commit_depth = max((levels[c] for c in committing), default=0)
     stages = []
@@ -132,6 +146,8 @@ def make_plan(topology: Topology, pickle_spec: Callable[[str, Any], bytes]) -> P
         emitter_tasks=tasks_of[topology.spout.component_id],
         commit_tasks=frozenset(task for c in committing for task in tasks_of[c]),
         component_order=tuple(c.component_id for c in topology.components),
+        executor_of=executor_of,
+        worker_of=worker_of,
     )
 
 
@@ -139,8 +155,8 @@ def _number_tasks(topology: Topology) -> tuple[dict[str, tuple[int, ...]], tuple
     tasks_of: dict[str, tuple[int, ...]] = {}
     following = 1
     for component in topology.components:
-        tasks_of[component.component_id] = tuple(range(following, following + component.parallelism))
-        following += component.parallelism
+        tasks_of[component.component_id] = tuple(range(following, following + component.task_count))
+        following += component.task_count
     ackers = tuple(range(following, following + topology.acker_count))
     tasks_of[ACKER_COMPONENT] = ackers
     return tasks_of, ackers
@@ -166,12 +182,16 @@ def _levels(topology: Topology, committing: set[str]) -> dict[str, int]:
 
 
 def _wirings(
-    topology: Topology, tasks_of: dict[str, tuple[int, ...]], pickle_spec: Callable[[str, Any], bytes]
+    topology: Topology,
+    tasks_of: dict[str, tuple[int, ...]],
+    pickle_spec: Callable[[str, Any], bytes],
+    worker_of: Mapping[int, int],
 ) -> dict[int, TaskWiring]:
     wirings: dict[int, TaskWiring] = {}
     for component in topology.components:
         spec = pickle_spec(component.component_id, component.spec)
         streams = _output_streams(topology, component, tasks_of, pickle_spec)
+        conf = {**topology.conf, **component.conf}
         targets = sorted({task for s in streams.values() for sub in s.subscribers for task in sub.tasks})
         sources = {
             task: Source(subscription.source, tuple(topology.component(subscription.source).streams.values()))
@@ -184,12 +204,12 @@ def _wirings(
                 component_id=component.component_id,
                 task_id=task,
                 task_index=index,
-                task_count=component.parallelism,
+                task_count=component.task_count,
                 tasks_of=tasks_of,
-                conf=topology.conf,
+                conf=conf,
                 spec=spec,
                 sources=sources,
-                streams=streams,
+                streams=localised(streams, task, worker_of),
                 targets=tuple(targets),
                 needs_id=component.kind is ComponentKind.COMMITTER,
             )

@@ -145,9 +145,9 @@ def _spout_coordinator(topology: Topology, plan: Plan) -> SpoutCoordinator:
     context: TopologyContext = wiring.context()
     spec = topology.spout.spec
     if isinstance(spec, ITransactionalSpout):
-        return spec.get_coordinator(topology.conf, context)
+        return spec.get_coordinator(wiring.conf, context)
     assert isinstance(spec, IPartitionedTransactionalSpout)
-    return PartitionCountCoordinator(spec.get_coordinator(topology.conf, context))
+    return PartitionCountCoordinator(spec.get_coordinator(wiring.conf, context))
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from coordinated_bolt import Grouping, IBatchBolt, StreamSpec
+from coordinated_bolt import Grouping, IBasicBolt, IBatchBolt, StreamSpec
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout
 from coordinator.spouts.transactional import ITransactionalSpout
 
@@ -45,17 +45,26 @@ class Component:
         component_id: its name.
         kind: spout, bolt or committer.
         spec: the user's object, to be shipped.
-        parallelism: number of tasks.
+        parallelism: number of executors asked for.
+        task_count: number of tasks.
         streams: stream id -> stream, in the order of declaration.
         subscriptions: what it receives.
+        conf: its own configuration, which wins over the topology's.
     """
 
     component_id: str
     kind: ComponentKind
-    spec: Spout | IBatchBolt
+    spec: Spout | IBatchBolt | IBasicBolt
     parallelism: int
+    task_count: int
     streams: Mapping[str, StreamSpec]
     subscriptions: tuple[Subscription, ...] = ()
+    conf: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def executor_count(self) -> int:
+        """Executors that are used: those beyond the tasks have nothing to do."""
+        return min(self.parallelism, self.task_count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +95,9 @@ class Topology:
         return next(c for c in self.components if c.component_id == component_id)
 
     def fingerprint(self) -> str:
-        """One line that changes when the graph, its parallelism or its groupings change."""
+        """One line that changes when the graph, its numbers of tasks or its groupings change."""
         parts = []
         for component in self.components:
             inputs = ",".join(f"{s.source}/{s.stream_id}:{s.grouping!r}" for s in component.subscriptions)
-            parts.append(f"{component.component_id}*{component.parallelism}[{component.kind.value}]<-({inputs})")
+            parts.append(f"{component.component_id}*{component.task_count}[{component.kind.value}]<-({inputs})")
         return "; ".join(parts)
