@@ -34,9 +34,11 @@ from coordinated_bolt.groupings import (
     ShippedGrouping,
     ShuffleGrouping,
 )
+from coordinated_bolt.metrics import ComponentMetrics, TaskMetrics, no_clock
 from coordinated_bolt.outbox import Outbox, Send
 from coordinated_bolt.rotating_map import RotatingMap, XorRotatingMap
 from coordinated_bolt.streams import DEFAULT_STREAM, OutputFieldsDeclarer, StreamSpec
+from coordinated_bolt.task_hook import AckInfo, EmitInfo, ExecuteInfo, FailInfo, ITaskHook
 from coordinated_bolt.time_cache_map import TimeCacheMap
 from coordinated_bolt.tracking import Tracking, TrackingStatus
 from coordinated_bolt.tuples import Tuple, TupleOrigin
@@ -44,6 +46,7 @@ from coordinated_bolt.wiring import Source, TaskWiring
 
 __all__ = [
     "ACKER_COMPONENT",
+    "AckInfo",
     "AckOutcome",
     "Acker",
     "AllGrouping",
@@ -58,12 +61,16 @@ __all__ = [
     "BatchOutputCollector",
     "BatchTask",
     "Chooser",
+    "ComponentMetrics",
     "CoordinatedBolt",
     "CustomGrouping",
     "DEFAULT_STREAM",
     "DRIVER",
     "DirectGrouping",
     "EdgeDigest",
+    "EmitInfo",
+    "ExecuteInfo",
+    "FailInfo",
     "Failure",
     "FailureKind",
     "FieldsGrouping",
@@ -77,6 +84,7 @@ __all__ = [
     "IBasicBolt",
     "IBatchBolt",
     "IComponent",
+    "ITaskHook",
     "Inbox",
     "LocalOrShuffleGrouping",
     "NoneGrouping",
@@ -91,6 +99,7 @@ __all__ = [
     "Source",
     "StreamSpec",
     "Subscriber",
+    "TaskMetrics",
     "TaskResult",
     "TaskWiring",
     "TimeCacheMap",
@@ -103,6 +112,7 @@ __all__ = [
     "XorRotatingMap",
     "batch_edge",
     "frame_target",
+    "no_clock",
     "pack_frame",
     "send_report",
     "stable_hash",

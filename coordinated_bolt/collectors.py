@@ -9,6 +9,7 @@ from typing import Any
 from coordinated_bolt.groupings import Chooser, Grouping
 from coordinated_bolt.outbox import Outbox
 from coordinated_bolt.streams import DEFAULT_STREAM, StreamSpec
+from coordinated_bolt.task_hook import EmitInfo, ITaskHook
 from state.attempt import TransactionAttempt
 from state.codec import digest64
 
@@ -54,6 +55,7 @@ class AttemptCollector:
         attempt: the attempt everything belongs to.
         streams: stream id -> stream, all the component declares.
         outbox: where rows go.
+        hooks: told of every emit; the list may still grow.
     """
 
     def __init__(
@@ -64,13 +66,22 @@ class AttemptCollector:
         attempt: TransactionAttempt,
         streams: Mapping[str, OutputStream],
         outbox: Outbox,
+        hooks: Sequence[ITaskHook] = (),
     ) -> None:
         self._component_id = component_id
+        self._task_id = task_id
         self._streams = streams
         self._outbox = outbox
+        self._hooks = hooks
         self._seed = digest64(b"%d %d %d" % (attempt.txid, attempt.attempt_id, task_id))
         self._choosers: dict[str, list[tuple[Chooser, tuple[int, ...]]]] = {}
-        self.emitted_count = 0
+        self.emitted = dict.fromkeys(streams, 0)
+        """Stream id -> tuples emitted."""
+
+    @property
+    def emitted_count(self) -> int:
+        """Tuples emitted on all streams."""
+        return sum(self.emitted.values())
 
     def emit(self, values: Sequence[Any], stream_id: str = DEFAULT_STREAM) -> list[int]:
         """Sends one tuple; returns the task ids that receive it."""
@@ -84,7 +95,9 @@ class AttemptCollector:
                 task = tasks[position]
                 self._outbox.add(task, stream.index, row)
                 receivers.append(task)
-        self.emitted_count += 1
+        self.emitted[stream_id] += 1
+        if self._hooks:
+            self._tell_hooks(row, stream_id, receivers)
         return receivers
 
     def emit_all(self, rows: Iterable[Sequence[Any]], stream_id: str = DEFAULT_STREAM) -> None:
@@ -98,10 +111,14 @@ class AttemptCollector:
                 row for row, values in zip(given, lists, strict=True) if len(values) != length or type(row) in _TEXT
             )
             raise self._wrong_length(stream, next(wrong))
+        if self._hooks:
+            for row in lists:
+                self.emit(row, stream_id)
+            return
         for chooser, tasks in self._choosers.get(stream_id) or self._make_choosers(stream):
             for position, share in chooser.split(lists).items():
                 self._outbox.add_all(tasks[position], stream.index, share)
-        self.emitted_count += len(lists)
+        self.emitted[stream_id] += len(lists)
 
     def emit_direct(self, task_id: int, values: Sequence[Any], stream_id: str = DEFAULT_STREAM) -> None:
         """Sends one tuple on a direct stream to one task of a subscriber."""
@@ -116,7 +133,14 @@ class AttemptCollector:
                 "take its id from context.component_tasks(...)"
             )
         self._outbox.add(task_id, stream.index, list(values))
-        self.emitted_count += 1
+        self.emitted[stream_id] += 1
+        if self._hooks:
+            self._tell_hooks(values, stream_id, [task_id])
+
+    def _tell_hooks(self, values: Sequence[Any], stream_id: str, receivers: list[int]) -> None:
+        info = EmitInfo(tuple(values), stream_id, self._task_id, tuple(receivers))
+        for hook in self._hooks:
+            hook.emit(info)
 
     def _stream(self, stream_id: str) -> OutputStream:
         stream = self._streams.get(stream_id)

@@ -11,12 +11,17 @@ Source: backtype.storm.coordination.CoordinatedBolt. See `tracking` for what dif
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from coordinated_bolt.batch_bolt_executor import BatchBoltExecutor
 from coordinated_bolt.bolts import BatchOutputCollector
+from coordinated_bolt.collectors import AttemptCollector
+from coordinated_bolt.context import TopologyContext
 from coordinated_bolt.failure import Failure
+from coordinated_bolt.metrics import TaskMetrics, no_clock
 from coordinated_bolt.outbox import Outbox, Send
+from coordinated_bolt.task_hook import ITaskHook
 from coordinated_bolt.tracking import Tracking, TrackingStatus
 from coordinated_bolt.tuples import TupleOrigin
 from coordinated_bolt.wiring import TaskWiring
@@ -32,11 +37,13 @@ class Finished:
         failure: None when the batch was finished.
         sent_edges: target task -> edge, when it was.
         counters: what the bolt counted.
+        metrics: what was done, also if it failed.
     """
 
     failure: Failure | None = None
     sent_edges: dict[int, int] = field(default_factory=dict)
     counters: dict[str, int] = field(default_factory=dict)
+    metrics: TaskMetrics = field(default_factory=TaskMetrics)
 
 
 class CoordinatedBolt:
@@ -46,14 +53,22 @@ class CoordinatedBolt:
         wiring: the task.
         send: takes the frames for the tasks downstream.
         executor_class: how the bolts are run; committers bring their own.
+        hooks: watch every attempt; prepared and cleaned up with each, and shared by all of them.
+        clock: nanoseconds, for the metrics.
     """
 
     def __init__(
-        self, wiring: TaskWiring, send: Send, executor_class: type[BatchBoltExecutor] = BatchBoltExecutor
+        self,
+        wiring: TaskWiring,
+        send: Send,
+        executor_class: type[BatchBoltExecutor] = BatchBoltExecutor,
+        *,
+        hooks: Sequence[ITaskHook] = (),
+        clock: Callable[[], int] = no_clock,
     ) -> None:
         self._wiring = wiring
         self._send = send
-        self.executor = executor_class(wiring, self._open)
+        self.executor = executor_class(wiring, self._open, hooks=hooks, clock=clock)
         self._tracking = Tracking(
             wiring.sources,
             needs_id=wiring.needs_id,
@@ -61,6 +76,7 @@ class CoordinatedBolt:
             task_index=wiring.task_index,
         )
         self._outboxes: dict[TransactionAttempt, Outbox] = {}
+        self._collectors: dict[TransactionAttempt, AttemptCollector] = {}
         self._finished: dict[TransactionAttempt, Finished] = {}
 
     def regular(self, attempt: TransactionAttempt, origin: TupleOrigin, rows: list[list[object]]) -> None:
@@ -98,10 +114,13 @@ class CoordinatedBolt:
             finished = Finished(self._tracking.failure(attempt))
         if finished.failure is not None:
             self.executor.timeout_id(attempt)
+        metrics = self._metrics(attempt)
         cleanup_failure = self.executor.drop(attempt)
         if cleanup_failure is not None and finished.failure is None:
             finished = Finished(cleanup_failure)
+        finished.metrics = metrics
         self._outboxes.pop(attempt, None)
+        self._collectors.pop(attempt, None)
         self._tracking.forget(attempt)
         return finished
 
@@ -122,8 +141,16 @@ class CoordinatedBolt:
         finished.counters = self.executor.counters(attempt)
         return None
 
-    def _open(self, attempt: TransactionAttempt) -> BatchOutputCollector:
-        return self._wiring.collector(attempt, self._outbox(attempt))
+    def _metrics(self, attempt: TransactionAttempt) -> TaskMetrics:
+        metrics, collector = self.executor.metrics(attempt), self._collectors.get(attempt)
+        if collector is not None:
+            self._wiring.count_output(metrics, collector, self._outbox(attempt))
+        return metrics
+
+    def _open(self, attempt: TransactionAttempt, context: TopologyContext) -> BatchOutputCollector:
+        collector = self._wiring.collector(attempt, self._outbox(attempt), context.hooks)
+        self._collectors[attempt] = collector
+        return collector
 
     def _outbox(self, attempt: TransactionAttempt) -> Outbox:
         outbox = self._outboxes.get(attempt)

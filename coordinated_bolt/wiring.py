@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import pickle
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from coordinated_bolt.collectors import AttemptCollector, OutputStream
 from coordinated_bolt.context import TopologyContext
+from coordinated_bolt.metrics import TaskMetrics
 from coordinated_bolt.outbox import Outbox, Send
 from coordinated_bolt.streams import StreamSpec
+from coordinated_bolt.task_hook import ITaskHook
 from coordinated_bolt.tuples import TupleOrigin
 from state.attempt import TransactionAttempt
 
@@ -44,6 +47,7 @@ class TaskWiring:
         streams: stream id -> stream, what the component declares.
         targets: every task downstream.
         needs_id: a committer.
+        hook_specs: the pickled hooks of the topology.
     """
 
     topology_id: str
@@ -58,26 +62,49 @@ class TaskWiring:
     streams: Mapping[str, OutputStream] = field(default_factory=dict)
     targets: tuple[int, ...] = ()
     needs_id: bool = False
+    hook_specs: tuple[bytes, ...] = ()
 
     def context(self) -> TopologyContext:
         """A fresh context, with counters at zero."""
         return TopologyContext(
-            self.topology_id, self.component_id, self.task_index, self.task_count, self.task_id, self.tasks_of
+            self.topology_id,
+            self.component_id,
+            self.task_index,
+            self.task_count,
+            self.task_id,
+            self.tasks_of,
+            conf=self.conf,
         )
+
+    def add_hooks(self, context: TopologyContext, installed: Sequence[ITaskHook]) -> None:
+        """Has fresh copies of the topology's hooks, and those an engine has installed, watch a task."""
+        for spec in self.hook_specs:
+            context.add_task_hook(pickle.loads(spec))
+        for hook in installed:
+            context.add_task_hook(hook)
 
     def outbox(self, attempt: TransactionAttempt, send: Send) -> Outbox:
         """A fresh outbox to every task downstream."""
         return Outbox(attempt, self.task_id, self.targets, send)
 
-    def collector(self, attempt: TransactionAttempt, outbox: Outbox) -> AttemptCollector:
-        """The collector that fills an outbox."""
+    def collector(
+        self, attempt: TransactionAttempt, outbox: Outbox, hooks: Sequence[ITaskHook] = ()
+    ) -> AttemptCollector:
+        """The collector that fills an outbox, watched by hooks, also those that are added later."""
         return AttemptCollector(
             component_id=self.component_id,
             task_id=self.task_id,
             attempt=attempt,
             streams=self.streams,
             outbox=outbox,
+            hooks=hooks,
         )
+
+    def count_output(self, metrics: TaskMetrics, collector: AttemptCollector, outbox: Outbox) -> None:
+        """Puts what was sent for an attempt into its metrics."""
+        metrics.emitted = {stream_id: count for stream_id, count in collector.emitted.items() if count}
+        names = {stream.index: stream_id for stream_id, stream in self.streams.items()}
+        metrics.transferred = {names[index]: count for index, count in outbox.transferred.items()}
 
     def origin(self, attempt: TransactionAttempt, source_task: int, stream_index: int) -> TupleOrigin:
         """What the tuples of one run have in common.

@@ -188,6 +188,7 @@ def _wirings(
     worker_of: Mapping[int, int],
 ) -> dict[int, TaskWiring]:
     wirings: dict[int, TaskWiring] = {}
+    hook_specs = tuple(pickle_spec(f"task hook {type(hook).__name__}", hook) for hook in topology.task_hooks)
     for component in topology.components:
         spec = pickle_spec(component.component_id, component.spec)
         streams = _output_streams(topology, component, tasks_of, pickle_spec)
@@ -212,6 +213,7 @@ def _wirings(
                 streams=localised(streams, task, worker_of),
                 targets=tuple(targets),
                 needs_id=component.kind is ComponentKind.COMMITTER,
+                hook_specs=hook_specs,
             )
     return wirings
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from coordinated_bolt import Grouping, IBasicBolt, IBatchBolt, StreamSpec
+from coordinated_bolt import Grouping, IBasicBolt, IBatchBolt, ITaskHook, StreamSpec
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout
 from coordinator.spouts.transactional import ITransactionalSpout
 
@@ -77,6 +77,7 @@ class Topology:
         conf: the user's configuration, handed to every `prepare`.
         acker_count: number of acker tasks.
         message_timeout_s: how long a wave may take before it is cancelled and tried again, in seconds.
+        task_hooks: watch every task; shipped.
     """
 
     topology_id: str
@@ -84,6 +85,7 @@ class Topology:
     conf: Mapping[str, Any] = field(default_factory=dict)
     acker_count: int = 1
     message_timeout_s: float = 600.0
+    task_hooks: tuple[ITaskHook, ...] = ()
 
     @property
     def spout(self) -> Component:

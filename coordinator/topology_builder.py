@@ -17,6 +17,7 @@ from coordinated_bolt import (
     IBasicBolt,
     IBatchBolt,
     IComponent,
+    ITaskHook,
     LocalOrShuffleGrouping,
     NoneGrouping,
     OutputFieldsDeclarer,
@@ -143,6 +144,7 @@ class TransactionalTopologyBuilder:
         self._add(ComponentKind.SPOUT, spout, parallelism, self.spout_declarer)
         self._acker_count = 1
         self._task_count_max: int | None = None
+        self._task_hooks: list[ITaskHook] = []
         self._message_timeout_s = 600.0
 
     def set_bolt(self, component_id: str, bolt: IBatchBolt | IBasicBolt, parallelism: int = 1) -> BoltDeclarer:
@@ -177,6 +179,12 @@ class TransactionalTopologyBuilder:
             raise TopologyError(f"message timeout {seconds!r} is not a number of seconds above 0")
         self._message_timeout_s = float(seconds)
 
+    def add_task_hook(self, hook: ITaskHook) -> None:
+        """Has copies of a hook watch every task of every component; it is shipped as bolts are."""
+        if not isinstance(hook, ITaskHook):
+            raise TopologyError(f"add_task_hook got {_described(hook)}; give an instance of ITaskHook")
+        self._task_hooks.append(hook)
+
     def build(self, conf: Mapping[str, Any] | None = None) -> Topology:
         """Checks everything and returns the topology.
 
@@ -197,6 +205,7 @@ class TransactionalTopologyBuilder:
             conf=dict(conf or {}),
             acker_count=self._acker_count,
             message_timeout_s=self._message_timeout_s,
+            task_hooks=tuple(self._task_hooks),
         )
 
     def _component(self, component_id: str) -> Component:

@@ -17,7 +17,9 @@ from coordinated_bolt import (
     AttemptCollector,
     Failure,
     FailureKind,
+    ITaskHook,
     Send,
+    TaskMetrics,
     TaskResult,
     TaskWiring,
     TopologyContext,
@@ -65,12 +67,21 @@ class EmitterTask:
         wiring: the task.
         send: takes the frames.
         stored: scope -> txid -> stored metadata, of the partitions (partitioned spouts only).
+        hooks: watch the task, besides those the topology and its emitter add.
     """
 
-    def __init__(self, wiring: TaskWiring, send: Send, stored: Mapping[str, Mapping[int, Any]]) -> None:
+    def __init__(
+        self,
+        wiring: TaskWiring,
+        send: Send,
+        stored: Mapping[str, Mapping[int, Any]],
+        *,
+        hooks: Sequence[ITaskHook] = (),
+    ) -> None:
         self._wiring = wiring
         self._send = send
         self._stored = stored
+        self._hooks = hooks
         self._context: TopologyContext = wiring.context()
         self._emitter: SpoutEmitter | PartitionBatches | None = None
         self._states: dict[int, RotatingTransactionalState] = {}
@@ -83,12 +94,12 @@ class EmitterTask:
         self._close()
 
     def _close(self) -> None:
-        if self._emitter is None:
-            return
-        try:
-            self._emitter.close()
-        except Exception:  # noqa: BLE001 - every batch is emitted: what an emitter cannot let go of fails none
-            _LOG.exception("emitter of %r could not be closed", self._wiring.component_id)
+        closing = [] if self._emitter is None else [self._emitter.close]
+        for close in (*closing, *(hook.cleanup for hook in self._context.hooks)):
+            try:
+                close()
+            except Exception:  # noqa: BLE001 - every batch is emitted: what an emitter cannot let go of fails none
+                _LOG.exception("emitter of %r could not be closed", self._wiring.component_id)
 
     def _emit(self, batch: Batch) -> Emitted:
         attempt = batch.attempt
@@ -96,16 +107,20 @@ class EmitterTask:
             return Emitted(attempt, TaskResult(self._failed))
         self._context.counters = Counter()
         outbox = self._wiring.outbox(attempt, self._send)
-        collector = self._wiring.collector(attempt, outbox)
+        collector = self._wiring.collector(attempt, outbox, self._context.hooks)
+        metrics = TaskMetrics()
         try:
             metadata = self._call(attempt, unpack(batch.packed_metadata), collector)
             sent_edges = outbox.close()  # values are packed here, so the codec may refuse one here
         except Exception as error:  # noqa: BLE001 - user code may raise anything
             where = (self._wiring.component_id, self._wiring.task_index)
             self._failed = Failure(FailureKind.INCOMPLETE, *where, f"attempt {attempt} failed before on this task")
-            return Emitted(attempt, TaskResult(Failure.from_exception(error, *where)))
+            self._wiring.count_output(metrics, collector, outbox)
+            return Emitted(attempt, TaskResult(Failure.from_exception(error, *where), metrics=metrics))
+        self._wiring.count_output(metrics, collector, outbox)
+        metrics.batches = 1
         edge = batch_edge(attempt, self._wiring.task_id, batch.packed_metadata)
-        result = TaskResult(None, edge, sent_edges, collector.emitted_count, dict(self._context.counters))
+        result = TaskResult(None, edge, sent_edges, collector.emitted_count, dict(self._context.counters), metrics)
         return Emitted(attempt, result, metadata)
 
     def _call(self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector) -> dict[str, Any]:
@@ -119,6 +134,7 @@ class EmitterTask:
 
     def _open(self) -> SpoutEmitter | PartitionBatches:
         spec = pickle.loads(self._wiring.spec)
+        self._wiring.add_hooks(self._context, self._hooks)
         emitter = spec.get_emitter(self._wiring.conf, self._context)
         if isinstance(spec, IPartitionedTransactionalSpout):
             return PartitionBatches(emitter, self._states)
