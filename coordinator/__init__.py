@@ -5,6 +5,7 @@ from coordinated_bolt.neighbours import require_own_packages
 require_own_packages()
 
 from coordinator.coordinator import Coordinator
+from coordinator.local import LocalCluster, TransactionalRun
 from coordinator.options import RunOptions
 from coordinator.run import run
 from coordinator.run_summary import RunStatistics
@@ -25,6 +26,7 @@ __all__ = [
     "Coordinator",
     "IPartitionedTransactionalSpout",
     "ITransactionalSpout",
+    "LocalCluster",
     "PartitionedCoordinator",
     "PartitionedEmitter",
     "RunOptions",
@@ -33,6 +35,7 @@ __all__ = [
     "SpoutEmitter",
     "TextFiles",
     "Topology",
+    "TransactionalRun",
     "TransactionalTopologyBuilder",
     "run",
 ]

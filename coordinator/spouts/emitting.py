@@ -79,18 +79,21 @@ class EmitterTask:
     def run(self, batches: Sequence[Batch]) -> Iterator[Emitted]:
         """Emits every batch in order and closes the emitter."""
         for batch in batches:
-            yield self._emit(batch)
-        self._close()
+            yield self.emit(batch)
+        self.close()
 
-    def _close(self) -> None:
-        if self._emitter is None:
+    def close(self) -> None:
+        """Closes the emitter, after the last batch; more than once does no harm."""
+        emitter, self._emitter = self._emitter, None
+        if emitter is None:
             return
         try:
-            self._emitter.close()
+            emitter.close()
         except Exception:  # noqa: BLE001 - every batch is emitted: what an emitter cannot let go of fails none
             _LOG.exception("emitter of %r could not be closed", self._wiring.component_id)
 
-    def _emit(self, batch: Batch) -> Emitted:
+    def emit(self, batch: Batch) -> Emitted:
+        """Emits one batch; they come in txid order."""
         attempt = batch.attempt
         if self._failed is not None:
             return Emitted(attempt, TaskResult(self._failed))
