@@ -4,14 +4,14 @@ from coordinated_bolt.neighbours import require_own_packages
 
 require_own_packages()
 
-from coordinated_bolt.acker import Acker, AckOutcome
+from coordinated_bolt.acker import ACKER_COMPONENT, Acker, AckOutcome
 from coordinated_bolt.basic_bolts import BaseBasicBolt, BasicOutputCollector, IBasicBolt
-from coordinated_bolt.batch_acker import ACKER_COMPONENT, AttemptOutcome, BatchAcker, send_report
+from coordinated_bolt.batch_acker import AttemptOutcome, BatchAcker, send_report
 from coordinated_bolt.batch_bolt_executor import BatchBoltExecutor
 from coordinated_bolt.batch_task import BatchTask, Inbox, TaskResult
 from coordinated_bolt.bolts import BaseBatchBolt, BatchOutputCollector, IBatchBolt
 from coordinated_bolt.choosers import Chooser, stable_hash
-from coordinated_bolt.collectors import AttemptCollector, OutputStream, Subscriber
+from coordinated_bolt.collectors import AttemptCollector
 from coordinated_bolt.components import IComponent
 from coordinated_bolt.context import TopologyContext
 from coordinated_bolt.coordinated_bolt import CoordinatedBolt, Finished
@@ -34,6 +34,7 @@ from coordinated_bolt.groupings import (
 )
 from coordinated_bolt.outbox import Outbox, Send
 from coordinated_bolt.rotating_map import RotatingMap, XorRotatingMap
+from coordinated_bolt.routing import OutputStream, Router, Subscriber
 from coordinated_bolt.streams import DEFAULT_STREAM, OutputFieldsDeclarer, StreamSpec
 from coordinated_bolt.time_cache_map import TimeCacheMap
 from coordinated_bolt.tracking import Tracking, TrackingStatus
@@ -81,6 +82,7 @@ __all__ = [
     "OutputStream",
     "PartialKeyGrouping",
     "RotatingMap",
+    "Router",
     "Send",
     "ShippedGrouping",
     "ShuffleGrouping",

@@ -40,14 +40,14 @@ class IBasicBolt(IComponent):
     Source: backtype.storm.topology.IBasicBolt.
     """
 
-    def prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:  # noqa: B027 - optional by design
+    def prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
         """Called first, once per instance (where the task runs)."""
 
     @abstractmethod
     def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
         """Called for every tuple; what is emitted must be emitted before it returns."""
 
-    def cleanup(self) -> None:  # noqa: B027 - optional by design
+    def cleanup(self) -> None:
         """Called last, to let go of what `prepare` took."""
 
 

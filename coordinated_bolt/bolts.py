@@ -70,7 +70,7 @@ class IBatchBolt(IComponent):
         called again on a new instance; what the earlier one wrote is discarded.
         """
 
-    def cleanup(self) -> None:  # noqa: B027 - optional by design
+    def cleanup(self) -> None:
         """Called last, after success and failure alike, to let go of what `prepare` took."""
 
 
