@@ -41,9 +41,9 @@ class OutputCollector:
     def __init__(self, wiring: TaskWiring, send: SendMessage, random: Random, observer: TaskObserver) -> None:
         self._task_id = wiring.task_id
         self._ackers = wiring.acker_tasks
-        self._router = Router(wiring.component_id, wiring.streams, random.getrandbits(EDGE_BITS))
-        self._send = send
         self._random = random
+        self._router = Router(wiring.component_id, wiring.streams, self._random.getrandbits(EDGE_BITS))
+        self._send = send
         self._observer = observer
 
     def emit(

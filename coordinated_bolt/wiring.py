@@ -9,7 +9,7 @@ from typing import Any
 from coordinated_bolt.acker import ACKER_COMPONENT
 from coordinated_bolt.collectors import AttemptCollector
 from coordinated_bolt.context import TopologyContext
-from coordinated_bolt.outbox import Outbox, Send
+from coordinated_bolt.outbox import FRAME_TUPLES, Outbox, Send
 from coordinated_bolt.routing import OutputStream
 from coordinated_bolt.streams import StreamSpec
 from coordinated_bolt.tuples import TupleOrigin
@@ -46,6 +46,7 @@ class TaskWiring:
         streams: stream id -> stream, what the component declares.
         targets: every task downstream.
         needs_id: a committer.
+        frame_tuples: most tuples it sends in one frame.
     """
 
     topology_id: str
@@ -60,6 +61,7 @@ class TaskWiring:
     streams: Mapping[str, OutputStream] = field(default_factory=dict)
     targets: tuple[int, ...] = ()
     needs_id: bool = False
+    frame_tuples: int = FRAME_TUPLES
 
     @property
     def acker_tasks(self) -> tuple[int, ...]:
@@ -74,7 +76,7 @@ class TaskWiring:
 
     def outbox(self, attempt: TransactionAttempt, send: Send) -> Outbox:
         """A fresh outbox to every task downstream."""
-        return Outbox(attempt, self.task_id, self.targets, send)
+        return Outbox(attempt, self.task_id, self.targets, send, self.frame_tuples)
 
     def collector(self, attempt: TransactionAttempt, outbox: Outbox) -> AttemptCollector:
         """The collector that fills an outbox."""

@@ -6,6 +6,8 @@ require_own_packages()
 
 from coordinator.coordinator import Coordinator
 from coordinator.options import RunOptions
+from coordinator.plain_topology import PlainTopology
+from coordinator.plain_topology_builder import TopologyBuilder
 from coordinator.run import run
 from coordinator.run_summary import RunStatistics
 from coordinator.sources import TextFiles
@@ -27,12 +29,14 @@ __all__ = [
     "ITransactionalSpout",
     "PartitionedCoordinator",
     "PartitionedEmitter",
+    "PlainTopology",
     "RunOptions",
     "RunStatistics",
     "SpoutCoordinator",
     "SpoutEmitter",
     "TextFiles",
     "Topology",
+    "TopologyBuilder",
     "TransactionalTopologyBuilder",
     "run",
 ]
