@@ -7,6 +7,8 @@ require_own_packages()
 from coordinator.coordinator import Coordinator
 from coordinator.local import LocalCluster, TransactionalRun
 from coordinator.options import RunOptions
+from coordinator.plain_topology import PlainTopology
+from coordinator.plain_topology_builder import TopologyBuilder
 from coordinator.run import run
 from coordinator.run_summary import RunStatistics
 from coordinator.sources import TextFiles
@@ -29,12 +31,14 @@ __all__ = [
     "LocalCluster",
     "PartitionedCoordinator",
     "PartitionedEmitter",
+    "PlainTopology",
     "RunOptions",
     "RunStatistics",
     "SpoutCoordinator",
     "SpoutEmitter",
     "TextFiles",
     "Topology",
+    "TopologyBuilder",
     "TransactionalRun",
     "TransactionalTopologyBuilder",
     "run",
