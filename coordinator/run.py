@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +27,13 @@ from coordinator.spark import (
     ship_code,
     user_modules,
 )
+from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
+from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout, OpaqueCountCoordinator
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionCountCoordinator
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator
 from coordinator.topology import Topology
 from coordinator.transactions import TransactionCoordinator
-from state import EmbeddedServer, RedisStore, TopologyError
+from state import RECEIPTS_KEPT, EmbeddedServer, RedisStore, TopologyError
 
 OnStart = Callable[[Coordinator], None]
 
@@ -98,8 +100,13 @@ def _coordinate(
     on_start: OnStart | None,
     on_progress: Callable[[RunStatistics], None] | None,
 ) -> RunStatistics:
-    source = _spout_coordinator(topology, plan)
-    try:
+    context = plan.wirings[plan.emitter_tasks[0]].context()
+    with ExitStack() as resources:
+        source = spout_coordinator(topology, context)
+        resources.callback(source.close)
+        committer = spout_committer(topology, context)
+        if committer is not None:
+            resources.callback(committer.close)
         acquired = store.acquire(
             nonce=secrets.token_hex(16),
             new_generation=secrets.token_hex(16),
@@ -107,14 +114,18 @@ def _coordinate(
             source_fingerprint=topology.spout.spec.fingerprint(),  # type: ignore[union-attr] # a spout by its place
             adopt=options.adopt,
         )
-        metadata = MetadataLog(acquired.metadata)
+        is_opaque = isinstance(source, OpaqueCountCoordinator)
+        metadata = MetadataLog(acquired.metadata, is_opaque=is_opaque, committed_txid=acquired.committed_txid)
         machine = TransactionCoordinator(
             currtx=acquired.committed_txid + 1,
             metadata=metadata.coordinator,
             max_spout_pending=options.max_spout_pending,
-            commit_group_max=1 if has_external_effects(topology) else options.commit_group_max,
+            commit_group_max=group_max(topology, options),
             new_attempt_id=lambda: secrets.randbits(64),
+            is_opaque=is_opaque,
         )
+        if isinstance(source, OpaqueCountCoordinator):
+            source.follow(metadata)
         source.resume(machine.last_txid(), machine.last_metadata())
         coordinator = Coordinator(
             plan=plan,
@@ -127,12 +138,12 @@ def _coordinate(
             clock=time.monotonic,
             on_progress=on_progress or _ignore,
             message_timeout_s=topology.message_timeout_s,
+            committer=committer,
+            last_group=() if committer is None else store.last_group(),
         )
         if on_start is not None:
             on_start(coordinator)
         return coordinator.run()
-    finally:
-        source.close()
 
 
 def has_external_effects(topology: Topology) -> bool:
@@ -140,14 +151,29 @@ def has_external_effects(topology: Topology) -> bool:
     return any(getattr(component.spec, "external_effects", False) for component in topology.components)
 
 
-def _spout_coordinator(topology: Topology, plan: Plan) -> SpoutCoordinator:
-    wiring = plan.wirings[plan.emitter_tasks[0]]
-    context: TopologyContext = wiring.context()
+def group_max(topology: Topology, options: RunOptions) -> int:
+    """Most transactions of one commit: what a spout's committer is told again has to be on record."""
+    if has_external_effects(topology):
+        return 1
+    told = isinstance(topology.spout.spec, ICommitterTransactionalSpout)
+    return min(options.commit_group_max, RECEIPTS_KEPT) if told else options.commit_group_max
+
+
+def spout_coordinator(topology: Topology, context: TopologyContext) -> SpoutCoordinator:
+    """Makes the spout's coordinator, of whichever kind, as the run uses it."""
     spec = topology.spout.spec
     if isinstance(spec, ITransactionalSpout):
         return spec.get_coordinator(topology.conf, context)
+    if isinstance(spec, IOpaquePartitionedTransactionalSpout):
+        return OpaqueCountCoordinator(spec.get_coordinator(topology.conf, context))
     assert isinstance(spec, IPartitionedTransactionalSpout)
     return PartitionCountCoordinator(spec.get_coordinator(topology.conf, context))
+
+
+def spout_committer(topology: Topology, context: TopologyContext) -> SpoutCommitter | None:
+    """Makes who is told what is durable, if the spout wants to know."""
+    spec: Any = topology.spout.spec
+    return spec.get_committer(topology.conf, context) if isinstance(spec, ICommitterTransactionalSpout) else None
 
 
 @contextmanager

@@ -22,8 +22,6 @@ from coordinated_bolt import (
     ShuffleGrouping,
     StreamSpec,
 )
-from coordinator.spouts.partitioned import IPartitionedTransactionalSpout
-from coordinator.spouts.transactional import ITransactionalSpout
 from coordinator.topology import Component, ComponentKind, Spout, Subscription, Topology
 from coordinator.topology_checks import check_graph, check_parallelism, check_states, in_flow_order
 from state import TopologyError, check_name
@@ -123,10 +121,10 @@ class TransactionalTopologyBuilder:
 
     def __init__(self, topology_id: str, spout_id: str, spout: Spout, parallelism: int = 1) -> None:
         self._topology_id = check_name("topology id", topology_id)
-        if not isinstance(spout, (ITransactionalSpout, IPartitionedTransactionalSpout)):
+        if not isinstance(spout, Spout):
             raise TopologyError(
-                f"spout {spout_id!r} is {_described(spout)}; give an instance of ITransactionalSpout or "
-                "IPartitionedTransactionalSpout"
+                f"spout {spout_id!r} is {_described(spout)}; give an instance of ITransactionalSpout, "
+                "IPartitionedTransactionalSpout or IOpaquePartitionedTransactionalSpout"
             )
         self._components: dict[str, tuple[ComponentKind, Any, int, BoltDeclarer]] = {}
         self._add(spout_id, ComponentKind.SPOUT, spout, parallelism)
