@@ -8,7 +8,7 @@ from typing import Any
 
 from coordinated_bolt.collectors import AttemptCollector, OutputStream
 from coordinated_bolt.context import TopologyContext
-from coordinated_bolt.outbox import Outbox, Send
+from coordinated_bolt.outbox import FRAME_TUPLES, Outbox, Send
 from coordinated_bolt.streams import StreamSpec
 from coordinated_bolt.tuples import TupleOrigin
 from state.attempt import TransactionAttempt
@@ -44,6 +44,7 @@ class TaskWiring:
         streams: stream id -> stream, what the component declares.
         targets: every task downstream.
         needs_id: a committer.
+        frame_tuples: most tuples it sends in one frame.
     """
 
     topology_id: str
@@ -58,6 +59,7 @@ class TaskWiring:
     streams: Mapping[str, OutputStream] = field(default_factory=dict)
     targets: tuple[int, ...] = ()
     needs_id: bool = False
+    frame_tuples: int = FRAME_TUPLES
 
     def context(self) -> TopologyContext:
         """A fresh context, with counters at zero."""
@@ -67,7 +69,7 @@ class TaskWiring:
 
     def outbox(self, attempt: TransactionAttempt, send: Send) -> Outbox:
         """A fresh outbox to every task downstream."""
-        return Outbox(attempt, self.task_id, self.targets, send)
+        return Outbox(attempt, self.task_id, self.targets, send, self.frame_tuples)
 
     def collector(self, attempt: TransactionAttempt, outbox: Outbox) -> AttemptCollector:
         """The collector that fills an outbox."""

@@ -106,20 +106,30 @@ class Coordinator:
             FencedError: a newer run owns the topology.
             StateUnreachableError: the store did not answer.
         """
+        while not self.turn():
+            pass  # bounded by the input; a continuous one ends by drain
+        return self.statistics
+
+    def turn(self) -> bool:
+        """One turn of `run`: carries out what is due and handles at most one event; True once the run is done.
+
+        Raises:
+            TransactionError: as `run`.
+        """
         self._tell(self._last_group)
-        while True:  # bounded by the input; a continuous one ends by drain
-            if self._error is None or not self._machine.halted():
-                self._source.tell_activity()
-                self._carry_out()
-            if self._error is not None and self._machine.halted():
-                raise self._error
-            if self._is_done():
-                return self.statistics
-            event = self._engine.next_event(IDLE_WAIT_S if self._machine.is_idle() else BUSY_WAIT_S)
-            if event is not None:
-                self._handle(event)
-                self._report_progress()
-            self._cancel_overdue()
+        self._last_group = ()
+        if self._error is not None and self._machine.halted():
+            raise self._error
+        self._source.tell_activity()
+        self._carry_out()
+        if self._is_done():
+            return True
+        event = self._engine.next_event(IDLE_WAIT_S if self._machine.is_idle() else BUSY_WAIT_S)
+        if event is not None:
+            self._handle(event)
+            self._report_progress()
+        self._cancel_overdue()
+        return False
 
     def _is_done(self) -> bool:
         if not self._machine.is_idle() or self._waves.has_running():
