@@ -103,22 +103,22 @@ class CoordinatedBolt:
         """The engine has found the attempt's input unreadable."""
         self._tracking.fail(attempt, failure)
 
+    def is_finished(self, attempt: TransactionAttempt) -> bool:
+        """Whether the batch was finished well, and nothing has come since."""
+        return attempt in self._finished and self._tracking.status(attempt) is TrackingStatus.COMPLETE
+
     def end(self, attempt: TransactionAttempt) -> Finished:
         """Nothing more comes for the attempt: says how it ended, and forgets it."""
         self._finish_when_complete(attempt)
         finished = self._finished.pop(attempt, None)
-        if finished is None or self._tracking.status(attempt) is TrackingStatus.FAILED:
-            finished = Finished(self._tracking.failure(attempt))
-        elif self._tracking.status(attempt) is not TrackingStatus.COMPLETE:
-            # something came after the counts had matched: a surplus
-            finished = Finished(self._tracking.failure(attempt))
-        if finished.failure is not None:
-            self.executor.timeout_id(attempt)
         metrics = self._metrics(attempt)
+        if finished is None or self._tracking.status(attempt) is not TrackingStatus.COMPLETE:
+            # it failed, or something came after the counts had matched: a surplus
+            finished = Finished(self._tracking.failure(attempt), metrics=metrics)
+            self.executor.timeout_id(attempt)
         cleanup_failure = self.executor.drop(attempt)
         if cleanup_failure is not None and finished.failure is None:
-            finished = Finished(cleanup_failure)
-        finished.metrics = metrics
+            finished = Finished(cleanup_failure, metrics=metrics)
         self._outboxes.pop(attempt, None)
         self._collectors.pop(attempt, None)
         self._tracking.forget(attempt)
@@ -127,8 +127,9 @@ class CoordinatedBolt:
     def _finish_when_complete(self, attempt: TransactionAttempt) -> None:
         if attempt in self._finished or self._tracking.status(attempt) is not TrackingStatus.COMPLETE:
             return
-        finished = self._finished[attempt] = Finished()
-        finished.failure = self.executor.finished_id(attempt) or self._report(attempt, finished)
+        failure = self.executor.finished_id(attempt)
+        finished = self._finished[attempt] = Finished(failure, metrics=self.executor.metrics(attempt))
+        finished.failure = failure or self._report(attempt, finished)
         if finished.failure is not None:
             self._tracking.fail(attempt, finished.failure)
 

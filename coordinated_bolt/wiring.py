@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from coordinated_bolt.collectors import AttemptCollector, OutputStream
+from coordinated_bolt.acker import ACKER_COMPONENT
+from coordinated_bolt.collectors import AttemptCollector
 from coordinated_bolt.context import TopologyContext
 from coordinated_bolt.metrics import TaskMetrics
-from coordinated_bolt.outbox import Outbox, Send
+from coordinated_bolt.outbox import FRAME_TUPLES, Outbox, Send
+from coordinated_bolt.routing import OutputStream
 from coordinated_bolt.streams import StreamSpec
 from coordinated_bolt.task_hook import ITaskHook
 from coordinated_bolt.tuples import TupleOrigin
@@ -47,6 +49,7 @@ class TaskWiring:
         streams: stream id -> stream, what the component declares.
         targets: every task downstream.
         needs_id: a committer.
+        frame_tuples: most tuples it sends in one frame.
         hook_specs: the pickled hooks of the topology.
     """
 
@@ -62,7 +65,13 @@ class TaskWiring:
     streams: Mapping[str, OutputStream] = field(default_factory=dict)
     targets: tuple[int, ...] = ()
     needs_id: bool = False
+    frame_tuples: int = FRAME_TUPLES
     hook_specs: tuple[bytes, ...] = ()
+
+    @property
+    def acker_tasks(self) -> tuple[int, ...]:
+        """Task ids of the ackers; none when nothing is tracked."""
+        return self.tasks_of.get(ACKER_COMPONENT, ())
 
     def context(self) -> TopologyContext:
         """A fresh context, with counters at zero."""
@@ -76,7 +85,7 @@ class TaskWiring:
             conf=self.conf,
         )
 
-    def add_hooks(self, context: TopologyContext, installed: Sequence[ITaskHook]) -> None:
+    def add_hooks(self, context: TopologyContext, installed: Sequence[ITaskHook] = ()) -> None:
         """Has fresh copies of the topology's hooks, and those an engine has installed, watch a task."""
         for spec in self.hook_specs:
             context.add_task_hook(pickle.loads(spec))
@@ -85,7 +94,7 @@ class TaskWiring:
 
     def outbox(self, attempt: TransactionAttempt, send: Send) -> Outbox:
         """A fresh outbox to every task downstream."""
-        return Outbox(attempt, self.task_id, self.targets, send)
+        return Outbox(attempt, self.task_id, self.targets, send, self.frame_tuples)
 
     def collector(
         self, attempt: TransactionAttempt, outbox: Outbox, hooks: Sequence[ITaskHook] = ()
@@ -103,11 +112,12 @@ class TaskWiring:
     def count_output(self, metrics: TaskMetrics, collector: AttemptCollector, outbox: Outbox) -> None:
         """Puts what was sent for an attempt into its metrics."""
         metrics.emitted = {stream_id: count for stream_id, count in collector.emitted.items() if count}
-        names = {stream.index: stream_id for stream_id, stream in self.streams.items()}
-        metrics.transferred = {names[index]: count for index, count in outbox.transferred.items()}
+        if outbox.transferred:
+            names = {stream.index: stream_id for stream_id, stream in self.streams.items()}
+            metrics.transferred = {names[index]: count for index, count in outbox.transferred.items()}
 
-    def origin(self, attempt: TransactionAttempt, source_task: int, stream_index: int) -> TupleOrigin:
-        """What the tuples of one run have in common.
+    def origin(self, attempt: TransactionAttempt | None, source_task: int, stream_index: int) -> TupleOrigin:
+        """What the tuples of one run have in common; in a plain topology they belong to no attempt.
 
         Raises:
             KeyError, IndexError: the task is no source, or has no such stream.

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Self
 
-from coordinated_bolt import IComponent
+from coordinated_bolt import TICK_TUPLE_FREQ_SECS, IComponent
 from coordinator.topology_checks import check_parallelism
 from state import CodecError, TopologyError, pack
-
-TICK_TUPLE_FREQUENCY = "topology.tick.tuple.freq.secs"
-"""Storm's name for how often a component wants a tick tuple."""
 
 
 class ComponentConfigurationDeclarer:
@@ -90,9 +87,9 @@ def component_configuration(
 
 def check_no_ticks(where: str, conf: Mapping[str, Any]) -> None:
     """Refuses tick tuples in a transactional topology."""
-    if TICK_TUPLE_FREQUENCY in conf:
+    if TICK_TUPLE_FREQ_SECS in conf:
         raise TopologyError(
-            f"{where} sets {TICK_TUPLE_FREQUENCY!r}, but in a transactional topology every tuple belongs to an "
+            f"{where} sets {TICK_TUPLE_FREQ_SECS!r}, but in a transactional topology every tuple belongs to an "
             "attempt and a tick tuple would belong to none; do periodic work in finish_batch, or use a plain topology"
         )
 

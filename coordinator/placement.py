@@ -25,6 +25,8 @@ def executors(components: Iterable[tuple[Sequence[int], int]]) -> dict[int, int]
     executor_of: dict[int, int] = {}
     executor = 0
     for tasks, executor_count in components:
+        if not tasks:  # as of ackers where nothing is tracked
+            continue
         used = min(executor_count, len(tasks))
         shortest, longer = divmod(len(tasks), used)
         place = 0

@@ -16,7 +16,8 @@ from coordinated_bolt import (
     Grouping,
     IBasicBolt,
     IBatchBolt,
-    IComponent,
+    IRichBolt,
+    ISpout,
     ITaskHook,
     LocalOrShuffleGrouping,
     NoneGrouping,
@@ -31,10 +32,14 @@ from coordinator.component_configuration import (
     check_no_ticks,
     component_configuration,
 )
-from coordinator.spouts.partitioned import IPartitionedTransactionalSpout
-from coordinator.spouts.transactional import ITransactionalSpout
-from coordinator.topology import Component, ComponentKind, Spout, Subscription, Topology
-from coordinator.topology_checks import check_graph, check_parallelism, check_states, in_flow_order
+from coordinator.topology import Component, ComponentKind, Spec, Spout, Subscription, Topology
+from coordinator.topology_checks import (
+    check_graph,
+    check_message_timeout,
+    check_parallelism,
+    check_states,
+    in_flow_order,
+)
 from state import TopologyError, check_name
 
 
@@ -93,7 +98,7 @@ class BoltDeclarer(ComponentConfigurationDeclarer):
         """Receives what an object of the user's own `CustomGrouping` chooses for each task."""
         if not isinstance(grouping, CustomGrouping):
             raise TopologyError(
-                f"component {self.component_id!r}: custom_grouping got {_described(grouping)}; "
+                f"component {self.component_id!r}: custom_grouping got {described(grouping)}; "
                 "give an instance of CustomGrouping"
             )
         return self.grouping(component_id, grouping, stream_id)
@@ -115,7 +120,70 @@ class BoltDeclarer(ComponentConfigurationDeclarer):
         return tuple(fields)
 
 
-class TransactionalTopologyBuilder:
+class GraphBuilder:
+    """What the builders of all topologies share: components with their streams, and what they subscribe to.
+
+    Args:
+        topology_id: names the topology.
+
+    Raises:
+        TopologyError: the name is out of rule.
+    """
+
+    def __init__(self, topology_id: str) -> None:
+        self._topology_id = check_name("topology id", topology_id)
+        self._components: dict[str, tuple[ComponentKind, Any, int, BoltDeclarer | SpoutDeclarer]] = {}
+        self._acker_count = 1
+        self._task_count_max: int | None = None
+        self._task_hooks: list[ITaskHook] = []
+
+    def set_max_task_parallelism(self, count: int) -> None:
+        """Sets the most tasks any component may have, unless its declarer sets another limit for it."""
+        check_parallelism("max task parallelism", count)
+        self._task_count_max = count
+
+    def add_task_hook(self, hook: ITaskHook) -> None:
+        """Has copies of a hook watch every task of every component; it is shipped as bolts are."""
+        if not isinstance(hook, ITaskHook):
+            raise TopologyError(f"add_task_hook got {described(hook)}; give an instance of ITaskHook")
+        self._task_hooks.append(hook)
+
+    def _graph(self) -> tuple[Component, ...]:
+        """The components in flow order, checked."""
+        components = [self._component(component_id) for component_id in self._components]
+        check_graph(components)
+        return tuple(in_flow_order(components))
+
+    def _component(self, component_id: str) -> Component:
+        kind, spec, parallelism, declarer = self._components[component_id]
+        return Component(
+            component_id=component_id,
+            kind=kind,
+            spec=spec,
+            parallelism=parallelism,
+            task_count=declarer.task_count(parallelism, self._task_count_max),
+            streams=self._streams(component_id, spec),
+            subscriptions=tuple(declarer.subscriptions) if isinstance(declarer, BoltDeclarer) else (),
+            conf=component_configuration(component_id, spec, declarer),
+        )
+
+    def _add(self, kind: ComponentKind, spec: Any, parallelism: int, declarer: BoltDeclarer | SpoutDeclarer) -> None:
+        component_id = declarer.component_id
+        check_name("component id", component_id)
+        if component_id.startswith("__"):  # as ACKER_COMPONENT does
+            raise TopologyError(f"component id {component_id!r} begins with two underscores; such names are ours")
+        if component_id in self._components:
+            raise TopologyError(f"component id {component_id!r} is used twice")
+        check_parallelism(f"parallelism of component {component_id!r}", parallelism)
+        self._components[component_id] = (kind, spec, parallelism, declarer)
+
+    def _streams(self, component_id: str, spec: Spec) -> dict[str, StreamSpec]:
+        declarer = OutputFieldsDeclarer(component_id)
+        spec.declare_output_fields(declarer)
+        return declarer.streams
+
+
+class TransactionalTopologyBuilder(GraphBuilder):
     """Builds a transactional topology: one spout, batch bolts or basic bolts, committers.
 
     Args:
@@ -125,6 +193,9 @@ class TransactionalTopologyBuilder:
         parallelism: executors that read the input, and the number of tasks unless `spout_declarer` sets it; on
             Spark only the latter.
 
+    Attributes:
+        spout_declarer: sets the spout's number of tasks and configuration.
+
     Raises:
         TopologyError: a name is out of rule, or `spout` is no spout.
 
@@ -132,19 +203,14 @@ class TransactionalTopologyBuilder:
     """
 
     def __init__(self, topology_id: str, spout_id: str, spout: Spout, parallelism: int = 1) -> None:
-        self._topology_id = check_name("topology id", topology_id)
-        if not isinstance(spout, (ITransactionalSpout, IPartitionedTransactionalSpout)):
+        super().__init__(topology_id)
+        if not isinstance(spout, Spout):
             raise TopologyError(
-                f"spout {spout_id!r} is {_described(spout)}; give an instance of ITransactionalSpout or "
-                "IPartitionedTransactionalSpout"
+                f"spout {spout_id!r} is {described(spout)}; give an instance of ITransactionalSpout, "
+                f"IPartitionedTransactionalSpout or IOpaquePartitionedTransactionalSpout{_plain_way(spout)}"
             )
-        self._components: dict[str, tuple[ComponentKind, Any, int, BoltDeclarer | SpoutDeclarer]] = {}
         self.spout_declarer = SpoutDeclarer(spout_id)
-        """Sets the spout's number of tasks and configuration."""
         self._add(ComponentKind.SPOUT, spout, parallelism, self.spout_declarer)
-        self._acker_count = 1
-        self._task_count_max: int | None = None
-        self._task_hooks: list[ITaskHook] = []
         self._message_timeout_s = 600.0
 
     def set_bolt(self, component_id: str, bolt: IBatchBolt | IBasicBolt, parallelism: int = 1) -> BoltDeclarer:
@@ -163,11 +229,6 @@ class TransactionalTopologyBuilder:
         """Adds a batch bolt as a committer, whether or not its class says so."""
         return self._add_bolt(component_id, ComponentKind.COMMITTER, bolt, parallelism)
 
-    def set_max_task_parallelism(self, count: int) -> None:
-        """Sets the most tasks any component may have, unless its declarer sets another limit for it."""
-        check_parallelism("max task parallelism", count)
-        self._task_count_max = count
-
     def set_acker_count(self, count: int) -> None:
         """Sets the number of acker tasks, at least 1: without ackers nothing would be guaranteed."""
         check_parallelism("acker count", count)
@@ -175,15 +236,7 @@ class TransactionalTopologyBuilder:
 
     def set_message_timeout_s(self, seconds: float) -> None:
         """Sets how long a wave may take before it is cancelled and tried again, more than 0 seconds."""
-        if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < float("inf"):
-            raise TopologyError(f"message timeout {seconds!r} is not a number of seconds above 0")
-        self._message_timeout_s = float(seconds)
-
-    def add_task_hook(self, hook: ITaskHook) -> None:
-        """Has copies of a hook watch every task of every component; it is shipped as bolts are."""
-        if not isinstance(hook, ITaskHook):
-            raise TopologyError(f"add_task_hook got {_described(hook)}; give an instance of ITaskHook")
-        self._task_hooks.append(hook)
+        self._message_timeout_s = check_message_timeout(seconds)
 
     def build(self, conf: Mapping[str, Any] | None = None) -> Topology:
         """Checks everything and returns the topology.
@@ -195,38 +248,25 @@ class TransactionalTopologyBuilder:
             TopologyError: the graph has a cycle, an unknown component, stream or field, a bolt without
                 input, a grouping that does not fit its stream, or state declared where it cannot be kept.
         """
+        components = self._graph()
         check_no_ticks("the topology's configuration", conf or {})
-        components = [self._component(component_id) for component_id in self._components]
-        check_graph(components)
+        for component in components:
+            check_no_ticks(f"component {component.component_id!r}", component.conf)
         check_states(components)
         return Topology(
             topology_id=self._topology_id,
-            components=tuple(in_flow_order(components)),
+            components=components,
             conf=dict(conf or {}),
             acker_count=self._acker_count,
             message_timeout_s=self._message_timeout_s,
             task_hooks=tuple(self._task_hooks),
         )
 
-    def _component(self, component_id: str) -> Component:
-        kind, spec, parallelism, declarer = self._components[component_id]
-        conf = component_configuration(component_id, spec, declarer)
-        check_no_ticks(f"component {component_id!r}", conf)
-        return Component(
-            component_id=component_id,
-            kind=kind,
-            spec=spec,
-            parallelism=parallelism,
-            task_count=declarer.task_count(parallelism, self._task_count_max),
-            streams=self._streams(component_id, spec),
-            subscriptions=tuple(declarer.subscriptions) if isinstance(declarer, BoltDeclarer) else (),
-            conf=conf,
-        )
-
     def _add_bolt(self, component_id: str, kind: ComponentKind, bolt: Any, parallelism: int) -> BoltDeclarer:
         if not isinstance(bolt, (IBatchBolt, IBasicBolt)):
             raise TopologyError(
-                f"component {component_id!r} is {_described(bolt)}; give an instance of IBatchBolt or IBasicBolt"
+                f"component {component_id!r} is {described(bolt)}; give an instance of IBatchBolt or IBasicBolt"
+                f"{_plain_way(bolt)}"
             )
         if kind is ComponentKind.COMMITTER and not isinstance(bolt, IBatchBolt):
             raise TopologyError(
@@ -237,23 +277,15 @@ class TransactionalTopologyBuilder:
         self._add(kind, bolt, parallelism, declarer)
         return declarer
 
-    def _add(self, kind: ComponentKind, spec: Any, parallelism: int, declarer: BoltDeclarer | SpoutDeclarer) -> None:
-        component_id = declarer.component_id
-        check_name("component id", component_id)
-        if component_id.startswith("__"):  # as ACKER_COMPONENT does
-            raise TopologyError(f"component id {component_id!r} begins with two underscores; such names are ours")
-        if component_id in self._components:
-            raise TopologyError(f"component id {component_id!r} is used twice")
-        check_parallelism(f"parallelism of component {component_id!r}", parallelism)
-        self._components[component_id] = (kind, spec, parallelism, declarer)
 
-    def _streams(self, component_id: str, spec: IComponent) -> dict[str, StreamSpec]:
-        declarer = OutputFieldsDeclarer(component_id)
-        spec.declare_output_fields(declarer)
-        return declarer.streams
-
-
-def _described(thing: object) -> str:
+def described(thing: object) -> str:
+    """What somebody gave, for a message that refuses it."""
     if isinstance(thing, type):
         return f"the class {thing.__name__}, not an object of it"
     return f"{thing!r} of type {type(thing).__name__}"
+
+
+def _plain_way(thing: object) -> str:
+    if isinstance(thing, (ISpout, IRichBolt)):
+        return ", or build a plain topology, with a TopologyBuilder"
+    return ""
