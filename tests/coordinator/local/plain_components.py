@@ -7,7 +7,7 @@ from collections import Counter
 from random import Random
 from typing import Any, ClassVar
 
-from coordinated_bolt import TICK_TUPLE_FREQ_SECS, BaseBasicBolt, BaseRichBolt, BaseSpout, is_tick
+from coordinated_bolt import TICK_TUPLE_FREQ_SECS, BaseBasicBolt, BaseRichBolt, BaseSpout, Tuple, is_tick
 from coordinator import FeederSpout, TopologyBuilder
 from coordinator.local.plain_run import PlainRun
 from coordinator.plain_plan import make_plain_plan
@@ -49,7 +49,8 @@ class AnchorAll(BaseRichBolt):
     output_fields = ("value",)
 
     def __init__(self, count: int) -> None:
-        self.count, self.held = count, []
+        self.count = count
+        self.held: list[Tuple] = []
 
     def execute(self, tup):
         self.held.append(tup)
@@ -116,7 +117,8 @@ class Shaky(BaseRichBolt):
     struck: ClassVar[Counter[int]] = Counter()
 
     def __init__(self, seed: int, failures: int) -> None:
-        self.seed, self.failures, self.held = seed, failures, []
+        self.seed, self.failures = seed, failures
+        self.held: list[Tuple] = []
 
     def prepare(self, conf, context, collector):
         super().prepare(conf, context, collector)
