@@ -8,9 +8,7 @@ from typing import Any
 from committers import ICommitter
 from coordinated_bolt import IBasicBolt, IBatchBolt, IRichBolt, ISpout
 from coordinator.plain_topology import PlainTopology
-from coordinator.spouts.partitioned import IPartitionedTransactionalSpout
-from coordinator.spouts.transactional import ITransactionalSpout
-from coordinator.topology import ComponentKind
+from coordinator.topology import ComponentKind, Spout
 from coordinator.topology_builder import BoltDeclarer, GraphBuilder, described
 from coordinator.topology_checks import check_message_timeout, check_parallelism
 from state import TopologyError, declared_states
@@ -115,4 +113,4 @@ class TopologyBuilder(GraphBuilder):
 
 
 def _transactions_way(spout: object) -> str:
-    return f"; {TRANSACTIONS_WAY}" if isinstance(spout, (ITransactionalSpout, IPartitionedTransactionalSpout)) else ""
+    return f"; {TRANSACTIONS_WAY}" if isinstance(spout, Spout) else ""

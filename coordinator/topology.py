@@ -8,10 +8,11 @@ from enum import Enum
 from typing import Any
 
 from coordinated_bolt import Grouping, IBasicBolt, IBatchBolt, IRichBolt, ISpout, StreamSpec
+from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout
 from coordinator.spouts.transactional import ITransactionalSpout
 
-Spout = ITransactionalSpout | IPartitionedTransactionalSpout
+Spout = ITransactionalSpout | IPartitionedTransactionalSpout | IOpaquePartitionedTransactionalSpout
 Spec = Spout | IBatchBolt | ISpout | IRichBolt | IBasicBolt
 
 

@@ -25,8 +25,6 @@ from coordinated_bolt import (
     ShuffleGrouping,
     StreamSpec,
 )
-from coordinator.spouts.partitioned import IPartitionedTransactionalSpout
-from coordinator.spouts.transactional import ITransactionalSpout
 from coordinator.topology import Component, ComponentKind, Spec, Spout, Subscription, Topology
 from coordinator.topology_checks import (
     check_graph,
@@ -175,10 +173,10 @@ class TransactionalTopologyBuilder(GraphBuilder):
 
     def __init__(self, topology_id: str, spout_id: str, spout: Spout, parallelism: int = 1) -> None:
         super().__init__(topology_id)
-        if not isinstance(spout, (ITransactionalSpout, IPartitionedTransactionalSpout)):
+        if not isinstance(spout, Spout):
             raise TopologyError(
-                f"spout {spout_id!r} is {described(spout)}; give an instance of ITransactionalSpout or "
-                f"IPartitionedTransactionalSpout{_plain_way(spout)}"
+                f"spout {spout_id!r} is {described(spout)}; give an instance of ITransactionalSpout, "
+                f"IPartitionedTransactionalSpout or IOpaquePartitionedTransactionalSpout{_plain_way(spout)}"
             )
         self._add(spout_id, ComponentKind.SPOUT, spout, parallelism)
         self._message_timeout_s = 600.0
