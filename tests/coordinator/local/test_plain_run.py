@@ -122,6 +122,33 @@ def test_a_reset_keeps_a_message_from_timing_out():
     assert run.acked("spout") == ["m"]
 
 
+def test_what_is_left_of_failed_trees_does_not_stay_with_the_ackers():
+    run = held_run()
+    for number in range(5):
+        feed(run, number)
+    run.advance_time(2 * T)
+    for tup in run.waiting("held"):
+        run.fail(tup)
+    run.run_until_idle()
+    run.advance_time(3 * T)
+    assert [len(acker) for acker in run._ackers] == [0]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_spout_at_its_bound_goes_on_when_its_message_times_out(seed):
+    builder = TopologyBuilder("test")
+    builder.set_spout("spout", Numbers(1))
+    builder.set_bolt("held", Identity()).shuffle_grouping("spout")
+    builder.set_max_spout_pending(1)
+    builder.set_message_timeout_s(T)
+    run = start(builder, seed=seed, by_hand=("held",))
+    # the spout emits, is asked in vain, and tuple and INIT are delivered: nothing is left to do
+    assert [run.tick() for _ in range(4)] == [True] * 4
+    run.advance_time(2 * T)
+    run.run_until_idle()
+    assert len(run.emitted("spout")) == 2
+
+
 def test_p12_without_ackers_messages_are_acked_at_once_and_never_fail_whatever_bolts_do():
     builder = held_builder()
     builder.set_acker_count(0)
