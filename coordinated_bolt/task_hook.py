@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from coordinated_bolt.tuples import Tuple
+from state.attempt import TransactionAttempt
 
 if TYPE_CHECKING:
     from coordinated_bolt.context import TopologyContext
@@ -25,12 +26,14 @@ class EmitInfo:
         stream_id: the stream.
         task_id: the emitting task.
         out_tasks: the tasks that receive it.
+        attempt: the attempt it belongs to; None in a plain topology.
     """
 
     values: tuple[Any, ...]
     stream_id: str
     task_id: int
     out_tasks: tuple[int, ...]
+    attempt: TransactionAttempt | None = None
 
 
 @dataclass(frozen=True, slots=True)
