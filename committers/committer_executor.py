@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from committers.slot_report import AttemptVerdict, SlotReport
 from coordinated_bolt import (
@@ -11,9 +11,11 @@ from coordinated_bolt import (
     CoordinatedBolt,
     IBatchBolt,
     Inbox,
+    ITaskHook,
     Send,
     TaskResult,
     TaskWiring,
+    no_clock,
 )
 from coordinated_bolt.batch_bolt_executor import NewCollector
 from state import StateReader, StateSession, TransactionAttempt, WriteSet, bind_states
@@ -22,8 +24,15 @@ from state import StateReader, StateSession, TransactionAttempt, WriteSet, bind_
 class CommitterExecutor(BatchBoltExecutor):
     """A `BatchBoltExecutor` that opens the declared state while `finish_batch` runs."""
 
-    def __init__(self, wiring: TaskWiring, new_collector: NewCollector) -> None:
-        super().__init__(wiring, new_collector)
+    def __init__(
+        self,
+        wiring: TaskWiring,
+        new_collector: NewCollector,
+        *,
+        hooks: Sequence[ITaskHook] = (),
+        clock: Callable[[], int] = no_clock,
+    ) -> None:
+        super().__init__(wiring, new_collector, hooks=hooks, clock=clock)
         self.session = StateSession()
         self.as_of_txid = 0
         self.earlier = WriteSet()
@@ -32,7 +41,7 @@ class CommitterExecutor(BatchBoltExecutor):
         bind_states(bolt, self.session)
         self.session.open(self.as_of_txid, self.earlier)
         try:
-            bolt.finish_batch()
+            super()._finish(attempt, bolt)
         finally:
             self.session.close()
 
@@ -40,44 +49,77 @@ class CommitterExecutor(BatchBoltExecutor):
 class CommitTask:
     """One commit task.
 
+    With all frames at hand an engine calls `run_group`. One that delivers them as they come gives them to
+    `task`, and calls `begin`, `conclude` for each attempt in order, and takes `report`.
+
     Args:
         wiring: the task.
         reader: reads committed state.
         send: takes frames for commit tasks further down.
+        hooks: watch every attempt; see `CoordinatedBolt`.
+        clock: nanoseconds, for the metrics.
+
+    Attributes:
+        task: executes frames.
+        report: of the group that was begun last: a verdict per attempt, up to the first failure.
     """
 
-    def __init__(self, wiring: TaskWiring, reader: StateReader, send: Send) -> None:
+    def __init__(
+        self,
+        wiring: TaskWiring,
+        reader: StateReader,
+        send: Send,
+        *,
+        hooks: Sequence[ITaskHook] = (),
+        clock: Callable[[], int] = no_clock,
+    ) -> None:
         self._wiring = wiring
-        bolt = CoordinatedBolt(wiring, send, CommitterExecutor)
+        bolt = CoordinatedBolt(wiring, send, CommitterExecutor, hooks=hooks, clock=clock)
         assert isinstance(bolt.executor, CommitterExecutor)
         self._executor = bolt.executor
         self._executor.session = StateSession(reader)
-        self._task = BatchTask(wiring, bolt)
+        self.task = BatchTask(wiring, bolt)
+        self.report = SlotReport(wiring.task_id, wiring.component_id)
 
     def run_group(self, attempts: Sequence[TransactionAttempt], inbox: Inbox, *, composed: bool) -> SlotReport:
-        """Runs the attempts in order up to the first failure.
+        """Runs the attempts in order up to the first failure, one live bolt at a time.
 
         Args:
             attempts: the group; everything below its first txid is committed.
             inbox: all frames of the task.
             composed: whether to return one write set for the whole prefix.
         """
-        report = SlotReport(self._wiring.task_id, self._wiring.component_id, composed=composed)
-        self._executor.as_of_txid = attempts[0].txid - 1
-        self._executor.earlier = earlier = WriteSet()
+        self.begin(attempts[0].txid, composed=composed)
         for attempt in attempts:
-            result = self._task.run(attempt, inbox.take(attempt), with_id=self._wiring.needs_id)
-            session = self._executor.session
-            reads = [[name, key] for name, key in sorted(session.reads, key=repr)]
-            report.verdicts.append(AttemptVerdict(result.failure, _edges(result), reads, result.counters))
-            if result.failure is not None:
+            for frame in inbox.take(attempt):
+                self.task.receive(frame)
+            if self._wiring.needs_id:
+                self.task.id(attempt)
+            if not self.conclude(attempt):
                 break
-            if not composed:
-                report.write_sets.append(session.writes)
-            earlier.then(session.writes)
+        return self.report
+
+    def begin(self, first_txid: int, *, composed: bool) -> None:
+        """A group begins; everything below its first txid is committed."""
+        self.report = SlotReport(self._wiring.task_id, self._wiring.component_id, composed=composed)
+        self._executor.as_of_txid = first_txid - 1
+        self._executor.earlier = WriteSet()
         if composed:
-            report.write_sets.append(earlier)
-        return report
+            self.report.write_sets.append(self._executor.earlier)
+
+    def conclude(self, attempt: TransactionAttempt) -> bool:
+        """Nothing more comes for the next attempt of the group: adds its verdict; whether that is a good one."""
+        result = self.task.end(attempt)
+        session = self._executor.session
+        reads = [[name, key] for name, key in sorted(session.reads, key=repr)]
+        verdict = AttemptVerdict(result.failure, _edges(result), reads, result.counters, result.metrics)
+        self.report.verdicts.append(verdict)
+        if result.failure is not None:
+            return False
+        if not self.report.composed:
+            self.report.write_sets.append(session.writes)
+        self._executor.earlier.then(session.writes)
+        return True
 
 
 def _edges(result: TaskResult) -> int:

@@ -5,17 +5,14 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from coordinated_bolt import TopologyContext
+from coordinator.assembly import assembled
 from coordinator.coordinator import Coordinator
-from coordinator.engine import Engine
-from coordinator.metadata_log import MetadataLog
 from coordinator.options import RunOptions
-from coordinator.plan import Plan, make_plan
-from coordinator.publisher import Publisher
+from coordinator.plan import make_plan
 from coordinator.run_summary import RunStatistics
 from coordinator.spark import (
     FrameFault,
@@ -27,13 +24,8 @@ from coordinator.spark import (
     ship_code,
     user_modules,
 )
-from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
-from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout, OpaqueCountCoordinator
-from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionCountCoordinator
-from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator
 from coordinator.topology import Topology
-from coordinator.transactions import TransactionCoordinator
-from state import RECEIPTS_KEPT, EmbeddedServer, RedisStore, TopologyError
+from state import EmbeddedServer, RedisStore, TopologyError
 
 OnStart = Callable[[Coordinator], None]
 
@@ -81,99 +73,26 @@ def run(
         _spark_context(topology, spark, master, conf or {}) as context,
     ):
         specs: list[Any] = [component.spec for component in topology.components]
+        specs += topology.task_hooks
         specs += [s.grouping for component in topology.components for s in component.subscriptions]
         ship_code(context, user_modules(specs, factory_module))
         engine = SparkEngine(context, plan, url, frame_fault=frame_fault)
         try:
-            return _coordinate(topology, plan, store, engine, options, on_start=on_start, on_progress=on_progress)
+            with assembled(
+                topology,
+                plan,
+                store,
+                engine,
+                options,
+                clock=time.monotonic,
+                draw_bits=secrets.randbits,
+                on_progress=on_progress,
+            ) as coordinator:
+                if on_start is not None:
+                    on_start(coordinator)
+                return coordinator.run()
         finally:
             engine.close()
-
-
-def _coordinate(
-    topology: Topology,
-    plan: Plan,
-    store: RedisStore,
-    engine: Engine,
-    options: RunOptions,
-    *,
-    on_start: OnStart | None,
-    on_progress: Callable[[RunStatistics], None] | None,
-) -> RunStatistics:
-    context = plan.wirings[plan.emitter_tasks[0]].context()
-    with ExitStack() as resources:
-        source = spout_coordinator(topology, context)
-        resources.callback(source.close)
-        committer = spout_committer(topology, context)
-        if committer is not None:
-            resources.callback(committer.close)
-        acquired = store.acquire(
-            nonce=secrets.token_hex(16),
-            new_generation=secrets.token_hex(16),
-            topology_fingerprint=topology.fingerprint(),
-            source_fingerprint=topology.spout.spec.fingerprint(),  # type: ignore[union-attr] # a spout by its place
-            adopt=options.adopt,
-        )
-        is_opaque = isinstance(source, OpaqueCountCoordinator)
-        metadata = MetadataLog(acquired.metadata, is_opaque=is_opaque, committed_txid=acquired.committed_txid)
-        machine = TransactionCoordinator(
-            currtx=acquired.committed_txid + 1,
-            metadata=metadata.coordinator,
-            max_spout_pending=options.max_spout_pending,
-            commit_group_max=group_max(topology, options),
-            new_attempt_id=lambda: secrets.randbits(64),
-            is_opaque=is_opaque,
-        )
-        if isinstance(source, OpaqueCountCoordinator):
-            source.follow(metadata)
-        source.resume(machine.last_txid(), machine.last_metadata())
-        coordinator = Coordinator(
-            plan=plan,
-            source=source,
-            engine=engine,
-            publisher=Publisher(store, topology.topology_id),
-            machine=machine,
-            metadata=metadata,
-            options=options,
-            clock=time.monotonic,
-            on_progress=on_progress or _ignore,
-            message_timeout_s=topology.message_timeout_s,
-            committer=committer,
-            last_group=() if committer is None else store.last_group(),
-        )
-        if on_start is not None:
-            on_start(coordinator)
-        return coordinator.run()
-
-
-def has_external_effects(topology: Topology) -> bool:
-    """Whether a committer changes something outside declared state, and so commits one by one."""
-    return any(getattr(component.spec, "external_effects", False) for component in topology.components)
-
-
-def group_max(topology: Topology, options: RunOptions) -> int:
-    """Most transactions of one commit: what a spout's committer is told again has to be on record."""
-    if has_external_effects(topology):
-        return 1
-    told = isinstance(topology.spout.spec, ICommitterTransactionalSpout)
-    return min(options.commit_group_max, RECEIPTS_KEPT) if told else options.commit_group_max
-
-
-def spout_coordinator(topology: Topology, context: TopologyContext) -> SpoutCoordinator:
-    """Makes the spout's coordinator, of whichever kind, as the run uses it."""
-    spec = topology.spout.spec
-    if isinstance(spec, ITransactionalSpout):
-        return spec.get_coordinator(topology.conf, context)
-    if isinstance(spec, IOpaquePartitionedTransactionalSpout):
-        return OpaqueCountCoordinator(spec.get_coordinator(topology.conf, context))
-    assert isinstance(spec, IPartitionedTransactionalSpout)
-    return PartitionCountCoordinator(spec.get_coordinator(topology.conf, context))
-
-
-def spout_committer(topology: Topology, context: TopologyContext) -> SpoutCommitter | None:
-    """Makes who is told what is durable, if the spout wants to know."""
-    spec: Any = topology.spout.spec
-    return spec.get_committer(topology.conf, context) if isinstance(spec, ICommitterTransactionalSpout) else None
 
 
 @contextmanager
@@ -205,7 +124,3 @@ def _spark_context(topology: Topology, spark: Any, master: str, conf: Mapping[st
         yield context
     finally:
         close_context(context)
-
-
-def _ignore(statistics: RunStatistics) -> None:
-    """No progress is wanted."""

@@ -1,0 +1,119 @@
+"""The cluster in one process: where users' tests, and ours, run topologies without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from types import TracebackType
+from typing import Any, Self, overload
+
+from coordinator.local.engine import FrameFault
+from coordinator.local.mailroom import DEFAULT_RECEIVE_CAPACITY
+from coordinator.local.plain_run import PlainRun
+from coordinator.local.transactional_run import TransactionalRun
+from coordinator.options import RunOptions
+from coordinator.plain_plan import make_plain_plan
+from coordinator.plain_topology import PlainTopology
+from coordinator.spark.shipping import pickle_spec
+from coordinator.topology import Topology
+from state import connect, in_memory_client, redact
+
+IN_MEMORY = "in memory"
+
+
+class LocalCluster:
+    """Runs topologies tuple by tuple in the calling thread; one seed is one schedule.
+
+    The coordinator, the tasks, the acker and the commit are those of a run on Spark; bolts are pickled as
+    they are there. Messages between two tasks keep their order, and everything else comes in an order that
+    the seed draws, so a test that passes under many seeds passes under many interleavings. Time stands
+    still until it is moved.
+
+        with LocalCluster(seed=7) as cluster:
+            run = cluster.submit(topology())
+            run.run_until_idle()
+            assert run.state("counts") == {"the": 2}
+
+    Args:
+        seed: draws the schedule and the attempt ids.
+        redis_url: a server for the state; None keeps it in memory, gone with the cluster.
+        receive_capacity: messages a task's receive queue holds; a sender that finds it full waits.
+
+    Attributes:
+        client: a client of the server that holds the state.
+
+    Source: backtype.storm.LocalCluster, and the in-process mode of backtype.storm.testing.
+    """
+
+    def __init__(
+        self, *, seed: int = 0, redis_url: str | None = None, receive_capacity: int = DEFAULT_RECEIVE_CAPACITY
+    ) -> None:
+        self._random = Random(seed)
+        self._receive_capacity = receive_capacity
+        self._server = IN_MEMORY if redis_url is None else redact(redis_url)
+        self.client: Any = in_memory_client() if redis_url is None else connect(redis_url)
+        self._runs: list[TransactionalRun | PlainRun] = []
+
+    @overload
+    def submit(
+        self, topology: Topology, *, options: RunOptions | None = None, frame_fault: FrameFault | None = None
+    ) -> TransactionalRun: ...
+
+    @overload
+    def submit(self, topology: PlainTopology, *, by_hand: Sequence[str] = ()) -> PlainRun: ...
+
+    def submit(
+        self,
+        topology: Topology | PlainTopology,
+        *,
+        options: RunOptions | None = None,
+        frame_fault: FrameFault | None = None,
+        by_hand: Sequence[str] = (),
+    ) -> TransactionalRun | PlainRun:
+        """Starts a run; a transactional one goes on where the last one on this cluster's server has ended.
+
+        Args:
+            topology: what `TransactionalTopologyBuilder.build` or `TopologyBuilder.build` returned.
+            options: bounds of a transactional run; None keeps one transaction in flight, as Storm does.
+            frame_fault: for tests: loses, doubles, alters or replaces frames of a transactional run.
+            by_hand: bolts of a plain topology whose tuples the test acks, fails and emits from by itself.
+
+        Raises:
+            TransactionError: the topology cannot run, its state is refused, or a `prepare` raised.
+        """
+        if isinstance(topology, PlainTopology):
+            return self._submit_plain(topology, by_hand)
+        run = TransactionalRun(
+            topology,
+            self.client,
+            server=self._server,
+            random=self._random,
+            options=options or RunOptions(max_spout_pending=1),
+            receive_capacity=self._receive_capacity,
+            frame_fault=frame_fault,
+            pickle_spec=pickle_spec,
+        )
+        self._runs.append(run)
+        return run
+
+    def close(self) -> None:
+        """Ends all runs; state in memory is gone."""
+        while self._runs:
+            self._runs.pop().close()
+        self.client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _submit_plain(self, topology: PlainTopology, by_hand: Sequence[str]) -> PlainRun:
+        plan = make_plain_plan(topology, pickle_spec)
+        seed, capacity = self._random.getrandbits(64), self._receive_capacity
+        run = PlainRun(plan, seed=seed, receive_capacity=capacity, by_hand=by_hand)
+        self._runs.append(run)
+        run.activate()
+        return run
