@@ -125,6 +125,14 @@ class TransactionalRun:
         """Takes no new transactions; the run is done when those under way are committed."""
         self._coordinator.drain()
 
+    def deactivate(self) -> None:
+        """Takes no new transactions until `activate`; those under way are committed."""
+        self._coordinator.deactivate()
+
+    def activate(self) -> None:
+        """Ends what `deactivate` began."""
+        self._coordinator.activate()
+
     def snapshot(self) -> Snapshot:
         """All declared state as of the last commit."""
         return snapshot(self._client, self._topology.topology_id, self._handles().values())

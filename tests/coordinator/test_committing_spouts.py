@@ -18,8 +18,8 @@ from coordinator import (
     SpoutCommitter,
     TransactionalTopologyBuilder,
 )
+from coordinator.assembly import group_max
 from coordinator.guarded_committer import GuardedCommitter
-from coordinator.run import group_max
 from state import (
     RECEIPTS_KEPT,
     CommitReply,
@@ -248,7 +248,7 @@ class NoSpout(ICommitterTransactionalSpout):
 
 
 def test_being_told_does_not_make_a_spout():
-    with pytest.raises(TopologyError, match="NoSpout object .* give an instance of ITransactionalSpout, "):
+    with pytest.raises(TopologyError, match=r"NoSpout object .* give an instance of ITransactionalSpout, "):
         TransactionalTopologyBuilder("test", "lines", NoSpout())  # type: ignore[arg-type] # that is the point
 
 
