@@ -148,7 +148,8 @@ def test_tuples_executed_in_a_commit_phase_that_failed_count_as_failed():
     failing = [failed()]
 
     def on_group(wave_id, attempts, composed):
-        return run.engine.executed(wave_id, attempts, composed, **({"at_2": failing.pop()} if failing else {}))
+        failures: dict[str, Any] = {"at_2": failing.pop()} if failing else {}
+        return run.engine.executed(wave_id, attempts, composed, **failures)
 
     run.engine.on_group = on_group
     run()
