@@ -192,6 +192,17 @@ def test_bolts_that_ask_for_ticks_get_them_at_their_period():
     assert run.now_s == 9
 
 
+def test_one_component_may_ask_for_ticks_alone():
+    builder = fed_builder()
+    builder.set_bolt("life", Life()).shuffle_grouping("spout").add_configuration(TICK_TUPLE_FREQ_SECS, 3)
+    builder.set_bolt("other", Life()).shuffle_grouping("spout")
+    run = start(builder)
+    Life.log.clear()
+    run.advance_time(3)
+    run.run_until_idle()
+    assert Life.log == ["tick"]
+
+
 @pytest.mark.parametrize("period", [0, -1, "5", None, True, float("nan")])
 def test_a_tick_period_that_is_no_time_is_refused(period):
     message = f"component 'held': '{TICK_TUPLE_FREQ_SECS}' is {period!r}, which is not a number of seconds above 0"
