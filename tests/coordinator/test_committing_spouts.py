@@ -18,8 +18,8 @@ from coordinator import (
     SpoutCommitter,
     TransactionalTopologyBuilder,
 )
+from coordinator.assembly import group_max
 from coordinator.guarded_committer import GuardedCommitter
-from coordinator.run import group_max
 from state import (
     RECEIPTS_KEPT,
     CommitReply,

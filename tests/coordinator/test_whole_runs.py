@@ -28,9 +28,9 @@ from coordinator import (
     RunOptions,
     TransactionalTopologyBuilder,
 )
+from coordinator.assembly import spout_committer, spout_coordinator
 from coordinator.metadata_log import MetadataLog
 from coordinator.publisher import Publisher
-from coordinator.run import spout_committer, spout_coordinator
 from coordinator.spark import stage
 from coordinator.spouts.opaque import OpaqueCountCoordinator
 from coordinator.topology import Topology
