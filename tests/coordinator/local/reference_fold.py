@@ -21,7 +21,7 @@ EMPTY: dict[str, Any] = {
     **{name: {} for name in ("sums", "counts", "amounts", "running", "largest", "echo", "fleeting")},
     **{name: {} for name in ("scores", "ranked")},
     **{name: set() for name in ("members", "toggled")},
-    **{name: None for name in ("total", "last")},
+    **dict.fromkeys(("total", "last")),
     **{name: [] for name in ("log", "sizes")},
 }
 
