@@ -10,9 +10,9 @@ from typing import Any
 
 from coordinator.assembly import assembled
 from coordinator.local.batch_letters import BatchLetters
-from coordinator.local.clock import ManualClock
 from coordinator.local.engine import FrameFault, LocalEngine
 from coordinator.local.mailroom import Mailroom
+from coordinator.local.timers import Timers
 from coordinator.options import RunOptions
 from coordinator.plan import Plan, make_plan
 from coordinator.run_summary import RunStatistics
@@ -55,7 +55,7 @@ class TransactionalRun:
         pickle_spec: Callable[[str, Any], bytes],
     ) -> None:
         self._topology, self._client = topology, client
-        self._clock = ManualClock()
+        self._timers = Timers()
         self._is_done = self._is_closed = False
         self._is_due = True
         plan = _tuple_by_tuple(make_plan(topology, pickle_spec))
@@ -68,7 +68,15 @@ class TransactionalRun:
         self._open = ExitStack()
         self._open.callback(self._engine.close)
         self._coordinator = self._open.enter_context(
-            assembled(topology, plan, store, self._engine, options, clock=self._clock, draw_bits=random.getrandbits)
+            assembled(
+                topology,
+                plan,
+                store,
+                self._engine,
+                options,
+                clock=lambda: self._timers.now_s,
+                draw_bits=random.getrandbits,
+            )
         )
 
     @property
@@ -116,7 +124,7 @@ class TransactionalRun:
 
     def advance_time(self, seconds: float) -> None:
         """Moves the clock; what exceeds the message timeout is given up at the next tick."""
-        self._clock.advance(seconds)
+        self._timers.advance(seconds)
         self._is_due = True
 
     def drain(self) -> None:

@@ -68,7 +68,7 @@ def altered(frame: Frame) -> bytes:
         case FrameKind.COORD:
             return pack(content + 1)
         case FrameKind.META:
-            return pack(dict.fromkeys(content, 1_000))
+            return pack(dict.fromkeys(content, 1000))
         case FrameKind.ACK:
             failure, edges, residue, *rest = content
             return pack([failure, edges, residue ^ 1, *rest])
