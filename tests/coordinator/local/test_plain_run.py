@@ -484,3 +484,20 @@ def test_a_spout_that_emits_again_what_failed_gets_it_through():
     assert isinstance(run, PlainRun)
     run.run_until_idle()
     assert Numbers.failed == Numbers.acked == dict.fromkeys(range(5), 1)
+
+
+class Refuses(Life):
+    def prepare(self, conf, context, collector):
+        super().prepare(conf, context, collector)
+        raise OSError("no room")
+
+
+def test_a_prepare_that_raises_leaves_no_task_open_and_starts_no_other():
+    Life.log.clear()
+    builder = fed_builder()
+    builder.set_bolt("a_life", Life()).shuffle_grouping("spout")
+    builder.set_bolt("b_refuses", Refuses()).shuffle_grouping("spout")
+    builder.set_bolt("c_life", Life()).shuffle_grouping("spout")
+    with pytest.raises(UserCodeError, match="OSError: no room"):
+        start(builder)
+    assert Life.log == ["prepare 0 of 1", "prepare 0 of 1", "cleanup", "cleanup"]
