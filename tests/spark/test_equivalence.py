@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,18 +34,15 @@ pytestmark = [pytest.mark.spark, pytest.mark.redis]
 SEEDS = range(4)
 
 
-def wide(folder: Path) -> Topology:
+def wide(folder):
     return replace(numbers_topology(TRANSACTIONS, parallelism=3, ackers=4), topology_id="wide")
 
 
-class SeenOnEven(SeenOnStreams):
-    """Of the streams where the task is fixed by the grouping; shuffle draws by attempt."""
-
-
-def groupings(folder: Path) -> Topology:
+def groupings(folder):
     builder = builder_of("shapes")
     builder.set_bolt("sort", Sorting(), parallelism=2).none_grouping("numbers")
-    on_streams = builder.set_committer_bolt("on_streams", SeenOnEven(), parallelism=2)
+    # by shuffle no two attempts go to the same tasks, so what is kept of a task is left out here
+    on_streams = builder.set_committer_bolt("on_streams", SeenOnStreams(), parallelism=2)
     on_streams.fields_grouping("sort", ["number"], "even")
     builder.set_committer_bolt("by_name", SeenByName(), parallelism=3).direct_grouping("sort", "named")
     builder.set_committer_bolt("by_all", SeenByAll(), parallelism=2).all_grouping("sort", "even")
@@ -54,7 +50,7 @@ def groupings(folder: Path) -> Topology:
     return builder.build()
 
 
-def chain(folder: Path) -> Topology:
+def chain(folder):
     builder = builder_of("chain")
     builder.set_bolt("work", Pass(), parallelism=2).shuffle_grouping("numbers")
     builder.set_committer_bolt("first", First()).global_grouping("work")
@@ -63,7 +59,7 @@ def chain(folder: Path) -> Topology:
     return builder.build()
 
 
-def joined(folder: Path) -> Topology:
+def joined(folder):
     builder = builder_of("joined")
     builder.set_bolt("work", Pass(), parallelism=2).shuffle_grouping("numbers")
     builder.set_bolt("deep", Pass(), parallelism=2).shuffle_grouping("work")
@@ -73,7 +69,7 @@ def joined(folder: Path) -> Topology:
     return builder.build()
 
 
-def sparse(folder: Path) -> Topology:
+def sparse(folder):
     builder = builder_of("sparse", Sparse(TRANSACTIONS))
     builder.set_bolt("work", Pass(), parallelism=2).shuffle_grouping("numbers")
     builder.set_committer_bolt("first", First()).global_grouping("work")
@@ -81,13 +77,13 @@ def sparse(folder: Path) -> Topology:
     return builder.build()
 
 
-def without_committer(folder: Path) -> Topology:
+def without_committer(folder):
     builder = builder_of("uncommitted")
     builder.set_bolt("work", Pass(), parallelism=2).shuffle_grouping("numbers")
     return builder.build()
 
 
-def flat(folder: Path) -> Topology:
+def flat(folder):
     builder = builder_of("flat")
     builder.set_committer_bolt("store", Store(), parallelism=2).fields_grouping("numbers", ["number"])
     return builder.build()
@@ -111,7 +107,7 @@ class FixedRangesEmitter(RangesEmitter):
         return cut
 
 
-def partitioned(folder: Path) -> Topology:
+def partitioned(folder):
     spout = FixedRanges(folder / "cuts", 0)
     builder = TransactionalTopologyBuilder("partitioned", "ranges", spout, parallelism=2)
     builder.set_bolt("work", Pass(), parallelism=2).shuffle_grouping("ranges")
@@ -119,22 +115,22 @@ def partitioned(folder: Path) -> Topology:
     return builder.build()
 
 
-def the_word_count(folder: Path) -> Topology:
+def the_word_count(folder):
     for number in range(3):
         lines = [f"line {line} of {number}\tof all\n" for line in range(number * 5, number * 9 + 4)]
         (folder / f"{number}.txt").write_text("".join(lines), encoding="utf-8")
     return word_count.topology(f"{folder}/*.txt", lines_per_batch=3)
 
 
-def the_ledger(folder: Path) -> Topology:
+def the_ledger(folder):
     return ledger.topology(transfers=120, accounts=7, transfers_per_batch=20)
 
 
-def the_global_count(folder: Path) -> Topology:
+def the_global_count(folder):
     return global_count.topology()
 
 
-def the_words_of_storm(folder: Path) -> Topology:
+def the_words_of_storm(folder):
     return words_topology()
 
 
