@@ -159,7 +159,6 @@ def task_leftovers(task_id, task):
         "outboxes": bolt._outboxes,
         "finished": bolt._finished,
         "bolts": bolt.executor._attempts,
-        "collectors": bolt._collectors,
         "counts": bolt._tracking._attempts,
     }
     return [f"{what} of {attempt} in task {task_id}" for what, attempts in held.items() for attempt in attempts]
