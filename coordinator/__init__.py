@@ -13,6 +13,7 @@ from coordinator.run import run
 from coordinator.run_summary import RunStatistics
 from coordinator.sources import TextFiles
 from coordinator.spouts import (
+    FeederSpout,
     IPartitionedTransactionalSpout,
     ITransactionalSpout,
     PartitionedCoordinator,
@@ -26,6 +27,7 @@ from coordinator.topology_builder import BoltDeclarer, TransactionalTopologyBuil
 __all__ = [
     "BoltDeclarer",
     "Coordinator",
+    "FeederSpout",
     "IPartitionedTransactionalSpout",
     "ITransactionalSpout",
     "LocalCluster",

@@ -1,5 +1,6 @@
 """Spouts: where transactions come from."""
 
+from coordinator.spouts.feeder import FeederSpout
 from coordinator.spouts.partitioned import (
     IPartitionedTransactionalSpout,
     PartitionedCoordinator,
@@ -8,6 +9,7 @@ from coordinator.spouts.partitioned import (
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 
 __all__ = [
+    "FeederSpout",
     "IPartitionedTransactionalSpout",
     "ITransactionalSpout",
     "PartitionedCoordinator",
