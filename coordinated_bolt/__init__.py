@@ -34,6 +34,7 @@ from coordinated_bolt.groupings import (
     ShippedGrouping,
     ShuffleGrouping,
 )
+from coordinated_bolt.message_outbox import MessageOutbox, messages_of
 from coordinated_bolt.messages import (
     Message,
     MessageKind,
@@ -113,6 +114,7 @@ __all__ = [
     "LocalOrShuffleGrouping",
     "Message",
     "MessageKind",
+    "MessageOutbox",
     "NoneGrouping",
     "Outbox",
     "OutputCollector",
@@ -150,6 +152,7 @@ __all__ = [
     "edges_message",
     "frame_target",
     "is_tick",
+    "messages_of",
     "pack_frame",
     "send_report",
     "stable_hash",

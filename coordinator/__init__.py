@@ -7,9 +7,13 @@ require_own_packages()
 from coordinator.coordinator import Coordinator
 from coordinator.local import LocalCluster, TransactionalRun
 from coordinator.options import RunOptions
+from coordinator.plain_coordinator import PlainCoordinator
+from coordinator.plain_options import PlainRunOptions
+from coordinator.plain_statistics import PlainStatistics
 from coordinator.plain_topology import PlainTopology
 from coordinator.plain_topology_builder import TopologyBuilder
 from coordinator.run import run
+from coordinator.run_plain import run_plain
 from coordinator.run_summary import RunStatistics
 from coordinator.sources import TextFiles
 from coordinator.spouts import (
@@ -33,6 +37,9 @@ __all__ = [
     "LocalCluster",
     "PartitionedCoordinator",
     "PartitionedEmitter",
+    "PlainCoordinator",
+    "PlainRunOptions",
+    "PlainStatistics",
     "PlainTopology",
     "RunOptions",
     "RunStatistics",
@@ -44,4 +51,5 @@ __all__ = [
     "TransactionalRun",
     "TransactionalTopologyBuilder",
     "run",
+    "run_plain",
 ]

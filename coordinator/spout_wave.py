@@ -1,0 +1,53 @@
+"""Gathers what spouts emit until it is enough for a wave."""
+
+from __future__ import annotations
+
+from coordinated_bolt import Frame, Message, MessageKind, MessageOutbox, pack_frame
+from coordinator.plain_engine import PlainWave
+from state import TransactionAttempt
+
+
+class SpoutWave:
+    """A wave while it is filled (driver).
+
+    Args:
+        attempt: its identity.
+
+    Attributes:
+        roots: (spout task, root) of every message whose end a spout waits for, in the order of their emission.
+        tuple_count: tuples emitted, one however many tasks receive it; counted by whoever is told of emissions.
+    """
+
+    def __init__(self, attempt: TransactionAttempt) -> None:
+        self._attempt = attempt
+        self._outboxes: dict[int, MessageOutbox] = {}
+        self._frames: list[bytes] = []
+        self.roots: list[tuple[int, int]] = []
+        self.tuple_count = 0
+
+    @property
+    def byte_count(self) -> int:
+        """Size of all messages."""
+        return sum(outbox.byte_count for outbox in self._outboxes.values())
+
+    def send(self, message: Message) -> None:
+        """Takes a message of a spout task.
+
+        Raises:
+            CodecError: a value cannot travel.
+        """
+        outbox = self._outboxes.get(message.source)
+        if outbox is None:
+            outbox = self._outboxes[message.source] = MessageOutbox(self._attempt, message.source, self._keep)
+        outbox.add(message)
+        if message.kind is MessageKind.INIT:
+            self.roots.append((message.source, message.root))
+
+    def close(self) -> PlainWave:
+        """The wave as an engine takes it; nothing may be sent after."""
+        for outbox in self._outboxes.values():
+            outbox.close()
+        return PlainWave(self._attempt, tuple(self._frames))
+
+    def _keep(self, frame: Frame) -> None:
+        self._frames.append(pack_frame(frame))
