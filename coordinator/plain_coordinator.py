@@ -61,6 +61,7 @@ class PlainCoordinator:
         self._size = WaveSize(options.wave_tuples_max, options.max_crashes)
         self._is_draining = False
         self.statistics = PlainStatistics()
+        self._wirings = plan.wirings
         self._wave_count = 0
         self._wave = self._new_wave()
         observer = _Counter(self)
@@ -176,7 +177,7 @@ class PlainCoordinator:
 
     def _new_wave(self) -> SpoutWave:
         self._wave_count += 1
-        return SpoutWave(TransactionAttempt(self._wave_count, self._draw_bits(64)))
+        return SpoutWave(TransactionAttempt(self._wave_count, self._draw_bits(64)), self._wirings)
 
     def _send(self, message: Message) -> None:
         self._wave.send(message)

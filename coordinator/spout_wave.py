@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from coordinated_bolt import Frame, Message, MessageKind, MessageOutbox, pack_frame
+from collections.abc import Mapping
+
+from coordinated_bolt import Frame, Message, MessageKind, MessageOutbox, TaskWiring, pack_frame
 from coordinator.plain_engine import PlainWave
 from state import TransactionAttempt
 
@@ -12,14 +14,16 @@ class SpoutWave:
 
     Args:
         attempt: its identity.
+        wirings: task id -> wiring, the spouts' among them.
 
     Attributes:
         roots: (spout task, root) of every message whose end a spout waits for, in the order of their emission.
         tuple_count: tuples emitted, one however many tasks receive it; counted by whoever is told of emissions.
     """
 
-    def __init__(self, attempt: TransactionAttempt) -> None:
+    def __init__(self, attempt: TransactionAttempt, wirings: Mapping[int, TaskWiring]) -> None:
         self._attempt = attempt
+        self._wirings = wirings
         self._outboxes: dict[int, MessageOutbox] = {}
         self._frames: list[bytes] = []
         self.roots: list[tuple[int, int]] = []
@@ -38,7 +42,9 @@ class SpoutWave:
         """
         outbox = self._outboxes.get(message.source)
         if outbox is None:
-            outbox = self._outboxes[message.source] = MessageOutbox(self._attempt, message.source, self._keep)
+            frame_messages = self._wirings[message.source].frame_tuples
+            outbox = MessageOutbox(self._attempt, message.source, self._keep, frame_messages)
+            self._outboxes[message.source] = outbox
         outbox.add(message)
         if message.kind is MessageKind.INIT:
             self.roots.append((message.source, message.root))
