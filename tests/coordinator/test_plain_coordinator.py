@@ -137,7 +137,7 @@ def test_a_spout_that_has_something_again_begins_the_count_of_rounds_anew():
     clock = Clock()
     statistics = coordinator_of(plan_of(Late([1, 2])), Answering(), clock=clock, idle_rounds=5).run()
     assert statistics.acked == 2
-    assert clock.slept == [0.001, 0.002, 0.004] + [0.001, 0.002] + [0.001, 0.002, 0.004, 0.008]
+    assert clock.slept == [*[0.001, 0.002, 0.004], *[0.001, 0.002], *[0.001, 0.002, 0.004, 0.008]]
 
 
 def test_a_run_that_is_drained_ends_with_the_wave_under_way_told():

@@ -326,9 +326,10 @@ def test_a_tuple_that_kills_its_worker_whenever_it_comes_stops_the_run(context):
     assert acked() == [0]
 
 
+@pytest.mark.slow
 def test_a_wave_that_hangs_is_cancelled_after_twice_the_message_timeout_and_fails(context, tmp_path):
     builder = builder_of([0, 1])
-    builder.set_message_timeout_s(2.0)
+    builder.set_message_timeout_s(6.0)
     builder.set_bolt("work", Hanging(1, tmp_path / "hung")).shuffle_grouping("feed")
 
     statistics = run(context, builder.build())
