@@ -5,7 +5,7 @@ from coordinated_bolt.neighbours import require_own_packages
 require_own_packages()
 
 from coordinator.coordinator import Coordinator
-from coordinator.local import LocalCluster, TransactionalRun
+from coordinator.local import BoltTrial, LocalCluster, PlainRun, TransactionalRun, run_bolt
 from coordinator.options import RunOptions
 from coordinator.plain_coordinator import PlainCoordinator
 from coordinator.plain_options import PlainRunOptions
@@ -18,10 +18,18 @@ from coordinator.run_summary import RunStatistics
 from coordinator.sources import TextFiles
 from coordinator.spouts import (
     FeederSpout,
+    FixedBatchesSpout,
+    ICommitterTransactionalSpout,
+    IOpaquePartitionedTransactionalSpout,
     IPartitionedTransactionalSpout,
     ITransactionalSpout,
+    MemoryTransactionalSpout,
+    OpaqueMemoryTransactionalSpout,
+    OpaquePartitionedCoordinator,
+    OpaquePartitionedEmitter,
     PartitionedCoordinator,
     PartitionedEmitter,
+    SpoutCommitter,
     SpoutCoordinator,
     SpoutEmitter,
 )
@@ -30,19 +38,29 @@ from coordinator.topology_builder import BoltDeclarer, TransactionalTopologyBuil
 
 __all__ = [
     "BoltDeclarer",
+    "BoltTrial",
     "Coordinator",
     "FeederSpout",
+    "FixedBatchesSpout",
+    "ICommitterTransactionalSpout",
+    "IOpaquePartitionedTransactionalSpout",
     "IPartitionedTransactionalSpout",
     "ITransactionalSpout",
     "LocalCluster",
+    "MemoryTransactionalSpout",
+    "OpaqueMemoryTransactionalSpout",
+    "OpaquePartitionedCoordinator",
+    "OpaquePartitionedEmitter",
     "PartitionedCoordinator",
     "PartitionedEmitter",
     "PlainCoordinator",
+    "PlainRun",
     "PlainRunOptions",
     "PlainStatistics",
     "PlainTopology",
     "RunOptions",
     "RunStatistics",
+    "SpoutCommitter",
     "SpoutCoordinator",
     "SpoutEmitter",
     "TextFiles",
@@ -51,5 +69,6 @@ __all__ = [
     "TransactionalRun",
     "TransactionalTopologyBuilder",
     "run",
+    "run_bolt",
     "run_plain",
 ]

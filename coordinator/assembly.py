@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from typing import Any
 
+from coordinated_bolt import TopologyContext
 from coordinator.coordinator import Coordinator
 from coordinator.engine import Engine
 from coordinator.metadata_log import MetadataLog
@@ -12,11 +14,13 @@ from coordinator.options import RunOptions
 from coordinator.plan import Plan
 from coordinator.publisher import Publisher
 from coordinator.run_summary import RunStatistics
+from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
+from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout, OpaqueCountCoordinator
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionCountCoordinator
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator
 from coordinator.topology import Topology
 from coordinator.transactions import TransactionCoordinator
-from state import RedisStore
+from state import RECEIPTS_KEPT, RedisStore
 
 
 @contextmanager
@@ -46,8 +50,13 @@ def assembled(
     Raises:
         TransactionError: the topology cannot be owned; see `RedisStore.acquire`.
     """
-    source = _spout_coordinator(topology, plan)
-    try:
+    context = plan.wirings[plan.emitter_tasks[0]].context()
+    with ExitStack() as resources:
+        source = spout_coordinator(topology, context)
+        resources.callback(source.close)
+        committer = spout_committer(topology, context)
+        if committer is not None:
+            resources.callback(committer.close)
         acquired = store.acquire(
             nonce=f"{draw_bits(128):032x}",
             new_generation=f"{draw_bits(128):032x}",
@@ -55,14 +64,18 @@ def assembled(
             source_fingerprint=topology.spout.spec.fingerprint(),  # type: ignore[union-attr] # a spout by its place
             adopt=options.adopt,
         )
-        metadata = MetadataLog(acquired.metadata)
+        is_opaque = isinstance(source, OpaqueCountCoordinator)
+        metadata = MetadataLog(acquired.metadata, is_opaque=is_opaque, committed_txid=acquired.committed_txid)
         machine = TransactionCoordinator(
             currtx=acquired.committed_txid + 1,
             metadata=metadata.coordinator,
             max_spout_pending=options.max_spout_pending,
-            commit_group_max=1 if has_external_effects(topology) else options.commit_group_max,
+            commit_group_max=group_max(topology, options),
             new_attempt_id=lambda: draw_bits(64),
+            is_opaque=is_opaque,
         )
+        if isinstance(source, OpaqueCountCoordinator):
+            source.follow(metadata)
         source.resume(machine.last_txid(), machine.last_metadata())
         yield Coordinator(
             plan=plan,
@@ -75,9 +88,9 @@ def assembled(
             clock=clock,
             on_progress=on_progress or _ignore,
             message_timeout_s=topology.message_timeout_s,
+            committer=committer,
+            last_group=() if committer is None else store.last_group(),
         )
-    finally:
-        source.close()
 
 
 def has_external_effects(topology: Topology) -> bool:
@@ -85,13 +98,29 @@ def has_external_effects(topology: Topology) -> bool:
     return any(getattr(component.spec, "external_effects", False) for component in topology.components)
 
 
-def _spout_coordinator(topology: Topology, plan: Plan) -> SpoutCoordinator:
+def group_max(topology: Topology, options: RunOptions) -> int:
+    """Most transactions of one commit: what a spout's committer is told again has to be on record."""
+    if has_external_effects(topology):
+        return 1
+    told = isinstance(topology.spout.spec, ICommitterTransactionalSpout)
+    return min(options.commit_group_max, RECEIPTS_KEPT) if told else options.commit_group_max
+
+
+def spout_coordinator(topology: Topology, context: TopologyContext) -> SpoutCoordinator:
+    """Makes the spout's coordinator, of whichever kind, as the run uses it."""
     spec = topology.spout.spec
-    context = plan.wirings[plan.emitter_tasks[0]].context()
     if isinstance(spec, ITransactionalSpout):
-        return spec.get_coordinator(topology.conf, context)
+        return spec.get_coordinator(context.conf, context)
+    if isinstance(spec, IOpaquePartitionedTransactionalSpout):
+        return OpaqueCountCoordinator(spec.get_coordinator(context.conf, context))
     assert isinstance(spec, IPartitionedTransactionalSpout)
-    return PartitionCountCoordinator(spec.get_coordinator(topology.conf, context))
+    return PartitionCountCoordinator(spec.get_coordinator(context.conf, context))
+
+
+def spout_committer(topology: Topology, context: TopologyContext) -> SpoutCommitter | None:
+    """Makes who is told what is durable, if the spout wants to know."""
+    spec: Any = topology.spout.spec
+    return spec.get_committer(context.conf, context) if isinstance(spec, ICommitterTransactionalSpout) else None
 
 
 def _ignore(statistics: RunStatistics) -> None:

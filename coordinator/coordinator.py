@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from committers import Again, Group, GroupSize, Publish, SlotReport, decide_group
-from coordinated_bolt import ACKER_COMPONENT, AttemptOutcome, Failure, FailureKind
+from coordinated_bolt import ACKER_COMPONENT, AttemptOutcome, Failure, FailureKind, TaskMetrics
 from coordinator.engine import Engine, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
+from coordinator.guarded_committer import GuardedCommitter
 from coordinator.guarded_source import GuardedSource
 from coordinator.metadata_log import MetadataLog
 from coordinator.options import RunOptions
 from coordinator.plan import Plan
 from coordinator.publisher import Publisher, RefusedGroup
 from coordinator.run_summary import RunStatistics
+from coordinator.spouts.committing import SpoutCommitter
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.transactions import EmitBatch, Phase, StartCommit, StoreMetadata, TransactionCoordinator
 from coordinator.waves import WaveBook
@@ -43,6 +45,8 @@ class Coordinator:
         clock: seconds, monotonic.
         on_progress: called after every event with the statistics.
         message_timeout_s: how long a wave may take, in each of its phases.
+        committer: the spout's committer, if it has one.
+        last_group: what earlier runs committed last, to be told to the committer again.
     """
 
     def __init__(
@@ -58,9 +62,14 @@ class Coordinator:
         clock: Callable[[], float],
         on_progress: Callable[[RunStatistics], None],
         message_timeout_s: float,
+        committer: SpoutCommitter | None = None,
+        last_group: tuple[TransactionAttempt, ...] = (),
     ) -> None:
         self._plan, self._engine, self._publisher, self._machine = plan, engine, publisher, machine
-        self._source = GuardedSource(source, plan.wirings[plan.emitter_tasks[0]].component_id)
+        spout_id = plan.wirings[plan.emitter_tasks[0]].component_id
+        self._source = GuardedSource(source, spout_id)
+        self._committer = GuardedCommitter(committer, spout_id)
+        self._last_group = last_group
         self._metadata = metadata
         self._options = options
         self._clock = clock
@@ -79,6 +88,14 @@ class Coordinator:
     def drain(self) -> None:
         """Takes no new transactions; the run ends when those under way are committed. Any thread."""
         self._source.draining = True
+
+    def deactivate(self) -> None:
+        """Takes no new transactions until `activate`; those under way are committed, the run goes on. Any thread."""
+        self._source.active = False
+
+    def activate(self) -> None:
+        """Ends what `deactivate` began. Any thread."""
+        self._source.active = True
 
     def run(self) -> RunStatistics:
         """Runs to the end of the input, or of the drain.
@@ -99,9 +116,12 @@ class Coordinator:
         Raises:
             TransactionError: as `run`.
         """
-        self._carry_out()
+        self._tell(self._last_group)
+        self._last_group = ()
         if self._error is not None and self._machine.halted():
             raise self._error
+        self._source.tell_activity()
+        self._carry_out()
         if self._is_done():
             return True
         event = self._engine.next_event(IDLE_WAIT_S if self._machine.is_idle() else BUSY_WAIT_S)
@@ -116,6 +136,8 @@ class Coordinator:
             return False
         if self._source.error is not None:
             raise self._source.error
+        if not self._source.active and not self._source.draining:
+            return False
         if self._source.is_exhausted(self._machine.last_metadata()):
             return True
         self.statistics.is_interrupted = self._source.draining and self._source.is_finite()
@@ -181,8 +203,10 @@ class Coordinator:
         self._store_cut_metadata(outcomes)
         for outcome in outcomes:
             if not self._machine.is_current(outcome.attempt):
+                self.statistics.failed_outcomes([outcome])
                 continue
             if outcome.failure is not None:
+                self.statistics.failed_outcomes([outcome])
                 self._fail(outcome.attempt, Phase.PROCESSING, outcome.failure)
                 continue
             self._waves.keep(outcome)
@@ -224,6 +248,8 @@ class Coordinator:
         )
         decision = decide_group(group, event.reports)
         if decision.failed is not None:
+            place = event.attempts.index(decision.failed[0])
+            self.statistics.worked(_work(event.reports, slice(place, place + 1)), is_committed=False)
             self._fail(decision.failed[0], Phase.COMMIT, decision.failed[1])
         step = decision.step
         rest = [a for a in event.attempts[len(step.attempts) :] if self._machine.is_current(a)]
@@ -240,10 +266,10 @@ class Coordinator:
     def _publish(self, step: Publish, reports: tuple[SlotReport, ...]) -> None:
         attempts, last = step.attempts, step.attempts[-1].txid
         operation_count = step.write_set.operations()
-        forgotten = self._metadata.forgettable(last)
+        metadata = self._metadata.commit_changes(last)
         self._machine.publish(attempts)
         try:
-            self._publisher.commit(attempts, step.write_set, forgotten)
+            self._publisher.commit(attempts, step.write_set, metadata)
         except RefusedGroup as refusal:
             self._machine.defer(attempts)
             self._size.one_by_one()
@@ -253,7 +279,7 @@ class Coordinator:
                 self._drop(self._machine.fail(attempts[0], Phase.PROCESSING))
             return
         self._size.published(asked=self._asked, published=len(attempts), operation_count=operation_count)
-        self._metadata.forget(last)
+        self._metadata.committed(last)
         for attempt in attempts:
             outcome = self._waves.committed(attempt)
             self._machine.ack(attempt, Phase.COMMIT)
@@ -261,6 +287,15 @@ class Coordinator:
             self.statistics.committed_one(attempt.txid, outcome)
         counted = [verdict.counters for report in reports for verdict in report.verdicts[: len(attempts)]]
         self.statistics.committed_group(self._clock(), counted)
+        self.statistics.worked(_work(reports, slice(len(attempts))), is_committed=True)
+        self._tell(attempts)
+
+    def _tell(self, attempts: tuple[TransactionAttempt, ...]) -> None:
+        """Tells the spout what is durable. If it raises, nothing more is published: the next run tells one group."""
+        error = self._committer.tell(attempts)
+        if error is not None:
+            self._error = error
+            self._machine.halt_before(self._machine.currtx)
 
     def _fail(self, attempt: TransactionAttempt, phase: Phase, failure: Failure) -> None:
         if failure.halts():
@@ -281,8 +316,17 @@ class Coordinator:
     def _drop(self, attempts: list[TransactionAttempt]) -> None:
         """Forgets attempts that are void, and cancels waves that hold nothing else."""
         self.statistics.failed_attempts += len(attempts)
+        self.statistics.failed_outcomes(self._waves.kept(attempts))
+        self._metadata.drop(attempts)
         for wave_id in self._waves.dropped(attempts):
             self._engine.cancel(wave_id)
+
+
+def _work(reports: Iterable[SlotReport], places: slice) -> Iterator[tuple[str, TaskMetrics]]:
+    """What commit tasks did for the attempts at these places of a group."""
+    for report in reports:
+        for verdict in report.verdicts[places]:
+            yield report.component_id, verdict.metrics
 
 
 def _complete(attempts: list[TransactionAttempt], outcomes: Iterable[AttemptOutcome]) -> list[AttemptOutcome]:

@@ -36,7 +36,7 @@ from state.redis_in_memory import in_memory_client
 from state.redis_reader import URL_VARIABLE, RedisReader, load_redis_url, save_redis_url
 from state.redis_server import ServerFacts
 from state.redis_snapshot import Snapshot, snapshot
-from state.redis_store import Acquired, Receipt, RedisStore, TopologyStatus
+from state.redis_store import RECEIPTS_KEPT, Acquired, Receipt, RedisStore, TopologyStatus
 from state.rotating_transactional_state import RotatingTransactionalState
 from state.session import StateReader, StateSession
 from state.state_handle import StateHandle
@@ -72,6 +72,7 @@ __all__ = [
     "MetadataChanges",
     "OrderMattersError",
     "ProtocolError",
+    "RECEIPTS_KEPT",
     "Receipt",
     "RedisConnection",
     "RedisReader",

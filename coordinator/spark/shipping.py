@@ -70,9 +70,10 @@ def ship_topology(context: SparkContext, topology: ComponentGraph, named: str | 
     Args:
         context: the Spark context.
         topology: any topology.
-        named: module to ship besides those of the components' classes and their groupings.
+        named: module to ship besides those of its components', hooks' and groupings' classes.
     """
     specs: list[Any] = [component.spec for component in topology.components]
+    specs += topology.task_hooks
     specs += [s.grouping for component in topology.components for s in component.subscriptions]
     ship_code(context, user_modules(specs, named))
 

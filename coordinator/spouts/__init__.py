@@ -1,6 +1,13 @@
 """Spouts: where transactions come from."""
 
+from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.feeder import FeederSpout
+from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
+from coordinator.spouts.opaque import (
+    IOpaquePartitionedTransactionalSpout,
+    OpaquePartitionedCoordinator,
+    OpaquePartitionedEmitter,
+)
 from coordinator.spouts.partitioned import (
     IPartitionedTransactionalSpout,
     PartitionedCoordinator,
@@ -10,10 +17,18 @@ from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinat
 
 __all__ = [
     "FeederSpout",
+    "FixedBatchesSpout",
+    "ICommitterTransactionalSpout",
+    "IOpaquePartitionedTransactionalSpout",
     "IPartitionedTransactionalSpout",
     "ITransactionalSpout",
+    "MemoryTransactionalSpout",
+    "OpaqueMemoryTransactionalSpout",
+    "OpaquePartitionedCoordinator",
+    "OpaquePartitionedEmitter",
     "PartitionedCoordinator",
     "PartitionedEmitter",
+    "SpoutCommitter",
     "SpoutCoordinator",
     "SpoutEmitter",
 ]

@@ -17,12 +17,15 @@ from coordinated_bolt import (
     AttemptCollector,
     Failure,
     FailureKind,
+    ITaskHook,
     Send,
+    TaskMetrics,
     TaskResult,
     TaskWiring,
     TopologyContext,
     batch_edge,
 )
+from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout, OpaqueBatches
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionBatches, partition_scope
 from coordinator.spouts.transactional import SpoutEmitter
 from state import RotatingTransactionalState, TransactionalState, TransactionAttempt, metadata_field, unpack
@@ -36,7 +39,7 @@ class Batch:
 
     Attributes:
         attempt: the attempt.
-        packed_metadata: the coordinator's metadata of the txid, as stored.
+        packed_metadata: the coordinator's metadata of the txid, as stored; of an opaque spout, of the attempt.
     """
 
     attempt: TransactionAttempt
@@ -64,15 +67,24 @@ class EmitterTask:
     Args:
         wiring: the task.
         send: takes the frames.
-        stored: scope -> txid -> stored metadata, of the partitions (partitioned spouts only).
+        stored: scope -> txid -> metadata of the partitions, as far as the driver knows it (not of plain spouts).
+        hooks: watch the task, besides those the topology and its emitter add.
     """
 
-    def __init__(self, wiring: TaskWiring, send: Send, stored: Mapping[str, Mapping[int, Any]]) -> None:
+    def __init__(
+        self,
+        wiring: TaskWiring,
+        send: Send,
+        stored: Mapping[str, Mapping[int, Any]],
+        *,
+        hooks: Sequence[ITaskHook] = (),
+    ) -> None:
         self._wiring = wiring
         self._send = send
         self._stored = stored
+        self._hooks = hooks
         self._context: TopologyContext = wiring.context()
-        self._emitter: SpoutEmitter | PartitionBatches | None = None
+        self._emitter: SpoutEmitter | PartitionBatches | OpaqueBatches | None = None
         self._states: dict[int, RotatingTransactionalState] = {}
         self._failed: Failure | None = None
 
@@ -85,12 +97,14 @@ class EmitterTask:
     def close(self) -> None:
         """Closes the emitter, after the last batch; more than once does no harm."""
         emitter, self._emitter = self._emitter, None
-        if emitter is None:
-            return
-        try:
-            emitter.close()
-        except Exception:  # noqa: BLE001 - every batch is emitted: what an emitter cannot let go of fails none
-            _LOG.exception("emitter of %r could not be closed", self._wiring.component_id)
+        closing = [] if emitter is None else [emitter.close]
+        closing += [hook.cleanup for hook in self._context.hooks]
+        self._context.hooks.clear()
+        for close in closing:
+            try:
+                close()
+            except Exception:  # noqa: BLE001 - every batch is emitted: what an emitter cannot let go of fails none
+                _LOG.exception("emitter of %r could not be closed", self._wiring.component_id)
 
     def emit(self, batch: Batch) -> Emitted:
         """Emits one batch; they come in txid order."""
@@ -99,32 +113,43 @@ class EmitterTask:
             return Emitted(attempt, TaskResult(self._failed))
         self._context.counters = Counter()
         outbox = self._wiring.outbox(attempt, self._send)
-        collector = self._wiring.collector(attempt, outbox)
+        collector = self._wiring.collector(attempt, outbox, self._context.hooks)
+        metrics = TaskMetrics()
         try:
             metadata = self._call(attempt, unpack(batch.packed_metadata), collector)
             sent_edges = outbox.close()  # values are packed here, so the codec may refuse one here
         except Exception as error:  # noqa: BLE001 - user code may raise anything
             where = (self._wiring.component_id, self._wiring.task_index)
             self._failed = Failure(FailureKind.INCOMPLETE, *where, f"attempt {attempt} failed before on this task")
-            return Emitted(attempt, TaskResult(Failure.from_exception(error, *where)))
+            self._wiring.count_output(metrics, collector, outbox)
+            return Emitted(attempt, TaskResult(Failure.from_exception(error, *where), metrics=metrics))
+        self._wiring.count_output(metrics, collector, outbox)
+        metrics.batches = 1
         edge = batch_edge(attempt, self._wiring.task_id, batch.packed_metadata)
-        result = TaskResult(None, edge, sent_edges, collector.emitted_count, dict(self._context.counters))
+        result = TaskResult(None, edge, sent_edges, collector.emitted_count, dict(self._context.counters), metrics)
         return Emitted(attempt, result, metadata)
 
     def _call(self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector) -> dict[str, Any]:
         if self._emitter is None:
             self._emitter = self._open()
         if isinstance(self._emitter, PartitionBatches):
-            partitions = range(self._wiring.task_index, int(metadata), self._wiring.task_count)
-            return self._emitter.emit(attempt, self._with_states(partitions), collector)
+            return self._emitter.emit(attempt, self._with_states(self._partitions(metadata)), collector)
+        if isinstance(self._emitter, OpaqueBatches):
+            return self._emitter.emit(attempt, self._partitions(metadata), collector)
         self._emitter.emit_batch(attempt, metadata, collector)
         return {}
 
-    def _open(self) -> SpoutEmitter | PartitionBatches:
+    def _partitions(self, count: Any) -> range:
+        return range(self._wiring.task_index, int(count), self._wiring.task_count)
+
+    def _open(self) -> SpoutEmitter | PartitionBatches | OpaqueBatches:
         spec = pickle.loads(self._wiring.spec)
+        self._wiring.add_hooks(self._context, self._hooks)
         emitter = spec.get_emitter(self._wiring.conf, self._context)
         if isinstance(spec, IPartitionedTransactionalSpout):
             return PartitionBatches(emitter, self._states)
+        if isinstance(spec, IOpaquePartitionedTransactionalSpout):
+            return OpaqueBatches(emitter, self._stored)
         made: SpoutEmitter = emitter
         return made
 

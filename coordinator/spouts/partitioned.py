@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
-from coordinated_bolt import BatchOutputCollector, OutputFieldsDeclarer, TopologyContext
+from coordinated_bolt import BatchOutputCollector, IComponent, TopologyContext
 from coordinator.spouts.transactional import SpoutCoordinator
 from state import RotatingTransactionalState, TransactionAttempt, pack_exact
 
@@ -51,6 +51,12 @@ class PartitionedCoordinator(ABC):
         """
         return None
 
+    def activate(self) -> None:  # noqa: B027 - optional by design
+        """See `SpoutCoordinator.activate`."""
+
+    def deactivate(self) -> None:  # noqa: B027 - optional by design
+        """See `SpoutCoordinator.deactivate`."""
+
     def close(self) -> None:  # noqa: B027 - optional by design
         """Called once, when the run ends."""
 
@@ -87,18 +93,11 @@ class PartitionedEmitter(ABC):
         """Called once, after the last batch."""
 
 
-class IPartitionedTransactionalSpout(ABC):
+class IPartitionedTransactionalSpout(IComponent):
     """The spec of a spout whose batches are cut partition by partition.
 
     Source: backtype.storm.transactional.partitioned.IPartitionedTransactionalSpout.
     """
-
-    output_fields: ClassVar[Sequence[str]] = ()
-
-    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """Declares the streams (driver, once); override for named or direct streams."""
-        if self.output_fields:
-            declarer.declare(self.output_fields)
 
     @abstractmethod
     def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> PartitionedCoordinator:
@@ -116,6 +115,11 @@ class IPartitionedTransactionalSpout(ABC):
 def partition_scope(partition: int) -> str:
     """Scope of a partition's rotating state in the stored metadata."""
     return f"partition.{partition}"
+
+
+def partition_of(scope: str) -> int:
+    """Inverse of `partition_scope`."""
+    return int(scope.removeprefix("partition."))
 
 
 class PartitionCountCoordinator(SpoutCoordinator):
@@ -144,6 +148,12 @@ class PartitionCountCoordinator(SpoutCoordinator):
 
     def resume(self, last_txid: int, last: Any) -> None:
         self._last_txid = last_txid
+
+    def activate(self) -> None:
+        self._coordinator.activate()
+
+    def deactivate(self) -> None:
+        self._coordinator.deactivate()
 
     def close(self) -> None:
         self._coordinator.close()

@@ -177,7 +177,7 @@ def test_any_other_exception_says_component_task_and_tuple(bolt):
 def test_jstorm_swallows_an_emit_that_fails_here_it_ends_the_run(bolt):
     task, sent = make(bolt)
     task.start()
-    with pytest.raises(UserCodeError, match="component 'bolt' emitted .* which takes a list of 1 values"):
+    with pytest.raises(UserCodeError, match=r"component 'bolt' emitted .* which takes a list of 1 values"):
         task.receive(given("misfit"))
     assert sent == []
 
@@ -238,7 +238,7 @@ def test_a_tick_is_a_tuple_of_the_system_that_belongs_to_no_tree(bolt):
 
 def test_prepare_and_cleanup_that_raise_end_the_run_and_have_nothing_to_fail():
     task, sent = make(Raising())
-    with pytest.raises(UserCodeError, match="component 'bolt', task 0 raised:\n(.*\n)*.*FailedException: in prepare"):
+    with pytest.raises(UserCodeError, match=r"component 'bolt', task 0 raised:\n(.*\n)*.*FailedException: in prepare"):
         task.start()
     with pytest.raises(UserCodeError, match="OSError: in cleanup"):
         task.close()

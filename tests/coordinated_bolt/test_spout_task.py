@@ -271,7 +271,7 @@ def test_a_spout_that_has_nothing_says_so():
 
 def test_what_a_spout_raises_ends_the_run_and_what_it_could_not_emit_is_not_waited_for():
     task, sent = make(Scripted(KeyError("oops"), (["too", "many"], "m")))
-    with pytest.raises(UserCodeError, match="component 'bolt', task 0 raised:\n(.*\n)*KeyError: 'oops'"):
+    with pytest.raises(UserCodeError, match=r"component 'bolt', task 0 raised:\n(.*\n)*KeyError: 'oops'"):
         task.next_tuple()
     with pytest.raises(UserCodeError, match="which takes a list of 1 values"):
         task.next_tuple()

@@ -285,7 +285,7 @@ def test_frames_of_another_wave_and_torn_ones_fail_what_they_belong_to_and_nothi
     Scripted.reset()
     plan = with_small_frames(planned(scripted_builder(6, tasks=(1, 1, 1, 1)).build()))
     (spread,) = plan.stages[0].tasks
-    done = []
+    done: list[int] = []
 
     def fault(task_id, frames):
         if task_id != spread or done:

@@ -60,7 +60,7 @@ class CountWords(BaseBasicBolt):
 
     def prepare(self, conf, context):
         super().prepare(conf, context)
-        self.counts = Counter()
+        self.counts: Counter[str] = Counter()
 
     def execute(self, tup, collector):
         word = tup[0]
@@ -195,7 +195,7 @@ def test_every_grouping_brings_each_tuple_where_it_belongs_and_all_are_acked(con
 
     run(context, builder.build())
 
-    where = defaultdict(Counter)
+    where: dict[str, Counter[tuple[int, int]]] = defaultdict(Counter)
     for component, task, value in notes(path):
         where[component][task, value] += 1
     once_each = Counter(range(count))
