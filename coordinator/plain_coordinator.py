@@ -122,6 +122,7 @@ class PlainCoordinator:
 
     def _run_waves(self) -> None:
         idle_rounds = 0
+        self.statistics.is_interrupted = self._options.stop_when_idle
         while not self._is_draining:
             self._fill()
             if self._wave.tuple_count:
@@ -130,6 +131,7 @@ class PlainCoordinator:
                 continue
             idle_rounds += 1
             if self._options.stop_when_idle and idle_rounds >= self._options.idle_rounds:
+                self.statistics.is_interrupted = False
                 return
             self._sleep(min(LONGEST_PAUSE_S, SHORTEST_PAUSE_S * 2 ** min(idle_rounds - 1, 10)))
 

@@ -18,6 +18,7 @@ class PlainStatistics:
         crashed_waves: those of them that crashed.
         first_wave_s: when the first wave was started, None before.
         last_wave_s: when the last wave had ended, None before.
+        is_interrupted: the run was drained although it was to end by itself once its spouts were idle.
     """
 
     emitted: int = 0
@@ -27,6 +28,7 @@ class PlainStatistics:
     crashed_waves: int = 0
     first_wave_s: float | None = None
     last_wave_s: float | None = None
+    is_interrupted: bool = False
 
     @property
     def seconds(self) -> float:

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from coordinated_bolt import TICK_TUPLE_FREQ_SECS
 from coordinator.plain_coordinator import PlainCoordinator
 from coordinator.plain_options import PlainRunOptions
 from coordinator.plain_plan import PlainPlan, make_plain_plan
@@ -95,6 +94,6 @@ def run_plain(
 
 
 def _warn_of_ticks(plan: PlainPlan) -> None:
-    ticking = {w.component_id for w in plan.wirings.values() if w.conf.get(TICK_TUPLE_FREQ_SECS) is not None}
+    ticking = {plan.wirings[task].component_id for task in plan.tick_periods_s}
     if ticking:
         _LOG.warning("tick tuples are asked for by %s; on Spark there are none", ", ".join(sorted(ticking)))
