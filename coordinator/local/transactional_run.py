@@ -132,6 +132,14 @@ class TransactionalRun:
         """Takes no new transactions; the run is done when those under way are committed."""
         self._coordinator.drain()
 
+    def deactivate(self) -> None:
+        """Takes no new transactions until `activate`; those under way are committed."""
+        self._coordinator.deactivate()
+
+    def activate(self) -> None:
+        """Ends what `deactivate` began."""
+        self._coordinator.activate()
+
     def emitted(self, component_id: str, txid: int | None = None) -> list[Emission]:
         """(stream id, values) of every tuple a component emitted, in the last attempt at each transaction.
 
