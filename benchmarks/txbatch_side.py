@@ -67,7 +67,9 @@ def measure(case: TxbatchCase) -> Result:
                 redis_url=server.url,
                 master=case.master,
                 conf=case.conf,
-                options=RunOptions(max_spout_pending=case.window, commit_group_max=case.group),
+                options=RunOptions(
+                    max_spout_pending=case.window, commit_group_max=case.group, early_commit=case.early_commit
+                ),
                 on_start=deadline.start,
                 on_progress=deadline.check,
             )

@@ -6,6 +6,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,8 @@ def _coordinate(
     on_progress: Callable[[RunStatistics], None] | None,
 ) -> RunStatistics:
     source = _spout_coordinator(topology, plan)
+    if has_external_effects(topology):  # everything below a transaction is committed before its commit phase runs
+        options = replace(options, commit_group_max=1, early_commit=False)
     try:
         acquired = store.acquire(
             nonce=secrets.token_hex(16),
@@ -112,7 +115,7 @@ def _coordinate(
             currtx=acquired.committed_txid + 1,
             metadata=metadata.coordinator,
             max_spout_pending=options.max_spout_pending,
-            commit_group_max=1 if has_external_effects(topology) else options.commit_group_max,
+            commit_group_max=options.commit_group_max,
             new_attempt_id=lambda: secrets.randbits(64),
         )
         source.resume(machine.last_txid(), machine.last_metadata())

@@ -10,7 +10,7 @@ from typing import Any
 from committers import AttemptVerdict, SlotReport
 from coordinated_bolt import AttemptOutcome, Failure, FailureKind
 from coordinator import Coordinator, RunOptions, RunStatistics, SpoutCoordinator
-from coordinator.engine import Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
+from coordinator.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
 from coordinator.metadata_log import MetadataLog
 from coordinator.plan import Plan
 from coordinator.publisher import Publisher
@@ -81,12 +81,21 @@ class ScriptedEngine:
         self.waits: deque[Callable[[], Any]] = deque()
         self.on_cancel: Callable[[int], Event | None] = lambda wave_id: None
         self.now_s = 0.0
+        self.early = EarlyCommit()
         self.stored: list[dict[str, dict[int, Any]]] = []
         self._wait_count = 0
 
-    def process(self, wave_id: int, batches: tuple[Batch, ...], stored: Mapping[str, Mapping[int, Any]]) -> None:
+    def process(
+        self,
+        wave_id: int,
+        batches: tuple[Batch, ...],
+        stored: Mapping[str, Mapping[int, Any]],
+        early: EarlyCommit,
+    ) -> None:
         attempts = tuple(batch.attempt for batch in batches)
-        self.log.append(("process", wave_id, txids_of(attempts)))
+        groups = [("early", *map(txids_of, early.groups))] if early.groups else []
+        self.log.append(("process", wave_id, txids_of(attempts), *groups, *(() if early.composed else ("one by one",))))
+        self.early = early
         self.stored.append({scope: dict(values) for scope, values in stored.items()})
         assert all(unpack(batch.packed_metadata) == f"lines of {batch.attempt.txid}" for batch in batches)
         self._tell(self.on_wave(wave_id, attempts))
