@@ -22,7 +22,6 @@ class TxbatchCase:
         seconds: how long to go on taking transactions.
         master: Spark master.
         conf: Spark settings besides the product's own.
-        early_commit: one job for both phases of a wave.
     """
 
     corpus: str
@@ -33,7 +32,6 @@ class TxbatchCase:
     seconds: float
     master: str
     conf: dict[str, str] = field(default_factory=dict)
-    early_commit: bool = True
 
     @property
     def rows_in_flight(self) -> int:

@@ -67,9 +67,7 @@ def measure(case: TxbatchCase) -> Result:
                 redis_url=server.url,
                 master=case.master,
                 conf=case.conf,
-                options=RunOptions(
-                    max_spout_pending=case.window, commit_group_max=case.group, early_commit=case.early_commit
-                ),
+                options=RunOptions(max_spout_pending=case.window, commit_group_max=case.group),
                 on_start=deadline.start,
                 on_progress=deadline.check,
             )

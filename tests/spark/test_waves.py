@@ -188,10 +188,10 @@ def test_a_commit_runs_beside_the_next_wave(cluster, monkeypatch):
     overlapped: list[bool] = []
     process, commit = Wave.process, Wave.commit
 
-    def noting_process(wave):
+    def noting_process(wave, early):
         if overlapped or wave._input.wave_id > 1:
             second_wave_runs.set()
-        return process(wave)
+        return process(wave, early)
 
     def waiting_commit(wave, attempts, *, composed):
         overlapped.append(second_wave_runs.wait(OVERLAP_TIMEOUT_S))
@@ -199,7 +199,7 @@ def test_a_commit_runs_beside_the_next_wave(cluster, monkeypatch):
 
     monkeypatch.setattr(Wave, "process", noting_process)
     monkeypatch.setattr(Wave, "commit", waiting_commit)
-    cluster.run(numbers_topology(8), max_spout_pending=8)
+    cluster.run(numbers_topology(8), max_spout_pending=8, early_commit=False)
 
     assert overlapped[0]
     assert cluster.hash("{numbers}:sums") == exact_sums(8)
