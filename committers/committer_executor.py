@@ -40,10 +40,17 @@ class CommitterExecutor(BatchBoltExecutor):
 class CommitTask:
     """One commit task.
 
+    With all frames at hand an engine calls `run_group`. One that delivers them as they come gives them to
+    `task`, and calls `begin`, `conclude` for each attempt in order, and takes `report`.
+
     Args:
         wiring: the task.
         reader: reads committed state.
         send: takes frames for commit tasks further down.
+
+    Attributes:
+        task: executes frames.
+        report: of the group that was begun last: a verdict per attempt, up to the first failure.
     """
 
     def __init__(self, wiring: TaskWiring, reader: StateReader, send: Send) -> None:
@@ -52,32 +59,47 @@ class CommitTask:
         assert isinstance(bolt.executor, CommitterExecutor)
         self._executor = bolt.executor
         self._executor.session = StateSession(reader)
-        self._task = BatchTask(wiring, bolt)
+        self.task = BatchTask(wiring, bolt)
+        self.report = SlotReport(wiring.task_id, wiring.component_id)
 
     def run_group(self, attempts: Sequence[TransactionAttempt], inbox: Inbox, *, composed: bool) -> SlotReport:
-        """Runs the attempts in order up to the first failure.
+        """Runs the attempts in order up to the first failure, one live bolt at a time.
 
         Args:
             attempts: the group; everything below its first txid is committed.
             inbox: all frames of the task.
             composed: whether to return one write set for the whole prefix.
         """
-        report = SlotReport(self._wiring.task_id, self._wiring.component_id, composed=composed)
-        self._executor.as_of_txid = attempts[0].txid - 1
-        self._executor.earlier = earlier = WriteSet()
+        self.begin(attempts[0].txid, composed=composed)
         for attempt in attempts:
-            result = self._task.run(attempt, inbox.take(attempt), with_id=self._wiring.needs_id)
-            session = self._executor.session
-            reads = [[name, key] for name, key in sorted(session.reads, key=repr)]
-            report.verdicts.append(AttemptVerdict(result.failure, _edges(result), reads, result.counters))
-            if result.failure is not None:
+            for frame in inbox.take(attempt):
+                self.task.receive(frame)
+            if self._wiring.needs_id:
+                self.task.id(attempt)
+            if not self.conclude(attempt):
                 break
-            if not composed:
-                report.write_sets.append(session.writes)
-            earlier.then(session.writes)
+        return self.report
+
+    def begin(self, first_txid: int, *, composed: bool) -> None:
+        """A group begins; everything below its first txid is committed."""
+        self.report = SlotReport(self._wiring.task_id, self._wiring.component_id, composed=composed)
+        self._executor.as_of_txid = first_txid - 1
+        self._executor.earlier = WriteSet()
         if composed:
-            report.write_sets.append(earlier)
-        return report
+            self.report.write_sets.append(self._executor.earlier)
+
+    def conclude(self, attempt: TransactionAttempt) -> bool:
+        """Nothing more comes for the next attempt of the group: adds its verdict; whether that is a good one."""
+        result = self.task.end(attempt)
+        session = self._executor.session
+        reads = [[name, key] for name, key in sorted(session.reads, key=repr)]
+        self.report.verdicts.append(AttemptVerdict(result.failure, _edges(result), reads, result.counters))
+        if result.failure is not None:
+            return False
+        if not self.report.composed:
+            self.report.write_sets.append(session.writes)
+        self._executor.earlier.then(session.writes)
+        return True
 
 
 def _edges(result: TaskResult) -> int:

@@ -4,13 +4,17 @@ from coordinated_bolt.neighbours import require_own_packages
 
 require_own_packages()
 
-from coordinated_bolt.acker import Acker, AckOutcome
-from coordinated_bolt.batch_acker import ACKER_COMPONENT, AttemptOutcome, BatchAcker, send_report
+from coordinated_bolt.acker import ACKER_COMPONENT, Acker, AckOutcome
+from coordinated_bolt.acker_task import AckerTask
+from coordinated_bolt.basic_bolts import BaseBasicBolt, BasicOutputCollector, IBasicBolt
+from coordinated_bolt.batch_acker import AttemptOutcome, BatchAcker, send_report
 from coordinated_bolt.batch_bolt_executor import BatchBoltExecutor
 from coordinated_bolt.batch_task import BatchTask, Inbox, TaskResult
+from coordinated_bolt.bolt_task import BoltTask
 from coordinated_bolt.bolts import BaseBatchBolt, BatchOutputCollector, IBatchBolt
 from coordinated_bolt.choosers import Chooser, stable_hash
-from coordinated_bolt.collectors import AttemptCollector, OutputStream, Subscriber
+from coordinated_bolt.collectors import AttemptCollector
+from coordinated_bolt.components import IComponent
 from coordinated_bolt.context import TopologyContext
 from coordinated_bolt.coordinated_bolt import CoordinatedBolt, Finished
 from coordinated_bolt.edges import DRIVER, EdgeDigest, batch_edge
@@ -30,9 +34,34 @@ from coordinated_bolt.groupings import (
     ShippedGrouping,
     ShuffleGrouping,
 )
+from coordinated_bolt.messages import (
+    Message,
+    MessageKind,
+    SendMessage,
+    acker_of,
+    edges_message,
+    tick_message,
+    tree_message,
+    tuple_message,
+)
 from coordinated_bolt.outbox import Outbox, Send
+from coordinated_bolt.output_collector import AnchoringCollector, OutputCollector
+from coordinated_bolt.plain_tuple import (
+    SYSTEM_COMPONENT,
+    TICK_STREAM,
+    TICK_TUPLE_FREQ_SECS,
+    PlainTuple,
+    TupleStatus,
+    is_tick,
+)
+from coordinated_bolt.rich_bolts import BaseRichBolt, IRichBolt
 from coordinated_bolt.rotating_map import RotatingMap, XorRotatingMap
+from coordinated_bolt.routing import OutputStream, Router, Subscriber
+from coordinated_bolt.spout_output_collector import SpoutOutputCollector
+from coordinated_bolt.spout_task import SpoutTask
+from coordinated_bolt.spouts import BaseSpout, IAckValueSpout, IFailValueSpout, ISpout
 from coordinated_bolt.streams import DEFAULT_STREAM, OutputFieldsDeclarer, StreamSpec
+from coordinated_bolt.task_observer import TaskObserver
 from coordinated_bolt.time_cache_map import TimeCacheMap
 from coordinated_bolt.tracking import Tracking, TrackingStatus
 from coordinated_bolt.tuples import Tuple, TupleOrigin
@@ -42,14 +71,21 @@ __all__ = [
     "ACKER_COMPONENT",
     "AckOutcome",
     "Acker",
+    "AckerTask",
     "AllGrouping",
+    "AnchoringCollector",
     "AttemptCollector",
     "AttemptOutcome",
+    "BaseBasicBolt",
     "BaseBatchBolt",
+    "BaseRichBolt",
+    "BaseSpout",
+    "BasicOutputCollector",
     "BatchAcker",
     "BatchBoltExecutor",
     "BatchOutputCollector",
     "BatchTask",
+    "BoltTask",
     "Chooser",
     "CoordinatedBolt",
     "CustomGrouping",
@@ -66,21 +102,39 @@ __all__ = [
     "GlobalGrouping",
     "Grouping",
     "GroupingContext",
+    "IAckValueSpout",
+    "IBasicBolt",
     "IBatchBolt",
+    "IComponent",
+    "IFailValueSpout",
+    "IRichBolt",
+    "ISpout",
     "Inbox",
     "LocalOrShuffleGrouping",
+    "Message",
+    "MessageKind",
     "NoneGrouping",
     "Outbox",
+    "OutputCollector",
     "OutputFieldsDeclarer",
     "OutputStream",
     "PartialKeyGrouping",
+    "PlainTuple",
     "RotatingMap",
+    "Router",
+    "SYSTEM_COMPONENT",
     "Send",
+    "SendMessage",
     "ShippedGrouping",
     "ShuffleGrouping",
     "Source",
+    "SpoutOutputCollector",
+    "SpoutTask",
     "StreamSpec",
     "Subscriber",
+    "TICK_STREAM",
+    "TICK_TUPLE_FREQ_SECS",
+    "TaskObserver",
     "TaskResult",
     "TaskWiring",
     "TimeCacheMap",
@@ -89,11 +143,18 @@ __all__ = [
     "TrackingStatus",
     "Tuple",
     "TupleOrigin",
+    "TupleStatus",
     "XorRotatingMap",
+    "acker_of",
     "batch_edge",
+    "edges_message",
     "frame_target",
+    "is_tick",
     "pack_frame",
     "send_report",
     "stable_hash",
+    "tick_message",
+    "tree_message",
+    "tuple_message",
     "unpack_frame",
 ]

@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, TypeVar
 
+ACKER_COMPONENT = "__acker"
+"""Component id of the acker tasks."""
+
 Root = TypeVar("Root", bound=Hashable)
 
 
@@ -55,11 +58,18 @@ class Acker(Generic[Root]):
         tree.failed = True
         return self._outcome(root, tree)
 
+    def forget(self, root: Root) -> None:
+        """Drops a root that nobody waits for any more."""
+        self._trees.pop(root, None)
+
     def drain(self) -> list[Root]:
         """Roots still open once nothing more can come; they are dropped."""
         roots = list(self._trees)
         self._trees.clear()
         return roots
+
+    def __contains__(self, root: Root) -> bool:
+        return root in self._trees
 
     def __len__(self) -> int:
         return len(self._trees)

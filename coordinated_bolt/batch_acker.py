@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from coordinated_bolt.acker import Acker, AckOutcome
+from coordinated_bolt.acker import ACKER_COMPONENT, Acker, AckOutcome
 from coordinated_bolt.batch_task import TaskResult
 from coordinated_bolt.edges import EdgeDigest
 from coordinated_bolt.failure import Failure, FailureKind
@@ -20,8 +20,6 @@ from coordinated_bolt.frames import Frame, FrameKind
 from coordinated_bolt.outbox import Send
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, pack, unpack
-
-ACKER_COMPONENT = "__acker"
 
 
 @dataclass(slots=True)

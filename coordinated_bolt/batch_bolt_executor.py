@@ -14,7 +14,7 @@ from itertools import repeat
 from coordinated_bolt.bolts import BatchOutputCollector, IBatchBolt
 from coordinated_bolt.context import TopologyContext
 from coordinated_bolt.failure import Failure
-from coordinated_bolt.tuples import Tuple, TupleOrigin
+from coordinated_bolt.tuples import Tuple, TupleOrigin, shortened
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
 
@@ -83,13 +83,5 @@ class BatchBoltExecutor:
         return bolt
 
     def _failure(self, error: Exception, tup: Tuple | None) -> Failure:
-        text = "" if tup is None else _shortened(tup)
+        text = "" if tup is None else shortened(tup)
         return Failure.from_exception(error, self._wiring.component_id, self._wiring.task_index, text)
-
-
-def _shortened(tup: Tuple, limit: int = 300) -> str:
-    try:
-        text = repr(tup)
-    except Exception as error:  # noqa: BLE001 - a value's own repr may raise anything
-        text = f"<tuple whose repr raised {type(error).__name__}>"
-    return text if len(text) <= limit else text[:limit] + "…"

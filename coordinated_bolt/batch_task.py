@@ -60,7 +60,7 @@ class Inbox:
 
 
 class BatchTask:
-    """Runs one task over attempts, one after the other; so one live bolt at a time.
+    """Runs one task over attempts: frame by frame as they come, or attempt by attempt with `run`.
 
     Args:
         wiring: the task.
@@ -70,29 +70,26 @@ class BatchTask:
     def __init__(self, wiring: TaskWiring, bolt: CoordinatedBolt) -> None:
         self._wiring = wiring
         self._bolt = bolt
+        self._edges: dict[TransactionAttempt, dict[int, EdgeDigest]] = {}
 
-    def run(self, attempt: TransactionAttempt, frames: list[Frame], *, with_id: bool = False) -> TaskResult:
+    def run(self, attempt: TransactionAttempt, frames: Iterable[Frame], *, with_id: bool = False) -> TaskResult:
         """Executes an attempt whose frames are all there; `with_id` begins its commit phase."""
-        edges = {source: EdgeDigest(attempt, source, self._wiring.task_id) for source in self._wiring.sources}
         for frame in frames:
-            self._receive(attempt, frame, edges)
+            self.receive(frame)
         if with_id:
-            self._bolt.id(attempt)
-        finished = self._bolt.end(attempt)
-        read_edges = 0
-        for edge in edges.values():
-            read_edges ^= edge.edge_id()
-        tuple_count = sum(edge.tuple_count for edge in edges.values())
-        return TaskResult(finished.failure, read_edges, finished.sent_edges, tuple_count, finished.counters)
+            self.id(attempt)
+        return self.end(attempt)
 
-    def _receive(self, attempt: TransactionAttempt, frame: Frame, edges: dict[int, EdgeDigest]) -> None:
+    def receive(self, frame: Frame) -> None:
+        """Executes the tuples of one frame, or takes in its report."""
+        attempt = frame.attempt
         try:
             content = unpack(frame.payload)
             if frame.kind is FrameKind.COORD:
                 self._bolt.coord(attempt, frame.source, _tuple_count(content))
                 return
             runs = [(self._wiring.origin(attempt, frame.source, stream), rows) for stream, rows in content]
-            edges[frame.source].add(frame, sum(len(rows) for _, rows in runs))
+            self._edges_of(attempt)[frame.source].add(frame, sum(len(rows) for _, rows in runs))
         except (CodecError, KeyError, IndexError, TypeError, ValueError) as error:
             text = f"frame {frame.sequence} of task {frame.source} is not readable: {error!r}"
             where = (self._wiring.component_id, self._wiring.task_index)
@@ -100,6 +97,33 @@ class BatchTask:
             return
         for origin, rows in runs:
             self._bolt.regular(attempt, origin, rows)
+
+    def id(self, attempt: TransactionAttempt) -> None:
+        """The attempt's commit phase has begun."""
+        self._bolt.id(attempt)
+
+    def is_finished(self, attempt: TransactionAttempt) -> bool:
+        """Whether everything has come, and the batch was finished well."""
+        return self._bolt.is_finished(attempt)
+
+    def end(self, attempt: TransactionAttempt) -> TaskResult:
+        """Nothing more comes for the attempt: says how it ended, and forgets it."""
+        finished = self._bolt.end(attempt)
+        edges = self._edges_of(attempt)
+        del self._edges[attempt]
+        read_edges = 0
+        for edge in edges.values():
+            read_edges ^= edge.edge_id()
+        tuple_count = sum(edge.tuple_count for edge in edges.values())
+        return TaskResult(finished.failure, read_edges, finished.sent_edges, tuple_count, finished.counters)
+
+    def _edges_of(self, attempt: TransactionAttempt) -> dict[int, EdgeDigest]:
+        edges = self._edges.get(attempt)
+        if edges is None:
+            task_id = self._wiring.task_id
+            edges = {source: EdgeDigest(attempt, source, task_id) for source in self._wiring.sources}
+            self._edges[attempt] = edges
+        return edges
 
 
 def _tuple_count(content: object) -> int:

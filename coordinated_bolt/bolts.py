@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
+from coordinated_bolt.components import IComponent
 from coordinated_bolt.context import TopologyContext
-from coordinated_bolt.streams import DEFAULT_STREAM, OutputFieldsDeclarer
+from coordinated_bolt.streams import DEFAULT_STREAM
 from coordinated_bolt.tuples import Tuple
 from state.attempt import TransactionAttempt
 
@@ -28,7 +29,7 @@ class BatchOutputCollector(Protocol):
         """Sends one tuple on a direct stream to one task of a subscriber."""
 
 
-class IBatchBolt(ABC):
+class IBatchBolt(IComponent):
     """Processes the tuples of one attempt at one transaction, on one task.
 
     A new instance is made from the shipped bolt for every (task, attempt): `__init__` runs on the
@@ -43,14 +44,6 @@ class IBatchBolt(ABC):
     Source: backtype.storm.coordination.IBatchBolt. Differs from Storm: the attempt is not the first
     value of each tuple but carried along (``tup.attempt``); a `cleanup` that is called.
     """
-
-    output_fields: ClassVar[Sequence[str]] = ()
-    """Fields of the default stream; leave empty when nothing is emitted on it."""
-
-    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """Declares the streams (driver, once); override for named or direct streams."""
-        if self.output_fields:
-            declarer.declare(self.output_fields)
 
     @abstractmethod
     def prepare(
@@ -77,7 +70,7 @@ class IBatchBolt(ABC):
         called again on a new instance; what the earlier one wrote is discarded.
         """
 
-    def cleanup(self) -> None:  # noqa: B027 - optional by design
+    def cleanup(self) -> None:
         """Called last, after success and failure alike, to let go of what `prepare` took."""
 
 

@@ -87,6 +87,10 @@ class CoordinatedBolt:
         """The engine has found the attempt's input unreadable."""
         self._tracking.fail(attempt, failure)
 
+    def is_finished(self, attempt: TransactionAttempt) -> bool:
+        """Whether the batch was finished well, and nothing has come since."""
+        return attempt in self._finished and self._tracking.status(attempt) is TrackingStatus.COMPLETE
+
     def end(self, attempt: TransactionAttempt) -> Finished:
         """Nothing more comes for the attempt: says how it ended, and forgets it."""
         self._finish_when_complete(attempt)

@@ -15,7 +15,7 @@ from state.attempt import TransactionAttempt
 from state.codec import pack
 
 FRAME_TUPLES = 8_192
-"""A frame is sent once it holds this many tuples, so that no task keeps a large attempt in memory twice."""
+"""A frame is sent once it holds this many tuples: large ones are cheap, yet no task keeps a large attempt twice."""
 
 Send = Callable[[Frame], None]
 
@@ -70,9 +70,18 @@ class Outbox:
         source: task id of the sender.
         targets: every task downstream, each of which gets a report.
         send: takes each finished frame.
+        frame_tuples: most tuples of a frame; 1 sends each tuple when it is emitted.
     """
 
-    def __init__(self, attempt: TransactionAttempt, source: int, targets: Iterable[int], send: Send) -> None:
+    def __init__(
+        self,
+        attempt: TransactionAttempt,
+        source: int,
+        targets: Iterable[int],
+        send: Send,
+        frame_tuples: int = FRAME_TUPLES,
+    ) -> None:
+        self._frame_tuples = frame_tuples
         self._boxes = {target: _TargetBox(attempt, source, target, send) for target in targets}
 
     def add(self, target: int, stream: int, row: list[Any]) -> None:
@@ -80,17 +89,17 @@ class Outbox:
         box = self._boxes[target]
         box.open_run(stream).append(row)
         box.held += 1
-        if box.held >= FRAME_TUPLES:
+        if box.held >= self._frame_tuples:
             box.flush()
 
     def add_all(self, target: int, stream: int, rows: list[list[Any]]) -> None:
         """Sends many rows to a target."""
         box = self._boxes[target]
-        for start in range(0, len(rows), FRAME_TUPLES):
-            part = rows[start : start + FRAME_TUPLES]
+        for start in range(0, len(rows), self._frame_tuples):
+            part = rows[start : start + self._frame_tuples]
             box.open_run(stream).extend(part)
             box.held += len(part)
-            if box.held >= FRAME_TUPLES:
+            if box.held >= self._frame_tuples:
                 box.flush()
 
     def close(self) -> dict[int, int]:

@@ -9,14 +9,17 @@ from state.attempt import TransactionAttempt
 
 
 class TupleOrigin:
-    """What all tuples of one attempt from one task on one stream have in common."""
+    """What all tuples of one attempt from one task on one stream have in common.
+
+    In a plain topology the attempt is None, and the tuples are all those of the task on the stream.
+    """
 
     __slots__ = ("attempt", "fields", "index", "source_component", "source_task", "stream_id")
 
     def __init__(
         self,
         *,
-        attempt: TransactionAttempt,
+        attempt: TransactionAttempt | None,
         source_component: str,
         source_task: int,
         stream_id: str,
@@ -63,8 +66,17 @@ class Tuple:
 
     @property
     def attempt(self) -> TransactionAttempt:
-        """The attempt the tuple belongs to."""
-        return self.origin.attempt
+        """The attempt the tuple belongs to.
+
+        Raises:
+            AttributeError: it belongs to none, for this is a plain topology.
+        """
+        attempt = self.origin.attempt
+        if attempt is None:
+            raise AttributeError(
+                "a tuple of a plain topology has no attempt; transactions need a TransactionalTopologyBuilder"
+            )
+        return attempt
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -89,3 +101,12 @@ class Tuple:
     def __repr__(self) -> str:
         pairs = ", ".join(f"{name}={value!r}" for name, value in zip(self.fields, self.values, strict=False))
         return f"Tuple({self.source_component}/{self.stream_id}: {pairs})"
+
+
+def shortened(tup: Tuple, limit: int = 300) -> str:
+    """A tuple as text for a message, whatever its values do when they are asked for theirs."""
+    try:
+        text = repr(tup)
+    except Exception as error:  # noqa: BLE001 - a value's own repr may raise anything
+        text = f"<tuple whose repr raised {type(error).__name__}>"
+    return text if len(text) <= limit else text[:limit] + "…"

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from coordinated_bolt.collectors import AttemptCollector, OutputStream
+from coordinated_bolt.acker import ACKER_COMPONENT
+from coordinated_bolt.collectors import AttemptCollector
 from coordinated_bolt.context import TopologyContext
-from coordinated_bolt.outbox import Outbox, Send
+from coordinated_bolt.outbox import FRAME_TUPLES, Outbox, Send
+from coordinated_bolt.routing import OutputStream
 from coordinated_bolt.streams import StreamSpec
 from coordinated_bolt.tuples import TupleOrigin
 from state.attempt import TransactionAttempt
@@ -44,6 +46,7 @@ class TaskWiring:
         streams: stream id -> stream, what the component declares.
         targets: every task downstream.
         needs_id: a committer.
+        frame_tuples: most tuples it sends in one frame.
     """
 
     topology_id: str
@@ -58,6 +61,12 @@ class TaskWiring:
     streams: Mapping[str, OutputStream] = field(default_factory=dict)
     targets: tuple[int, ...] = ()
     needs_id: bool = False
+    frame_tuples: int = FRAME_TUPLES
+
+    @property
+    def acker_tasks(self) -> tuple[int, ...]:
+        """Task ids of the ackers; none when nothing is tracked."""
+        return self.tasks_of.get(ACKER_COMPONENT, ())
 
     def context(self) -> TopologyContext:
         """A fresh context, with counters at zero."""
@@ -67,7 +76,7 @@ class TaskWiring:
 
     def outbox(self, attempt: TransactionAttempt, send: Send) -> Outbox:
         """A fresh outbox to every task downstream."""
-        return Outbox(attempt, self.task_id, self.targets, send)
+        return Outbox(attempt, self.task_id, self.targets, send, self.frame_tuples)
 
     def collector(self, attempt: TransactionAttempt, outbox: Outbox) -> AttemptCollector:
         """The collector that fills an outbox."""
@@ -79,8 +88,8 @@ class TaskWiring:
             outbox=outbox,
         )
 
-    def origin(self, attempt: TransactionAttempt, source_task: int, stream_index: int) -> TupleOrigin:
-        """What the tuples of one run have in common.
+    def origin(self, attempt: TransactionAttempt | None, source_task: int, stream_index: int) -> TupleOrigin:
+        """What the tuples of one run have in common; in a plain topology they belong to no attempt.
 
         Raises:
             KeyError, IndexError: the task is no source, or has no such stream.

@@ -5,15 +5,26 @@ from coordinated_bolt.neighbours import require_own_packages
 require_own_packages()
 
 from coordinator.coordinator import Coordinator
+from coordinator.local import LocalCluster, TransactionalRun
 from coordinator.options import RunOptions
+from coordinator.plain_topology import PlainTopology
+from coordinator.plain_topology_builder import TopologyBuilder
 from coordinator.run import run
 from coordinator.run_summary import RunStatistics
 from coordinator.sources import TextFiles
 from coordinator.spouts import (
+    FixedBatchesSpout,
+    ICommitterTransactionalSpout,
+    IOpaquePartitionedTransactionalSpout,
     IPartitionedTransactionalSpout,
     ITransactionalSpout,
+    MemoryTransactionalSpout,
+    OpaqueMemoryTransactionalSpout,
+    OpaquePartitionedCoordinator,
+    OpaquePartitionedEmitter,
     PartitionedCoordinator,
     PartitionedEmitter,
+    SpoutCommitter,
     SpoutCoordinator,
     SpoutEmitter,
 )
@@ -23,16 +34,28 @@ from coordinator.topology_builder import BoltDeclarer, TransactionalTopologyBuil
 __all__ = [
     "BoltDeclarer",
     "Coordinator",
+    "FixedBatchesSpout",
+    "ICommitterTransactionalSpout",
+    "IOpaquePartitionedTransactionalSpout",
     "IPartitionedTransactionalSpout",
     "ITransactionalSpout",
+    "LocalCluster",
+    "MemoryTransactionalSpout",
+    "OpaqueMemoryTransactionalSpout",
+    "OpaquePartitionedCoordinator",
+    "OpaquePartitionedEmitter",
     "PartitionedCoordinator",
     "PartitionedEmitter",
+    "PlainTopology",
     "RunOptions",
     "RunStatistics",
+    "SpoutCommitter",
     "SpoutCoordinator",
     "SpoutEmitter",
     "TextFiles",
     "Topology",
+    "TopologyBuilder",
+    "TransactionalRun",
     "TransactionalTopologyBuilder",
     "run",
 ]

@@ -14,12 +14,14 @@ from committers import Again, Group, GroupSize, Publish, SlotReport, decide_grou
 from coordinated_bolt import ACKER_COMPONENT, AttemptOutcome, Failure, FailureKind
 from coordinator.early_groups import EarlyGroups
 from coordinator.engine import Engine, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
+from coordinator.guarded_committer import GuardedCommitter
 from coordinator.guarded_source import GuardedSource
 from coordinator.metadata_log import MetadataLog
 from coordinator.options import RunOptions
 from coordinator.plan import Plan
 from coordinator.publisher import Publisher, RefusedGroup
 from coordinator.run_summary import RunStatistics
+from coordinator.spouts.committing import SpoutCommitter
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.transactions import EmitBatch, Phase, StartCommit, StoreMetadata, TransactionCoordinator
 from coordinator.waves import WaveBook
@@ -44,6 +46,8 @@ class Coordinator:
         clock: seconds, monotonic.
         on_progress: called after every event with the statistics.
         message_timeout_s: how long a wave may take, in each of its phases.
+        committer: the spout's committer, if it has one.
+        last_group: what earlier runs committed last, to be told to the committer again.
     """
 
     def __init__(
@@ -59,9 +63,14 @@ class Coordinator:
         clock: Callable[[], float],
         on_progress: Callable[[RunStatistics], None],
         message_timeout_s: float,
+        committer: SpoutCommitter | None = None,
+        last_group: tuple[TransactionAttempt, ...] = (),
     ) -> None:
         self._plan, self._engine, self._publisher, self._machine = plan, engine, publisher, machine
-        self._source = GuardedSource(source, plan.wirings[plan.emitter_tasks[0]].component_id)
+        spout_id = plan.wirings[plan.emitter_tasks[0]].component_id
+        self._source = GuardedSource(source, spout_id)
+        self._committer = GuardedCommitter(committer, spout_id)
+        self._last_group = last_group
         self._metadata = metadata
         self._options = options
         self._clock = clock
@@ -82,6 +91,14 @@ class Coordinator:
         """Takes no new transactions; the run ends when those under way are committed. Any thread."""
         self._source.draining = True
 
+    def deactivate(self) -> None:
+        """Takes no new transactions until `activate`; those under way are committed, the run goes on. Any thread."""
+        self._source.active = False
+
+    def activate(self) -> None:
+        """Ends what `deactivate` began. Any thread."""
+        self._source.active = True
+
     def run(self) -> RunStatistics:
         """Runs to the end of the input, or of the drain.
 
@@ -91,23 +108,38 @@ class Coordinator:
             FencedError: a newer run owns the topology.
             StateUnreachableError: the store did not answer.
         """
-        while True:  # bounded by the input; a continuous one ends by drain
-            executed = self._carry_out()
-            if self._error is not None and self._machine.halted():
-                raise self._error
-            if self._is_done():
-                return self.statistics
-            event = executed or self._engine.next_event(IDLE_WAIT_S if self._machine.is_idle() else BUSY_WAIT_S)
-            if event is not None:
-                self._handle(event)
-                self._report_progress()
-            self._cancel_overdue()
+        while not self.turn():
+            pass  # bounded by the input; a continuous one ends by drain
+        return self.statistics
+
+    def turn(self) -> bool:
+        """One turn of `run`: carries out what is due and handles at most one event; True once the run is done.
+
+        Raises:
+            TransactionError: as `run`.
+        """
+        self._tell(self._last_group)
+        self._last_group = ()
+        if self._error is not None and self._machine.halted():
+            raise self._error
+        self._source.tell_activity()
+        executed = self._carry_out()
+        if self._is_done():
+            return True
+        event = executed or self._engine.next_event(IDLE_WAIT_S if self._machine.is_idle() else BUSY_WAIT_S)
+        if event is not None:
+            self._handle(event)
+            self._report_progress()
+        self._cancel_overdue()
+        return False
 
     def _is_done(self) -> bool:
         if not self._machine.is_idle() or self._waves.has_running():
             return False
         if self._source.error is not None:
             raise self._source.error
+        if not self._source.active and not self._source.draining:
+            return False
         if self._source.is_exhausted(self._machine.last_metadata()):
             return True
         self.statistics.is_interrupted = self._source.draining and self._source.is_finite()
@@ -247,10 +279,10 @@ class Coordinator:
     def _publish(self, step: Publish, reports: tuple[SlotReport, ...]) -> None:
         attempts, last = step.attempts, step.attempts[-1].txid
         operation_count = step.write_set.operations()
-        forgotten = self._metadata.forgettable(last)
+        metadata = self._metadata.commit_changes(last)
         self._machine.publish(attempts)
         try:
-            self._publisher.commit(attempts, step.write_set, forgotten)
+            self._publisher.commit(attempts, step.write_set, metadata)
         except RefusedGroup as refusal:
             self._machine.defer(attempts)
             self._size.one_by_one()
@@ -261,7 +293,7 @@ class Coordinator:
                 self._drop(self._machine.fail(attempts[0], Phase.PROCESSING))
             return
         self._size.published(asked=self._asked, published=len(attempts), operation_count=operation_count)
-        self._metadata.forget(last)
+        self._metadata.committed(last)
         for attempt in attempts:
             outcome = self._waves.committed(attempt)
             self._machine.ack(attempt, Phase.COMMIT)
@@ -269,6 +301,14 @@ class Coordinator:
             self.statistics.committed_one(attempt.txid, outcome)
         counted = [verdict.counters for report in reports for verdict in report.verdicts[: len(attempts)]]
         self.statistics.committed_group(self._clock(), counted)
+        self._tell(attempts)
+
+    def _tell(self, attempts: tuple[TransactionAttempt, ...]) -> None:
+        """Tells the spout what is durable. If it raises, nothing more is published: the next run tells one group."""
+        error = self._committer.tell(attempts)
+        if error is not None:
+            self._error = error
+            self._machine.halt_before(self._machine.currtx)
 
     def _fail(self, attempt: TransactionAttempt, phase: Phase, failure: Failure) -> None:
         if failure.halts():
@@ -290,6 +330,7 @@ class Coordinator:
         """Forgets attempts that are void, and cancels waves that hold nothing else."""
         self.statistics.failed_attempts += len(attempts)
         self._early.dropped(attempts)
+        self._metadata.drop(attempts)
         for wave_id in self._waves.dropped(attempts):
             self._engine.cancel(wave_id)
 

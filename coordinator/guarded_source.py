@@ -1,4 +1,4 @@
-"""The spout's coordinator as the run uses it: drained on request, and never able to take the run down half-way.
+"""The spout's coordinator as the run uses it: drained or paused on request, never able to take it down half-way.
 
 User code is called here on the driver, so this is where its exceptions become errors that end the run only
 after what is under way has been committed.
@@ -18,21 +18,44 @@ _LOG = logging.getLogger("txbatch")
 
 
 class GuardedSource:
-    """The spout's coordinator, which cuts nothing more once the run drains or it has raised.
+    """The spout's coordinator, which cuts nothing more once the run drains or it has raised, or while it is paused.
 
     Transactions that are under way are committed before its error ends the run.
+
+    Attributes:
+        draining: nothing more is cut in this run.
+        active: nothing is cut while this is False; set by any thread.
+        error: what the spout has raised.
     """
 
     def __init__(self, source: SpoutCoordinator, component_id: str) -> None:
         self._source = source
         self._component_id = component_id
         self.draining = False
+        self.active = True
+        self._told_active = True
         self.error: TransactionError | None = None
 
+    def tell_activity(self) -> None:
+        """Tells the spout whether it is paused, if that has changed; called on the run's thread before it is asked."""
+        active = self.active
+        if active == self._told_active or self.error is not None:
+            return
+        hook = self._source.activate if active else self._source.deactivate
+        try:
+            self._guarded(hook.__name__, hook)
+        except FailedException:
+            return  # told again before the next question
+        self._told_active = active
+
     def is_ready(self) -> bool:
-        return not self.draining and self.error is None and bool(self._guarded("is_ready", self._source.is_ready))
+        may_cut = self._told_active and self.active and not self.draining and self.error is None
+        return may_cut and bool(self._guarded("is_ready", self._source.is_ready))
 
     def initialize_transaction(self, txid: int, previous: Any) -> Any:
+        if self.error is not None:  # an opaque spout is asked for replays too
+            raise FailedException("the spout has raised before")
+
         def cut() -> Any:
             metadata = self._source.initialize_transaction(txid, previous)
             pack_exact(metadata)  # refused while what is under way can still be committed

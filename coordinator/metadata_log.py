@@ -1,4 +1,8 @@
-"""Stored metadata as the driver knows it: the coordinator's by txid, each partition's by txid."""
+"""Metadata as the driver knows it: the coordinator's by txid, each partition's by txid.
+
+Mostly a mirror of what is stored. The positions of an opaque spout are the exception: what its emitters cut
+is kept here, by attempt, until the commit that publishes the attempt stores it.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +10,26 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from coordinated_bolt import AttemptOutcome
-from state import TransactionalState, metadata_field
+from state import MetadataChanges, TransactionalState, TransactionAttempt, metadata_field
 
 COORDINATOR_SCOPE = "coordinator"
 
 
 class MetadataLog:
-    """Mirrors what is stored, and says what to store and what to forget.
+    """Says what to store, when, and what to forget.
 
     Args:
         stored: metadata fields as acquired.
+        is_opaque: what emitters cut is stored with the commit and not before.
+        committed_txid: last committed txid.
     """
 
-    def __init__(self, stored: Mapping[str, Any]) -> None:
+    def __init__(self, stored: Mapping[str, Any], *, is_opaque: bool = False, committed_txid: int = 0) -> None:
         self._state = TransactionalState(stored)
+        self._is_opaque = is_opaque
+        self._committed_txid = committed_txid
+        self._uncommitted: dict[TransactionAttempt, Mapping[str, Any]] = {}
+        self._last_positions: dict[str, Any] | None = None  # asked for each new txid, so made once a change
 
     @property
     def coordinator(self) -> Mapping[int, Any]:
@@ -27,9 +37,24 @@ class MetadataLog:
         return self._state.values(COORDINATOR_SCOPE)
 
     @property
-    def partitions(self) -> dict[str, Mapping[int, Any]]:
-        """Scope -> txid -> metadata, of partitioned spouts."""
-        return {scope: self._state.values(scope) for scope in self._state.scopes() if scope != COORDINATOR_SCOPE}
+    def partitions(self) -> Mapping[str, Mapping[int, Any]]:
+        """Scope -> txid -> metadata, of partitioned and opaque spouts; of the latter also what is uncommitted."""
+        scopes = [scope for scope in self._state.scopes() if scope != COORDINATOR_SCOPE]
+        found: dict[str, dict[int, Any]] = {scope: dict(self._state.values(scope)) for scope in scopes}
+        for attempt, positions in self._uncommitted.items():
+            for scope, position in positions.items():
+                found.setdefault(scope, {})[attempt.txid] = position
+        return found
+
+    def last_positions(self) -> Mapping[str, Any]:
+        """Scope -> its last metadata, committed or not."""
+        if self._last_positions is None:
+            self._last_positions = {scope: by_txid[max(by_txid)] for scope, by_txid in self.partitions.items()}
+        return self._last_positions
+
+    def last_cut_txid(self) -> int:
+        """The highest txid whose emitters have told what they cut, or the last committed one."""
+        return max((attempt.txid for attempt in self._uncommitted), default=self._committed_txid)
 
     def coordinator_entries(self, entries: Mapping[int, Any]) -> dict[str, Any]:
         """Takes in what the coordinator cut; returns the fields to store."""
@@ -38,31 +63,56 @@ class MetadataLog:
         return self._state.take_changes().puts
 
     def partition_entries(self, outcomes: Iterable[AttemptOutcome]) -> dict[str, Any]:
-        """Takes in what emitters cut; returns the fields to store."""
+        """Takes in what emitters cut; returns the fields to store now: none of an opaque spout."""
+        self._last_positions = None
         for outcome in outcomes:
+            if self._is_opaque:
+                self._uncommitted[outcome.attempt] = outcome.metadata
+                continue
             for scope, value in outcome.metadata.items():
                 self._state.put(scope, outcome.attempt.txid, value)
         return self._state.take_changes().puts
 
-    def forgettable(self, committed_txid: int) -> tuple[str, ...]:
-        """Fields no longer needed once a txid is committed.
+    def drop(self, attempts: Iterable[TransactionAttempt]) -> None:
+        """These attempts are void, and with them what was cut and not stored."""
+        self._last_positions = None
+        for attempt in attempts:
+            self._uncommitted.pop(attempt, None)
+
+    def commit_changes(self, committed_txid: int) -> MetadataChanges:
+        """What the commit of everything up to a txid stores and forgets.
 
         Of every scope the last value up to that txid stays, however old: the next batch is cut from it,
         also of a partition that was away for a while.
         """
-        return tuple(
+        fresh = self._fresh(committed_txid)
+        puts = {metadata_field(scope, txid): value for scope, (txid, value) in fresh.items()}
+        forgets = tuple(
             metadata_field(scope, txid)
             for scope in self._state.scopes()
-            for txid in self._outdated(scope, committed_txid)
+            for txid in self._outdated(scope, committed_txid, newest=fresh[scope][0] if scope in fresh else 0)
         )
+        return MetadataChanges(puts, forgets)
 
-    def forget(self, committed_txid: int) -> None:
-        """Drops those fields here too."""
+    def committed(self, committed_txid: int) -> None:
+        """Those changes are made: the same is done here."""
+        for scope, (txid, value) in self._fresh(committed_txid).items():
+            self._state.put(scope, txid, value)
         for scope in self._state.scopes():
             self._state.remove(scope, self._outdated(scope, committed_txid))
         self._state.take_changes()
+        self.drop([attempt for attempt in self._uncommitted if attempt.txid <= committed_txid])
+        self._committed_txid = committed_txid
 
-    def _outdated(self, scope: str, committed_txid: int) -> list[int]:
+    def _fresh(self, committed_txid: int) -> dict[str, tuple[int, Any]]:
+        """Scope -> (txid, position), the last not stored of every scope up to a txid."""
+        fresh: dict[str, tuple[int, Any]] = {}
+        for attempt in sorted(self._uncommitted):
+            if attempt.txid <= committed_txid:
+                fresh |= {scope: (attempt.txid, value) for scope, value in self._uncommitted[attempt].items()}
+        return fresh
+
+    def _outdated(self, scope: str, committed_txid: int, *, newest: int = 0) -> list[int]:
         txids = self._state.values(scope)
-        last = max((txid for txid in txids if txid <= committed_txid), default=0)
-        return [txid for txid in txids if txid < last]
+        last = max((txid for txid in txids if txid <= committed_txid), default=newest)
+        return [txid for txid in txids if txid < max(last, newest)]

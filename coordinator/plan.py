@@ -8,21 +8,11 @@ iff it is a committer or has one upstream. A frame for a stage further down is c
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from coordinated_bolt import (
-    ACKER_COMPONENT,
-    CustomGrouping,
-    Grouping,
-    OutputStream,
-    ShippedGrouping,
-    Source,
-    Subscriber,
-    TaskWiring,
-)
-from coordinator.topology import Component, ComponentKind, Topology
+from coordinated_bolt import ACKER_COMPONENT, TaskWiring
+from coordinator.task_wirings import PickleSpec, make_wirings, number_tasks
+from coordinator.topology import ComponentKind, Topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,20 +91,21 @@ class Plan:
         return [partition for partition, task in enumerate(tasks) if task in self.acker_tasks]
 
 
-def make_plan(topology: Topology, pickle_spec: Callable[[str, Any], bytes]) -> Plan:
+def make_plan(topology: Topology, pickle_spec: PickleSpec) -> Plan:
     """Plans a topology.
 
     Args:
         topology: a checked topology.
-        pickle_spec: (component id, spec) -> bytes; refuses what cannot be shipped.
+        pickle_spec: pickles what is shipped.
 
     Raises:
         TopologyError: from `pickle_spec`.
     """
-    tasks_of, acker_tasks = _number_tasks(topology)
+    tasks_of = number_tasks(topology)
+    acker_tasks = tasks_of[ACKER_COMPONENT]
     committing = _commit_phase(topology)
     levels = _levels(topology, committing)
-    wirings = _wirings(topology, tasks_of, pickle_spec)
+    wirings = make_wirings(topology, tasks_of, pickle_spec)
     depth = max(level for component_id, level in levels.items() if component_id not in committing)
     commit_depth = max((levels[c] for c in committing), default=0)
     stages = []
@@ -139,17 +130,6 @@ def make_plan(topology: Topology, pickle_spec: Callable[[str, Any], bytes]) -> P
     )
 
 
-def _number_tasks(topology: Topology) -> tuple[dict[str, tuple[int, ...]], tuple[int, ...]]:
-    tasks_of: dict[str, tuple[int, ...]] = {}
-    following = 1
-    for component in topology.components:
-        tasks_of[component.component_id] = tuple(range(following, following + component.parallelism))
-        following += component.parallelism
-    ackers = tuple(range(following, following + topology.acker_count))
-    tasks_of[ACKER_COMPONENT] = ackers
-    return tasks_of, ackers
-
-
 def _commit_phase(topology: Topology) -> set[str]:
     committing: set[str] = set()
     for component in topology.components:  # in flow order, so what is upstream is decided first
@@ -167,59 +147,3 @@ def _levels(topology: Topology, committing: set[str]) -> dict[str, int]:
         above = [levels[s.source] for s in component.subscriptions if (s.source in committing) == own_phase]
         levels[component.component_id] = max(above, default=-1) + 1
     return levels
-
-
-def _wirings(
-    topology: Topology, tasks_of: dict[str, tuple[int, ...]], pickle_spec: Callable[[str, Any], bytes]
-) -> dict[int, TaskWiring]:
-    wirings: dict[int, TaskWiring] = {}
-    for component in topology.components:
-        spec = pickle_spec(component.component_id, component.spec)
-        streams = _output_streams(topology, component, tasks_of, pickle_spec)
-        targets = sorted({task for s in streams.values() for sub in s.subscribers for task in sub.tasks})
-        sources = {
-            task: Source(subscription.source, tuple(topology.component(subscription.source).streams.values()))
-            for subscription in component.subscriptions
-            for task in tasks_of[subscription.source]
-        }
-        for index, task in enumerate(tasks_of[component.component_id]):
-            wirings[task] = TaskWiring(
-                topology_id=topology.topology_id,
-                component_id=component.component_id,
-                task_id=task,
-                task_index=index,
-                task_count=component.parallelism,
-                tasks_of=tasks_of,
-                conf=topology.conf,
-                spec=spec,
-                sources=sources,
-                streams=streams,
-                targets=tuple(targets),
-                needs_id=component.kind is ComponentKind.COMMITTER,
-            )
-    return wirings
-
-
-def _output_streams(
-    topology: Topology,
-    component: Component,
-    tasks_of: dict[str, tuple[int, ...]],
-    pickle_spec: Callable[[str, Any], bytes],
-) -> dict[str, OutputStream]:
-    def shipped(subscriber: str, grouping: Grouping) -> Grouping:
-        if isinstance(grouping, CustomGrouping):
-            return ShippedGrouping(pickle_spec(f"{subscriber}, its custom grouping", grouping))
-        return grouping
-
-    streams = {}
-    for index, spec in enumerate(component.streams.values()):
-        subscribers = tuple(
-            Subscriber(
-                other.component_id, tasks_of[other.component_id], shipped(other.component_id, subscription.grouping)
-            )
-            for other in topology.components
-            for subscription in other.subscriptions
-            if (subscription.source, subscription.stream_id) == (component.component_id, spec.stream_id)
-        )
-        streams[spec.stream_id] = OutputStream(index, spec, subscribers)
-    return streams

@@ -11,6 +11,7 @@ from state import (
     CommitReply,
     CommitStatus,
     FencedError,
+    MetadataChanges,
     ProtocolError,
     StateRefusedError,
     TransactionAttempt,
@@ -58,8 +59,13 @@ class Publisher:
         """Stores metadata before what depends on it is emitted or committed."""
         self._store.store_metadata(entries)
 
-    def commit(self, attempts: tuple[TransactionAttempt, ...], write_set: WriteSet, forget: tuple[str, ...]) -> None:
+    def commit(self, attempts: tuple[TransactionAttempt, ...], write_set: WriteSet, metadata: MetadataChanges) -> None:
         """Publishes a group; returns once it is published, by this call or an earlier identical one.
+
+        Args:
+            attempts: the group.
+            write_set: its changes.
+            metadata: what is stored and forgotten in the same step.
 
         Raises:
             RefusedGroup: refused for its content, nothing was changed.
@@ -67,7 +73,7 @@ class Publisher:
             StateRefusedError: the state is not what this run left.
             StateUnreachableError: no answer.
         """
-        reply = self._store.commit(Commit(attempts, write_set, forget=forget))
+        reply = self._store.commit(Commit(attempts, write_set, metadata.puts, metadata.forgets))
         if reply.status in (CommitStatus.OK, CommitStatus.ALREADY):
             return
         names = str(attempts[0]) if len(attempts) == 1 else f"{attempts[0]} to {attempts[-1]}"

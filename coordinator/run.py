@@ -6,17 +6,13 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from coordinated_bolt import TopologyContext
+from coordinator.assembly import assembled
 from coordinator.coordinator import Coordinator
-from coordinator.engine import Engine
-from coordinator.metadata_log import MetadataLog
 from coordinator.options import RunOptions
-from coordinator.plan import Plan, make_plan
-from coordinator.publisher import Publisher
+from coordinator.plan import make_plan
 from coordinator.run_summary import RunStatistics
 from coordinator.spark import (
     FrameFault,
@@ -28,10 +24,7 @@ from coordinator.spark import (
     ship_code,
     user_modules,
 )
-from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionCountCoordinator
-from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator
 from coordinator.topology import Topology
-from coordinator.transactions import TransactionCoordinator
 from state import EmbeddedServer, RedisStore, TopologyError
 
 OnStart = Callable[[Coordinator], None]
@@ -84,73 +77,21 @@ def run(
         ship_code(context, user_modules(specs, factory_module))
         engine = SparkEngine(context, plan, url, frame_fault=frame_fault)
         try:
-            return _coordinate(topology, plan, store, engine, options, on_start=on_start, on_progress=on_progress)
+            with assembled(
+                topology,
+                plan,
+                store,
+                engine,
+                options,
+                clock=time.monotonic,
+                draw_bits=secrets.randbits,
+                on_progress=on_progress,
+            ) as coordinator:
+                if on_start is not None:
+                    on_start(coordinator)
+                return coordinator.run()
         finally:
             engine.close()
-
-
-def _coordinate(
-    topology: Topology,
-    plan: Plan,
-    store: RedisStore,
-    engine: Engine,
-    options: RunOptions,
-    *,
-    on_start: OnStart | None,
-    on_progress: Callable[[RunStatistics], None] | None,
-) -> RunStatistics:
-    source = _spout_coordinator(topology, plan)
-    if has_external_effects(topology):  # everything below a transaction is committed before its commit phase runs
-        options = replace(options, commit_group_max=1, early_commit=False)
-    try:
-        acquired = store.acquire(
-            nonce=secrets.token_hex(16),
-            new_generation=secrets.token_hex(16),
-            topology_fingerprint=topology.fingerprint(),
-            source_fingerprint=topology.spout.spec.fingerprint(),  # type: ignore[union-attr] # a spout by its place
-            adopt=options.adopt,
-        )
-        metadata = MetadataLog(acquired.metadata)
-        machine = TransactionCoordinator(
-            currtx=acquired.committed_txid + 1,
-            metadata=metadata.coordinator,
-            max_spout_pending=options.max_spout_pending,
-            commit_group_max=options.commit_group_max,
-            new_attempt_id=lambda: secrets.randbits(64),
-        )
-        source.resume(machine.last_txid(), machine.last_metadata())
-        coordinator = Coordinator(
-            plan=plan,
-            source=source,
-            engine=engine,
-            publisher=Publisher(store, topology.topology_id),
-            machine=machine,
-            metadata=metadata,
-            options=options,
-            clock=time.monotonic,
-            on_progress=on_progress or _ignore,
-            message_timeout_s=topology.message_timeout_s,
-        )
-        if on_start is not None:
-            on_start(coordinator)
-        return coordinator.run()
-    finally:
-        source.close()
-
-
-def has_external_effects(topology: Topology) -> bool:
-    """Whether a committer changes something outside declared state, and so commits one by one."""
-    return any(getattr(component.spec, "external_effects", False) for component in topology.components)
-
-
-def _spout_coordinator(topology: Topology, plan: Plan) -> SpoutCoordinator:
-    wiring = plan.wirings[plan.emitter_tasks[0]]
-    context: TopologyContext = wiring.context()
-    spec = topology.spout.spec
-    if isinstance(spec, ITransactionalSpout):
-        return spec.get_coordinator(topology.conf, context)
-    assert isinstance(spec, IPartitionedTransactionalSpout)
-    return PartitionCountCoordinator(spec.get_coordinator(topology.conf, context))
 
 
 @contextmanager
@@ -182,7 +123,3 @@ def _spark_context(topology: Topology, spark: Any, master: str, conf: Mapping[st
         yield context
     finally:
         close_context(context)
-
-
-def _ignore(statistics: RunStatistics) -> None:
-    """No progress is wanted."""

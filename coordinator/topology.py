@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from coordinated_bolt import Grouping, IBatchBolt, StreamSpec
+from coordinated_bolt import Grouping, IBasicBolt, IBatchBolt, IRichBolt, ISpout, StreamSpec
+from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout
 from coordinator.spouts.transactional import ITransactionalSpout
 
-Spout = ITransactionalSpout | IPartitionedTransactionalSpout
+Spout = ITransactionalSpout | IPartitionedTransactionalSpout | IOpaquePartitionedTransactionalSpout
+Spec = Spout | IBatchBolt | ISpout | IRichBolt | IBasicBolt
 
 
 class ComponentKind(Enum):
@@ -52,34 +54,27 @@ class Component:
 
     component_id: str
     kind: ComponentKind
-    spec: Spout | IBatchBolt
+    spec: Spec
     parallelism: int
     streams: Mapping[str, StreamSpec]
     subscriptions: tuple[Subscription, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Topology:
-    """A checked topology, ready to be planned and run.
+class ComponentGraph:
+    """What any checked topology is made of.
 
     Attributes:
         topology_id: names the topology and all its keys.
-        components: the spout first, then bolts so that each comes after what it subscribes to.
+        components: each after what it subscribes to.
         conf: the user's configuration, handed to every `prepare`.
         acker_count: number of acker tasks.
-        message_timeout_s: how long a wave may take before it is cancelled and tried again, in seconds.
     """
 
     topology_id: str
     components: tuple[Component, ...]
     conf: Mapping[str, Any] = field(default_factory=dict)
     acker_count: int = 1
-    message_timeout_s: float = 600.0
-
-    @property
-    def spout(self) -> Component:
-        """The spout's component."""
-        return self.components[0]
 
     def component(self, component_id: str) -> Component:
         """The component of that id."""
@@ -92,3 +87,19 @@ class Topology:
             inputs = ",".join(f"{s.source}/{s.stream_id}:{s.grouping!r}" for s in component.subscriptions)
             parts.append(f"{component.component_id}*{component.parallelism}[{component.kind.value}]<-({inputs})")
         return "; ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Topology(ComponentGraph):
+    """A checked transactional topology, ready to be planned and run; its first component is the spout.
+
+    Attributes:
+        message_timeout_s: how long a wave may take before it is cancelled and tried again, in seconds.
+    """
+
+    message_timeout_s: float = 600.0
+
+    @property
+    def spout(self) -> Component:
+        """The spout's component."""
+        return self.components[0]

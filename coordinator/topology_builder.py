@@ -14,7 +14,10 @@ from coordinated_bolt import (
     FieldsGrouping,
     GlobalGrouping,
     Grouping,
+    IBasicBolt,
     IBatchBolt,
+    IRichBolt,
+    ISpout,
     LocalOrShuffleGrouping,
     NoneGrouping,
     OutputFieldsDeclarer,
@@ -22,10 +25,14 @@ from coordinated_bolt import (
     ShuffleGrouping,
     StreamSpec,
 )
-from coordinator.spouts.partitioned import IPartitionedTransactionalSpout
-from coordinator.spouts.transactional import ITransactionalSpout
-from coordinator.topology import Component, ComponentKind, Spout, Subscription, Topology
-from coordinator.topology_checks import check_graph, check_parallelism, check_states, in_flow_order
+from coordinator.topology import Component, ComponentKind, Spec, Spout, Subscription, Topology
+from coordinator.topology_checks import (
+    check_graph,
+    check_message_timeout,
+    check_parallelism,
+    check_states,
+    in_flow_order,
+)
 from state import TopologyError, check_name
 
 
@@ -84,7 +91,7 @@ class BoltDeclarer:
         """Receives what an object of the user's own `CustomGrouping` chooses for each task."""
         if not isinstance(grouping, CustomGrouping):
             raise TopologyError(
-                f"component {self._component_id!r}: custom_grouping got {_described(grouping)}; "
+                f"component {self._component_id!r}: custom_grouping got {described(grouping)}; "
                 "give an instance of CustomGrouping"
             )
         return self.grouping(component_id, grouping, stream_id)
@@ -106,7 +113,50 @@ class BoltDeclarer:
         return tuple(fields)
 
 
-class TransactionalTopologyBuilder:
+class GraphBuilder:
+    """What the builders of all topologies share: components with their streams, and what they subscribe to.
+
+    Args:
+        topology_id: names the topology.
+
+    Raises:
+        TopologyError: the name is out of rule.
+    """
+
+    def __init__(self, topology_id: str) -> None:
+        self._topology_id = check_name("topology id", topology_id)
+        self._components: dict[str, tuple[ComponentKind, Any, int, BoltDeclarer]] = {}
+        self._acker_count = 1
+
+    def _graph(self) -> tuple[Component, ...]:
+        """The components in flow order, checked."""
+        components = [
+            Component(
+                component_id, kind, spec, parallelism, self._streams(component_id, spec), tuple(declarer.subscriptions)
+            )
+            for component_id, (kind, spec, parallelism, declarer) in self._components.items()
+        ]
+        check_graph(components)
+        return tuple(in_flow_order(components))
+
+    def _add(self, component_id: str, kind: ComponentKind, spec: Any, parallelism: int) -> BoltDeclarer:
+        check_name("component id", component_id)
+        if component_id.startswith("__"):  # as ACKER_COMPONENT does
+            raise TopologyError(f"component id {component_id!r} begins with two underscores; such names are ours")
+        if component_id in self._components:
+            raise TopologyError(f"component id {component_id!r} is used twice")
+        check_parallelism(f"parallelism of component {component_id!r}", parallelism)
+        declarer = BoltDeclarer(component_id)
+        self._components[component_id] = (kind, spec, parallelism, declarer)
+        return declarer
+
+    def _streams(self, component_id: str, spec: Spec) -> dict[str, StreamSpec]:
+        declarer = OutputFieldsDeclarer(component_id)
+        spec.declare_output_fields(declarer)
+        return declarer.streams
+
+
+class TransactionalTopologyBuilder(GraphBuilder):
     """Builds a transactional topology: one spout, batch bolts, committers.
 
     Args:
@@ -122,15 +172,13 @@ class TransactionalTopologyBuilder:
     """
 
     def __init__(self, topology_id: str, spout_id: str, spout: Spout, parallelism: int = 1) -> None:
-        self._topology_id = check_name("topology id", topology_id)
-        if not isinstance(spout, (ITransactionalSpout, IPartitionedTransactionalSpout)):
+        super().__init__(topology_id)
+        if not isinstance(spout, Spout):
             raise TopologyError(
-                f"spout {spout_id!r} is {_described(spout)}; give an instance of ITransactionalSpout or "
-                "IPartitionedTransactionalSpout"
+                f"spout {spout_id!r} is {described(spout)}; give an instance of ITransactionalSpout, "
+                f"IPartitionedTransactionalSpout or IOpaquePartitionedTransactionalSpout{_plain_way(spout)}"
             )
-        self._components: dict[str, tuple[ComponentKind, Any, int, BoltDeclarer]] = {}
         self._add(spout_id, ComponentKind.SPOUT, spout, parallelism)
-        self._acker_count = 1
         self._message_timeout_s = 600.0
 
     def set_bolt(self, component_id: str, bolt: IBatchBolt, parallelism: int = 1) -> BoltDeclarer:
@@ -149,9 +197,7 @@ class TransactionalTopologyBuilder:
 
     def set_message_timeout_s(self, seconds: float) -> None:
         """Sets how long a wave may take before it is cancelled and tried again, more than 0 seconds."""
-        if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < float("inf"):
-            raise TopologyError(f"message timeout {seconds!r} is not a number of seconds above 0")
-        self._message_timeout_s = float(seconds)
+        self._message_timeout_s = check_message_timeout(seconds)
 
     def build(self, conf: Mapping[str, Any] | None = None) -> Topology:
         """Checks everything and returns the topology.
@@ -163,17 +209,11 @@ class TransactionalTopologyBuilder:
             TopologyError: the graph has a cycle, an unknown component, stream or field, a bolt without
                 input, a grouping that does not fit its stream, or state declared where it cannot be kept.
         """
-        components = [
-            Component(
-                component_id, kind, spec, parallelism, self._streams(component_id, spec), tuple(declarer.subscriptions)
-            )
-            for component_id, (kind, spec, parallelism, declarer) in self._components.items()
-        ]
-        check_graph(components)
+        components = self._graph()
         check_states(components)
         return Topology(
             topology_id=self._topology_id,
-            components=tuple(in_flow_order(components)),
+            components=components,
             conf=dict(conf or {}),
             acker_count=self._acker_count,
             message_timeout_s=self._message_timeout_s,
@@ -181,27 +221,20 @@ class TransactionalTopologyBuilder:
 
     def _add_bolt(self, component_id: str, kind: ComponentKind, bolt: IBatchBolt, parallelism: int) -> BoltDeclarer:
         if not isinstance(bolt, IBatchBolt):
-            raise TopologyError(f"component {component_id!r} is {_described(bolt)}; give an instance of IBatchBolt")
+            raise TopologyError(
+                f"component {component_id!r} is {described(bolt)}; give an instance of IBatchBolt{_plain_way(bolt)}"
+            )
         return self._add(component_id, kind, bolt, parallelism)
 
-    def _add(self, component_id: str, kind: ComponentKind, spec: Any, parallelism: int) -> BoltDeclarer:
-        check_name("component id", component_id)
-        if component_id.startswith("__"):  # as ACKER_COMPONENT does
-            raise TopologyError(f"component id {component_id!r} begins with two underscores; such names are ours")
-        if component_id in self._components:
-            raise TopologyError(f"component id {component_id!r} is used twice")
-        check_parallelism(f"parallelism of component {component_id!r}", parallelism)
-        declarer = BoltDeclarer(component_id)
-        self._components[component_id] = (kind, spec, parallelism, declarer)
-        return declarer
 
-    def _streams(self, component_id: str, spec: Spout | IBatchBolt) -> dict[str, StreamSpec]:
-        declarer = OutputFieldsDeclarer(component_id)
-        spec.declare_output_fields(declarer)
-        return declarer.streams
-
-
-def _described(thing: object) -> str:
+def described(thing: object) -> str:
+    """What somebody gave, for a message that refuses it."""
     if isinstance(thing, type):
         return f"the class {thing.__name__}, not an object of it"
     return f"{thing!r} of type {type(thing).__name__}"
+
+
+def _plain_way(thing: object) -> str:
+    if isinstance(thing, (ISpout, IRichBolt, IBasicBolt)):
+        return ", or build a plain topology, with a TopologyBuilder"
+    return ""

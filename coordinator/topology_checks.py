@@ -1,4 +1,4 @@
-"""What `TransactionalTopologyBuilder.build` refuses, each with its reason."""
+"""What the builders refuse, each with its reason."""
 
 from __future__ import annotations
 
@@ -11,16 +11,23 @@ from state import TopologyError, declared_states
 MAX_PARALLELISM = 10_000
 
 
-def check_parallelism(what: str, count: int) -> None:
-    """Refuses a count that is no integer from 1."""
-    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MAX_PARALLELISM:
-        raise TopologyError(f"{what} is {count!r}; give an integer from 1 to {MAX_PARALLELISM}")
+def check_parallelism(what: str, count: int, *, least: int = 1) -> None:
+    """Refuses a count that is no integer from `least`."""
+    if isinstance(count, bool) or not isinstance(count, int) or not least <= count <= MAX_PARALLELISM:
+        raise TopologyError(f"{what} is {count!r}; give an integer from {least} to {MAX_PARALLELISM}")
+
+
+def check_message_timeout(seconds: float) -> float:
+    """Refuses what is no time; returns the seconds."""
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < float("inf"):
+        raise TopologyError(f"message timeout {seconds!r} is not a number of seconds above 0")
+    return float(seconds)
 
 
 def check_graph(components: Sequence[Component]) -> None:
     """Refuses a graph with dangling, unfitting or circular subscriptions."""
     by_id = {component.component_id: component for component in components}
-    if len(components) == 1:
+    if all(component.kind is ComponentKind.SPOUT for component in components):
         raise TopologyError("the topology has a spout and no bolt: add one with set_bolt")
     for component in components:
         if component.kind is not ComponentKind.SPOUT and not component.subscriptions:

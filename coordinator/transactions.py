@@ -90,6 +90,7 @@ class TransactionCoordinator:
         max_spout_pending: width of the window.
         commit_group_max: most transactions of one commit.
         new_attempt_id: draws an attempt id.
+        is_opaque: every attempt is initialised anew, and nothing of it is stored before it is emitted.
     """
 
     def __init__(
@@ -100,12 +101,14 @@ class TransactionCoordinator:
         max_spout_pending: int,
         commit_group_max: int,
         new_attempt_id: Callable[[], int],
+        is_opaque: bool = False,
     ) -> None:
         self.currtx = currtx
         self._metadata = dict(metadata)
         self._window = max_spout_pending
         self._group_max = commit_group_max
         self._new_attempt_id = new_attempt_id
+        self._is_opaque = is_opaque
         self._active: dict[int, _Active] = {}
         self._halt_before: int | None = None
 
@@ -125,12 +128,12 @@ class TransactionCoordinator:
         for txid in range(self.currtx, self._window_end()):
             if txid in self._active:
                 continue
-            if txid not in self._metadata and not self._cut(txid, source, fresh):
+            if (self._is_opaque or txid not in self._metadata) and not self._cut(txid, source, fresh):
                 break
             attempt = TransactionAttempt(txid, self._new_attempt_id())
             self._active[txid] = _Active(attempt)
             batches.append(EmitBatch(attempt, self._metadata[txid]))
-        if fresh:
+        if fresh and not self._is_opaque:
             decisions.append(StoreMetadata(fresh))
         return [*decisions, *batches]
 
@@ -224,9 +227,9 @@ class TransactionCoordinator:
         return [txid for txid in self._metadata if txid < committed_txid]
 
     def _cut(self, txid: int, source: TransactionSource, fresh: dict[int, Any]) -> bool:
-        """Has a never-seen txid cut; False when the source has nothing now."""
+        """Has a never-seen txid cut, or another attempt of an opaque one; False when the source has nothing now."""
         try:
-            if not source.is_ready():
+            if txid not in self._metadata and not source.is_ready():
                 return False
             self._metadata[txid] = fresh[txid] = source.initialize_transaction(txid, self._metadata.get(txid - 1))
         except FailedException:

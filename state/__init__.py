@@ -28,12 +28,14 @@ from state.handles import (
     declared_states,
 )
 from state.keys import Keys, check_name, metadata_field, parse_metadata_field
-from state.redis_connection import RedisConnection
+from state.redis_connection import RedisConnection, connect
 from state.redis_embedded import EmbeddedServer
 from state.redis_errors import redact
+from state.redis_in_memory import in_memory_client
 from state.redis_reader import URL_VARIABLE, RedisReader, load_redis_url, save_redis_url
 from state.redis_server import ServerFacts
-from state.redis_store import Acquired, Receipt, RedisStore, TopologyStatus
+from state.redis_snapshot import Snapshot, snapshot
+from state.redis_store import RECEIPTS_KEPT, Acquired, Receipt, RedisStore, TopologyStatus
 from state.rotating_transactional_state import RotatingTransactionalState
 from state.session import StateReader, StateSession
 from state.state_handle import StateHandle
@@ -69,6 +71,7 @@ __all__ = [
     "MetadataChanges",
     "OrderMattersError",
     "ProtocolError",
+    "RECEIPTS_KEPT",
     "Receipt",
     "RedisConnection",
     "RedisReader",
@@ -77,6 +80,7 @@ __all__ = [
     "RotatingTransactionalState",
     "ServerFacts",
     "SetState",
+    "Snapshot",
     "SortedSetState",
     "SourceError",
     "StaleReadError",
@@ -103,8 +107,10 @@ __all__ = [
     "bind_states",
     "check_name",
     "compose",
+    "connect",
     "declared_states",
     "digest64",
+    "in_memory_client",
     "load_redis_url",
     "metadata_field",
     "pack",
@@ -112,5 +118,6 @@ __all__ = [
     "parse_metadata_field",
     "redact",
     "save_redis_url",
+    "snapshot",
     "unpack",
 ]

@@ -63,7 +63,8 @@ class SourceError(TransactionError):
 class UserCodeError(TransactionError):
     """User code raised something that is not a `FailedException`.
 
-    Lower txids are committed, nothing of this one is. ``traceback_text`` is the traceback as it was
+    Lower txids are committed, nothing of this one is; a plain topology has no txids, and ``attempt`` is
+    empty there. ``traceback_text`` is the traceback as it was
     where the code ran, usually an executor.
     """
 
@@ -73,7 +74,8 @@ class UserCodeError(TransactionError):
         self.tuple_text, self.traceback_text = tuple_text, traceback_text
 
     def __str__(self) -> str:
-        where = f"component {self.component_id!r}, task {self.task_index}, attempt {self.attempt}"
+        where = f"component {self.component_id!r}, task {self.task_index}"
+        where += f", attempt {self.attempt}" if self.attempt else ""
         during = f", at tuple {self.tuple_text}" if self.tuple_text else ""
         return f"{where}{during} raised:\n{self.traceback_text.rstrip()}"
 

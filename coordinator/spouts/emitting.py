@@ -23,6 +23,7 @@ from coordinated_bolt import (
     TopologyContext,
     batch_edge,
 )
+from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout, OpaqueBatches
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionBatches, partition_scope
 from coordinator.spouts.transactional import SpoutEmitter
 from state import RotatingTransactionalState, TransactionalState, TransactionAttempt, metadata_field, unpack
@@ -36,7 +37,7 @@ class Batch:
 
     Attributes:
         attempt: the attempt.
-        packed_metadata: the coordinator's metadata of the txid, as stored.
+        packed_metadata: the coordinator's metadata of the txid, as stored; of an opaque spout, of the attempt.
     """
 
     attempt: TransactionAttempt
@@ -64,7 +65,7 @@ class EmitterTask:
     Args:
         wiring: the task.
         send: takes the frames.
-        stored: scope -> txid -> stored metadata, of the partitions (partitioned spouts only).
+        stored: scope -> txid -> metadata of the partitions, as far as the driver knows it (not of plain spouts).
     """
 
     def __init__(self, wiring: TaskWiring, send: Send, stored: Mapping[str, Mapping[int, Any]]) -> None:
@@ -72,25 +73,28 @@ class EmitterTask:
         self._send = send
         self._stored = stored
         self._context: TopologyContext = wiring.context()
-        self._emitter: SpoutEmitter | PartitionBatches | None = None
+        self._emitter: SpoutEmitter | PartitionBatches | OpaqueBatches | None = None
         self._states: dict[int, RotatingTransactionalState] = {}
         self._failed: Failure | None = None
 
     def run(self, batches: Sequence[Batch]) -> Iterator[Emitted]:
         """Emits every batch in order and closes the emitter."""
         for batch in batches:
-            yield self._emit(batch)
-        self._close()
+            yield self.emit(batch)
+        self.close()
 
-    def _close(self) -> None:
-        if self._emitter is None:
+    def close(self) -> None:
+        """Closes the emitter, after the last batch; more than once does no harm."""
+        emitter, self._emitter = self._emitter, None
+        if emitter is None:
             return
         try:
-            self._emitter.close()
+            emitter.close()
         except Exception:  # noqa: BLE001 - every batch is emitted: what an emitter cannot let go of fails none
             _LOG.exception("emitter of %r could not be closed", self._wiring.component_id)
 
-    def _emit(self, batch: Batch) -> Emitted:
+    def emit(self, batch: Batch) -> Emitted:
+        """Emits one batch; they come in txid order."""
         attempt = batch.attempt
         if self._failed is not None:
             return Emitted(attempt, TaskResult(self._failed))
@@ -112,16 +116,22 @@ class EmitterTask:
         if self._emitter is None:
             self._emitter = self._open()
         if isinstance(self._emitter, PartitionBatches):
-            partitions = range(self._wiring.task_index, int(metadata), self._wiring.task_count)
-            return self._emitter.emit(attempt, self._with_states(partitions), collector)
+            return self._emitter.emit(attempt, self._with_states(self._partitions(metadata)), collector)
+        if isinstance(self._emitter, OpaqueBatches):
+            return self._emitter.emit(attempt, self._partitions(metadata), collector)
         self._emitter.emit_batch(attempt, metadata, collector)
         return {}
 
-    def _open(self) -> SpoutEmitter | PartitionBatches:
+    def _partitions(self, count: Any) -> range:
+        return range(self._wiring.task_index, int(count), self._wiring.task_count)
+
+    def _open(self) -> SpoutEmitter | PartitionBatches | OpaqueBatches:
         spec = pickle.loads(self._wiring.spec)
         emitter = spec.get_emitter(self._wiring.conf, self._context)
         if isinstance(spec, IPartitionedTransactionalSpout):
             return PartitionBatches(emitter, self._states)
+        if isinstance(spec, IOpaquePartitionedTransactionalSpout):
+            return OpaqueBatches(emitter, self._stored)
         made: SpoutEmitter = emitter
         return made
 

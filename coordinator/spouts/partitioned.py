@@ -51,6 +51,12 @@ class PartitionedCoordinator(ABC):
         """
         return None
 
+    def activate(self) -> None:  # noqa: B027 - optional by design
+        """See `SpoutCoordinator.activate`."""
+
+    def deactivate(self) -> None:  # noqa: B027 - optional by design
+        """See `SpoutCoordinator.deactivate`."""
+
     def close(self) -> None:  # noqa: B027 - optional by design
         """Called once, when the run ends."""
 
@@ -118,6 +124,11 @@ def partition_scope(partition: int) -> str:
     return f"partition.{partition}"
 
 
+def partition_of(scope: str) -> int:
+    """Inverse of `partition_scope`."""
+    return int(scope.removeprefix("partition."))
+
+
 class PartitionCountCoordinator(SpoutCoordinator):
     """Makes a partitioned spout look like a plain one to the coordinator: metadata is the partition count."""
 
@@ -144,6 +155,12 @@ class PartitionCountCoordinator(SpoutCoordinator):
 
     def resume(self, last_txid: int, last: Any) -> None:
         self._last_txid = last_txid
+
+    def activate(self) -> None:
+        self._coordinator.activate()
+
+    def deactivate(self) -> None:
+        self._coordinator.deactivate()
 
     def close(self) -> None:
         self._coordinator.close()

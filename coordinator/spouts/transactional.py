@@ -71,6 +71,16 @@ class SpoutCoordinator(ABC):
         """About how many bytes of input a batch reads, to keep waves within memory; 0 if unknown."""
         return 0
 
+    def deactivate(self) -> None:  # noqa: B027 - optional by design
+        """Tells that nothing new is cut until `activate`; what is under way commits meanwhile.
+
+        Follows `Coordinator.deactivate`, on the thread of the run. A pause that is over before the run has
+        noticed it is not told.
+        """
+
+    def activate(self) -> None:  # noqa: B027 - optional by design
+        """Tells that a pause is over, before the first question after it; not called at the start."""
+
     def close(self) -> None:  # noqa: B027 - optional by design
         """Called once, when the run ends."""
 

@@ -15,6 +15,8 @@ from state import (
     StateKind,
     TransactionAttempt,
     WriteSet,
+    pack_exact,
+    unpack,
 )
 
 
@@ -58,6 +60,7 @@ class MemoryStore:
         if answer is not None and answer.status is not CommitStatus.ALREADY:
             return answer
         self.publish(commit.attempts, commit.write_set)
+        self.metadata.update({field: unpack(pack_exact(value)) for field, value in commit.metadata.items()})
         for field in commit.forget:
             del self.metadata[field]
         return answer or CommitReply(CommitStatus.OK)

@@ -31,7 +31,6 @@ from coordinated_bolt import (
     TaskResult,
     Tracking,
     frame_target,
-    outbox,
     pack_frame,
     unpack_frame,
 )
@@ -77,21 +76,21 @@ def send(emissions: list[Emission], *, live=(A, B), frame_tuples=3) -> Flow:
         spec.stream_id: OutputStream(index, spec, (Subscriber("sink", TARGETS, grouping),))
         for index, (spec, grouping) in enumerate(zip(STREAMS, GROUPINGS, strict=True))
     }
-    with mock.patch.object(outbox, "FRAME_TUPLES", frame_tuples):
-        for of in live:
-            flow.sent_edges[of] = 0
-            for source in SOURCES:
-                wiring = wire(Recorder(), task_id=source, sources=(), targets=TARGETS, streams=streams)
-                box = wiring.outbox(of, lambda frame: flow.wire.append(pack_frame(frame)))
-                collector = wiring.collector(of, box)
-                for emitted_of, emitting, stream_index, values in emissions:
-                    if (emitted_of, emitting) == (of, source):
-                        spec = STREAMS[stream_index]
-                        row = values[: len(spec.fields)]
-                        for task in collector.emit(row, spec.stream_id):
-                            flow.emitted.append((task, of, source, spec.stream_id, *row))
-                for edge in box.close().values():
-                    flow.sent_edges[of] ^= edge
+    for of in live:
+        flow.sent_edges[of] = 0
+        for source in SOURCES:
+            sending = {"targets": TARGETS, "streams": streams, "frame_tuples": frame_tuples}
+            wiring = wire(Recorder(), task_id=source, sources=(), **sending)
+            box = wiring.outbox(of, lambda frame: flow.wire.append(pack_frame(frame)))
+            collector = wiring.collector(of, box)
+            for emitted_of, emitting, stream_index, values in emissions:
+                if (emitted_of, emitting) == (of, source):
+                    spec = STREAMS[stream_index]
+                    row = values[: len(spec.fields)]
+                    for task in collector.emit(row, spec.stream_id):
+                        flow.emitted.append((task, of, source, spec.stream_id, *row))
+            for edge in box.close().values():
+                flow.sent_edges[of] ^= edge
     return flow
 
 

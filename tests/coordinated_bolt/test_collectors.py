@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from unittest import mock
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,14 +26,14 @@ ORDERS = StreamSpec("orders", ("key", "value"), direct=True)
 UNHEARD = StreamSpec("unheard", ("value",))
 
 
-def make(*subscribers, of=None, task_id=10, specs=(PAIRS, ORDERS, UNHEARD)):
+def make(*subscribers, of=None, task_id=10, specs=(PAIRS, ORDERS, UNHEARD), frame_tuples=outbox.FRAME_TUPLES):
     """A collector on three streams; the first two have these subscribers."""
     targets = sorted({task for subscriber in subscribers for task in subscriber.tasks})
     streams = {
         spec.stream_id: OutputStream(index, spec, subscribers if spec is not UNHEARD else ())
         for index, spec in enumerate(specs)
     }
-    wiring = wire(RecordingBolt(), task_id=task_id, targets=targets, streams=streams)
+    wiring = wire(RecordingBolt(), task_id=task_id, targets=targets, streams=streams, frame_tuples=frame_tuples)
     sent = Sent()
     box = wiring.outbox(of or attempt(1), sent.send)
     return wiring.collector(of or attempt(1), box), box, sent
@@ -70,15 +68,14 @@ rows = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 9)), max_size=1
 @settings(deadline=None)
 @given(st.lists(rows, max_size=4), st.integers(1, 4))
 def test_emit_all_sends_the_same_tuples_to_the_same_tasks_as_emit(portions, frame_tuples):
-    with mock.patch.object(outbox, "FRAME_TUPLES", frame_tuples):
-        one_by_one, first_box, first = make(ONE, TWO, THREE)
-        at_once, second_box, second = make(ONE, TWO, THREE)
-        for portion in portions:
-            for row in portion:
-                one_by_one.emit(row, "pairs")
-            at_once.emit_all(iter(portion), "pairs")
-        first_box.close()
-        second_box.close()
+    one_by_one, first_box, first = make(ONE, TWO, THREE, frame_tuples=frame_tuples)
+    at_once, second_box, second = make(ONE, TWO, THREE, frame_tuples=frame_tuples)
+    for portion in portions:
+        for row in portion:
+            one_by_one.emit(row, "pairs")
+        at_once.emit_all(iter(portion), "pairs")
+    first_box.close()
+    second_box.close()
     flat = [
         {target: [row for _, rows in runs for row in rows] for target, runs in contents(sent).items()}
         for sent in (first, second)

@@ -19,6 +19,7 @@ from coordinated_bolt import (
     Subscriber,
     TaskWiring,
     TupleOrigin,
+    outbox,
 )
 from state import TransactionAttempt
 
@@ -39,6 +40,7 @@ def wire(
     streams: Mapping[str, OutputStream] | None = None,
     targets: Sequence[int] = (),
     needs_id: bool = False,
+    frame_tuples: int = outbox.FRAME_TUPLES,
 ) -> TaskWiring:
     """A task that hears `sources`, all tasks of the component "source", and tells `targets`."""
     return TaskWiring(
@@ -54,6 +56,7 @@ def wire(
         streams=streams if streams is not None else output(targets),
         targets=tuple(targets),
         needs_id=needs_id,
+        frame_tuples=frame_tuples,
     )
 
 

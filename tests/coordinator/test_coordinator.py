@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from committers import ICommitter
 from coordinated_bolt import AttemptOutcome, BaseBatchBolt, FailureKind
 from coordinator import SpoutCoordinator, TransactionalTopologyBuilder
+from coordinator.assembly import has_external_effects
 from coordinator.engine import GroupExecuted, WaveProcessed
-from coordinator.run import has_external_effects
 from state import (
     CommitReply,
     CommitStatus,

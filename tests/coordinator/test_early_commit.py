@@ -8,7 +8,7 @@ from coordinated_bolt import FailureKind
 from coordinator.engine import GroupExecuted
 from state import CommitReply, CommitStatus, StateKind, StateWrites, UserCodeError, ValueType, WriteSet
 from tests.coordinator.components import Commit, Count, Pass, build, plan
-from tests.coordinator.scripted import Run, failed
+from tests.coordinator.scripted import Run, counted, failed
 from tests.coordinator.test_coordinator import (
     USER,
     Endless,
@@ -115,15 +115,17 @@ def test_groups_over_the_operation_limit_are_foreseen():
         ("commit", 1, [1, 2]),  # three were too many
         ("publish", [1, 2]),
         ("commit", 1, [3]),
+        ("early", [7, 8]),
         ("publish", [3]),
-        ("early", [7, 8], [9]),
         ("commit", 2, [4, 5]),
+        ("early", [9]),
         ("publish", [4, 5]),
         ("commit", 2, [6]),
+        ("early", [10, 11]),
         ("publish", [6]),
-        ("early", [10, 11], [12]),
         ("publish", [7, 8]),
         ("publish", [9]),
+        ("early", [12]),
         ("publish", [10, 11]),
         ("publish", [12]),
     ]
@@ -156,7 +158,7 @@ def test_other_commit_phases_than_one_level_go_the_general_way(bolts):
 
 def test_an_engine_may_leave_it_out():
     run = early_run(2, max_spout_pending=4)
-    run.engine._executed_early = lambda wave_id, early: ()  # type: ignore[method-assign] # the script
+    run.engine.runs_early = False
     run()
     assert run.lines("commit", "publish") == [("commit", 1, [1, 2]), ("publish", [1, 2])]
 
@@ -328,19 +330,20 @@ def test_where_order_matters_between_tasks_the_next_wave_reports_transaction_by_
 
 
 def test_a_run_whose_groups_have_to_be_run_again_gives_up():
-    run = early_run(20, max_spout_pending=4, commit_operations_max=10)
+    run = early_run(80, max_spout_pending=16, commit_operations_max=40)
 
-    def too_much(txid):
-        return WriteSet(
-            {"counts": StateWrites(StateKind.HASH, ValueType.INT, deletes={f"{txid} {n}": True for n in range(8)})}
-        )
+    def much(txid):
+        written = counted(txid)
+        written.states["counts"].deletes = {f"{txid} {n}": True for n in range(30)}
+        return written
 
     run.engine.on_early = lambda wave_id, attempts, composed: run.engine.executed(
-        wave_id, attempts, composed, writes=too_much
+        wave_id, attempts, composed, writes=much
     )
     run()
-    assert run.lines("early") == [("early", [first, first + 1]) for first in (1, 3, 5, 7)]
-    assert run.store.states == everything(20)
+    assert not run.coordinator._early.is_on
+    assert len(run.lines("early")) < len(run.lines("process"))
+    assert run.store.states == everything(80)
 
 
 def test_a_wave_over_the_message_timeout_has_the_timeout_for_each_phase_from_then_on():

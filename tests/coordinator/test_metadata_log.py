@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coordinated_bolt import AttemptOutcome
 from coordinator.metadata_log import MetadataLog
-from state import TransactionAttempt
+from state import MetadataChanges, TransactionAttempt
 
 STORED = {
     "coordinator:3": "c3",
@@ -41,12 +41,12 @@ def test_what_emitters_cut_is_stored_by_partition_and_txid():
 
 def test_a_commit_forgets_what_is_strictly_below_it():
     log = MetadataLog(STORED)
-    assert log.forgettable(3) == ()
-    assert log.forgettable(4) == ("coordinator:3", "partition.0:3")
-    log.forget(4)
+    assert log.commit_changes(3) == MetadataChanges()
+    assert log.commit_changes(4) == MetadataChanges(forgets=("coordinator:3", "partition.0:3"))
+    log.committed(4)
     assert log.coordinator == {4: "c4"}
     assert log.partitions == {"partition.0": {4: [30, 40]}, "partition.1": {4: [0, 4]}}
-    assert log.forgettable(4) == ()
+    assert log.commit_changes(4) == MetadataChanges()
     assert log.coordinator_entries({}) == {}
 
 
@@ -55,13 +55,13 @@ def test_a_partition_that_is_away_for_a_while_keeps_its_last_position():
     log = MetadataLog({"coordinator:4": 2, "partition.0:4": [30, 40], "partition.1:4": [0, 4]})
     log.coordinator_entries({5: 1, 6: 1})
     log.partition_entries([outcome(5, **{"partition.0": [40, 50]}), outcome(6, **{"partition.0": [50, 60]})])
-    assert log.forgettable(6) == ("coordinator:4", "coordinator:5", "partition.0:4", "partition.0:5")
-    log.forget(6)
+    assert log.commit_changes(6).forgets == ("coordinator:4", "coordinator:5", "partition.0:4", "partition.0:5")
+    log.committed(6)
     assert log.partitions == {"partition.0": {6: [50, 60]}, "partition.1": {4: [0, 4]}}
 
 
 def test_nothing_above_the_commit_is_forgotten():
     log = MetadataLog(STORED)
     log.coordinator_entries({5: "c5"})
-    log.forget(4)
+    log.committed(4)
     assert log.coordinator == {4: "c4", 5: "c5"}

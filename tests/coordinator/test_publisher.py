@@ -11,6 +11,7 @@ from state import (
     CommitReply,
     CommitStatus,
     FencedError,
+    MetadataChanges,
     ProtocolError,
     StateKind,
     StateRefusedError,
@@ -31,11 +32,11 @@ def publish(*replies, attempts=GROUP, write_set=NOTHING, forget=()):
     store = MemoryStore()
     store.metadata = dict.fromkeys(forget)
     store.replies = list(replies)
-    Publisher(store, "job").commit(attempts, write_set, forget)
+    Publisher(store, "job").commit(attempts, write_set, MetadataChanges(forgets=forget))
     return store
 
 
-def test_a_commit_carries_attempts_changes_and_what_to_forget():
+def test_a_commit_carries_attempts_changes_and_what_to_store_and_to_forget():
     sent: list[Commit] = []
 
     class Store(MemoryStore):
@@ -46,9 +47,11 @@ def test_a_commit_carries_attempts_changes_and_what_to_forget():
     write_set = WriteSet({"s": StateWrites(StateKind.SET, ValueType.STR, puts={"a": True})})
     store = Store()
     store.metadata = {"coordinator:0": None}
-    Publisher(store, "job").commit(GROUP, write_set, ("coordinator:0",))
-    assert sent == [Commit(GROUP, write_set, forget=("coordinator:0",))]
+    metadata = MetadataChanges({"partition.0:2": [0, 2]}, ("coordinator:0",))
+    Publisher(store, "job").commit(GROUP, write_set, metadata)
+    assert sent == [Commit(GROUP, write_set, {"partition.0:2": [0, 2]}, ("coordinator:0",))]
     assert store.states == {"s": {"a": True}}
+    assert store.metadata == {"partition.0:2": [0, 2]}
 
 
 def test_a_commit_that_was_published_before_is_as_good_as_published():

@@ -234,7 +234,10 @@ def test_p17_a_committer_that_is_no_batch_bolt_is_refused():
 
 @pytest.mark.parametrize("spout", [Lines, Pass(), None])
 def test_a_spout_that_is_no_object_of_a_spout_is_refused_at_once(spout):
-    message = "spout 'lines' is .*; give an instance of ITransactionalSpout or IPartitionedTransactionalSpout"
+    message = (
+        "spout 'lines' is .*; give an instance of ITransactionalSpout, IPartitionedTransactionalSpout or "
+        "IOpaquePartitionedTransactionalSpout"
+    )
     with pytest.raises(TopologyError, match=message):
         TransactionalTopologyBuilder("test", "lines", spout)
 

@@ -1,0 +1,122 @@
+"""Runs the bolt of one task of a plain topology: messages in, messages out.
+
+User code is called here and nowhere else, so this is where its exceptions become errors that say where
+they come from.
+
+Source: backtype.storm.daemon.executor (bolts); backtype.storm.topology.BasicBoltExecutor.
+"""
+
+from __future__ import annotations
+
+import pickle
+import traceback
+from collections.abc import Callable
+from random import Random
+
+from coordinated_bolt.basic_bolts import IBasicBolt
+from coordinated_bolt.messages import Message, MessageKind, SendMessage
+from coordinated_bolt.output_collector import AnchoringCollector, OutputCollector
+from coordinated_bolt.plain_tuple import TICK_ORIGIN, PlainTuple, TupleStatus
+from coordinated_bolt.rich_bolts import IRichBolt
+from coordinated_bolt.task_observer import TaskObserver
+from coordinated_bolt.tuples import TupleOrigin, shortened
+from coordinated_bolt.wiring import TaskWiring
+from state.errors import FailedException, ProtocolError, UserCodeError
+
+
+class BoltTask:
+    """One bolt task: call `start` once, then `receive` for each message, one at a time, and `close`.
+
+    Args:
+        wiring: the task; its spec is a rich or a basic bolt.
+        send: takes the messages for other tasks. It must not deliver them before it returns.
+        random: of this task alone; draws edges and choices.
+        observer: is told what the task does.
+
+    Attributes:
+        bolt: the live bolt.
+        collector: what it emits with.
+    """
+
+    def __init__(
+        self, wiring: TaskWiring, send: SendMessage, random: Random, observer: TaskObserver | None = None
+    ) -> None:
+        self._wiring = wiring
+        self._observer = observer or TaskObserver()
+        self._origins: dict[tuple[int, int], TupleOrigin] = {}
+        self.collector = OutputCollector(wiring, send, random, self._observer)
+        self._anchoring = AnchoringCollector(self.collector)
+        self.bolt: IRichBolt | IBasicBolt = pickle.loads(wiring.spec)
+
+    def start(self) -> None:
+        """Has the bolt prepared.
+
+        Raises:
+            UserCodeError: it raised.
+        """
+        self._call(self._prepare)
+
+    def receive(self, message: Message) -> None:
+        """Has the bolt execute a tuple or a tick.
+
+        Raises:
+            UserCodeError: it raised anything but `FailedException`, or that on a tuple it had acked.
+            ProtocolError: a bolt task does not receive such messages.
+        """
+        if message.kind is MessageKind.TUPLE:
+            stream_index, values, roots = message.payload
+            self._execute(PlainTuple(values, self._origin(message.source, stream_index), roots))
+        elif message.kind is MessageKind.TICK:
+            self._execute(PlainTuple(list(message.payload), TICK_ORIGIN, {}))
+        else:
+            raise ProtocolError(f"bolt task {self._wiring.task_id} received {message}")
+
+    def close(self) -> None:
+        """Lets the bolt clean up.
+
+        Raises:
+            UserCodeError: it raised.
+        """
+        self._call(self.bolt.cleanup)
+
+    def _prepare(self) -> None:
+        if isinstance(self.bolt, IBasicBolt):
+            self.bolt.prepare(self._wiring.conf, self._wiring.context())
+        else:
+            self.bolt.prepare(self._wiring.conf, self._wiring.context(), self.collector)
+
+    def _execute(self, tup: PlainTuple) -> None:
+        try:
+            if isinstance(self.bolt, IBasicBolt):
+                self._anchoring.anchor = tup
+                self.bolt.execute(tup, self._anchoring)
+            else:
+                self.bolt.execute(tup)
+        except FailedException as error:
+            if tup.status is TupleStatus.ACKED:  # too late to be failed
+                raise self._user_error(error, tup) from error
+            if tup.status is TupleStatus.OPEN:
+                self.collector.fail(tup)
+        except Exception as error:
+            raise self._user_error(error, tup) from error
+        else:
+            if isinstance(self.bolt, IBasicBolt):
+                self.collector.ack(tup)
+        self._observer.executed(tup)
+
+    def _call(self, method: Callable[[], None]) -> None:
+        try:
+            method()
+        except Exception as error:
+            raise self._user_error(error) from error
+
+    def _user_error(self, error: Exception, tup: PlainTuple | None = None) -> UserCodeError:
+        text = "" if tup is None else shortened(tup)
+        story = "".join(traceback.format_exception(error))
+        return UserCodeError(self._wiring.component_id, self._wiring.task_index, "", text, story)
+
+    def _origin(self, source_task: int, stream_index: int) -> TupleOrigin:
+        origin = self._origins.get((source_task, stream_index))
+        if origin is None:
+            origin = self._origins[source_task, stream_index] = self._wiring.origin(None, source_task, stream_index)
+        return origin

@@ -1,0 +1,172 @@
+"""How bolts of a plain topology emit, ack and fail: the sending half of the ack tree.
+
+Every tuple sent is an edge with a random 64-bit id. The sender xors it into the ack value of each tuple
+it is anchored on, the receiver finds it in its roots; an ack reports both to the acker. A tree is
+complete when each of its edges was reported from both ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from random import Random
+from typing import Any
+
+from coordinated_bolt.messages import MessageKind, SendMessage, acker_of, edges_message, tree_message, tuple_message
+from coordinated_bolt.plain_tuple import PlainTuple, TupleStatus
+from coordinated_bolt.routing import Router
+from coordinated_bolt.streams import DEFAULT_STREAM
+from coordinated_bolt.task_observer import TaskObserver
+from coordinated_bolt.tuples import Tuple, shortened
+from coordinated_bolt.wiring import TaskWiring
+
+EDGE_BITS = 64
+
+
+class OutputCollector:
+    """Given to a rich bolt by `prepare`; lives as long as its task. Use it on the task's own thread.
+
+    A tuple that is emitted without anchors belongs to no tree: nobody learns whether it arrives.
+
+    Args:
+        wiring: the task.
+        send: takes the messages for other tasks.
+        random: draws the edges and the seed of the choosers.
+        observer: is told what the bolt does.
+
+    Source: backtype.storm.task.OutputCollector; executor/bolt/BoltOutputCollectorImpl. Differs from JStorm:
+    an emit that fails raises, where the bolt can see it. Differs from Storm: acking or failing a tuple
+    twice, or emitting anchored on one that was acked or failed, raises; there it corrupts the tree.
+    """
+
+    def __init__(self, wiring: TaskWiring, send: SendMessage, random: Random, observer: TaskObserver) -> None:
+        self._task_id = wiring.task_id
+        self._ackers = wiring.acker_tasks
+        self._random = random
+        self._router = Router(wiring.component_id, wiring.streams, self._random.getrandbits(EDGE_BITS))
+        self._send = send
+        self._observer = observer
+
+    def emit(
+        self, values: Sequence[Any], anchors: Tuple | Iterable[Tuple] = (), stream_id: str = DEFAULT_STREAM
+    ) -> list[int]:
+        """Sends one tuple; returns the task ids that receive it.
+
+        Args:
+            values: one for each field of the stream.
+            anchors: the input it was made of, one tuple or several: it is part of their trees, and they
+                fail if it fails. The same tuple twice counts as two.
+            stream_id: the stream.
+
+        Raises:
+            ValueError: the tuple does not fit its stream, or an anchor was acked or failed before.
+        """
+        held = _open_tuples(anchors)
+        stream_index, row, receivers = self._router.route(values, stream_id)
+        for target in receivers:
+            self._send_tuple(target, stream_index, row, held)
+        self._observer.emitted(stream_id, row, receivers)
+        return receivers
+
+    def emit_direct(
+        self,
+        task_id: int,
+        values: Sequence[Any],
+        anchors: Tuple | Iterable[Tuple] = (),
+        stream_id: str = DEFAULT_STREAM,
+    ) -> None:
+        """Sends one tuple on a direct stream to one task of a subscriber; else as `emit`."""
+        held = _open_tuples(anchors)
+        stream_index, row = self._router.route_direct(task_id, values, stream_id)
+        self._send_tuple(task_id, stream_index, row, held)
+        self._observer.emitted(stream_id, row, [task_id])
+
+    def ack(self, tup: Tuple) -> None:
+        """Says that a tuple is processed, with everything that was emitted anchored on it.
+
+        Raises:
+            ValueError: it was acked or failed before.
+        """
+        held = _open_tuple(tup, "acked")
+        held.status = TupleStatus.ACKED
+        for root, edge in held.roots.items():
+            acker = acker_of(root, self._ackers)
+            edges = edge ^ held.ack_value
+            self._send(edges_message(MessageKind.ACK, self._task_id, acker, root=root, edges=edges))
+        self._observer.acked(held)
+
+    def fail(self, tup: Tuple) -> None:
+        """Says that a tuple cannot be processed: its spout is told at once, whatever the rest of the tree does.
+
+        Raises:
+            ValueError: it was acked or failed before.
+        """
+        held = _open_tuple(tup, "failed")
+        held.status = TupleStatus.FAILED
+        self._send_to_ackers(MessageKind.FAIL, held)
+        self._observer.failed(held)
+
+    def reset_timeout(self, tup: Tuple) -> None:
+        """Starts the time of a tuple's trees anew, at the spout; for work that takes long.
+
+        Raises:
+            ValueError: it was acked or failed before.
+        """
+        self._send_to_ackers(MessageKind.RESET_TIMEOUT, _open_tuple(tup, "kept alive"))
+
+    def _send_to_ackers(self, kind: MessageKind, tup: PlainTuple) -> None:
+        for root in tup.roots:
+            self._send(tree_message(kind, self._task_id, acker_of(root, self._ackers), root))
+
+    def _send_tuple(self, target: int, stream_index: int, row: list[Any], anchors: list[PlainTuple]) -> None:
+        roots: dict[int, int] = {}
+        edges = []
+        for anchor in anchors:
+            edge = self._random.getrandbits(EDGE_BITS)
+            edges.append(edge)
+            for root in anchor.roots:
+                roots[root] = roots.get(root, 0) ^ edge
+        self._send(tuple_message(self._task_id, target, stream_index=stream_index, values=row, roots=roots))
+        for anchor, edge in zip(anchors, edges, strict=True):  # only now: what was not sent is no edge
+            anchor.ack_value ^= edge
+
+
+class AnchoringCollector:
+    """The `BasicOutputCollector` of a basic bolt in a plain topology.
+
+    Args:
+        collector: emits.
+
+    Attributes:
+        anchor: the tuple that is executed.
+    """
+
+    def __init__(self, collector: OutputCollector) -> None:
+        self._collector = collector
+        self.anchor: PlainTuple | None = None
+
+    def emit(self, values: Sequence[Any], stream_id: str = DEFAULT_STREAM) -> list[int]:
+        """Sends one tuple, anchored on the input; returns the task ids that receive it."""
+        return self._collector.emit(values, self._anchors(), stream_id)
+
+    def emit_direct(self, task_id: int, values: Sequence[Any], stream_id: str = DEFAULT_STREAM) -> None:
+        """Sends one tuple on a direct stream to one task of a subscriber, anchored on the input."""
+        self._collector.emit_direct(task_id, values, self._anchors(), stream_id)
+
+    def _anchors(self) -> tuple[PlainTuple, ...]:
+        return () if self.anchor is None else (self.anchor,)
+
+
+def _open_tuples(anchors: Tuple | Iterable[Tuple]) -> list[PlainTuple]:
+    given = (anchors,) if isinstance(anchors, Tuple) else anchors
+    return [_open_tuple(anchor, "anchored on") for anchor in given]
+
+
+def _open_tuple(tup: Tuple, purpose: str) -> PlainTuple:
+    if not isinstance(tup, PlainTuple):
+        raise TypeError(f"{tup!r} cannot be {purpose}: it is no tuple that a bolt of a plain topology received")
+    if tup.status is not TupleStatus.OPEN:
+        raise ValueError(
+            f"{shortened(tup)} cannot be {purpose}, it was {tup.status.value} before; "
+            "ack or fail a tuple once, and emit what is anchored on it before"
+        )
+    return tup

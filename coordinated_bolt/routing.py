@@ -1,0 +1,136 @@
+"""Checks what a task emits against its streams, and chooses who receives it.
+
+Every collector asks here, so a wrong tuple is refused in the same words wherever it is emitted, and
+before any part of it is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from coordinated_bolt.groupings import Chooser, Grouping
+from coordinated_bolt.streams import StreamSpec
+
+_TEXT = frozenset({str, bytes})  # sequences, but never a row
+
+
+@dataclass(frozen=True, slots=True)
+class Subscriber:
+    """One subscription as its emitter sees it.
+
+    Attributes:
+        component_id: who subscribes.
+        tasks: its task ids, ascending.
+        grouping: how tuples are spread over them.
+    """
+
+    component_id: str
+    tasks: tuple[int, ...]
+    grouping: Grouping
+
+
+@dataclass(frozen=True, slots=True)
+class OutputStream:
+    """A declared stream with its subscribers.
+
+    Attributes:
+        index: position of the stream among the component's, as frames name it.
+        spec: the stream.
+        subscribers: who receives it.
+    """
+
+    index: int
+    spec: StreamSpec
+    subscribers: tuple[Subscriber, ...]
+
+
+class Router:
+    """The streams of one task, with choosers that live as long as the router.
+
+    Args:
+        component_id: whose task emits, for messages.
+        streams: stream id -> stream, all the component declares.
+        seed: of what choosers draw.
+    """
+
+    def __init__(self, component_id: str, streams: Mapping[str, OutputStream], seed: int) -> None:
+        self._component_id = component_id
+        self._streams = streams
+        self._seed = seed
+        self._choosers: dict[str, list[tuple[Chooser, tuple[int, ...]]]] = {}
+
+    def route(self, values: Sequence[Any], stream_id: str) -> tuple[int, list[Any], list[int]]:
+        """Stream index, row and receiving task ids of one tuple.
+
+        Raises:
+            ValueError: the tuple does not fit the stream, or there is no such regular stream.
+        """
+        stream = self._stream(stream_id)
+        row = list(values)
+        if len(row) != len(stream.spec.fields) or isinstance(values, (str, bytes)):
+            raise self._wrong_length(stream, values)
+        receivers = []
+        for chooser, tasks in self._choosers.get(stream_id) or self._make_choosers(stream):
+            receivers += [tasks[position] for position in chooser.choose(row)]
+        return stream.index, row, receivers
+
+    def route_all(
+        self, given: list[Sequence[Any]], stream_id: str
+    ) -> tuple[int, list[list[Any]], list[tuple[Chooser, tuple[int, ...]]]]:
+        """Stream index, rows, and the choosers that split them, with the tasks each chooses from.
+
+        Raises:
+            ValueError: as `route`.
+        """
+        stream = self._stream(stream_id)
+        rows = list(map(list, given))
+        length = len(stream.spec.fields)
+        if rows and (set(map(len, rows)) != {length} or not _TEXT.isdisjoint(map(type, given))):
+            wrong = (
+                row for row, values in zip(given, rows, strict=True) if len(values) != length or type(row) in _TEXT
+            )
+            raise self._wrong_length(stream, next(wrong))
+        return stream.index, rows, self._choosers.get(stream_id) or self._make_choosers(stream)
+
+    def route_direct(self, task_id: int, values: Sequence[Any], stream_id: str) -> tuple[int, list[Any]]:
+        """Stream index and row of one tuple for one task.
+
+        Raises:
+            ValueError: the tuple does not fit the stream, or the task cannot receive it.
+        """
+        stream = self._streams.get(stream_id)
+        if stream is None or not stream.spec.direct:
+            raise ValueError(f"component {self._component_id!r} has no direct stream {stream_id!r}")
+        if len(values) != len(stream.spec.fields) or isinstance(values, (str, bytes)):
+            raise self._wrong_length(stream, values)
+        if not any(task_id in subscriber.tasks for subscriber in stream.subscribers):
+            raise ValueError(
+                f"task {task_id!r} does not subscribe to the direct stream {stream_id!r} of {self._component_id!r}; "
+                "take its id from context.component_tasks(...)"
+            )
+        return stream.index, list(values)
+
+    def _stream(self, stream_id: str) -> OutputStream:
+        stream = self._streams.get(stream_id)
+        if stream is None:
+            known = ", ".join(sorted(self._streams)) or "none; set output_fields"
+            raise ValueError(f"component {self._component_id!r} declares no stream {stream_id!r} (declared: {known})")
+        if stream.spec.direct:
+            raise ValueError(f"stream {stream_id!r} of {self._component_id!r} is direct: use emit_direct")
+        return stream
+
+    def _make_choosers(self, stream: OutputStream) -> list[tuple[Chooser, tuple[int, ...]]]:
+        choosers = [
+            (s.grouping.chooser(len(s.tasks), stream.spec.fields, self._seed + number), s.tasks)
+            for number, s in enumerate(stream.subscribers)
+        ]
+        self._choosers[stream.spec.stream_id] = choosers
+        return choosers
+
+    def _wrong_length(self, stream: OutputStream, values: Any) -> ValueError:
+        return ValueError(
+            f"component {self._component_id!r} emitted {values!r} on stream {stream.spec.stream_id!r}, "
+            f"which takes a list of {len(stream.spec.fields)} values: {stream.spec.fields}"
+        )

@@ -1,0 +1,152 @@
+"""Runs the spout of one task of a plain topology, and keeps what it has under way.
+
+Source: backtype.storm.daemon.executor (spouts). Differs from Storm: a message that needs no tree is acked
+after the call that emitted it, not in the middle of it.
+"""
+
+from __future__ import annotations
+
+import pickle
+import traceback
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from coordinated_bolt.messages import Message, MessageKind, SendMessage
+from coordinated_bolt.spout_output_collector import PendingMessage, SpoutOutputCollector
+from coordinated_bolt.spouts import IAckValueSpout, IFailValueSpout, ISpout
+from coordinated_bolt.task_observer import TaskObserver
+from coordinated_bolt.wiring import TaskWiring
+from state.errors import ProtocolError, UserCodeError
+
+
+class SpoutTask:
+    """One spout task: call `start` and `activate` first, `close` last, and one method at a time.
+
+    Every method raises `UserCodeError` for what the spout raises.
+
+    Args:
+        wiring: the task; its spec is an `ISpout`.
+        send: takes the messages for other tasks. It must not deliver them before it returns.
+        random: of this task alone; draws roots, edges and choices.
+        max_spout_pending: `next_tuple` is not called while so many messages are under way; None for no bound.
+        observer: is told what the task does.
+
+    Attributes:
+        spout: the live spout.
+    """
+
+    def __init__(
+        self,
+        wiring: TaskWiring,
+        send: SendMessage,
+        random: Random,
+        *,
+        max_spout_pending: int | None = None,
+        observer: TaskObserver | None = None,
+    ) -> None:
+        self._wiring = wiring
+        self._observer = observer or TaskObserver()
+        self._max_spout_pending = max_spout_pending
+        self._collector = SpoutOutputCollector(wiring, send, random, self._observer)
+        self._is_active = False
+        self.spout: ISpout = pickle.loads(wiring.spec)
+
+    @property
+    def pending_count(self) -> int:
+        """Messages under way."""
+        return len(self._collector.pending)
+
+    def start(self) -> None:
+        """Has the spout opened."""
+        self._call(self.spout.open, self._wiring.conf, self._wiring.context(), self._collector)
+        self._ack_done()
+
+    def activate(self) -> None:
+        """Lets `next_tuple` be called."""
+        if not self._is_active:
+            self._is_active = True
+            self._call(self.spout.activate)
+            self._ack_done()
+
+    def deactivate(self) -> None:
+        """Lets `next_tuple` be called no more; acks and failures still arrive."""
+        if self._is_active:
+            self._is_active = False
+            self._call(self.spout.deactivate)
+            self._ack_done()
+
+    def is_ready(self) -> bool:
+        """Whether `next_tuple` may be called now."""
+        limit = self._max_spout_pending
+        return self._is_active and (limit is None or self.pending_count < limit)
+
+    def next_tuple(self) -> bool:
+        """Asks the spout for a tuple; whether anything came of it, so that it is worth asking again."""
+        before = self._collector.emitted_count
+        self._call(self.spout.next_tuple)
+        self._ack_done()
+        return self._collector.emitted_count > before
+
+    def receive(self, message: Message) -> None:
+        """Takes in how a tree ended; what comes late, after the message has timed out, changes nothing.
+
+        Raises:
+            ProtocolError: spout tasks do not receive such messages.
+        """
+        pending = self._collector.pending
+        match message.kind:
+            case MessageKind.ACKED:
+                ended = pending.pop(message.root)
+                if ended is not None:
+                    self._ack(ended)
+            case MessageKind.FAILED:
+                ended = pending.pop(message.root)
+                if ended is not None:
+                    self._fail(ended)
+            case MessageKind.RESET_TIMEOUT:
+                kept = pending.get(message.root)
+                if kept is not None:
+                    pending.put(message.root, kept)
+            case _:
+                raise ProtocolError(f"spout task {self._wiring.task_id} received {message}")
+        self._ack_done()
+
+    def tick(self) -> None:
+        """A message timeout is over: fails what is under way since before the last tick.
+
+        Never called when timeouts are disabled.
+        """
+        for overdue in self._collector.pending.rotate().values():
+            self._fail(overdue)
+        self._ack_done()
+
+    def close(self) -> None:
+        """Closes the spout."""
+        self._call(self.spout.close)
+
+    def _ack(self, message: PendingMessage) -> None:
+        if isinstance(self.spout, IAckValueSpout):
+            self._call(self.spout.ack, message.message_id, message.values)
+        else:
+            self._call(self.spout.ack, message.message_id)
+        self._observer.message_acked(message.message_id)
+
+    def _fail(self, message: PendingMessage) -> None:
+        if isinstance(self.spout, IFailValueSpout):
+            self._call(self.spout.fail, message.message_id, message.values)
+        else:
+            self._call(self.spout.fail, message.message_id)
+        self._observer.message_failed(message.message_id)
+
+    def _ack_done(self) -> None:
+        """Acks what needs no tree. Bounded: what these acks emit waits for the next call."""
+        for _ in range(len(self._collector.done)):
+            self._ack(self._collector.done.popleft())
+
+    def _call(self, method: Callable[..., None], *arguments: Any) -> None:
+        try:
+            method(*arguments)
+        except Exception as error:
+            story = "".join(traceback.format_exception(error))
+            raise UserCodeError(self._wiring.component_id, self._wiring.task_index, "", "", story) from error

@@ -1,0 +1,32 @@
+"""Whoever wants to know what a task of a plain topology does: tests, metrics, hooks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coordinated_bolt.plain_tuple import PlainTuple
+
+
+class TaskObserver:
+    """Is told after each step of one task, in order; this one does not care.
+
+    Called where the task runs, on its thread; what it raises ends the run.
+    """
+
+    def emitted(self, stream_id: str, values: list[Any], receivers: list[int]) -> None:
+        """A tuple was emitted, once however many tasks receive it."""
+
+    def executed(self, tup: PlainTuple) -> None:
+        """A bolt has executed a tuple."""
+
+    def acked(self, tup: PlainTuple) -> None:
+        """A bolt has acked a tuple."""
+
+    def failed(self, tup: PlainTuple) -> None:
+        """A bolt has failed a tuple."""
+
+    def message_acked(self, message_id: Any) -> None:
+        """A spout was told that a message is processed."""
+
+    def message_failed(self, message_id: Any) -> None:
+        """A spout was told that a message has failed or timed out."""

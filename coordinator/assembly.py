@@ -1,0 +1,131 @@
+"""Puts a run together: ownership of the topology, state machine, metadata and coordinator, on any engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import Any
+
+from coordinated_bolt import TopologyContext
+from coordinator.coordinator import Coordinator
+from coordinator.engine import Engine
+from coordinator.metadata_log import MetadataLog
+from coordinator.options import RunOptions
+from coordinator.plan import Plan
+from coordinator.publisher import Publisher
+from coordinator.run_summary import RunStatistics
+from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
+from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout, OpaqueCountCoordinator
+from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionCountCoordinator
+from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator
+from coordinator.topology import Topology
+from coordinator.transactions import TransactionCoordinator
+from state import RECEIPTS_KEPT, RedisStore
+
+
+@contextmanager
+def assembled(
+    topology: Topology,
+    plan: Plan,
+    store: RedisStore,
+    engine: Engine,
+    options: RunOptions,
+    *,
+    clock: Callable[[], float],
+    draw_bits: Callable[[int], int],
+    on_progress: Callable[[RunStatistics], None] | None = None,
+) -> Iterator[Coordinator]:
+    """Becomes the owner of a topology and yields the coordinator of a run that goes on where the last one ended.
+
+    Args:
+        topology: what is run.
+        plan: the same, planned.
+        store: where its state is; the server was checked.
+        engine: runs its waves; closed by the caller.
+        options: bounds of the run.
+        clock: seconds, monotonic.
+        draw_bits: number of bits -> a random number, for the run's and the attempts' identities.
+        on_progress: called with the statistics after every event.
+
+    Raises:
+        TransactionError: the topology cannot be owned; see `RedisStore.acquire`.
+    """
+    context = plan.wirings[plan.emitter_tasks[0]].context()
+    options = fitting(topology, options)
+    with ExitStack() as resources:
+        source = spout_coordinator(topology, context)
+        resources.callback(source.close)
+        committer = spout_committer(topology, context)
+        if committer is not None:
+            resources.callback(committer.close)
+        acquired = store.acquire(
+            nonce=f"{draw_bits(128):032x}",
+            new_generation=f"{draw_bits(128):032x}",
+            topology_fingerprint=topology.fingerprint(),
+            source_fingerprint=topology.spout.spec.fingerprint(),  # type: ignore[union-attr] # a spout by its place
+            adopt=options.adopt,
+        )
+        is_opaque = isinstance(source, OpaqueCountCoordinator)
+        metadata = MetadataLog(acquired.metadata, is_opaque=is_opaque, committed_txid=acquired.committed_txid)
+        machine = TransactionCoordinator(
+            currtx=acquired.committed_txid + 1,
+            metadata=metadata.coordinator,
+            max_spout_pending=options.max_spout_pending,
+            commit_group_max=options.commit_group_max,
+            new_attempt_id=lambda: draw_bits(64),
+            is_opaque=is_opaque,
+        )
+        if isinstance(source, OpaqueCountCoordinator):
+            source.follow(metadata)
+        source.resume(machine.last_txid(), machine.last_metadata())
+        yield Coordinator(
+            plan=plan,
+            source=source,
+            engine=engine,
+            publisher=Publisher(store, topology.topology_id),
+            machine=machine,
+            metadata=metadata,
+            options=options,
+            clock=clock,
+            on_progress=on_progress or _ignore,
+            message_timeout_s=topology.message_timeout_s,
+            committer=committer,
+            last_group=() if committer is None else store.last_group(),
+        )
+
+
+def has_external_effects(topology: Topology) -> bool:
+    """Whether a committer changes something outside declared state, and so commits one by one."""
+    return any(getattr(component.spec, "external_effects", False) for component in topology.components)
+
+
+def fitting(topology: Topology, options: RunOptions) -> RunOptions:
+    """The options as far as the topology allows them."""
+    if has_external_effects(topology):  # everything lower is committed before a commit phase runs
+        return replace(options, commit_group_max=1, early_commit=False)
+    spec: Any = topology.spout.spec
+    if isinstance(spec, ICommitterTransactionalSpout):  # what is told again has to be on record
+        return replace(options, commit_group_max=min(options.commit_group_max, RECEIPTS_KEPT))
+    return options
+
+
+def spout_coordinator(topology: Topology, context: TopologyContext) -> SpoutCoordinator:
+    """Makes the spout's coordinator, of whichever kind, as the run uses it."""
+    spec = topology.spout.spec
+    if isinstance(spec, ITransactionalSpout):
+        return spec.get_coordinator(topology.conf, context)
+    if isinstance(spec, IOpaquePartitionedTransactionalSpout):
+        return OpaqueCountCoordinator(spec.get_coordinator(topology.conf, context))
+    assert isinstance(spec, IPartitionedTransactionalSpout)
+    return PartitionCountCoordinator(spec.get_coordinator(topology.conf, context))
+
+
+def spout_committer(topology: Topology, context: TopologyContext) -> SpoutCommitter | None:
+    """Makes who is told what is durable, if the spout wants to know."""
+    spec: Any = topology.spout.spec
+    return spec.get_committer(topology.conf, context) if isinstance(spec, ICommitterTransactionalSpout) else None
+
+
+def _ignore(statistics: RunStatistics) -> None:
+    """No progress is wanted."""

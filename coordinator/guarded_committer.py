@@ -1,0 +1,53 @@
+"""The spout's committer as the run uses it: told in txid order, and never able to undo or hide a commit."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Callable
+from functools import partial
+
+from coordinator.spouts.committing import SpoutCommitter
+from state import SourceError, TransactionAttempt, TransactionError, UserCodeError
+
+_LOG = logging.getLogger("txbatch")
+
+
+class GuardedCommitter:
+    """Tells the spout's committer what is durable.
+
+    Args:
+        committer: the user's object, None if the spout has none.
+        component_id: the spout, for messages.
+    """
+
+    def __init__(self, committer: SpoutCommitter | None, component_id: str) -> None:
+        self._committer = committer
+        self._component_id = component_id
+
+    def tell(self, attempts: tuple[TransactionAttempt, ...]) -> TransactionError | None:
+        """Tells of a durable group, in order; returns what the run has to end with if that raised.
+
+        Nothing more may be published then. Otherwise the next run, which tells the last group again, would
+        leave this one out.
+        """
+        if self._committer is None or not attempts:
+            return None
+        committer, last = self._committer, attempts[-1]
+        for attempt in attempts:
+            error = self._guarded("commit", str(attempt), partial(committer.commit, attempt))
+            if error is not None:
+                return error
+        return self._guarded("cleanup_before", str(last), partial(committer.cleanup_before, last.txid))
+
+    def _guarded(self, method: str, attempt: str, call: Callable[[], None]) -> TransactionError | None:
+        try:
+            call()
+        except Exception as error:  # noqa: BLE001 - user code may raise anything
+            _LOG.warning(
+                "%s of the spout's committer raised after attempt %s was committed: %s", method, attempt, error
+            )
+            if isinstance(error, SourceError):
+                return error
+            return UserCodeError(self._component_id, 0, attempt, "", traceback.format_exc())
+        return None

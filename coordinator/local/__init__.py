@@ -1,0 +1,16 @@
+"""Topologies in one process, tuple by tuple, without Spark: for tests of users and of our own."""
+
+from coordinator.local.clock import ManualClock
+from coordinator.local.cluster import LocalCluster
+from coordinator.local.engine import FrameFault, LocalEngine
+from coordinator.local.mailroom import Mailroom
+from coordinator.local.transactional_run import TransactionalRun
+
+__all__ = [
+    "FrameFault",
+    "LocalCluster",
+    "LocalEngine",
+    "Mailroom",
+    "ManualClock",
+    "TransactionalRun",
+]

@@ -1,0 +1,39 @@
+"""What travels between the tasks of a transactional topology in one process."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from coordinated_bolt import DRIVER, Frame
+from coordinator.spouts.emitting import Batch
+from state import TransactionAttempt
+
+
+class BatchLetter(NamedTuple):
+    """The batch tuple: has an emitter emit its share of an attempt."""
+
+    target: int
+    batch: Batch
+    source: int = DRIVER
+
+    @property
+    def attempt(self) -> TransactionAttempt:
+        """The attempt it belongs to."""
+        return self.batch.attempt
+
+
+class CommitLetter(NamedTuple):
+    """The ID tuples of a group: its commit phase has begun, in this order."""
+
+    target: int
+    attempts: tuple[TransactionAttempt, ...]
+    composed: bool
+    source: int = DRIVER
+
+    @property
+    def attempt(self) -> TransactionAttempt:
+        """One attempt of the group; all are of one wave."""
+        return self.attempts[0]
+
+
+BatchLetters = Frame | BatchLetter | CommitLetter

@@ -1,0 +1,142 @@
+"""The tasks of a transactional topology, each fed letter by letter.
+
+What they do is in `BatchTask`, `CommitTask`, `EmitterTask` and `BatchAcker`, as on Spark; here is only
+when. A processing task reports as soon as its counts match; a commit task executes tuples as they come
+and finishes attempts in txid order once their commit phase has begun. What has not ended when nothing
+more is on its way is ended by the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from committers import CommitTask, SlotReport
+from coordinated_bolt import (
+    BatchTask,
+    CoordinatedBolt,
+    Frame,
+    Send,
+    TaskResult,
+    TaskWiring,
+)
+from state import StateReader, TransactionAttempt
+
+Report = Callable[[TransactionAttempt, TaskResult], None]
+
+
+class ProcessingTask:
+    """A bolt of the processing phase.
+
+    Args:
+        wiring: the task.
+        send: takes the frames for tasks downstream.
+        report: takes what came of an attempt, once per attempt.
+    """
+
+    def __init__(self, wiring: TaskWiring, send: Send, report: Report) -> None:
+        self._task = BatchTask(wiring, CoordinatedBolt(wiring, send))
+        self._report = report
+        self._reported: set[TransactionAttempt] = set()
+
+    def receive(self, frame: Frame) -> None:
+        """Executes a frame; one that comes after the report is a surplus that changes nothing any more."""
+        attempt = frame.attempt
+        if attempt in self._reported:
+            return
+        self._task.receive(frame)
+        if self._task.is_finished(attempt):
+            self.end(attempt)
+
+    def end(self, attempt: TransactionAttempt) -> None:
+        """Nothing more comes for the attempt: reports it, unless that was done."""
+        if attempt not in self._reported:
+            self._reported.add(attempt)
+            self._report(attempt, self._task.end(attempt))
+
+    def forget(self, attempt: TransactionAttempt) -> None:
+        """Lets go of the attempt, reported or not."""
+        if attempt not in self._reported:
+            self._task.end(attempt)
+        self._reported.discard(attempt)
+
+
+class CommittingTask:
+    """A bolt of the commit phase.
+
+    Frames of the processing phase are kept until the attempt is forgotten, because a commit phase may
+    have to run again, on new bolts.
+
+    Args:
+        wiring: the task.
+        reader: reads committed state.
+        send: takes the frames for commit tasks further down.
+        commit_tasks: all tasks of the commit phase; what they send is made anew by the next run.
+    """
+
+    def __init__(self, wiring: TaskWiring, reader: StateReader, send: Send, commit_tasks: frozenset[int]) -> None:
+        self._wiring = wiring
+        self._commit = CommitTask(wiring, reader, send)
+        self._commit_tasks = commit_tasks
+        self._kept: dict[TransactionAttempt, list[Frame]] = {}
+        self._spent: set[TransactionAttempt] = set()
+        self._group: Sequence[TransactionAttempt] = ()
+        self._is_open = False
+
+    def receive(self, frame: Frame) -> None:
+        """Executes a frame, in whichever phase it comes."""
+        if frame.source not in self._commit_tasks:
+            self._kept.setdefault(frame.attempt, []).append(frame)
+        self._commit.task.receive(frame)
+        self._advance()
+
+    def prepare(self, attempts: Iterable[TransactionAttempt]) -> None:
+        """A group is about to begin: attempts whose bolts an earlier group has used get new ones."""
+        for attempt in attempts:
+            if attempt in self._spent:
+                self._spent.discard(attempt)
+                for frame in self._kept.get(attempt, ()):
+                    self._commit.task.receive(frame)
+
+    def begin(self, attempts: Sequence[TransactionAttempt], *, composed: bool) -> None:
+        """The ID tuples of a group come."""
+        self._group, self._is_open = attempts, True
+        self._commit.begin(attempts[0].txid, composed=composed)
+        self._give_id()
+        self._advance()
+
+    def end_group(self, attempts: Iterable[TransactionAttempt]) -> SlotReport:
+        """Nothing more comes for the group: the verdicts, up to the first failure."""
+        if self._is_open and (unfinished := self._next()) is not None:
+            self._conclude(unfinished)
+        self._is_open = False
+        for attempt in attempts:
+            if attempt not in self._spent:
+                self._commit.task.end(attempt)
+                self._spent.add(attempt)
+        return self._commit.report
+
+    def forget(self, attempt: TransactionAttempt) -> None:
+        """Lets go of the attempt."""
+        if attempt not in self._spent:
+            self._commit.task.end(attempt)
+        self._spent.discard(attempt)
+        self._kept.pop(attempt, None)
+
+    def _advance(self) -> None:
+        while self._is_open and (attempt := self._next()) is not None and self._commit.task.is_finished(attempt):
+            self._conclude(attempt)
+            self._give_id()
+
+    def _conclude(self, attempt: TransactionAttempt) -> None:
+        self._spent.add(attempt)
+        self._is_open = self._commit.conclude(attempt)
+
+    def _give_id(self) -> None:
+        """Only the attempt whose turn it is may finish: `finish_batch` runs in txid order."""
+        attempt = self._next()
+        if attempt is not None and self._wiring.needs_id:
+            self._commit.task.id(attempt)
+
+    def _next(self) -> TransactionAttempt | None:
+        done = len(self._commit.report.verdicts)
+        return self._group[done] if done < len(self._group) else None

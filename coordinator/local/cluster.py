@@ -1,0 +1,91 @@
+"""The cluster in one process: where users' tests, and ours, run topologies without Spark."""
+
+from __future__ import annotations
+
+from random import Random
+from types import TracebackType
+from typing import Any, Self
+
+from coordinator.local.engine import FrameFault
+from coordinator.local.mailroom import DEFAULT_RECEIVE_CAPACITY
+from coordinator.local.transactional_run import TransactionalRun
+from coordinator.options import RunOptions
+from coordinator.spark.shipping import pickle_spec
+from coordinator.topology import Topology
+from state import connect, in_memory_client, redact
+
+IN_MEMORY = "in memory"
+
+
+class LocalCluster:
+    """Runs topologies tuple by tuple in the calling thread; one seed is one schedule.
+
+    The coordinator, the tasks, the acker and the commit are those of a run on Spark; bolts are pickled as
+    they are there. Messages between two tasks keep their order, and everything else comes in an order that
+    the seed draws, so a test that passes under many seeds passes under many interleavings. Time stands
+    still until it is moved.
+
+        with LocalCluster(seed=7) as cluster:
+            run = cluster.submit(topology())
+            run.run_until_idle()
+            assert run.state("counts") == {"the": 2}
+
+    Args:
+        seed: draws the schedule and the attempt ids.
+        redis_url: a server for the state; None keeps it in memory, gone with the cluster.
+        receive_capacity: messages a task's receive queue holds; a sender that finds it full waits.
+
+    Attributes:
+        client: a client of the server that holds the state.
+
+    Source: backtype.storm.LocalCluster, and the in-process mode of backtype.storm.testing.
+    """
+
+    def __init__(
+        self, *, seed: int = 0, redis_url: str | None = None, receive_capacity: int = DEFAULT_RECEIVE_CAPACITY
+    ) -> None:
+        self._random = Random(seed)
+        self._receive_capacity = receive_capacity
+        self._server = IN_MEMORY if redis_url is None else redact(redis_url)
+        self.client: Any = in_memory_client() if redis_url is None else connect(redis_url)
+        self._runs: list[TransactionalRun] = []
+
+    def submit(
+        self, topology: Topology, *, options: RunOptions | None = None, frame_fault: FrameFault | None = None
+    ) -> TransactionalRun:
+        """Starts a run of a topology, where its last run on this cluster's server has ended.
+
+        Args:
+            topology: what `TransactionalTopologyBuilder.build` returned.
+            options: bounds of the run; None keeps one transaction in flight, as Storm does.
+            frame_fault: for tests: loses, doubles, alters or replaces frames on their way.
+
+        Raises:
+            TransactionError: the topology cannot run, or its state is refused.
+        """
+        run = TransactionalRun(
+            topology,
+            self.client,
+            server=self._server,
+            random=self._random,
+            options=options or RunOptions(max_spout_pending=1),
+            receive_capacity=self._receive_capacity,
+            frame_fault=frame_fault,
+            pickle_spec=pickle_spec,
+        )
+        self._runs.append(run)
+        return run
+
+    def close(self) -> None:
+        """Ends all runs; state in memory is gone."""
+        while self._runs:
+            self._runs.pop().close()
+        self.client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,226 @@
+"""The engine in one process: every tuple a letter, every interleaving a seed.
+
+The coordinator, the acker, the tasks and the commit are those of a run on Spark. What differs is how
+tuples travel: one by one through a `Mailroom`. A phase is over when nothing of its wave is on the way;
+what has not ended by then never will, and fails.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from coordinated_bolt import BatchAcker, Frame, TaskResult
+from coordinator.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
+from coordinator.local.batch_letters import BatchLetter, BatchLetters, CommitLetter
+from coordinator.local.batch_tasks import CommittingTask, ProcessingTask
+from coordinator.local.mailroom import Mailroom
+from coordinator.plan import Plan
+from coordinator.reporting import batch_edges, report_to_acker
+from coordinator.spouts.emitting import Batch, Emitted, EmitterTask
+from state import StateReader, TransactionAttempt
+
+FrameFault = Callable[[Frame], Sequence[Frame]]
+"""Fault point ``frames.sent``: a frame -> the frames that arrive instead, in this order."""
+
+
+class _Phase(Enum):
+    PROCESSING = "processing"
+    PROCESSED = "processed"
+    COMMITTING = "committing"
+
+
+@dataclass(slots=True)
+class _Wave:
+    wave_id: int
+    batches: tuple[Batch, ...]
+    emitters: dict[int, EmitterTask]
+    ackers: dict[int, BatchAcker]
+    phase: _Phase = _Phase.PROCESSING
+    group: tuple[TransactionAttempt, ...] = ()
+    under_way: int = 0
+
+
+class LocalEngine:
+    """Runs waves in the calling thread, a letter at each `step`.
+
+    Args:
+        plan: what to run; its tasks should send frames of one tuple.
+        mailroom: moves the letters.
+        reader: reads committed state for committers.
+        frame_fault: loses, doubles, alters or replaces frames; for tests.
+
+    Attributes:
+        command_count: how often the coordinator has asked for something; tells whether it still does anything.
+    """
+
+    overlaps = True
+
+    def __init__(
+        self,
+        plan: Plan,
+        mailroom: Mailroom[BatchLetters],
+        reader: StateReader,
+        *,
+        frame_fault: FrameFault | None = None,
+    ) -> None:
+        self._plan = plan
+        self._mailroom = mailroom
+        self._frame_fault = frame_fault
+        self.command_count = 0
+        self._events: deque[Event] = deque()
+        self._waves: dict[int, _Wave] = {}
+        self._wave_of: dict[TransactionAttempt, _Wave] = {}
+        self._processing: dict[int, ProcessingTask] = {}
+        self._committing: dict[int, CommittingTask] = {}
+        for task_id in plan.emitter_tasks:
+            mailroom.attach(task_id, self._receiver(self._emit))
+        for task_id in plan.acker_tasks:
+            mailroom.attach(task_id, self._receiver(self._acknowledge))
+        for task_id, wiring in plan.wirings.items():
+            if task_id in plan.commit_tasks:
+                self._committing[task_id] = CommittingTask(wiring, reader, self._send, plan.commit_tasks)
+                mailroom.attach(task_id, self._receiver(self._commit_tuple))
+            elif task_id not in plan.emitter_tasks:
+                self._processing[task_id] = ProcessingTask(wiring, self._send, self._reporter(task_id))
+                mailroom.attach(task_id, self._receiver(self._process_tuple))
+
+    def process(
+        self,
+        wave_id: int,
+        batches: tuple[Batch, ...],
+        stored: Mapping[str, Mapping[int, Any]],
+        early: EarlyCommit,
+    ) -> None:
+        """Sends the batch tuples of a wave to the emitters."""
+        self.command_count += 1
+        plan = self._plan
+        emitters = {task: EmitterTask(plan.wirings[task], self._send, stored) for task in plan.emitter_tasks}
+        wave = self._waves[wave_id] = _Wave(wave_id, batches, emitters, {})
+        for acker_task in plan.acker_tasks:
+            own = [batch for batch in batches if plan.acker_of(batch.attempt.txid) == acker_task]
+            init = {batch.attempt: batch_edges(plan, batch) for batch in own}
+            wave.ackers[acker_task] = BatchAcker(acker_task, init, plan.processing_tasks())
+        for batch in batches:
+            self._wave_of[batch.attempt] = wave
+            for task in plan.emitter_tasks:
+                self._post(BatchLetter(task, batch))
+
+    def commit(self, wave_id: int, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> None:
+        """Sends the ID tuples of a group to the commit tasks; without any there is nothing to run."""
+        self.command_count += 1
+        wave = self._waves[wave_id]
+        if not self._committing:
+            self._events.append(GroupExecuted(wave_id, attempts, ()))
+            return
+        wave.phase, wave.group = _Phase.COMMITTING, attempts
+        for task in self._committing.values():
+            task.prepare(attempts)
+        for task_id in self._committing:
+            self._post(CommitLetter(task_id, attempts, composed))
+
+    def cancel(self, wave_id: int) -> None:
+        """Gives up what runs for a wave: what is on its way is thrown away."""
+        self.command_count += 1
+        wave = self._waves.get(wave_id)
+        if wave is None or wave.phase is _Phase.PROCESSED:
+            return
+        self._mailroom.discard(lambda letter: self._wave_of.get(letter.attempt) is wave)
+        wave.under_way = 0
+        if wave.phase is _Phase.PROCESSING:
+            self._events.append(WaveCrashed(wave_id, "cancelled"))
+        else:
+            for task in self._committing.values():
+                task.end_group(wave.group)
+            self._events.append(GroupCrashed(wave_id, wave.group, "cancelled"))
+        wave.phase = _Phase.PROCESSED
+
+    def release(self, wave_id: int) -> None:
+        """Lets go of all that tasks keep of a wave."""
+        self.command_count += 1
+        wave = self._waves.pop(wave_id)
+        for emitter in wave.emitters.values():
+            emitter.close()
+        for batch in wave.batches:
+            for processing in self._processing.values():
+                processing.forget(batch.attempt)
+            for committing in self._committing.values():
+                committing.forget(batch.attempt)
+            del self._wave_of[batch.attempt]
+
+    def step(self) -> bool:
+        """Delivers one letter; False if there is none."""
+        return self._mailroom.step()
+
+    def has_event(self) -> bool:
+        """Whether `next_event` has something to tell."""
+        return bool(self._events)
+
+    def next_event(self, timeout_s: float) -> Event | None:
+        """The next event, if there is one; nothing happens between two calls of `step`."""
+        return self._events.popleft() if self._events else None
+
+    def close(self) -> None:
+        """Lets go of everything."""
+        for wave_id in list(self._waves):
+            self.cancel(wave_id)
+            self.release(wave_id)
+
+    def _send(self, frame: Frame) -> None:
+        for arriving in (frame,) if self._frame_fault is None else self._frame_fault(frame):
+            self._post(arriving)
+
+    def _post(self, letter: BatchLetters) -> None:
+        wave = self._wave_of.get(letter.attempt)
+        if wave is not None:  # else a fault has made up an attempt
+            wave.under_way += 1
+            self._mailroom.send(letter)
+
+    def _receiver(self, handle: Callable[[Any, _Wave], None]) -> Callable[[BatchLetters], None]:
+        def receive(letter: BatchLetters) -> None:
+            wave = self._wave_of[letter.attempt]
+            handle(letter, wave)
+            wave.under_way -= 1
+            if not wave.under_way:
+                self._phase_over(wave)
+
+        return receive
+
+    def _emit(self, letter: BatchLetter, wave: _Wave) -> None:
+        emitter = wave.emitters[letter.target]
+        report_to_acker(self._plan, letter.target, emitter.emit(letter.batch), self._send)
+        if letter.batch is wave.batches[-1]:
+            emitter.close()
+
+    def _process_tuple(self, frame: Frame, wave: _Wave) -> None:
+        self._processing[frame.target].receive(frame)
+
+    def _commit_tuple(self, letter: Frame | CommitLetter, wave: _Wave) -> None:
+        task = self._committing[letter.target]
+        if isinstance(letter, CommitLetter):
+            task.begin(letter.attempts, composed=letter.composed)
+        else:
+            task.receive(letter)
+
+    def _acknowledge(self, frame: Frame, wave: _Wave) -> None:
+        wave.ackers[frame.target].receive(frame)
+
+    def _phase_over(self, wave: _Wave) -> None:
+        if wave.phase is _Phase.PROCESSING:
+            for task in self._processing.values():
+                for batch in wave.batches:
+                    task.end(batch.attempt)
+            if not wave.under_way:  # else reports of what never ended are on their way now
+                outcomes = [outcome for acker in wave.ackers.values() for outcome in acker.outcomes()]
+                wave.phase = _Phase.PROCESSED
+                self._events.append(WaveProcessed(wave.wave_id, tuple(outcomes)))
+        elif wave.phase is _Phase.COMMITTING:
+            reports = [task.end_group(wave.group) for task in self._committing.values()]
+            wave.phase = _Phase.PROCESSED
+            self._events.append(GroupExecuted(wave.wave_id, wave.group, tuple(reports)))
+
+    def _reporter(self, task_id: int) -> Callable[[TransactionAttempt, TaskResult], None]:
+        return lambda attempt, result: report_to_acker(self._plan, task_id, Emitted(attempt, result), self._send)

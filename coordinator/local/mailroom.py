@@ -1,0 +1,188 @@
+"""Moves messages between the tasks of one process, one at a time, in an order drawn from a seed.
+
+There is one first-in-first-out channel from each task to each other; between channels any order may come,
+as between the machines of a cluster. A task's receive queue is bounded. What finds it full waits in the
+sender's overflow buffer, and a sender with something there is given no further input until it has drained:
+that is back-pressure. A spout is the exception: it always takes its acks, and is only kept from emitting
+more, for else a spout that waits for room and an acker that waits for the spout would wait for ever.
+
+Pure: one seed, one schedule.
+
+Source: Storm's executor receive queue and spout overflow buffer (`topology.executor.receive.buffer.size`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Generic, Protocol, TypeVar
+
+DEFAULT_RECEIVE_CAPACITY = 1_024
+
+
+class Addressed(Protocol):
+    """A message that knows its way."""
+
+    @property
+    def source(self) -> int:
+        """Task id of the sender."""
+
+    @property
+    def target(self) -> int:
+        """Task id of the receiver."""
+
+
+Letter = TypeVar("Letter", bound=Addressed)
+
+
+@dataclass(slots=True)
+class _Channel(Generic[Letter]):
+    """What one task has sent another: first what the receiver's queue holds, then what overflows."""
+
+    source: int
+    target: int
+    accepted: deque[Letter] = field(default_factory=deque)
+    overflow: deque[Letter] = field(default_factory=deque)
+
+
+@dataclass(slots=True)
+class _Desk(Generic[Letter]):
+    """One task as the mailroom sees it."""
+
+    receive: Callable[[Letter], None]
+    wake: Callable[[], bool] | None
+    room: int
+    overflow_count: int = 0
+    is_asleep: bool = False
+    waiting: deque[_Channel[Letter]] = field(default_factory=deque)
+
+
+class Mailroom(Generic[Letter]):
+    """The channels between the tasks of one run, and the choice of what happens next.
+
+    Args:
+        random: draws every choice.
+        receive_capacity: messages a task's receive queue holds, at least 1.
+
+    Raises:
+        ValueError: a capacity below 1.
+    """
+
+    def __init__(self, random: Random, receive_capacity: int = DEFAULT_RECEIVE_CAPACITY) -> None:
+        if receive_capacity < 1:
+            raise ValueError(f"receive capacity {receive_capacity} leaves no room for a message; give at least 1")
+        self._random = random
+        self._capacity = receive_capacity
+        self._desks: dict[int, _Desk[Letter]] = {}
+        self._channels: dict[tuple[int, int], _Channel[Letter]] = {}
+        self._ready: dict[tuple[int, int], _Channel[Letter]] = {}
+
+    def attach(
+        self, task_id: int, receive: Callable[[Letter], None], *, wake: Callable[[], bool] | None = None
+    ) -> None:
+        """Makes a task known, before anything is sent to it.
+
+        Args:
+            task_id: the task.
+            receive: called with each message for it; may send, which never calls anybody back at once.
+            wake: of a spout, called whenever it may emit; False says that it had nothing, and it is not
+                called again before it has received a message or `rouse` is called.
+        """
+        self._desks[task_id] = _Desk(receive, wake, self._capacity)
+
+    def send(self, letter: Letter) -> None:
+        """Sends a message; at once into the receiver's queue if there is room, else into the overflow buffer."""
+        key = (letter.source, letter.target)
+        channel = self._channels.get(key)
+        if channel is None:
+            channel = self._channels[key] = _Channel(*key)
+        target = self._desks[letter.target]
+        if target.room > 0 and not channel.overflow:
+            self._accept(channel, target, letter)
+            return
+        if not channel.overflow:
+            target.waiting.append(channel)
+        channel.overflow.append(letter)
+        if letter.source in self._desks:
+            self._desks[letter.source].overflow_count += 1
+
+    def step(self) -> bool:
+        """Delivers one message or wakes one spout; False if there is nothing to do."""
+        choices: list[_Channel[Letter] | _Desk[Letter]] = [
+            channel for channel in self._ready.values() if self._may_receive(self._desks[channel.target])
+        ]
+        choices += [
+            desk
+            for desk in self._desks.values()
+            if desk.wake is not None and not desk.is_asleep and not desk.overflow_count
+        ]
+        if not choices:
+            assert not self._ready, "messages wait and nobody may take one"
+            return False
+        chosen = choices[self._random.randrange(len(choices))]
+        if isinstance(chosen, _Channel):
+            self._deliver(chosen)
+        else:
+            assert chosen.wake is not None
+            chosen.is_asleep = not chosen.wake()
+        return True
+
+    def rouse(self) -> None:
+        """Something outside has changed: spouts that had nothing are asked again."""
+        for desk in self._desks.values():
+            desk.is_asleep = False
+
+    def discard(self, is_void: Callable[[Letter], bool]) -> None:
+        """Throws away the messages nobody waits for any more."""
+        for channel in self._channels.values():
+            kept = [letter for letter in channel.accepted if not is_void(letter)]
+            target = self._desks[channel.target]
+            target.room += len(channel.accepted) - len(kept)
+            channel.accepted = deque(kept)
+            if not kept:
+                self._ready.pop((channel.source, channel.target), None)
+            kept = [letter for letter in channel.overflow if not is_void(letter)]
+            if channel.source in self._desks:
+                self._desks[channel.source].overflow_count -= len(channel.overflow) - len(kept)
+            channel.overflow = deque(kept)
+        for desk in self._desks.values():
+            desk.waiting = deque(channel for channel in desk.waiting if channel.overflow)
+            self._admit(desk)
+
+    def __len__(self) -> int:
+        """Messages under way."""
+        return sum(len(channel.accepted) + len(channel.overflow) for channel in self._channels.values())
+
+    def received_count(self, task_id: int) -> int:
+        """Messages in a task's receive queue, never more than the capacity."""
+        return self._capacity - self._desks[task_id].room
+
+    def _may_receive(self, desk: _Desk[Letter]) -> bool:
+        return not desk.overflow_count or desk.wake is not None
+
+    def _deliver(self, channel: _Channel[Letter]) -> None:
+        letter = channel.accepted.popleft()
+        if not channel.accepted:
+            del self._ready[channel.source, channel.target]
+        desk = self._desks[channel.target]
+        desk.room += 1
+        self._admit(desk)
+        desk.is_asleep = False
+        desk.receive(letter)
+
+    def _admit(self, desk: _Desk[Letter]) -> None:
+        """Lets what waits for a task into its queue, as far as there is room, in turns by channel."""
+        while desk.room > 0 and desk.waiting:
+            channel = desk.waiting.popleft()
+            self._accept(channel, desk, channel.overflow.popleft())
+            if channel.source in self._desks:
+                self._desks[channel.source].overflow_count -= 1
+            if channel.overflow:
+                desk.waiting.append(channel)
+
+    def _accept(self, channel: _Channel[Letter], target: _Desk[Letter], letter: Letter) -> None:
+        target.room -= 1
+        channel.accepted.append(letter)
+        self._ready[channel.source, channel.target] = channel

@@ -1,0 +1,144 @@
+"""One transactional topology in one process: the whole of a run, a step at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+from coordinator.assembly import assembled
+from coordinator.local.batch_letters import BatchLetters
+from coordinator.local.clock import ManualClock
+from coordinator.local.engine import FrameFault, LocalEngine
+from coordinator.local.mailroom import Mailroom
+from coordinator.options import RunOptions
+from coordinator.plan import Plan, make_plan
+from coordinator.run_summary import RunStatistics
+from coordinator.topology import Topology
+from state import RedisConnection, RedisReader, RedisStore, Snapshot, StateHandle, declared_states, snapshot
+
+ANSWER_TIMEOUT_S = 10.0
+
+
+class TransactionalRun:
+    """A run of a transactional topology; made by `LocalCluster.submit`.
+
+    It does nothing by itself: `tick`, `run_until_idle` and `advance_time` move it. What ends it, ends the
+    call that moved it: an error of user code is raised as `UserCodeError`, with everything below committed.
+
+    Args:
+        topology: what to run.
+        client: of the server that holds the state.
+        server: how messages name it.
+        random: draws the schedule and the attempt ids.
+        options: bounds of the run.
+        receive_capacity: messages a task's receive queue holds.
+        frame_fault: loses, doubles, alters or replaces frames on their way.
+        pickle_spec: pickles bolts, as for any other engine.
+
+    Raises:
+        TransactionError: the topology cannot run, or cannot be owned.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        client: Any,
+        *,
+        server: str,
+        random: Random,
+        options: RunOptions,
+        receive_capacity: int,
+        frame_fault: FrameFault | None,
+        pickle_spec: Callable[[str, Any], bytes],
+    ) -> None:
+        self._topology, self._client = topology, client
+        self._clock = ManualClock()
+        self._is_done = False
+        plan = _tuple_by_tuple(make_plan(topology, pickle_spec))
+        store = RedisStore(server, topology.topology_id, client=client, unreachable_timeout_s=ANSWER_TIMEOUT_S)
+        store.check_server()
+        connection = RedisConnection(client, server, timeout_s=ANSWER_TIMEOUT_S)
+        reader = RedisReader(server, topology.topology_id, connection=connection)
+        mailroom: Mailroom[BatchLetters] = Mailroom(random, receive_capacity)
+        self._engine = LocalEngine(plan, mailroom, reader, frame_fault=frame_fault)
+        self._open = ExitStack()
+        self._open.callback(self._engine.close)
+        self._coordinator = self._open.enter_context(
+            assembled(topology, plan, store, self._engine, options, clock=self._clock, draw_bits=random.getrandbits)
+        )
+
+    @property
+    def statistics(self) -> RunStatistics:
+        """What was done so far."""
+        return self._coordinator.statistics
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the input has ended and everything is committed."""
+        return self._is_done
+
+    def tick(self) -> bool:
+        """Delivers one message, or lets the coordinator decide; False if there was nothing to do.
+
+        Raises:
+            TransactionError: as `Coordinator.run`.
+        """
+        if self._is_done:
+            return False
+        if not self._engine.has_event() and self._engine.step():
+            return True
+        commands = self._engine.command_count
+        has_event = self._engine.has_event()
+        try:
+            self._is_done = self._coordinator.turn()
+        except Exception:
+            self.close()
+            raise
+        return has_event or self._engine.command_count != commands
+
+    def run_until_idle(self) -> RunStatistics:
+        """Goes on until there is nothing left to do: the input has ended, or has nothing for now.
+
+        Raises:
+            TransactionError: as `Coordinator.run`.
+        """
+        while self.tick():
+            pass  # bounded by the input, as every attempt ends
+        return self.statistics
+
+    def advance_time(self, seconds: float) -> None:
+        """Moves the clock; what exceeds the message timeout is given up at the next tick."""
+        self._clock.advance(seconds)
+
+    def drain(self) -> None:
+        """Takes no new transactions; the run is done when those under way are committed."""
+        self._coordinator.drain()
+
+    def snapshot(self) -> Snapshot:
+        """All declared state as of the last commit."""
+        return snapshot(self._client, self._topology.topology_id, self._handles().values())
+
+    def state(self, name: str) -> Any:
+        """One declared state as of the last commit, decoded as declared.
+
+        Raises:
+            KeyError: no committer declares it.
+        """
+        return snapshot(self._client, self._topology.topology_id, [self._handles()[name]]).states[name]
+
+    def close(self) -> None:
+        """Gives up what is under way and lets go of everything; state stays."""
+        self._is_done = True
+        self._open.close()
+
+    def _handles(self) -> Mapping[str, StateHandle]:
+        handles = [h for c in self._topology.components for h in declared_states(type(c.spec)).values()]
+        return {handle.name: handle for handle in handles}
+
+
+def _tuple_by_tuple(plan: Plan) -> Plan:
+    wirings = {task_id: replace(wiring, frame_tuples=1) for task_id, wiring in plan.wirings.items()}
+    return replace(plan, wirings=wirings)

@@ -1,0 +1,242 @@
+"""The opaque partitioned spout: a replay may be cut differently, so nothing is kept before the commit.
+
+For inputs that cannot promise to give the same batch twice: a partition may be away for a while, or hold
+more by then. Each partition has a position. A batch starts from the position the transaction before left,
+committed or not, and the position it leaves is stored by the very commit that publishes it. When an attempt
+fails, it and all later ones are void with their positions, and are cut anew from the position below.
+That is why each value still counts exactly once.
+
+Task k of n owns the partitions k, k+n, k+2n, …; their number is fixed once for every attempt, by the driver.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Protocol
+
+from coordinated_bolt import AttemptCollector, BatchOutputCollector, OutputFieldsDeclarer, TopologyContext
+from coordinator.spouts.partitioned import partition_of, partition_scope
+from coordinator.spouts.transactional import SpoutCoordinator
+from state import TransactionAttempt, pack_exact
+
+
+class OpaquePartitionedCoordinator(ABC):
+    """Knows how many partitions there are, and when the input ends (driver; nothing here runs in parallel).
+
+    Source: backtype.storm.transactional.partitioned.IOpaquePartitionedTransactionalSpout.Coordinator.
+    Differs from Storm: the number of partitions is asked here, once an attempt. There every emitter task asks
+    for itself, and two that hear different numbers read a partition twice or not at all.
+    """
+
+    @abstractmethod
+    def number_of_partitions(self) -> int:
+        """The number of partitions now; asked once for every attempt, so it may change between two of a txid.
+
+        A partition beyond the number has no part in the attempt and keeps its position until it is back.
+        """
+
+    def is_ready(self) -> bool:
+        """Whether a further transaction may be started; not asked for one that is tried again."""
+        return True
+
+    def is_exhausted(self, positions: Mapping[int, Any], pending: int) -> bool:
+        """Whether the input ends with the transactions started so far.
+
+        Asked before another one is started, and again when nothing is under way: only then it ends the run.
+        An input that can be told apart by its positions may ignore `pending`; then some of the last
+        transactions are empty.
+
+        Args:
+            positions: partition -> where it was last read to, committed or not; partitions without one are left out.
+            pending: transactions started that are not in `positions` yet: they read on from there.
+        """
+        return False
+
+    def is_finite(self) -> bool:
+        """Whether the input ends by itself; the default goes by who overrides `is_exhausted`."""
+        return type(self).is_exhausted is not OpaquePartitionedCoordinator.is_exhausted
+
+    def progress(self, positions: Mapping[int, Any]) -> float | None:
+        """Which part of the input is read, from 0 to 1, for the progress bar; None if that is unknown.
+
+        Args:
+            positions: as for `is_exhausted`.
+        """
+        return None
+
+    def activate(self) -> None:  # noqa: B027 - optional by design
+        """See `SpoutCoordinator.activate`."""
+
+    def deactivate(self) -> None:  # noqa: B027 - optional by design
+        """See `SpoutCoordinator.deactivate`."""
+
+    def close(self) -> None:  # noqa: B027 - optional by design
+        """Called once, when the run ends."""
+
+
+class OpaquePartitionedEmitter(ABC):
+    """Reads partitions (executor; one per task and wave).
+
+    Source: backtype.storm.transactional.partitioned.IOpaquePartitionedTransactionalSpout.Emitter.
+    """
+
+    @abstractmethod
+    def emit_partition_batch(
+        self, attempt: TransactionAttempt, collector: BatchOutputCollector, partition: int, last: Any
+    ) -> Any:
+        """Cuts and emits a batch of a partition; called once per attempt and partition, in txid order.
+
+        Two attempts at a txid may emit different tuples, but only what lies behind `last`. If the partition
+        has nothing or cannot be reached, emit nothing and return `last`.
+
+        Args:
+            attempt: the attempt.
+            collector: where tuples go.
+            partition: from 0.
+            last: the position this batch starts from; None if the partition has none yet.
+
+        Returns:
+            The position the next batch starts from: plain data. None, having emitted nothing, leaves the
+            position as it was.
+        """
+
+    def close(self) -> None:  # noqa: B027 - optional by design
+        """Called once, after the last batch."""
+
+
+class IOpaquePartitionedTransactionalSpout(ABC):
+    """The spec of a spout whose batches are cut partition by partition, and again for every attempt.
+
+    Choose it if a replay cannot be promised to read the same; else `IPartitionedTransactionalSpout`, whose
+    replays are exact.
+
+    Source: backtype.storm.transactional.partitioned.IOpaquePartitionedTransactionalSpout.
+    """
+
+    output_fields: ClassVar[Sequence[str]] = ()
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        """Declares the streams (driver, once); override for named or direct streams."""
+        if self.output_fields:
+            declarer.declare(self.output_fields)
+
+    @abstractmethod
+    def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> OpaquePartitionedCoordinator:
+        """Makes the coordinator (driver, once a run)."""
+
+    @abstractmethod
+    def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> OpaquePartitionedEmitter:
+        """Makes an emitter (executor, once per task and wave)."""
+
+    def fingerprint(self) -> str:
+        """One readable line that changes when the input is another one; see `ITransactionalSpout`."""
+        return f"{type(self).__module__}.{type(self).__qualname__}"
+
+
+class Positions(Protocol):
+    """Where every partition stands, as the driver knows it."""
+
+    def last_positions(self) -> Mapping[str, Any]:
+        """Scope -> its last position, committed or not."""
+
+    def last_cut_txid(self) -> int:
+        """The highest txid whose positions are known, or the last committed one."""
+
+
+class OpaqueCountCoordinator(SpoutCoordinator):
+    """Makes an opaque spout look like a plain one to the coordinator: metadata is an attempt's partition count.
+
+    Args:
+        coordinator: the user's coordinator.
+    """
+
+    def __init__(self, coordinator: OpaquePartitionedCoordinator) -> None:
+        self._coordinator = coordinator
+        self._positions: Positions | None = None
+        self._last_txid = 0
+
+    def follow(self, positions: Positions) -> None:
+        """Says where positions are to be looked up; called once, before anything is asked."""
+        self._positions = positions
+
+    def is_ready(self) -> bool:
+        # an input that has ended is not begun again by the next run, however often that is started
+        return not self.is_exhausted(None) and self._coordinator.is_ready()
+
+    def initialize_transaction(self, txid: int, previous: Any) -> int:
+        self._last_txid = txid - 1  # should the next line fail, then whatever stood higher is void
+        count = self._coordinator.number_of_partitions()
+        self._last_txid = txid
+        return count
+
+    def is_exhausted(self, last: Any) -> bool:
+        assert self._positions is not None
+        pending = max(0, self._last_txid - self._positions.last_cut_txid())
+        return self._coordinator.is_exhausted(self._by_partition(), pending)
+
+    def is_finite(self) -> bool:
+        return self._coordinator.is_finite()
+
+    def progress(self, last: Any) -> float | None:
+        return self._coordinator.progress(self._by_partition())
+
+    def resume(self, last_txid: int, last: Any) -> None:
+        self._last_txid = last_txid
+
+    def activate(self) -> None:
+        self._coordinator.activate()
+
+    def deactivate(self) -> None:
+        self._coordinator.deactivate()
+
+    def close(self) -> None:
+        self._coordinator.close()
+
+    def _by_partition(self) -> dict[int, Any]:
+        assert self._positions is not None
+        return {partition_of(scope): position for scope, position in self._positions.last_positions().items()}
+
+
+class OpaqueBatches:
+    """Runs an opaque emitter for one task over the attempts of a wave.
+
+    Args:
+        emitter: the user's emitter.
+        known: scope -> txid -> position, of transactions below the wave.
+    """
+
+    def __init__(self, emitter: OpaquePartitionedEmitter, known: Mapping[str, Mapping[int, Any]]) -> None:
+        self._emitter = emitter
+        self._positions = {scope: dict(by_txid) for scope, by_txid in known.items()}
+
+    def emit(
+        self, attempt: TransactionAttempt, partitions: Sequence[int], collector: AttemptCollector
+    ) -> dict[str, Any]:
+        """Emits the attempt's batch of every partition.
+
+        Returns:
+            Scope -> position, of the partitions that have one now.
+        """
+        cut: dict[str, Any] = {}
+        for partition in partitions:
+            scope = partition_scope(partition)
+            by_txid = self._positions.setdefault(scope, {})
+            below = max((txid for txid in by_txid if txid < attempt.txid), default=None)
+            last = None if below is None else by_txid[below]
+            emitted_before = collector.emitted_count
+            position = self._emitter.emit_partition_batch(attempt, collector, partition, last)
+            if position is not None:
+                pack_exact(position)
+                cut[scope] = by_txid[attempt.txid] = position
+            elif collector.emitted_count > emitted_before:
+                raise TypeError(
+                    f"emit_partition_batch returned None for partition {partition} though it emitted "
+                    f"{collector.emitted_count - emitted_before} tuples; return the position behind them, "
+                    "or they would be emitted again"
+                )
+        return cut
+
+    def close(self) -> None:
+        """Closes the user's emitter."""
+        self._emitter.close()

@@ -1,0 +1,93 @@
+"""Numbers the tasks of any topology and wires each to its neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from coordinated_bolt import (
+    ACKER_COMPONENT,
+    CustomGrouping,
+    Grouping,
+    OutputStream,
+    ShippedGrouping,
+    Source,
+    Subscriber,
+    TaskWiring,
+)
+from coordinator.topology import Component, ComponentGraph, ComponentKind
+
+PickleSpec = Callable[[str, Any], bytes]
+"""(component id, spec) -> bytes; raises `TopologyError` for what cannot be shipped."""
+
+
+def number_tasks(topology: ComponentGraph) -> dict[str, tuple[int, ...]]:
+    """Component id -> task ids, from 1, in the order of the components; the ackers last."""
+    tasks_of: dict[str, tuple[int, ...]] = {}
+    following = 1
+    for component in topology.components:
+        tasks_of[component.component_id] = tuple(range(following, following + component.parallelism))
+        following += component.parallelism
+    tasks_of[ACKER_COMPONENT] = tuple(range(following, following + topology.acker_count))
+    return tasks_of
+
+
+def make_wirings(
+    topology: ComponentGraph, tasks_of: dict[str, tuple[int, ...]], pickle_spec: PickleSpec
+) -> dict[int, TaskWiring]:
+    """Task id -> wiring, of all tasks but the ackers.
+
+    Raises:
+        TopologyError: from `pickle_spec`.
+    """
+    wirings: dict[int, TaskWiring] = {}
+    for component in topology.components:
+        spec = pickle_spec(component.component_id, component.spec)
+        streams = _output_streams(topology, component, tasks_of, pickle_spec)
+        targets = sorted({task for s in streams.values() for sub in s.subscribers for task in sub.tasks})
+        sources = {
+            task: Source(subscription.source, tuple(topology.component(subscription.source).streams.values()))
+            for subscription in component.subscriptions
+            for task in tasks_of[subscription.source]
+        }
+        for index, task in enumerate(tasks_of[component.component_id]):
+            wirings[task] = TaskWiring(
+                topology_id=topology.topology_id,
+                component_id=component.component_id,
+                task_id=task,
+                task_index=index,
+                task_count=component.parallelism,
+                tasks_of=tasks_of,
+                conf=topology.conf,
+                spec=spec,
+                sources=sources,
+                streams=streams,
+                targets=tuple(targets),
+                needs_id=component.kind is ComponentKind.COMMITTER,
+            )
+    return wirings
+
+
+def _output_streams(
+    topology: ComponentGraph,
+    component: Component,
+    tasks_of: dict[str, tuple[int, ...]],
+    pickle_spec: PickleSpec,
+) -> dict[str, OutputStream]:
+    def shipped(subscriber: str, grouping: Grouping) -> Grouping:
+        if isinstance(grouping, CustomGrouping):
+            return ShippedGrouping(pickle_spec(f"{subscriber}, its custom grouping", grouping))
+        return grouping
+
+    streams = {}
+    for index, spec in enumerate(component.streams.values()):
+        subscribers = tuple(
+            Subscriber(
+                other.component_id, tasks_of[other.component_id], shipped(other.component_id, subscription.grouping)
+            )
+            for other in topology.components
+            for subscription in other.subscriptions
+            if (subscription.source, subscription.stream_id) == (component.component_id, spec.stream_id)
+        )
+        streams[spec.stream_id] = OutputStream(index, spec, subscribers)
+    return streams

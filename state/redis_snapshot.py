@@ -1,0 +1,107 @@
+"""All of a topology's state at one moment, decoded as it was declared: for tests, checks and exports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import redis
+
+from state.errors import StateRefusedError, StateUnreachableError
+from state.keys import Keys
+from state.redis_errors import stop_sentence
+from state.state_handle import StateHandle
+from state.write_set import StateKind, ValueType
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """State between two commits.
+
+    Attributes:
+        txid: the last committed transaction, 0 before the first.
+        states: state name -> dict (hash, sorted set), set, list, or the value (None if there is none).
+    """
+
+    txid: int
+    states: dict[str, Any]
+
+
+def snapshot(client: Any, topology_id: str, handles: Iterable[StateHandle]) -> Snapshot:
+    """Reads whole states, all at one moment, by one MULTI.
+
+    Called by anybody, anywhere but inside a transaction. It brings everything over at once; read large states
+    with the client's own commands.
+
+    Args:
+        client: a client that answers bytes, as ``redis.Redis.from_url(url)``.
+        topology_id: whose state.
+        handles: what to read, as declared: ``[StoreCounts.counts]``.
+
+    Raises:
+        StateRefusedError: a key is of another type, or holds what is not of the declared one.
+        StateUnreachableError: no answer.
+    """
+    keys, wanted = Keys(topology_id), list(handles)
+    try:
+        with client.pipeline(transaction=True) as pipeline:
+            pipeline.hget(keys.control, "committed")
+            for handle in wanted:
+                _ask(pipeline, handle.kind, keys.state(handle.name))
+            committed, *replies = pipeline.execute(raise_on_error=False)
+    except redis.RedisError as error:
+        raise StateUnreachableError(f"server of topology {topology_id!r} gave no answer: {error}") from error
+    for reply in (committed, *replies):
+        if isinstance(reply, Exception):
+            raise StateRefusedError(stop_sentence(reply, f"of topology {topology_id!r}")) from reply
+    states = {handle.name: _decoded(handle, reply) for handle, reply in zip(wanted, replies, strict=True)}
+    return Snapshot(int(committed or 0), states)
+
+
+def _ask(pipeline: Any, kind: StateKind, key: str) -> None:
+    match kind:
+        case StateKind.HASH:
+            pipeline.hgetall(key)
+        case StateKind.VALUE:
+            pipeline.get(key)
+        case StateKind.SET:
+            pipeline.smembers(key)
+        case StateKind.SORTED_SET:
+            pipeline.zrange(key, 0, -1, withscores=True)
+        case StateKind.LIST:
+            pipeline.lrange(key, 0, -1)
+
+
+def _decoded(handle: StateHandle, reply: Any) -> Any:
+    def fields(values: Iterable[bytes]) -> list[Any]:
+        return [_value(handle, value, handle.field_type) for value in values]
+
+    def values(stored: Iterable[bytes]) -> list[Any]:
+        return [_value(handle, value, handle.value_type) for value in stored]
+
+    match handle.kind:
+        case StateKind.HASH:
+            return dict(zip(fields(reply), values(reply.values()), strict=True))
+        case StateKind.VALUE:
+            return None if reply is None else _value(handle, reply, handle.value_type)
+        case StateKind.SET:
+            return set(fields(reply))
+        case StateKind.SORTED_SET:
+            return dict(zip(fields(member for member, _ in reply), (score for _, score in reply), strict=True))
+        case StateKind.LIST:
+            return values(reply)
+
+
+def _value(handle: StateHandle, stored: bytes, declared: ValueType) -> Any:
+    try:
+        if declared is ValueType.INT:
+            return int(stored)
+        if declared is ValueType.FLOAT:
+            return float(stored)
+        return stored.decode() if declared is ValueType.STR else stored
+    except ValueError:
+        raise StateRefusedError(
+            f"state {handle.name!r} holds {stored[:100]!r}, declared type is {declared.value}; "
+            "correct it or declare the type it has"
+        ) from None
