@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from committers import ICommitter
 from coordinated_bolt import AttemptOutcome, BaseBatchBolt, FailureKind
-from coordinator import SpoutCoordinator, TransactionalTopologyBuilder
-from coordinator.assembly import has_external_effects
+from coordinator import RunOptions, SpoutCoordinator, TransactionalTopologyBuilder
+from coordinator.assembly import fitting, has_external_effects
 from coordinator.engine import GroupExecuted, WaveProcessed
 from state import (
     CommitReply,
@@ -599,7 +599,9 @@ def test_external_effects_are_an_attribute_of_the_committer():
         external_effects = True
 
     assert not has_external_effects(build(("count", Count(), ["lines"]), ("pass", Pass(), ["lines"])))
-    assert has_external_effects(build(("count", Count(), ["lines"]), ("mails", Mails(), ["lines"])))
+    mailing = build(("count", Count(), ["lines"]), ("mails", Mails(), ["lines"]))
+    assert has_external_effects(mailing)
+    assert fitting(mailing, RunOptions()) == RunOptions(commit_group_max=1, early_commit=False)
 
 
 def test_committers_that_read_are_run_again_transaction_by_transaction_and_then_always_so():

@@ -89,7 +89,7 @@ class NotingStore(Store):
         note(self.path, "finish", str(self.attempt))
 
 
-def test_a_committer_is_not_called_before_its_id(cluster, monkeypatch):
+def test_in_a_job_of_its_own_a_committer_is_not_called_before_its_id(cluster, monkeypatch):
     path, transactions = cluster.notes / "calls", 12
     commit = Wave.commit
 
@@ -103,7 +103,7 @@ def test_a_committer_is_not_called_before_its_id(cluster, monkeypatch):
     builder.set_bolt("work", NotingWork(path), parallelism=2).shuffle_grouping("numbers")
     store = builder.set_committer_bolt("store", NotingStore(path), parallelism=2)
     store.fields_grouping("work", ["number"])
-    cluster.run(builder.build(), max_spout_pending=8)
+    cluster.run(builder.build(), max_spout_pending=8, early_commit=False)
 
     processed: dict[str, int] = defaultdict(int)
     has_id: set[str] = set()
