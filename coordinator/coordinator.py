@@ -286,7 +286,6 @@ class Coordinator:
         except RefusedGroup as refusal:
             self._machine.defer(attempts)
             self._size.one_by_one()
-            self._early.forget()
             if len(attempts) == 1:
                 self._error = refusal.error
                 self._machine.halt_before(attempts[0].txid)

@@ -69,10 +69,6 @@ class EarlyGroups:
         void = set(attempts)
         self._kept = {first: group for first, group in self._kept.items() if void.isdisjoint(group.attempts)}
 
-    def forget(self) -> None:
-        """Groups have to be cut anew."""
-        self._kept.clear()
-
     def turn_off(self) -> None:
         """This run goes the general way from now on."""
         self.is_on = False

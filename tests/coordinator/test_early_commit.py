@@ -381,6 +381,20 @@ def test_a_crashed_wave_is_halved_and_tried_in_the_same_way():
 # The store's answers, and the end
 
 
+def test_of_several_groups_only_the_refused_one_is_tried_one_by_one():
+    run = early_run(6, max_spout_pending=12, commit_group_max=3)
+    run.store.replies = [CommitReply(CommitStatus.LIMIT, "too many")]
+    run()
+    assert run.lines("commit", "publish") == [
+        ("publish", [1, 2, 3]),
+        ("commit", 1, [1]),
+        ("publish", [1]),
+        ("commit", 1, [2, 3]),
+        ("publish", [2, 3]),
+        ("publish", [4, 5, 6]),
+    ]
+
+
 def test_a_refused_group_is_tried_one_by_one_the_general_way_until_groups_grow_again():
     run = early_run(6, max_spout_pending=8)
     run.store.replies = [CommitReply(CommitStatus.LIMIT, "too many")]

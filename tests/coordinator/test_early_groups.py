@@ -8,7 +8,6 @@ from committers import AttemptVerdict, SlotReport
 from coordinator.early_groups import WASTED_MAX, EarlyGroups
 from coordinator.engine import EarlyCommit, GroupExecuted
 from state import TransactionAttempt
-from tests.coordinator.scripted import txids_of
 
 
 def attempts_of(*txids, attempt_id=1):
@@ -92,11 +91,3 @@ def test_use_is_not_saved_up_against_waste():
     for is_wasted in [False] * 100 + [True] * WASTED_MAX:
         early.settled(is_wasted=is_wasted)
     assert not early.is_on
-
-
-def test_what_is_forgotten_is_run_the_general_way_and_later_waves_are_tried_again():
-    early = EarlyGroups(is_on=True)
-    early.keep([group(1, 2)])
-    early.forget()
-    assert early.take(attempts_of(1, 2)) is None
-    assert [txids_of(each) for each in early.plan(attempts_of(3), 1, composed=True).groups] == [[3]]
