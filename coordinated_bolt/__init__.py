@@ -6,12 +6,14 @@ require_own_packages()
 
 from coordinated_bolt.acker import ACKER_COMPONENT, Acker, AckOutcome
 from coordinated_bolt.acker_task import AckerTask
+from coordinated_bolt.basic_bolt_executor import BasicBoltExecutor
 from coordinated_bolt.basic_bolts import BaseBasicBolt, BasicOutputCollector, IBasicBolt
 from coordinated_bolt.batch_acker import AttemptOutcome, BatchAcker, send_report
 from coordinated_bolt.batch_bolt_executor import BatchBoltExecutor
 from coordinated_bolt.batch_task import BatchTask, Inbox, TaskResult
 from coordinated_bolt.bolt_task import BoltTask
 from coordinated_bolt.bolts import BaseBatchBolt, BatchOutputCollector, IBatchBolt
+from coordinated_bolt.callbacks import FinishedCallback, TimeoutCallback
 from coordinated_bolt.choosers import Chooser, stable_hash
 from coordinated_bolt.collectors import AttemptCollector
 from coordinated_bolt.components import IComponent
@@ -44,6 +46,7 @@ from coordinated_bolt.messages import (
     tree_message,
     tuple_message,
 )
+from coordinated_bolt.metrics import ComponentMetrics, TaskMetrics, no_clock
 from coordinated_bolt.outbox import Outbox, Send
 from coordinated_bolt.output_collector import AnchoringCollector, OutputCollector
 from coordinated_bolt.plain_tuple import (
@@ -61,6 +64,7 @@ from coordinated_bolt.spout_output_collector import SpoutOutputCollector
 from coordinated_bolt.spout_task import SpoutTask
 from coordinated_bolt.spouts import BaseSpout, IAckValueSpout, IFailValueSpout, ISpout
 from coordinated_bolt.streams import DEFAULT_STREAM, OutputFieldsDeclarer, StreamSpec
+from coordinated_bolt.task_hook import AckInfo, EmitInfo, ExecuteInfo, FailInfo, ITaskHook
 from coordinated_bolt.task_observer import TaskObserver
 from coordinated_bolt.time_cache_map import TimeCacheMap
 from coordinated_bolt.tracking import Tracking, TrackingStatus
@@ -69,6 +73,7 @@ from coordinated_bolt.wiring import Source, TaskWiring
 
 __all__ = [
     "ACKER_COMPONENT",
+    "AckInfo",
     "AckOutcome",
     "Acker",
     "AckerTask",
@@ -80,6 +85,7 @@ __all__ = [
     "BaseBatchBolt",
     "BaseRichBolt",
     "BaseSpout",
+    "BasicBoltExecutor",
     "BasicOutputCollector",
     "BatchAcker",
     "BatchBoltExecutor",
@@ -87,16 +93,21 @@ __all__ = [
     "BatchTask",
     "BoltTask",
     "Chooser",
+    "ComponentMetrics",
     "CoordinatedBolt",
     "CustomGrouping",
     "DEFAULT_STREAM",
     "DRIVER",
     "DirectGrouping",
     "EdgeDigest",
+    "EmitInfo",
+    "ExecuteInfo",
+    "FailInfo",
     "Failure",
     "FailureKind",
     "FieldsGrouping",
     "Finished",
+    "FinishedCallback",
     "Frame",
     "FrameKind",
     "GlobalGrouping",
@@ -109,6 +120,7 @@ __all__ = [
     "IFailValueSpout",
     "IRichBolt",
     "ISpout",
+    "ITaskHook",
     "Inbox",
     "LocalOrShuffleGrouping",
     "Message",
@@ -134,10 +146,12 @@ __all__ = [
     "Subscriber",
     "TICK_STREAM",
     "TICK_TUPLE_FREQ_SECS",
+    "TaskMetrics",
     "TaskObserver",
     "TaskResult",
     "TaskWiring",
     "TimeCacheMap",
+    "TimeoutCallback",
     "TopologyContext",
     "Tracking",
     "TrackingStatus",
@@ -150,6 +164,7 @@ __all__ = [
     "edges_message",
     "frame_target",
     "is_tick",
+    "no_clock",
     "pack_frame",
     "send_report",
     "stable_hash",

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import pickle
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from coordinated_bolt.acker import ACKER_COMPONENT
 from coordinated_bolt.collectors import AttemptCollector
 from coordinated_bolt.context import TopologyContext
+from coordinated_bolt.metrics import TaskMetrics
 from coordinated_bolt.outbox import FRAME_TUPLES, Outbox, Send
 from coordinated_bolt.routing import OutputStream
 from coordinated_bolt.streams import StreamSpec
+from coordinated_bolt.task_hook import ITaskHook
 from coordinated_bolt.tuples import TupleOrigin
 from state.attempt import TransactionAttempt
 
@@ -40,13 +43,14 @@ class TaskWiring:
         task_index: the task among its component's, from 0.
         task_count: number of tasks of the component.
         tasks_of: component id -> task ids, of the whole topology.
-        conf: the topology's configuration, as users see it.
+        conf: the component's configuration over the topology's, as users see it.
         spec: the pickled bolt or spout.
         sources: task id -> source, every task upstream.
         streams: stream id -> stream, what the component declares.
         targets: every task downstream.
         needs_id: a committer.
         frame_tuples: most tuples it sends in one frame.
+        hook_specs: the pickled hooks of the topology.
     """
 
     topology_id: str
@@ -62,6 +66,7 @@ class TaskWiring:
     targets: tuple[int, ...] = ()
     needs_id: bool = False
     frame_tuples: int = FRAME_TUPLES
+    hook_specs: tuple[bytes, ...] = ()
 
     @property
     def acker_tasks(self) -> tuple[int, ...]:
@@ -71,22 +76,45 @@ class TaskWiring:
     def context(self) -> TopologyContext:
         """A fresh context, with counters at zero."""
         return TopologyContext(
-            self.topology_id, self.component_id, self.task_index, self.task_count, self.task_id, self.tasks_of
+            self.topology_id,
+            self.component_id,
+            self.task_index,
+            self.task_count,
+            self.task_id,
+            self.tasks_of,
+            conf=self.conf,
         )
+
+    def add_hooks(self, context: TopologyContext, installed: Sequence[ITaskHook] = ()) -> None:
+        """Has fresh copies of the topology's hooks, and those an engine has installed, watch a task."""
+        for spec in self.hook_specs:
+            context.add_task_hook(pickle.loads(spec))
+        for hook in installed:
+            context.add_task_hook(hook)
 
     def outbox(self, attempt: TransactionAttempt, send: Send) -> Outbox:
         """A fresh outbox to every task downstream."""
         return Outbox(attempt, self.task_id, self.targets, send, self.frame_tuples)
 
-    def collector(self, attempt: TransactionAttempt, outbox: Outbox) -> AttemptCollector:
-        """The collector that fills an outbox."""
+    def collector(
+        self, attempt: TransactionAttempt, outbox: Outbox, hooks: Sequence[ITaskHook] = ()
+    ) -> AttemptCollector:
+        """The collector that fills an outbox, watched by hooks, also those that are added later."""
         return AttemptCollector(
             component_id=self.component_id,
             task_id=self.task_id,
             attempt=attempt,
             streams=self.streams,
             outbox=outbox,
+            hooks=hooks,
         )
+
+    def count_output(self, metrics: TaskMetrics, collector: AttemptCollector, outbox: Outbox) -> None:
+        """Puts what was sent for an attempt into its metrics."""
+        metrics.emitted = {stream_id: count for stream_id, count in collector.emitted.items() if count}
+        if outbox.transferred:
+            names = {stream.index: stream_id for stream_id, stream in self.streams.items()}
+            metrics.transferred = {names[index]: count for index, count in outbox.transferred.items()}
 
     def origin(self, attempt: TransactionAttempt | None, source_task: int, stream_index: int) -> TupleOrigin:
         """What the tuples of one run have in common; in a plain topology they belong to no attempt.

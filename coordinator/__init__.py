@@ -5,7 +5,7 @@ from coordinated_bolt.neighbours import require_own_packages
 require_own_packages()
 
 from coordinator.coordinator import Coordinator
-from coordinator.local import LocalCluster, TransactionalRun
+from coordinator.local import LocalCluster, PlainRun, TransactionalRun
 from coordinator.options import RunOptions
 from coordinator.plain_topology import PlainTopology
 from coordinator.plain_topology_builder import TopologyBuilder
@@ -13,6 +13,7 @@ from coordinator.run import run
 from coordinator.run_summary import RunStatistics
 from coordinator.sources import TextFiles
 from coordinator.spouts import (
+    FeederSpout,
     FixedBatchesSpout,
     ICommitterTransactionalSpout,
     IOpaquePartitionedTransactionalSpout,
@@ -34,6 +35,7 @@ from coordinator.topology_builder import BoltDeclarer, TransactionalTopologyBuil
 __all__ = [
     "BoltDeclarer",
     "Coordinator",
+    "FeederSpout",
     "FixedBatchesSpout",
     "ICommitterTransactionalSpout",
     "IOpaquePartitionedTransactionalSpout",
@@ -46,6 +48,7 @@ __all__ = [
     "OpaquePartitionedEmitter",
     "PartitionedCoordinator",
     "PartitionedEmitter",
+    "PlainRun",
     "PlainTopology",
     "RunOptions",
     "RunStatistics",

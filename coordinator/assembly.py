@@ -102,29 +102,34 @@ def has_external_effects(topology: Topology) -> bool:
 
 def fitting(topology: Topology, options: RunOptions) -> RunOptions:
     """The options as far as the topology allows them."""
-    if has_external_effects(topology):  # everything lower is committed before a commit phase runs
-        return replace(options, commit_group_max=1, early_commit=False)
-    spec: Any = topology.spout.spec
-    if isinstance(spec, ICommitterTransactionalSpout):  # what is told again has to be on record
-        return replace(options, commit_group_max=min(options.commit_group_max, RECEIPTS_KEPT))
-    return options
+    may_be_early = not has_external_effects(topology)  # else everything lower is committed before a commit phase runs
+    early_commit = options.early_commit and may_be_early
+    return replace(options, commit_group_max=group_max(topology, options), early_commit=early_commit)
+
+
+def group_max(topology: Topology, options: RunOptions) -> int:
+    """Most transactions of one commit: what a spout's committer is told again has to be on record."""
+    if has_external_effects(topology):
+        return 1
+    told = isinstance(topology.spout.spec, ICommitterTransactionalSpout)
+    return min(options.commit_group_max, RECEIPTS_KEPT) if told else options.commit_group_max
 
 
 def spout_coordinator(topology: Topology, context: TopologyContext) -> SpoutCoordinator:
     """Makes the spout's coordinator, of whichever kind, as the run uses it."""
     spec = topology.spout.spec
     if isinstance(spec, ITransactionalSpout):
-        return spec.get_coordinator(topology.conf, context)
+        return spec.get_coordinator(context.conf, context)
     if isinstance(spec, IOpaquePartitionedTransactionalSpout):
-        return OpaqueCountCoordinator(spec.get_coordinator(topology.conf, context))
+        return OpaqueCountCoordinator(spec.get_coordinator(context.conf, context))
     assert isinstance(spec, IPartitionedTransactionalSpout)
-    return PartitionCountCoordinator(spec.get_coordinator(topology.conf, context))
+    return PartitionCountCoordinator(spec.get_coordinator(context.conf, context))
 
 
 def spout_committer(topology: Topology, context: TopologyContext) -> SpoutCommitter | None:
     """Makes who is told what is durable, if the spout wants to know."""
     spec: Any = topology.spout.spec
-    return spec.get_committer(topology.conf, context) if isinstance(spec, ICommitterTransactionalSpout) else None
+    return spec.get_committer(context.conf, context) if isinstance(spec, ICommitterTransactionalSpout) else None
 
 
 def _ignore(statistics: RunStatistics) -> None:

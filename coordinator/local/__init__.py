@@ -1,9 +1,9 @@
 """Topologies in one process, tuple by tuple, without Spark: for tests of users and of our own."""
 
-from coordinator.local.clock import ManualClock
 from coordinator.local.cluster import LocalCluster
 from coordinator.local.engine import FrameFault, LocalEngine
 from coordinator.local.mailroom import Mailroom
+from coordinator.local.plain_run import PlainRun
 from coordinator.local.transactional_run import TransactionalRun
 
 __all__ = [
@@ -11,6 +11,6 @@ __all__ = [
     "LocalCluster",
     "LocalEngine",
     "Mailroom",
-    "ManualClock",
+    "PlainRun",
     "TransactionalRun",
 ]

@@ -83,11 +83,12 @@ class CommittingTask:
         self._is_open = False
 
     def receive(self, frame: Frame) -> None:
-        """Executes a frame, in whichever phase it comes."""
+        """Executes a frame, in whichever phase it comes; one that comes after the verdict is a surplus."""
         if frame.source not in self._commit_tasks:
             self._kept.setdefault(frame.attempt, []).append(frame)
-        self._commit.task.receive(frame)
-        self._advance()
+        if frame.attempt not in self._spent:
+            self._commit.task.receive(frame)
+            self._advance()
 
     def prepare(self, attempts: Iterable[TransactionAttempt]) -> None:
         """A group is about to begin: attempts whose bolts an earlier group has used get new ones."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, overload
 
 from coordinator.local.engine import FrameFault
 from coordinator.local.mailroom import DEFAULT_RECEIVE_CAPACITY
+from coordinator.local.plain_run import PlainRun
 from coordinator.local.transactional_run import TransactionalRun
 from coordinator.options import RunOptions
+from coordinator.plain_plan import make_plain_plan
+from coordinator.plain_topology import PlainTopology
 from coordinator.spark.shipping import pickle_spec
 from coordinator.topology import Topology
 from state import connect, in_memory_client, redact
@@ -48,21 +52,37 @@ class LocalCluster:
         self._receive_capacity = receive_capacity
         self._server = IN_MEMORY if redis_url is None else redact(redis_url)
         self.client: Any = in_memory_client() if redis_url is None else connect(redis_url)
-        self._runs: list[TransactionalRun] = []
+        self._runs: list[TransactionalRun | PlainRun] = []
 
+    @overload
     def submit(
         self, topology: Topology, *, options: RunOptions | None = None, frame_fault: FrameFault | None = None
-    ) -> TransactionalRun:
-        """Starts a run of a topology, where its last run on this cluster's server has ended.
+    ) -> TransactionalRun: ...
+
+    @overload
+    def submit(self, topology: PlainTopology, *, by_hand: Sequence[str] = ()) -> PlainRun: ...
+
+    def submit(
+        self,
+        topology: Topology | PlainTopology,
+        *,
+        options: RunOptions | None = None,
+        frame_fault: FrameFault | None = None,
+        by_hand: Sequence[str] = (),
+    ) -> TransactionalRun | PlainRun:
+        """Starts a run; a transactional one goes on where the last one on this cluster's server has ended.
 
         Args:
-            topology: what `TransactionalTopologyBuilder.build` returned.
-            options: bounds of the run; None keeps one transaction in flight, as Storm does.
-            frame_fault: for tests: loses, doubles, alters or replaces frames on their way.
+            topology: what `TransactionalTopologyBuilder.build` or `TopologyBuilder.build` returned.
+            options: bounds of a transactional run; None keeps one transaction in flight, as Storm does.
+            frame_fault: for tests: loses, doubles, alters or replaces frames of a transactional run.
+            by_hand: bolts of a plain topology whose tuples the test acks, fails and emits from by itself.
 
         Raises:
-            TransactionError: the topology cannot run, or its state is refused.
+            TransactionError: the topology cannot run, its state is refused, or a `prepare` raised.
         """
+        if isinstance(topology, PlainTopology):
+            return self._submit_plain(topology, by_hand)
         run = TransactionalRun(
             topology,
             self.client,
@@ -89,3 +109,11 @@ class LocalCluster:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+    def _submit_plain(self, topology: PlainTopology, by_hand: Sequence[str]) -> PlainRun:
+        plan = make_plain_plan(topology, pickle_spec)
+        seed, capacity = self._random.getrandbits(64), self._receive_capacity
+        run = PlainRun(plan, seed=seed, receive_capacity=capacity, by_hand=by_hand)
+        self._runs.append(run)
+        run.activate()
+        return run

@@ -76,6 +76,7 @@ class LocalEngine:
         self._wave_of: dict[TransactionAttempt, _Wave] = {}
         self._processing: dict[int, ProcessingTask] = {}
         self._committing: dict[int, CommittingTask] = {}
+        self._frame_readers = {*plan.acker_tasks, *plan.wirings} - {*plan.emitter_tasks}
         for task_id in plan.emitter_tasks:
             mailroom.attach(task_id, self._receiver(self._emit))
         for task_id in plan.acker_tasks:
@@ -128,8 +129,7 @@ class LocalEngine:
         wave = self._waves.get(wave_id)
         if wave is None or wave.phase is _Phase.PROCESSED:
             return
-        self._mailroom.discard(lambda letter: self._wave_of.get(letter.attempt) is wave)
-        wave.under_way = 0
+        self._discard(wave)
         if wave.phase is _Phase.PROCESSING:
             self._events.append(WaveCrashed(wave_id, "cancelled"))
         else:
@@ -142,6 +142,8 @@ class LocalEngine:
         """Lets go of all that tasks keep of a wave."""
         self.command_count += 1
         wave = self._waves.pop(wave_id)
+        if wave.under_way:  # only faults bring letters to a wave that is over
+            self._discard(wave)
         for emitter in wave.emitters.values():
             emitter.close()
         for batch in wave.batches:
@@ -171,7 +173,12 @@ class LocalEngine:
 
     def _send(self, frame: Frame) -> None:
         for arriving in (frame,) if self._frame_fault is None else self._frame_fault(frame):
-            self._post(arriving)
+            if arriving.target in self._frame_readers:
+                self._post(arriving)
+
+    def _discard(self, wave: _Wave) -> None:
+        self._mailroom.discard(lambda letter: self._wave_of.get(letter.attempt) is wave)
+        wave.under_way = 0
 
     def _post(self, letter: BatchLetters) -> None:
         wave = self._wave_of.get(letter.attempt)

@@ -10,9 +10,9 @@ from typing import Any
 
 from coordinator.assembly import assembled
 from coordinator.local.batch_letters import BatchLetters
-from coordinator.local.clock import ManualClock
 from coordinator.local.engine import FrameFault, LocalEngine
 from coordinator.local.mailroom import Mailroom
+from coordinator.local.timers import Timers
 from coordinator.options import RunOptions
 from coordinator.plan import Plan, make_plan
 from coordinator.run_summary import RunStatistics
@@ -55,8 +55,9 @@ class TransactionalRun:
         pickle_spec: Callable[[str, Any], bytes],
     ) -> None:
         self._topology, self._client = topology, client
-        self._clock = ManualClock()
-        self._is_done = False
+        self._timers = Timers()
+        self._is_done = self._is_closed = False
+        self._is_due = True
         plan = _tuple_by_tuple(make_plan(topology, pickle_spec))
         store = RedisStore(server, topology.topology_id, client=client, unreachable_timeout_s=ANSWER_TIMEOUT_S)
         store.check_server()
@@ -67,7 +68,15 @@ class TransactionalRun:
         self._open = ExitStack()
         self._open.callback(self._engine.close)
         self._coordinator = self._open.enter_context(
-            assembled(topology, plan, store, self._engine, options, clock=self._clock, draw_bits=random.getrandbits)
+            assembled(
+                topology,
+                plan,
+                store,
+                self._engine,
+                options,
+                clock=lambda: self._timers.now_s,
+                draw_bits=random.getrandbits,
+            )
         )
 
     @property
@@ -77,7 +86,7 @@ class TransactionalRun:
 
     @property
     def is_done(self) -> bool:
-        """Whether the input has ended and everything is committed."""
+        """Whether the input has ended, or the run was drained, and everything is committed."""
         return self._is_done
 
     def tick(self) -> bool:
@@ -86,21 +95,25 @@ class TransactionalRun:
         Raises:
             TransactionError: as `Coordinator.run`.
         """
-        if self._is_done:
+        if self._is_done or self._is_closed:
             return False
-        if not self._engine.has_event() and self._engine.step():
-            return True
-        commands = self._engine.command_count
         has_event = self._engine.has_event()
+        is_due = self._is_due or has_event
+        if not is_due and self._engine.step():
+            return True
+        self._is_due = has_event  # what follows from an event is begun before another message moves
+        commands = self._engine.command_count
         try:
             self._is_done = self._coordinator.turn()
         except Exception:
             self.close()
             raise
-        return has_event or self._engine.command_count != commands
+        return is_due or self._engine.command_count != commands
 
     def run_until_idle(self) -> RunStatistics:
         """Goes on until there is nothing left to do: the input has ended, or has nothing for now.
+
+        A spout whose coordinator raises a `FailedException` has nothing for now: it is asked again by the next call.
 
         Raises:
             TransactionError: as `Coordinator.run`.
@@ -111,7 +124,8 @@ class TransactionalRun:
 
     def advance_time(self, seconds: float) -> None:
         """Moves the clock; what exceeds the message timeout is given up at the next tick."""
-        self._clock.advance(seconds)
+        self._timers.advance(seconds)
+        self._is_due = True
 
     def drain(self) -> None:
         """Takes no new transactions; the run is done when those under way are committed."""
@@ -131,7 +145,7 @@ class TransactionalRun:
 
     def close(self) -> None:
         """Gives up what is under way and lets go of everything; state stays."""
-        self._is_done = True
+        self._is_closed = True
         self._open.close()
 
     def _handles(self) -> Mapping[str, StateHandle]:

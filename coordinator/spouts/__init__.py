@@ -1,6 +1,7 @@
 """Spouts: where transactions come from."""
 
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
+from coordinator.spouts.feeder import FeederSpout
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.spouts.opaque import (
     IOpaquePartitionedTransactionalSpout,
@@ -15,6 +16,7 @@ from coordinator.spouts.partitioned import (
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 
 __all__ = [
+    "FeederSpout",
     "FixedBatchesSpout",
     "ICommitterTransactionalSpout",
     "IOpaquePartitionedTransactionalSpout",

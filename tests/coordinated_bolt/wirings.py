@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from coordinated_bolt import (
+    ACKER_COMPONENT,
     BaseBatchBolt,
     DirectGrouping,
     Frame,
     Grouping,
-    IBatchBolt,
+    IComponent,
     OutputStream,
     ShuffleGrouping,
     Source,
@@ -31,7 +32,7 @@ def attempt(txid: int, attempt_id: int | None = None) -> TransactionAttempt:
 
 
 def wire(
-    bolt: IBatchBolt,
+    bolt: IComponent,
     *,
     component_id: str = "bolt",
     task_id: int = 10,
@@ -40,6 +41,7 @@ def wire(
     streams: Mapping[str, OutputStream] | None = None,
     targets: Sequence[int] = (),
     needs_id: bool = False,
+    ackers: Sequence[int] = (),
     frame_tuples: int = outbox.FRAME_TUPLES,
 ) -> TaskWiring:
     """A task that hears `sources`, all tasks of the component "source", and tells `targets`."""
@@ -49,7 +51,12 @@ def wire(
         task_id=task_id,
         task_index=0,
         task_count=1,
-        tasks_of={"source": tuple(sources), component_id: (task_id,), "sink": tuple(targets)},
+        tasks_of={
+            "source": tuple(sources),
+            component_id: (task_id,),
+            "sink": tuple(targets),
+            ACKER_COMPONENT: tuple(ackers),
+        },
         conf={"key": "value"},
         spec=pickle.dumps(bolt),
         sources={source: Source("source", tuple(source_streams)) for source in sources},

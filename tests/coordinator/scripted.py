@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any
 
 from committers import AttemptVerdict, SlotReport
-from coordinated_bolt import AttemptOutcome, Failure, FailureKind
+from coordinated_bolt import AttemptOutcome, Failure, FailureKind, TaskMetrics
 from coordinator import Coordinator, RunOptions, RunStatistics, SpoutCoordinator
 from coordinator.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
 from coordinator.metadata_log import MetadataLog
@@ -147,7 +147,13 @@ class ScriptedEngine:
     def processed(self, wave_id: int, attempts: Attempts, **failures: Failure) -> WaveProcessed:
         """Every attempt is processed, but those named `at_<txid>`."""
         outcomes = [
-            AttemptOutcome(a, failures.get(f"at_{a.txid}"), tuple_count=10, counters=Counter(lines=10))
+            AttemptOutcome(
+                a,
+                failures.get(f"at_{a.txid}"),
+                tuple_count=10,
+                counters=Counter(lines=10),
+                metrics={"lines": TaskMetrics(emitted={"default": 10}, transferred={"default": 10}, batches=1)},
+            )
             for a in attempts
         ]
         return WaveProcessed(wave_id, tuple(outcomes))
@@ -173,7 +179,7 @@ class ScriptedEngine:
             for attempt in attempts:
                 failure = failures.get(f"at_{attempt.txid}")
                 read = [["counts", f"read {task}"]] if reads else []
-                report.verdicts.append(AttemptVerdict(failure, 0, read, {"finished": 1}))
+                report.verdicts.append(AttemptVerdict(failure, 0, read, {"finished": 1}, counted_lines()))
                 if failure is not None:
                     break
                 sets.append((writes or counted)(attempt.txid))
@@ -183,6 +189,12 @@ class ScriptedEngine:
 
     def group_crashed(self, wave_id: int, attempts: Attempts) -> GroupCrashed:
         return GroupCrashed(wave_id, attempts, "an executor is gone")
+
+
+def counted_lines() -> TaskMetrics:
+    """What the committer did for each attempt."""
+    run = "lines/default"
+    return TaskMetrics(executed={run: 10}, execute_ns={run: 70}, finish_ns=5, batches=1)
 
 
 def counted(txid: int) -> WriteSet:

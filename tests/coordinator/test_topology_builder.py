@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from committers import ICommitter
-from coordinated_bolt import BaseBatchBolt, StreamSpec
+from coordinated_bolt import BaseBasicBolt, BaseBatchBolt, StreamSpec
 from coordinator import (
     IPartitionedTransactionalSpout,
     ITransactionalSpout,
@@ -230,6 +230,36 @@ def test_p17_a_committer_that_is_no_batch_bolt_is_refused():
 
     with pytest.raises(TopologyError, match="of type OnlyMarked; give an instance of IBatchBolt"):
         builder_of().set_committer_bolt("store", OnlyMarked())
+
+
+class Basic(BaseBasicBolt):
+    output_fields = ("line",)
+
+    def execute(self, tup, collector):
+        collector.emit([tup["line"]])
+
+
+class BasicCommitter(Basic, ICommitter):
+    """Would have nothing to commit in."""
+
+
+@pytest.mark.parametrize(
+    ("method", "bolt"),
+    [("set_bolt", BasicCommitter()), ("set_committer_bolt", BasicCommitter()), ("set_committer_bolt", Basic())],
+)
+def test_p17_a_committer_that_is_a_basic_bolt_is_refused(method, bolt):
+    message = f"component 'store' is to be a committer, but {type(bolt).__name__} is a basic bolt, which has no finish"
+    with pytest.raises(TopologyError, match=message):
+        getattr(builder_of(), method)("store", bolt)
+
+
+def test_a_basic_bolt_is_a_bolt_among_others():
+    builder = builder_of()
+    builder.set_bolt("basic", Basic(), parallelism=2).shuffle_grouping("lines")
+    builder.set_bolt("store", Commit()).fields_grouping("basic", ["line"])
+    topology = builder.build()
+    assert topology.component("basic").kind is ComponentKind.BOLT
+    assert topology.fingerprint().split("; ")[1] == "basic*2[bolt]<-(lines/default:ShuffleGrouping())"
 
 
 @pytest.mark.parametrize("spout", [Lines, Pass(), None])

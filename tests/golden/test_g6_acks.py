@@ -1,4 +1,4 @@
-"""Golden case G6 at the acker: trees close exactly when every edge was put in twice, in every order."""
+"""Golden case G6: trees close exactly when every edge was put in twice; at the acker and on real tasks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinated_bolt import Acker, AckOutcome
+from coordinator import FeederSpout
+from tests.coordinator.local.plain_components import AnchorAll, AnchorTwice, Identity, Sink, fed_builder, start
 
 ACKED, FAILED = AckOutcome.ACKED, AckOutcome.FAILED
 E1, E2, E3, E4 = 1 << 60, 1 << 41, 1 << 22, 1 << 3
@@ -128,3 +130,85 @@ def test_g6_a_lost_or_doubled_report_leaves_the_tree_open(edges, random, data):
     for event in events:
         tell(acker, "root", event)
     assert acker.drain() == ["root"]
+
+
+# on the tasks of a plain topology, each under many schedules
+
+seeds = pytest.mark.parametrize("seed", range(40))
+
+
+def branches_that_meet():
+    builder = fed_builder()
+    builder.set_bolt("left", Identity()).shuffle_grouping("spout")
+    builder.set_bolt("right", Identity()).shuffle_grouping("spout")
+    builder.set_bolt("join", AnchorAll(4)).shuffle_grouping("left").shuffle_grouping("right")
+    builder.set_bolt("sink", Sink()).shuffle_grouping("join")
+    return builder
+
+
+@seeds
+def test_g6_a_join_of_two_branches_acks_nothing_on_the_first_feed_and_both_on_the_second(seed):
+    run = start(branches_that_meet(), seed=seed)
+    run.feed("spout", [1], "first")
+    run.run_until_idle()
+    assert run.acked("spout") == []
+    run.feed("spout", [2], "second")
+    run.run_until_idle()
+    assert sorted(run.acked("spout")) == ["first", "second"]
+    assert run.failed("spout") == []
+    assert run.emitted("join") == [("default", [4])]
+
+
+@seeds
+@pytest.mark.parametrize("feeds", [1, 3])
+def test_g6_a_bolt_that_anchors_twice_on_its_input_acks_once_a_feed(seed, feeds):
+    builder = fed_builder()
+    builder.set_bolt("twice", AnchorTwice()).shuffle_grouping("spout")
+    builder.set_bolt("sink", Sink()).shuffle_grouping("twice")
+    run = start(builder, seed=seed)
+    for number in range(feeds):
+        run.feed("spout", [number], number)
+        run.run_until_idle()
+    assert run.acked("spout") == list(range(feeds))
+
+
+@seeds
+def test_g6_with_timeouts_disabled_a_tuple_nobody_acks_never_fails(seed):
+    builder = fed_builder()
+    builder.set_bolt("keeper", Identity()).shuffle_grouping("spout")
+    builder.disable_message_timeouts()
+    run = start(builder, seed=seed, by_hand=("keeper",))
+    run.feed("spout", [1], "kept")
+    run.run_until_idle()
+    run.advance_time(1_000_000)
+    run.run_until_idle()
+    assert (run.acked("spout"), run.failed("spout"), run.pending_count("spout")) == ([], [], 1)
+    run.ack(run.waiting("keeper")[0])
+    run.run_until_idle()
+    assert run.acked("spout") == ["kept"]
+
+
+@seeds
+@pytest.mark.parametrize("ackers", [1, 2, 5])
+def test_g6_whichever_of_init_and_ack_comes_first_there_is_one_ack(seed, ackers):
+    # one channel leads from the spout to the acker, another by way of the bolt: the seed decides which is faster
+    builder = fed_builder()
+    builder.set_bolt("sink", Sink(), parallelism=2).shuffle_grouping("spout")
+    builder.set_acker_count(ackers)
+    run = start(builder, seed=seed)
+    for number in range(5):
+        run.feed("spout", [number], number)
+    run.run_until_idle()
+    assert sorted(run.acked("spout")) == [0, 1, 2, 3, 4]
+
+
+@seeds
+def test_g6_a_root_nobody_subscribes_to_is_acked_by_its_acker(seed):
+    builder = fed_builder()
+    builder.set_spout("unheard", FeederSpout(("value",)))
+    builder.set_bolt("sink", Sink()).shuffle_grouping("spout")
+    run = start(builder, seed=seed)
+    run.feed("unheard", [1], "alone")
+    assert run.acked("unheard") == []
+    run.run_until_idle()
+    assert run.acked("unheard") == ["alone"]

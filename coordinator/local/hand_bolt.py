@@ -1,0 +1,24 @@
+"""A bolt that leaves everything to the test."""
+
+from __future__ import annotations
+
+from coordinated_bolt import BaseRichBolt, PlainTuple, Tuple, TupleStatus
+
+
+class HandBolt(BaseRichBolt):
+    """Keeps its tuples; stands in for the bolt of a component that a test handles by hand.
+
+    Source: backtype.storm.testing.AckTracker and the hand-fed bolts of Storm's integration tests.
+    """
+
+    def __init__(self) -> None:
+        self._received: list[PlainTuple] = []
+
+    def execute(self, tup: Tuple) -> None:
+        assert isinstance(tup, PlainTuple)
+        self._received.append(tup)
+
+    def waiting(self) -> list[PlainTuple]:
+        """Tuples neither acked nor failed, in the order of their arrival; the others are let go here."""
+        self._received = [tup for tup in self._received if tup.status is TupleStatus.OPEN]
+        return list(self._received)

@@ -1,0 +1,285 @@
+"""Runs a plain topology in this process, one step at a time, under a time that is moved by hand.
+
+The tasks are the very objects an engine runs elsewhere; only the transport (`mailroom`) and the clock
+(`timers`) belong to this process. One seed is one schedule.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from random import Random
+from typing import Any, TypeVar
+
+from coordinated_bolt import (
+    DEFAULT_STREAM,
+    DRIVER,
+    AckerTask,
+    BoltTask,
+    Message,
+    PlainTuple,
+    SpoutTask,
+    TaskWiring,
+    tick_message,
+)
+from coordinator.local.hand_bolt import HandBolt
+from coordinator.local.mailroom import DEFAULT_RECEIVE_CAPACITY, Mailroom
+from coordinator.local.recorder import Recorder
+from coordinator.local.timers import Timers
+from coordinator.plain_plan import PlainPlan
+from coordinator.spouts.feeder import FeederSpout
+from state import TopologyError, UserCodeError, digest64, pack, unpack
+
+STEP_LIMIT = 1_000_000
+"""Steps `run_until_idle` takes at most."""
+
+Held = TypeVar("Held")
+
+
+class PlainRun:
+    """A plain topology on one mailroom. Bolts are prepared and spouts opened here; `activate` begins.
+
+    What user code raises ends the run: the method raises `UserCodeError`, and so does each after it but `close`.
+
+    Args:
+        plan: what to run.
+        seed: of everything random.
+        receive_capacity: messages a task's receive queue holds.
+        by_hand: bolts whose tuples are kept for the test, see `waiting`.
+
+    Raises:
+        UserCodeError: a `prepare` or `open` raised.
+        TopologyError: `by_hand` names what is no bolt of the topology.
+    """
+
+    def __init__(
+        self,
+        plan: PlainPlan,
+        *,
+        seed: int = 0,
+        receive_capacity: int = DEFAULT_RECEIVE_CAPACITY,
+        by_hand: Sequence[str] = (),
+    ) -> None:
+        self._seed = seed
+        self._mailroom = Mailroom[Message](self._random_of("mailroom"), receive_capacity)
+        self._timers = Timers()
+        self._recorders = {wiring.component_id: Recorder() for wiring in plan.wirings.values()}
+        self._error: UserCodeError | None = None
+        self._is_closed = False
+        self._fed = Counter[str]()
+        self._ackers = [AckerTask(task, self._send) for task in plan.acker_tasks]
+        self._spouts: dict[str, list[SpoutTask]] = {}
+        self._bolts: dict[str, list[BoltTask]] = {}
+        for task, acker in zip(plan.acker_tasks, self._ackers, strict=True):
+            self._mailroom.attach(task, acker.receive)
+        for task, wiring in plan.wirings.items():
+            if task in plan.spout_tasks:
+                self._add_spout(wiring, plan.max_spout_pending)
+            else:
+                self._add_bolt(wiring, by_hand=wiring.component_id in by_hand)
+        for component_id in by_hand:
+            _of(self._bolts, component_id, "bolt")
+        for task, period_s in plan.tick_periods_s.items():
+            self._timers.every(period_s, partial(self._mailroom.send, tick_message(DRIVER, task, period_s)))
+        if plan.message_timeout_s is not None:
+            self._timers.every(plan.message_timeout_s, self._time_out)
+        with self._ending_the_run():
+            for bolt in _all(self._bolts):
+                bolt.start()
+            for spout in _all(self._spouts):
+                spout.start()
+
+    @property
+    def now_s(self) -> float:
+        """The present of this run, in seconds from its start."""
+        return self._timers.now_s
+
+    def activate(self) -> None:
+        """Lets the spouts emit."""
+        with self._ending_the_run():
+            for spout in _all(self._spouts):
+                spout.activate()
+            self._mailroom.rouse()
+
+    def deactivate(self) -> None:
+        """Lets the spouts emit no more; what is under way goes on."""
+        with self._ending_the_run():
+            for spout in _all(self._spouts):
+                spout.deactivate()
+
+    def tick(self) -> bool:
+        """Delivers one message or asks one spout for a tuple.
+
+        Returns:
+            False when there was nothing to do: no message under way, and every spout that may emit had nothing.
+            The next tick asks the spouts again.
+        """
+        with self._ending_the_run():
+            has_worked = self._mailroom.step()
+            if not has_worked:
+                self._mailroom.rouse()
+            return has_worked
+
+    def run_until_idle(self) -> int:
+        """Ticks until there is nothing to do; returns the number of steps.
+
+        Raises:
+            RuntimeError: it is not idle after a million steps.
+        """
+        for steps in range(STEP_LIMIT):
+            if not self.tick():
+                return steps
+        raise RuntimeError(
+            f"the run is not idle after {STEP_LIMIT} steps: a spout that always has another tuple keeps it going; "
+            "use tick, or deactivate it"
+        )
+
+    def advance_time(self, seconds: float) -> None:
+        """Moves time on: messages time out, tick tuples are sent. Nothing is delivered meanwhile."""
+        with self._ending_the_run():
+            self._timers.advance(seconds)
+            self._mailroom.rouse()
+
+    def close(self) -> None:
+        """Closes spouts and bolts, all of them, also after an error; the second time it does nothing.
+
+        Raises:
+            UserCodeError: what the first of them raised.
+        """
+        if self._is_closed:
+            return
+        self._is_closed = True
+        errors = []
+        for close in [*(task.close for task in _all(self._spouts)), *(task.close for task in _all(self._bolts))]:
+            try:
+                close()
+            except UserCodeError as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
+
+    def feed(self, spout_id: str, values: Sequence[Any], message_id: Any = None) -> None:
+        """Has a `FeederSpout` emit values; its tasks take turns.
+
+        Raises:
+            TopologyError: there is no such spout, or it is no `FeederSpout`.
+        """
+        tasks = _of(self._spouts, spout_id, "spout")
+        spout = tasks[self._fed[spout_id] % len(tasks)].spout
+        if not isinstance(spout, FeederSpout):
+            raise TopologyError(f"spout {spout_id!r} is no FeederSpout, so it cannot be fed")
+        self._fed[spout_id] += 1
+        spout.feed(values, message_id)
+        self._mailroom.rouse()
+
+    def emitted(self, component_id: str) -> list[tuple[str, list[Any]]]:
+        """(stream id, values) of every tuple the component emitted, in order."""
+        return list(_of(self._recorders, component_id, "component").emissions)
+
+    def acked(self, spout_id: str) -> list[Any]:
+        """Message ids the spout was told are processed, in order."""
+        return list(_of(self._recorders, spout_id, "spout").acked_ids)
+
+    def failed(self, spout_id: str) -> list[Any]:
+        """Message ids the spout was told have failed, in order."""
+        return list(_of(self._recorders, spout_id, "spout").failed_ids)
+
+    def pending_count(self, spout_id: str) -> int:
+        """Messages the spout's tasks have under way."""
+        return sum(task.pending_count for task in _of(self._spouts, spout_id, "spout"))
+
+    def waiting(self, component_id: str) -> list[PlainTuple]:
+        """Tuples of a component handled by hand, neither acked nor failed: by task, in the order of their arrival."""
+        return [tup for _, bolt in self._hand_tasks(component_id) for tup in bolt.waiting()]
+
+    def ack(self, tup: PlainTuple) -> None:
+        """Acks a tuple of a component handled by hand."""
+        self._holder(tup).collector.ack(tup)
+
+    def fail(self, tup: PlainTuple) -> None:
+        """Fails a tuple of a component handled by hand."""
+        self._holder(tup).collector.fail(tup)
+
+    def reset_timeout(self, tup: PlainTuple) -> None:
+        """Starts the time of a tuple of a component handled by hand anew."""
+        self._holder(tup).collector.reset_timeout(tup)
+
+    def emit(
+        self,
+        component_id: str,
+        values: Sequence[Any],
+        anchors: Iterable[PlainTuple] = (),
+        stream_id: str = DEFAULT_STREAM,
+    ) -> list[int]:
+        """Emits from a component handled by hand: from the task that holds the first anchor, else from its first."""
+        held = list(anchors)
+        task = self._holder(held[0]) if held else self._hand_tasks(component_id)[0][0]
+        return task.collector.emit(values, held, stream_id)
+
+    def _add_spout(self, wiring: TaskWiring, max_spout_pending: int) -> None:
+        task = SpoutTask(
+            wiring,
+            self._send,
+            self._random_of(str(wiring.task_id)),
+            max_spout_pending=max_spout_pending,
+            observer=self._recorders[wiring.component_id],
+        )
+        self._spouts.setdefault(wiring.component_id, []).append(task)
+        self._mailroom.attach(wiring.task_id, task.receive, wake=lambda: task.is_ready() and task.next_tuple())
+
+    def _add_bolt(self, wiring: TaskWiring, *, by_hand: bool) -> None:
+        if by_hand:
+            wiring = replace(wiring, spec=pickle.dumps(HandBolt()))
+        random, recorder = self._random_of(str(wiring.task_id)), self._recorders[wiring.component_id]
+        task = BoltTask(wiring, self._send, random, recorder)
+        self._bolts.setdefault(wiring.component_id, []).append(task)
+        self._mailroom.attach(wiring.task_id, task.receive)
+
+    def _send(self, message: Message) -> None:
+        # as if it crossed between processes: tasks share no values, and what could not travel is refused here too
+        self._mailroom.send(Message.from_wire(unpack(pack(message.to_wire()))))
+
+    def _time_out(self) -> None:
+        for spout in _all(self._spouts):
+            spout.tick()
+        for acker in self._ackers:
+            acker.tick()
+
+    def _random_of(self, name: str) -> Random:
+        return Random(digest64(str(self._seed).encode(), name.encode()))
+
+    def _hand_tasks(self, component_id: str) -> list[tuple[BoltTask, HandBolt]]:
+        tasks = [(t, t.bolt) for t in _of(self._bolts, component_id, "bolt") if isinstance(t.bolt, HandBolt)]
+        if not tasks:
+            raise TopologyError(f"component {component_id!r} is not handled by hand; name it in by_hand")
+        return tasks
+
+    def _holder(self, tup: PlainTuple) -> BoltTask:
+        for task in _all(self._bolts):
+            if isinstance(task.bolt, HandBolt) and any(held is tup for held in task.bolt.waiting()):
+                return task
+        raise ValueError(f"{tup!r} does not wait in a component that is handled by hand")
+
+    @contextmanager
+    def _ending_the_run(self) -> Iterator[None]:
+        if self._error is not None:
+            raise self._error
+        try:
+            yield
+        except UserCodeError as error:
+            self._error = error
+            raise
+
+
+def _all(tasks_of: Mapping[str, list[Held]]) -> list[Held]:
+    return [task for tasks in tasks_of.values() for task in tasks]
+
+
+def _of(held: Mapping[str, Held], component_id: str, what: str) -> Held:
+    if component_id not in held:
+        raise TopologyError(f"the topology has no {what} {component_id!r}; it has {sorted(held)}")
+    return held[component_id]

@@ -1,0 +1,40 @@
+"""Time as tests make it: it stands still until somebody moves it on."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from itertools import count
+
+
+class Timers:
+    """Calls actions once every so many seconds of a time that starts at 0 and is moved by hand.
+
+    Attributes:
+        now_s: the present, in seconds.
+    """
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self._numbers = count()
+        self._due: list[tuple[float, int, int, float, Callable[[], None]]] = []
+
+    def every(self, period_s: float, action: Callable[[], None]) -> None:
+        """Calls an action whenever `period_s`, more than 0, are over, the first time in `period_s` from time 0."""
+        heapq.heappush(self._due, (period_s, next(self._numbers), 1, period_s, action))
+
+    def advance(self, seconds: float) -> None:
+        """Moves time on and calls what falls due, in order of time, then of registration.
+
+        Raises:
+            ValueError: time does not go back.
+        """
+        if seconds < 0:
+            raise ValueError(f"time cannot be moved by {seconds} seconds")
+        until_s = self.now_s + seconds
+        while self._due and self._due[0][0] <= until_s:
+            self.now_s, number, calls, period_s, action = heapq.heappop(self._due)
+            # a multiple, not a sum: sums of floats drift
+            heapq.heappush(self._due, ((calls + 1) * period_s, number, calls + 1, period_s, action))
+            action()
+        self.now_s = until_s
