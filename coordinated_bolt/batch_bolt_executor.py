@@ -27,7 +27,7 @@ from state.attempt import TransactionAttempt
 NewCollector = Callable[[TransactionAttempt, TopologyContext], BatchOutputCollector]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Live:
     """The bolt of one attempt, and what goes with it."""
 

@@ -41,7 +41,7 @@ class AttemptCollector:
         seed = digest64(b"%d %d %d" % (attempt.txid, attempt.attempt_id, task_id))
         self._router = Router(component_id, streams, seed)
         self._outbox = outbox
-        self._task_id = task_id
+        self._task_id, self._attempt = task_id, attempt
         self._hooks = hooks
         self.emitted = dict.fromkeys(streams, 0)
 
@@ -81,6 +81,6 @@ class AttemptCollector:
             self._tell_hooks(row, stream_id, [task_id])
 
     def _tell_hooks(self, row: list[Any], stream_id: str, receivers: list[int]) -> None:
-        info = EmitInfo(tuple(row), stream_id, self._task_id, tuple(receivers))
+        info = EmitInfo(tuple(row), stream_id, self._task_id, tuple(receivers), self._attempt)
         for hook in self._hooks:
             hook.emit(info)

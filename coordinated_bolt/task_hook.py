@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from coordinated_bolt.tuples import Tuple
+from state.attempt import TransactionAttempt
 
 if TYPE_CHECKING:
     from coordinated_bolt.context import TopologyContext
@@ -25,12 +26,14 @@ class EmitInfo:
         stream_id: the stream.
         task_id: the emitting task.
         out_tasks: the tasks that receive it.
+        attempt: the attempt it belongs to; None in a plain topology.
     """
 
     values: tuple[Any, ...]
     stream_id: str
     task_id: int
     out_tasks: tuple[int, ...]
+    attempt: TransactionAttempt | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +82,11 @@ class FailInfo:
 class ITaskHook(ABC):  # noqa: B024 - every method is optional, so B027 below
     """Is told what a task does; override what you want to know.
 
-    A hook added by a bolt in its `prepare`, with ``context.add_task_hook(hook)``, lives as long as that
-    bolt. One added to the topology is shipped as bolts are: `__init__` runs on the driver, and a copy is made
+    A hook added by a bolt or spout when it is prepared, with ``context.add_task_hook(hook)``, lives as long as
+    that. One added to the topology is shipped as bolts are: `__init__` runs on the driver, and a copy is made
     wherever a bolt or an emitter is, so in a transactional topology one per task and attempt (for spouts:
-    per task and wave). There it is told of emits and executes only: nothing is acked tuple by tuple.
+    per task and wave), in a plain one a single one per task. In transactions it is told of emits and executes
+    only: nothing is acked tuple by tuple.
 
     What a hook raises counts as raised by the bolt or spout it watches. What it does to the outside happens
     at least once, as everything that attempts do.

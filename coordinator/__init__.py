@@ -5,7 +5,7 @@ from coordinated_bolt.neighbours import require_own_packages
 require_own_packages()
 
 from coordinator.coordinator import Coordinator
-from coordinator.local import LocalCluster, PlainRun, TransactionalRun
+from coordinator.local import BoltTrial, LocalCluster, PlainRun, TransactionalRun, run_bolt
 from coordinator.options import RunOptions
 from coordinator.plain_topology import PlainTopology
 from coordinator.plain_topology_builder import TopologyBuilder
@@ -34,6 +34,7 @@ from coordinator.topology_builder import BoltDeclarer, TransactionalTopologyBuil
 
 __all__ = [
     "BoltDeclarer",
+    "BoltTrial",
     "Coordinator",
     "FeederSpout",
     "FixedBatchesSpout",
@@ -61,4 +62,5 @@ __all__ = [
     "TransactionalRun",
     "TransactionalTopologyBuilder",
     "run",
+    "run_bolt",
 ]

@@ -12,6 +12,7 @@ from coordinator.assembly import assembled
 from coordinator.local.batch_letters import BatchLetters
 from coordinator.local.engine import FrameFault, LocalEngine
 from coordinator.local.mailroom import Mailroom
+from coordinator.local.recorder import Emission
 from coordinator.local.timers import Timers
 from coordinator.options import RunOptions
 from coordinator.plan import Plan, make_plan
@@ -58,7 +59,7 @@ class TransactionalRun:
         self._timers = Timers()
         self._is_done = self._is_closed = False
         self._is_due = True
-        plan = _tuple_by_tuple(make_plan(topology, pickle_spec))
+        self._plan = plan = _tuple_by_tuple(make_plan(topology, pickle_spec))
         store = RedisStore(server, topology.topology_id, client=client, unreachable_timeout_s=ANSWER_TIMEOUT_S)
         store.check_server()
         connection = RedisConnection(client, server, timeout_s=ANSWER_TIMEOUT_S)
@@ -131,6 +132,30 @@ class TransactionalRun:
         """Takes no new transactions; the run is done when those under way are committed."""
         self._coordinator.drain()
 
+    def deactivate(self) -> None:
+        """Takes no new transactions until `activate`; those under way are committed."""
+        self._coordinator.deactivate()
+
+    def activate(self) -> None:
+        """Ends what `deactivate` began."""
+        self._coordinator.activate()
+
+    def emitted(self, component_id: str, txid: int | None = None) -> list[Emission]:
+        """(stream id, values) of every tuple a component emitted, in the last attempt at each transaction.
+
+        Ordered by txid, then by task, then as they were emitted.
+
+        Args:
+            component_id: the component.
+            txid: of this transaction only.
+
+        Raises:
+            TopologyError: the topology has no such component.
+        """
+        recorders = [self._engine.recorders[task] for task in self._tasks_of(component_id)]
+        txids = sorted(set().union(*(recorder.txids() for recorder in recorders))) if txid is None else [txid]
+        return [emission for txid in txids for recorder in recorders for emission in recorder.emissions(txid)]
+
     def snapshot(self) -> Snapshot:
         """All declared state as of the last commit."""
         return snapshot(self._client, self._topology.topology_id, self._handles().values())
@@ -147,6 +172,10 @@ class TransactionalRun:
         """Gives up what is under way and lets go of everything; state stays."""
         self._is_closed = True
         self._open.close()
+
+    def _tasks_of(self, component_id: str) -> tuple[int, ...]:
+        wiring = next(iter(self._plan.wirings.values()))
+        return wiring.context().component_tasks(component_id)
 
     def _handles(self) -> Mapping[str, StateHandle]:
         handles = [h for c in self._topology.components for h in declared_states(type(c.spec)).values()]

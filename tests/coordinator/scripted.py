@@ -144,7 +144,7 @@ class ScriptedEngine:
         if event is not None:
             self.events.append(event)
 
-    def processed(self, wave_id: int, attempts: Attempts, **failures: Failure) -> WaveProcessed:
+    def processed(self, wave_id: int, attempts: Attempts, **failures: Failure | None) -> WaveProcessed:
         """Every attempt is processed, but those named `at_<txid>`."""
         outcomes = [
             AttemptOutcome(
@@ -169,7 +169,7 @@ class ScriptedEngine:
         *,
         writes: Callable[[int], WriteSet] | None = None,
         reads: bool = False,
-        **failures: Failure,
+        **failures: Failure | None,
     ) -> GroupExecuted:
         """Every commit task finishes every attempt, up to one that is named `at_<txid>`."""
         reports = []

@@ -27,11 +27,13 @@ from state import (
     FailedException,
     FencedError,
     SourceError,
+    TopologyError,
     TransactionAttempt,
     UserCodeError,
 )
 from tests.committers.memory_store import MemoryStore
 from tests.coordinator.components import Lines, Pass
+from tests.coordinator.scripted import Run
 from tests.coordinator.test_whole_runs import (
     Count0,
     CrashingStore,
@@ -178,6 +180,16 @@ def test_what_it_raises_when_it_is_told_again_ends_the_run_before_anything_is_tr
     assert len(store.calls) == calls
 
 
+def test_after_it_raised_no_further_commit_phase_is_begun():
+    begin(MemoryStore())
+    Told.raising["commit", 1] = [ValueError("mine")]
+    scripted = Run(6, max_spout_pending=4, commit_group_max=1)
+    scripted.coordinator._committer = GuardedCommitter(Committer(), "lines")
+    with pytest.raises(UserCodeError):
+        scripted()
+    assert scripted.lines("commit", "publish") == [("commit", 1, [1]), ("publish", [1])]
+
+
 def test_a_fenced_run_tells_nothing():
     store = begin(MemoryStore())
     store.replies = [CommitReply(CommitStatus.FENCED)]
@@ -228,6 +240,16 @@ def test_a_source_error_is_the_error_of_the_run():
 class Quiet(SpoutCommitter):
     def commit(self, attempt):
         return None
+
+
+class NoSpout(ICommitterTransactionalSpout):
+    def get_committer(self, conf, context):
+        return Committer()
+
+
+def test_being_told_does_not_make_a_spout():
+    with pytest.raises(TopologyError, match=r"NoSpout object .* give an instance of ITransactionalSpout, "):
+        TransactionalTopologyBuilder("test", "lines", NoSpout())  # type: ignore[arg-type] # that is the point
 
 
 def test_only_commit_has_to_be_written():

@@ -133,7 +133,7 @@ def test_work_of_attempts_that_failed_or_were_dropped_in_processing_is_counted_a
     failing = [failed()]
 
     def on_wave(wave_id, attempts):
-        return run.engine.processed(wave_id, attempts, **({"at_2": failing.pop()} if failing else {}))
+        return run.engine.processed(wave_id, attempts, at_2=failing.pop() if failing else None)
 
     run.engine.on_wave = on_wave
     run()
@@ -148,7 +148,7 @@ def test_tuples_executed_in_a_commit_phase_that_failed_count_as_failed():
     failing = [failed()]
 
     def on_group(wave_id, attempts, composed):
-        return run.engine.executed(wave_id, attempts, composed, **({"at_2": failing.pop()} if failing else {}))
+        return run.engine.executed(wave_id, attempts, composed, at_2=failing.pop() if failing else None)
 
     run.engine.on_group = on_group
     run()

@@ -7,9 +7,11 @@ from itertools import count
 import pytest
 
 from coordinated_bolt import AttemptOutcome
+from coordinator.guarded_source import GuardedSource
 from coordinator.metadata_log import MetadataLog
 from coordinator.transactions import EmitBatch, Phase, StartCommit, TransactionCoordinator
 from state import FailedException, MetadataChanges, TransactionAttempt
+from tests.coordinator.components import LinesCoordinator
 
 STORED = {"partition.0:3": 30, "partition.1:2": 12}
 
@@ -82,6 +84,22 @@ def test_commits_go_as_ever():
     states.ack(att(4, 1), Phase.COMMIT)
     assert [type(one) for one in states.sync(source)] == [EmitBatch]
     assert states.currtx == 5
+
+
+def test_a_source_that_has_raised_is_not_asked_for_replays_either():
+    """What is under way commits meanwhile, and each turn of the run would ask."""
+    asked = []
+
+    class Broken(LinesCoordinator):
+        def initialize_transaction(self, txid, previous):
+            asked.append(txid)
+            raise ValueError("mine")
+
+    guarded = GuardedSource(Broken(3), "lines")
+    for _ in range(3):
+        with pytest.raises(FailedException, match="raised"):
+            guarded.initialize_transaction(2, None)
+    assert asked == [2]
 
 
 # The log

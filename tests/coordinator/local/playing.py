@@ -76,11 +76,13 @@ def altered(frame: Frame) -> bytes:
     return pack(content)
 
 
-def no_fault(frame: Frame) -> list[Frame]:
-    return [frame]
-
-
-def play(scenario: Scenario, *, topology_id: str = "random", watch: Callable[[TransactionalRun], None] = id) -> int:
+def play(
+    scenario: Scenario,
+    *,
+    topology_id: str = "random",
+    watch: Callable[[TransactionalRun], object] = id,
+    fault: RandomFrameFaults | None = None,
+) -> int:
     """Plays a scenario to its end; returns how many ticks that took.
 
     Raises:
@@ -94,7 +96,7 @@ def play(scenario: Scenario, *, topology_id: str = "random", watch: Callable[[Tr
         commit_operations_max=scenario.operations_max,
         max_attempts=40,
     )
-    fault = RandomFrameFaults(Random(scenario.seed), scenario.fault_budget)
+    fault = fault or RandomFrameFaults(Random(scenario.seed), scenario.fault_budget)
     interruptions = list(scenario.interruptions)
     with LocalCluster(seed=scenario.seed, receive_capacity=scenario.capacity) as cluster:
         run = cluster.submit(topology, options=options, frame_fault=fault)

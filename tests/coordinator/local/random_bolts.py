@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar, Protocol
 
 from committers import ICommitter
 from coordinated_bolt import BaseBatchBolt, CustomGrouping
 from coordinator import (
+    BoltDeclarer,
     IPartitionedTransactionalSpout,
     ITransactionalSpout,
     PartitionedCoordinator,
@@ -21,7 +23,7 @@ from coordinator import (
 )
 from state import FailedException, HashState, ListState, SetState, SortedSetState, ValueState
 from tests.coordinator.local.behaviours import code, fate, mapped, neighbour, sums
-from tests.coordinator.local.random_topologies import Part, Scenario
+from tests.coordinator.local.random_topologies import Input, Part, Scenario
 
 FIELDS = ("key", "value")
 
@@ -106,8 +108,6 @@ class Behaving(BaseBatchBolt):
             send(self, list(sums(self.rows).items()))
         elif self.part.behaviour == "size":
             send(self, [("a", len(self.rows))])
-        elif self.part.behaviour == "running":
-            send(self, [(key, self.running.get(key)) for key in sums(self.rows)])
         elif self.part.emits != "execute":
             send(self, [made for row in self.rows for made in mapped(self.part.behaviour, row)])
         self.trip("finished")
@@ -152,10 +152,28 @@ def send(bolt, rows, collector=None):
 class Keeping(Behaving, ICommitter):
     """A committer; what it reads it reads before it writes, where other tasks may write it."""
 
+    sums: HashState
+    counts: HashState
+    amounts: HashState
+    running: HashState
+    largest: HashState
+    echo: HashState
+    fleeting: HashState
+    scores: SortedSetState
+    ranked: SortedSetState
+    members: SetState
+    toggled: SetState
+    total: ValueState
+    last: ValueState
+    log: ListState
+    sizes: ListState
+
     def keep(self):
         keyed = sums(self.rows)
         for operation in sorted(self.part.operations, key=lambda name: name != "echo"):
             getattr(self, f"keep_{operation}")(keyed)
+        if self.part.behaviour == "running":
+            send(self, [(key, self.running.get(key)) for key in keyed])
 
     def keep_echo(self, keyed):
         found = self.sums.get_many(neighbour(key) for key in keyed)
@@ -217,7 +235,8 @@ class Keeping(Behaving, ICommitter):
 
     def keep_toggled(self, keyed):
         for key, is_member in self.toggled.contains_many(keyed).items():
-            (self.toggled.remove if is_member else self.toggled.add)(key)
+            change = self.toggled.remove if is_member else self.toggled.add
+            change(key)
 
     def keep_fleeting(self, keyed):
         for key, value in keyed.items():
@@ -372,28 +391,24 @@ def topology_of(scenario: Scenario, tally: Tally, topology_id: str = "random") -
         bolt_class = Behaving if part.committer is None else KEEPING[part.committer]
         declarer = builder.set_bolt(part.component_id, bolt_class(part, scenario.trips, tally), part.tasks)
         for heard in part.inputs:
-            way = (heard.source, heard.stream)
-            match heard.grouping:
-                case "shuffle":
-                    declarer.shuffle_grouping(*way)
-                case "none":
-                    declarer.none_grouping(*way)
-                case "local":
-                    declarer.local_or_shuffle_grouping(*way)
-                case "fields":
-                    declarer.fields_grouping(heard.source, ["key"], heard.stream)
-                case "partial":
-                    declarer.partial_key_grouping(heard.source, ["key"], heard.stream)
-                case "all":
-                    declarer.all_grouping(*way)
-                case "global":
-                    declarer.global_grouping(*way)
-                case "direct":
-                    declarer.direct_grouping(*way)
-                case "by_key":
-                    declarer.custom_grouping(heard.source, ByKey(), heard.stream)
-                case "twice":
-                    declarer.custom_grouping(heard.source, Twice(), heard.stream)
-                case "drop_fives":
-                    declarer.custom_grouping(heard.source, DropFives(), heard.stream)
+            _subscribe(declarer, heard)
     return builder.build()
+
+
+def _subscribe(declarer: BoltDeclarer, heard: Input) -> None:
+    by_stream = {
+        "shuffle": declarer.shuffle_grouping,
+        "none": declarer.none_grouping,
+        "local": declarer.local_or_shuffle_grouping,
+        "all": declarer.all_grouping,
+        "global": declarer.global_grouping,
+        "direct": declarer.direct_grouping,
+    }
+    by_key = {"fields": declarer.fields_grouping, "partial": declarer.partial_key_grouping}
+    custom: dict[str, Callable[[], CustomGrouping]] = {"by_key": ByKey, "twice": Twice, "drop_fives": DropFives}
+    if heard.grouping in by_stream:
+        by_stream[heard.grouping](heard.source, heard.stream)
+    elif heard.grouping in by_key:
+        by_key[heard.grouping](heard.source, ["key"], heard.stream)
+    else:
+        declarer.custom_grouping(heard.source, custom[heard.grouping](), heard.stream)

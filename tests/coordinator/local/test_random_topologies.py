@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from functools import reduce
 from operator import xor
 from random import Random
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -75,15 +76,10 @@ def by_id(scenario: Scenario, component_id: str) -> str:
 def test_faults_hit_frames_of_every_kind_and_attempts_are_replayed():
     faults: list[RandomFrameFaults] = []
     failed: list[int] = []
-    made = RandomFrameFaults
-
-    def remembered(*args):
-        faults.append(made(*args))
-        return faults[-1]
-
-    with mock.patch("tests.coordinator.local.playing.RandomFrameFaults", remembered):
-        for seed in range(60):
-            play(random_scenario(Random(seed)), watch=lambda run: failed.append(run.statistics.failed_attempts))
+    for seed in range(60):
+        scenario = random_scenario(Random(seed))
+        faults.append(RandomFrameFaults(Random(seed), scenario.fault_budget))
+        play(scenario, watch=lambda run: failed.append(run.statistics.failed_attempts), fault=faults[-1])
     assert {kind.name for fault in faults for _, kind in fault.done} >= {"REGULAR", "COORD", "ACK", "META"}
     assert len({what for fault in faults for what, _ in fault.done}) == 7
     assert sum(map(bool, failed)) > 15
@@ -136,7 +132,7 @@ counting_off = mock.patch.object(Tracking, "_mismatches", only_missing_reports)
 one_counter = mock.patch.object(Tracking, "_mismatches", one_counter_for_all_sources)
 digest_off = mock.patch.object(EdgeDigest, "edge_id", id_without_content)
 
-PLANTED = {
+PLANTED: dict[str, list[Any]] = {
     "one counter for all sources, and no digest": [one_counter, digest_off],
     "neither counting nor digest": [counting_off, digest_off],
     "no digest": [digest_off],
@@ -144,7 +140,7 @@ PLANTED = {
     "a failure that does not stick": [mock.patch.object(Tracking, "fail", ignore)],
     "finish_batch in the order of arrival": [mock.patch.object(CommittingTask, "_give_id", give_every_id)],
     "groups that do not end before a read": [
-        mock.patch("committers.group_commit._reads_anothers_write", lambda *_: False)
+        mock.patch("committers.group_commit._reads_anothers_write", return_value=False)
     ],
     "reads that miss the group's own writes": [mock.patch.object(StateSession, "open", open_without_earlier)],
     "commit phases that run again on used bolts": [mock.patch.object(CommittingTask, "prepare", ignore)],
