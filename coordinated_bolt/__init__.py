@@ -36,6 +36,7 @@ from coordinated_bolt.groupings import (
     ShippedGrouping,
     ShuffleGrouping,
 )
+from coordinated_bolt.message_outbox import MessageOutbox, messages_of
 from coordinated_bolt.messages import (
     Message,
     MessageKind,
@@ -125,6 +126,7 @@ __all__ = [
     "LocalOrShuffleGrouping",
     "Message",
     "MessageKind",
+    "MessageOutbox",
     "NoneGrouping",
     "Outbox",
     "OutputCollector",
@@ -164,6 +166,7 @@ __all__ = [
     "edges_message",
     "frame_target",
     "is_tick",
+    "messages_of",
     "no_clock",
     "pack_frame",
     "send_report",

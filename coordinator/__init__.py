@@ -7,9 +7,13 @@ require_own_packages()
 from coordinator.coordinator import Coordinator
 from coordinator.local import BoltTrial, LocalCluster, PlainRun, TransactionalRun, run_bolt
 from coordinator.options import RunOptions
+from coordinator.plain_coordinator import PlainCoordinator
+from coordinator.plain_options import PlainRunOptions
+from coordinator.plain_statistics import PlainStatistics
 from coordinator.plain_topology import PlainTopology
 from coordinator.plain_topology_builder import TopologyBuilder
 from coordinator.run import run
+from coordinator.run_plain import run_plain
 from coordinator.run_summary import RunStatistics
 from coordinator.sources import TextFiles
 from coordinator.spouts import (
@@ -49,7 +53,10 @@ __all__ = [
     "OpaquePartitionedEmitter",
     "PartitionedCoordinator",
     "PartitionedEmitter",
+    "PlainCoordinator",
     "PlainRun",
+    "PlainRunOptions",
+    "PlainStatistics",
     "PlainTopology",
     "RunOptions",
     "RunStatistics",
@@ -63,4 +70,5 @@ __all__ = [
     "TransactionalTopologyBuilder",
     "run",
     "run_bolt",
+    "run_plain",
 ]

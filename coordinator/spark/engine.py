@@ -10,10 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coordinator.engine import Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
+from coordinator.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed
 from coordinator.plan import Plan
+from coordinator.spark.crash_reason import crash_reason
+from coordinator.spark.frame_flow import FrameFault
 from coordinator.spark.session import is_fair
-from coordinator.spark.stage import FrameFault, WaveInput
+from coordinator.spark.stage import WaveInput
 from coordinator.spark.wave import Deployment, Wave
 from coordinator.spouts.emitting import Batch
 from state import TransactionAttempt, save_redis_url
@@ -57,7 +59,13 @@ class SparkEngine:
         if not self.overlaps:
             _LOG.info("this Spark context schedules FIFO: one wave at a time; set spark.scheduler.mode=FAIR for two")
 
-    def process(self, wave_id: int, batches: tuple[Batch, ...], stored: Mapping[str, Mapping[int, Any]]) -> None:
+    def process(
+        self,
+        wave_id: int,
+        batches: tuple[Batch, ...],
+        stored: Mapping[str, Mapping[int, Any]],
+        early: EarlyCommit,
+    ) -> None:
         """Starts job 1 of a wave."""
         wave_input = WaveInput(
             wave_id, batches, {scope: dict(values) for scope, values in stored.items()}, self._frame_fault
@@ -65,7 +73,7 @@ class SparkEngine:
 
         def job() -> Event:
             wave = self._waves[wave_id] = Wave(self._deployment, wave_input)
-            return WaveProcessed(wave_id, tuple(wave.process()))
+            return wave.process(early)
 
         self._processing_lane.submit(self._run, "processing", wave_id, job, lambda reason: WaveCrashed(wave_id, reason))
 
@@ -122,7 +130,7 @@ class SparkEngine:
             self._context.setJobGroup(job_group, description, interruptOnCancel=True)
             event = job()
         except Exception as error:  # noqa: BLE001 - whatever Spark raises, the coordinator has to know
-            event = crashed(_reason(error))
+            event = crashed(crash_reason(error))
         self._running.discard(job_group)
         self._events.put(event)
 
@@ -132,14 +140,7 @@ class SparkEngine:
             try:
                 wave.release()
             except Exception as error:  # noqa: BLE001 - a context that is gone has no files left
-                _LOG.debug("wave %d could not be cleaned up: %s", wave_id, _reason(error))
+                _LOG.debug("wave %d could not be cleaned up: %s", wave_id, crash_reason(error))
 
     def _job_group(self, phase: str, wave_id: int) -> str:
         return f"txbatch-{id(self)}-{phase}-{wave_id}"
-
-
-def _reason(error: Exception) -> str:
-    """The lines of an error that tell something, of the hundreds Spark prints."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    telling = [line for line in lines if not line.startswith("at ")]
-    return " | ".join(telling[:6])[:1000] or type(error).__name__

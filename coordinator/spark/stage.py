@@ -7,36 +7,32 @@ same when it is computed again. Frames for stages further down pass through.
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
-from committers import CommitTask
+from committers import CommitTask, RefusingReader, SlotReport
 from coordinated_bolt import (
     DRIVER,
+    AttemptOutcome,
     BatchAcker,
     BatchTask,
     CoordinatedBolt,
     Frame,
     FrameKind,
     Inbox,
-    frame_target,
-    pack_frame,
     unpack_frame,
 )
+from coordinator.engine import EarlyCommit, GroupExecuted, WaveProcessed
 from coordinator.plan import Plan
 from coordinator.reporting import batch_edges, report_to_acker
+from coordinator.spark.frame_flow import Addressed, FrameFault, Post, disturbed, sort_out, spare_the_collector
 from coordinator.spouts.emitting import Batch, Emitted, EmitterTask
-from state import CodecError, RedisReader, TransactionAttempt, load_redis_url, pack
+from state import CodecError, RedisReader, TransactionAttempt, load_redis_url, pack, unpack
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
-
-Addressed = tuple[int, bytes]
-FrameFault = Callable[[int, list[bytes]], list[bytes]]
-"""Fault point ``frames.read``: (task id, frames it read) -> the frames it is given instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,26 +57,6 @@ class WaveInput:
         return WaveInput(self.wave_id, batches, {}, self.frame_fault)
 
 
-def _spare_the_collector() -> None:
-    """Has Python's cycle collector look less often: it would walk all tuples of a wave again and again."""
-    gc.set_threshold(50_000, 20, 20)
-
-
-class _Post:
-    """Outgoing frames of one task on their way to the next stage."""
-
-    def __init__(self, routes: dict[int, int]) -> None:
-        self._routes = routes
-        self._held: list[Addressed] = []
-
-    def send(self, frame: Frame) -> None:
-        self._held.append((self._routes[frame.target], pack_frame(frame)))
-
-    def take(self) -> list[Addressed]:
-        held, self._held = self._held, []
-        return held
-
-
 @dataclass(frozen=True, slots=True)
 class EmitterStage:
     """Stage 0: spout tasks emit their share of every batch."""
@@ -89,10 +65,10 @@ class EmitterStage:
     wave: WaveInput
 
     def __call__(self, partition: int, records: Iterable[Any]) -> Iterator[Addressed]:
-        _spare_the_collector()
+        spare_the_collector()
         plan = self.plan.value
         task_id = plan.stages[0].tasks[partition]
-        post = _Post(plan.routes(0))
+        post = Post(plan.routes(0))
         emitter = EmitterTask(plan.wirings[task_id], post.send, self.wave.stored)
         for emitted in emitter.run(self.wave.batches):
             report_to_acker(plan, task_id, emitted, post.send)
@@ -108,15 +84,15 @@ class ProcessingStage:
     stage_index: int
 
     def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[Addressed]:
-        _spare_the_collector()
+        spare_the_collector()
         plan = self.plan.value
         task_id = plan.stages[self.stage_index].tasks[partition]
         routes = plan.routes(self.stage_index)
         own: list[bytes] = []
-        yield from _sort_out(records, {task_id}, own, routes)
-        inbox = Inbox(_disturbed(self.wave.frame_fault, task_id, own))
+        yield from sort_out(records, {task_id}, own, routes)
+        inbox = Inbox(disturbed(self.wave.frame_fault, task_id, own))
         own.clear()
-        post = _Post(routes)
+        post = Post(routes)
         wiring = plan.wirings[task_id]
         task = BatchTask(wiring, CoordinatedBolt(wiring, post.send, clock=perf_counter_ns))
         for batch in self.wave.batches:
@@ -142,9 +118,9 @@ class AckerStage:
         }
         acker = BatchAcker(task_id, init, plan.processing_tasks())
         own: list[bytes] = []
-        for _ in _sort_out(records, {task_id}, own, {}):
+        for _ in sort_out(records, {task_id}, own, {}):
             pass
-        for packed in sorted(_disturbed(self.wave.frame_fault, task_id, own)):
+        for packed in sorted(disturbed(self.wave.frame_fault, task_id, own)):
             try:
                 acker.receive(unpack_frame(packed))
             except (CodecError, ValueError):
@@ -177,20 +153,70 @@ class CommitStage:
         task_id = plan.stages[self.stage_index].tasks[partition]
         if task_id not in plan.commit_tasks:
             return
-        _spare_the_collector()
+        spare_the_collector()
         last = self.stage_index == len(plan.stages) - 1
         routes = {} if last else plan.routes(self.stage_index)
         routes[DRIVER] = 0 if last else min(routes.values())
         own: list[bytes] = []
-        yield from _sort_out(records, {task_id}, own, routes)
-        inbox = Inbox(_disturbed(self.wave.frame_fault, task_id, own))
+        yield from sort_out(records, {task_id}, own, routes)
+        inbox = Inbox(disturbed(self.wave.frame_fault, task_id, own))
         own.clear()
-        post = _Post(routes)
+        post = Post(routes)
         reader = _LazyReader(self.credentials_path, plan.topology_id)
         task = CommitTask(plan.wirings[task_id], reader, post.send, clock=perf_counter_ns)
         report = task.run_group(self.attempts, inbox, composed=self.composed)
         post.send(Frame(self.attempts[0], task_id, 0, DRIVER, FrameKind.VERDICT, pack(report.to_wire())))
         yield from post.take()
+
+
+@dataclass(frozen=True, slots=True)
+class MeetingStage:
+    """The meeting stage in one job: ackers, and beside them committers that run on trust and may not read.
+
+    Yields (task id, packed verdicts): an acker's on the processing phase, a committer's on each group of
+    `early`, up to the first it could not finish.
+    """
+
+    ackers: AckerStage
+    early: EarlyCommit
+
+    def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[tuple[int, bytes]]:
+        plan, wave = self.ackers.plan.value, self.ackers.wave
+        task_id = plan.stages[plan.meeting_stage].tasks[partition]
+        if task_id not in plan.commit_tasks:
+            yield from ((task_id, packed) for packed in self.ackers(partition, records))
+            return
+        spare_the_collector()
+        own: list[bytes] = []
+        for _ in sort_out(records, {task_id}, own, {}):
+            pass
+        inbox = Inbox(disturbed(wave.frame_fault, task_id, own))
+        own.clear()
+        task = CommitTask(plan.wirings[task_id], RefusingReader(), Post({}).send)
+        reports = []
+        for attempts in self.early.groups:
+            report = task.run_group(attempts, inbox, composed=self.early.composed)
+            reports.append(report.to_wire())
+            if report.good_count() < len(attempts):
+                break
+        yield task_id, pack(reports)
+
+
+def wave_processed(
+    plan: Plan, wave_id: int, early: EarlyCommit, verdicts: Iterable[tuple[int, bytes]]
+) -> WaveProcessed:
+    """What the meeting stage says of a wave (driver); a group some committer did not come to is left out."""
+    outcomes: list[AttemptOutcome] = []
+    reported: list[list[SlotReport]] = []
+    for task_id, packed in verdicts:
+        wires = unpack(packed)
+        if task_id in plan.commit_tasks:
+            reported.append([SlotReport.from_wire(wire) for wire in wires])
+        else:
+            outcomes += [AttemptOutcome.from_wire(wire) for wire in wires]
+    groups = zip(early.groups, zip(*reported, strict=False), strict=False)  # as far as all committers came
+    executed = tuple(GroupExecuted(wave_id, attempts, reports) for attempts, reports in groups)
+    return WaveProcessed(wave_id, tuple(outcomes), executed)
 
 
 class _LazyReader:
@@ -205,19 +231,3 @@ class _LazyReader:
         if self._reader is None:
             self._reader = RedisReader(load_redis_url(self._credentials_path), self._topology_id)
         return self._reader.read(name, kind, fields, as_of_txid)
-
-
-def _sort_out(
-    records: Iterable[Addressed], own_tasks: set[int], own: list[bytes], routes: dict[int, int]
-) -> Iterator[Addressed]:
-    """Keeps the frames for this task and carries the others on; those that go nowhere are dropped."""
-    for _, packed in records:
-        target = frame_target(packed)
-        if target in own_tasks:
-            own.append(packed)
-        elif target in routes:
-            yield routes[target], packed
-
-
-def _disturbed(fault: FrameFault | None, task_id: int, frames: list[bytes]) -> list[bytes]:
-    return frames if fault is None else fault(task_id, frames)
