@@ -32,7 +32,7 @@ class CommitterExecutor(BatchBoltExecutor):
         bind_states(bolt, self.session)
         self.session.open(self.as_of_txid, self.earlier)
         try:
-            bolt.finish_batch()
+            super()._finish(attempt, bolt)
         finally:
             self.session.close()
 

@@ -6,12 +6,14 @@ require_own_packages()
 
 from coordinated_bolt.acker import ACKER_COMPONENT, Acker, AckOutcome
 from coordinated_bolt.acker_task import AckerTask
+from coordinated_bolt.basic_bolt_executor import BasicBoltExecutor
 from coordinated_bolt.basic_bolts import BaseBasicBolt, BasicOutputCollector, IBasicBolt
 from coordinated_bolt.batch_acker import AttemptOutcome, BatchAcker, send_report
 from coordinated_bolt.batch_bolt_executor import BatchBoltExecutor
 from coordinated_bolt.batch_task import BatchTask, Inbox, TaskResult
 from coordinated_bolt.bolt_task import BoltTask
 from coordinated_bolt.bolts import BaseBatchBolt, BatchOutputCollector, IBatchBolt
+from coordinated_bolt.callbacks import FinishedCallback, TimeoutCallback
 from coordinated_bolt.choosers import Chooser, stable_hash
 from coordinated_bolt.collectors import AttemptCollector
 from coordinated_bolt.components import IComponent
@@ -80,6 +82,7 @@ __all__ = [
     "BaseBatchBolt",
     "BaseRichBolt",
     "BaseSpout",
+    "BasicBoltExecutor",
     "BasicOutputCollector",
     "BatchAcker",
     "BatchBoltExecutor",
@@ -97,6 +100,7 @@ __all__ = [
     "FailureKind",
     "FieldsGrouping",
     "Finished",
+    "FinishedCallback",
     "Frame",
     "FrameKind",
     "GlobalGrouping",
@@ -138,6 +142,7 @@ __all__ = [
     "TaskResult",
     "TaskWiring",
     "TimeCacheMap",
+    "TimeoutCallback",
     "TopologyContext",
     "Tracking",
     "TrackingStatus",

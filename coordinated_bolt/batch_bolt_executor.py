@@ -11,7 +11,10 @@ import pickle
 from collections.abc import Callable, Iterable
 from itertools import repeat
 
+from coordinated_bolt.basic_bolt_executor import BasicBoltExecutor
+from coordinated_bolt.basic_bolts import IBasicBolt
 from coordinated_bolt.bolts import BatchOutputCollector, IBatchBolt
+from coordinated_bolt.callbacks import FinishedCallback, TimeoutCallback
 from coordinated_bolt.context import TopologyContext
 from coordinated_bolt.failure import Failure
 from coordinated_bolt.tuples import Tuple, TupleOrigin, shortened
@@ -54,6 +57,15 @@ class BatchBoltExecutor:
             return self._failure(error, None)
         return None
 
+    def timeout_id(self, attempt: TransactionAttempt) -> None:
+        """Tells the attempt's bolt, if it wants to know, that the attempt has failed on this task."""
+        bolt = self._bolts.get(attempt)
+        if bolt is not None and isinstance(bolt, TimeoutCallback):
+            try:
+                bolt.timeout_id(attempt)
+            except Exception:  # noqa: BLE001 - user code may raise anything
+                return  # the attempt has failed already, for a reason that explains more
+
     def drop(self, attempt: TransactionAttempt) -> Failure | None:
         """Lets go of the attempt's bolt, after success, failure or timeout."""
         bolt = self._bolts.pop(attempt, None)
@@ -72,12 +84,15 @@ class BatchBoltExecutor:
 
     def _finish(self, attempt: TransactionAttempt, bolt: IBatchBolt) -> None:
         bolt.finish_batch()
+        if isinstance(bolt, FinishedCallback):
+            bolt.finished_id(attempt)
 
     def _bolt(self, attempt: TransactionAttempt) -> IBatchBolt:
         bolt = self._bolts.get(attempt)
         if bolt is None:
-            made: IBatchBolt = pickle.loads(self._wiring.spec)
-            bolt = self._bolts[attempt] = made  # before prepare: cleanup follows it even if it raises
+            spec: IBatchBolt | IBasicBolt = pickle.loads(self._wiring.spec)
+            bolt = BasicBoltExecutor(spec) if isinstance(spec, IBasicBolt) else spec
+            self._bolts[attempt] = bolt  # before prepare: cleanup follows it even if it raises
             context = self._contexts[attempt] = self._wiring.context()
             bolt.prepare(self._wiring.conf, context, self._new_collector(attempt), attempt)
         return bolt

@@ -100,6 +100,8 @@ class CoordinatedBolt:
         elif self._tracking.status(attempt) is not TrackingStatus.COMPLETE:
             # something came after the counts had matched: a surplus
             finished = Finished(self._tracking.failure(attempt))
+        if finished.failure is not None:
+            self.executor.timeout_id(attempt)
         cleanup_failure = self.executor.drop(attempt)
         if cleanup_failure is not None and finished.failure is None:
             finished = Finished(cleanup_failure)

@@ -7,7 +7,16 @@ from typing import Any, ClassVar
 import pytest
 
 from committers import CommitTask, ICommitter
-from coordinated_bolt import BaseBatchBolt, BatchTask, CoordinatedBolt, FailureKind, Inbox, pack_frame
+from coordinated_bolt import (
+    BaseBatchBolt,
+    BatchTask,
+    CoordinatedBolt,
+    FailureKind,
+    FinishedCallback,
+    Inbox,
+    TimeoutCallback,
+    pack_frame,
+)
 from state import (
     FailedException,
     HashState,
@@ -185,3 +194,23 @@ def test_a_state_that_was_opened_and_not_written_is_not_reported():
 def test_running_a_group_again_gives_the_same_report():
     task = Task().feed(A1, 5).feed(A2, 7).feed(A3, "raise")
     assert task.run(A1, A2, A3) == task.run(A1, A2, A3)
+
+
+class Told(Store, FinishedCallback, TimeoutCallback):
+    def finished_id(self, attempt):
+        Store.seen.append(("finished_id", attempt.txid, self.counts.get("sum")))
+        self.counts.increment("finished")
+
+    def timeout_id(self, attempt):
+        Store.seen.append(("timeout_id", attempt.txid))
+
+
+def test_state_is_open_in_finished_id_as_in_finish_batch(seen):
+    report = Task(Told()).feed(A1, 5).run(A1)
+    assert report.write_sets == [added(sum=5, finished=1)]
+    assert ("finished_id", 1, 5) in seen
+
+
+def test_a_committer_whose_attempt_fails_is_told(seen):
+    Task(Told()).feed(A1, "raise").run(A1)
+    assert [call[0] for call in seen] == ["prepare", "execute", "finish_batch", "timeout_id", "cleanup"]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinated_bolt import CoordinatedBolt, Failure, FailureKind, FrameKind
+from coordinated_bolt import CoordinatedBolt, Failure, FailureKind, FinishedCallback, FrameKind, TimeoutCallback
 from state import FailedException, SourceError, StateRefusedError, StateUnreachableError, unpack
 from tests.coordinated_bolt.wirings import Calls, RecordingBolt, Sent, attempt, origin_of, wire
 
@@ -371,3 +371,73 @@ def test_a_batch_is_finished_once_exactly_when_everything_has_come(history):
         assert finished.failure is not None
         assert finished.failure.kind is FailureKind.INCOMPLETE
         assert finished.sent_edges == {}
+
+
+# Callbacks
+
+
+class Told(RecordingBolt, FinishedCallback, TimeoutCallback):
+    def finished_id(self, attempt):
+        self._did("finished_id", attempt.txid)
+        self.collector.emit(["at last"])
+
+    def timeout_id(self, attempt):
+        self._did("timeout_id", attempt.txid)
+
+
+def test_finished_id_comes_after_finish_batch_and_may_still_emit():
+    task = Task(sources=(1,), bolt=Told())
+    task.regular(1, "a")
+    task.coord(1, 1)
+    assert task.end().failure is None
+    assert names() == ["prepare", "execute", "finish_batch", "finished_id", "cleanup"]
+    assert sorted(task.reports()) == [(21, 1), (22, 1)]
+
+
+@pytest.mark.parametrize(
+    ("where", "seen"),
+    [
+        ("prepare", ["prepare", "timeout_id", "cleanup"]),
+        ("execute", ["prepare", "execute", "timeout_id", "cleanup"]),
+        ("finish_batch", ["prepare", "execute", "finish_batch", "timeout_id", "cleanup"]),
+        ("finished_id", ["prepare", "execute", "finish_batch", "finished_id", "timeout_id", "cleanup"]),
+    ],
+)
+def test_an_attempt_that_failed_is_told_once_before_the_cleanup_whatever_failed_it(where, seen):
+    task = Task(sources=(1,), bolt=Told({where: FailedException("no")}))
+    task.regular(1, "a")
+    task.coord(1, 1)
+    failure = task.end().failure
+    assert failure is not None
+    assert failure.text == "FailedException: no"
+    assert names() == seen
+
+
+@pytest.mark.parametrize("given", [(), (1,), (1, 1)], ids=["nothing reported", "deficit", "unlike reports"])
+def test_an_attempt_that_stays_incomplete_is_told(given):
+    task = Task(sources=(1,), bolt=Told())
+    task.regular(1, "a", "b")
+    for tuple_count, _ in enumerate(given, start=3):
+        task.coord(1, tuple_count)
+    assert task.end().failure.kind is FailureKind.INCOMPLETE
+    assert names() == ["prepare", "execute", "execute", "timeout_id", "cleanup"]
+
+
+def test_what_timeout_id_raises_hides_neither_the_failure_nor_the_cleanup():
+    task = Task(sources=(1,), bolt=Told({"execute": FailedException("first"), "timeout_id": ValueError("second")}))
+    task.regular(1, "a")
+    assert task.end().failure.text == "FailedException: first"
+    assert names() == ["prepare", "execute", "timeout_id", "cleanup"]
+
+
+def test_a_cleanup_that_fails_the_attempt_comes_too_late_to_be_told():
+    task = Task(sources=(1,), bolt=Told({"cleanup": FailedException("late")}))
+    task.coord(1, 0)
+    assert task.end().failure.text == "FailedException: late"
+    assert names() == ["prepare", "finish_batch", "finished_id", "cleanup"]
+
+
+def test_no_bolt_is_made_only_to_be_told_of_an_attempt_nothing_came_of():
+    task = Task(sources=(1,), bolt=Told())
+    assert task.end().failure.kind is FailureKind.INCOMPLETE
+    assert names() == []
