@@ -55,7 +55,7 @@ class CommitTask:
 
     def __init__(self, wiring: TaskWiring, reader: StateReader, send: Send) -> None:
         self._wiring = wiring
-        bolt = CoordinatedBolt(wiring, send, CommitterExecutor)
+        bolt = CoordinatedBolt(wiring, wiring.outboxes(send), CommitterExecutor)
         assert isinstance(bolt.executor, CommitterExecutor)
         self._executor = bolt.executor
         self._executor.session = StateSession(reader)

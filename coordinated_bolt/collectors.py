@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from coordinated_bolt.outbox import Outbox
+from coordinated_bolt.outbox import RowOutbox
 from coordinated_bolt.routing import OutputStream, Router
 from coordinated_bolt.streams import DEFAULT_STREAM
 from state.attempt import TransactionAttempt
@@ -30,7 +30,7 @@ class AttemptCollector:
         task_id: int,
         attempt: TransactionAttempt,
         streams: Mapping[str, OutputStream],
-        outbox: Outbox,
+        outbox: RowOutbox,
     ) -> None:
         seed = digest64(b"%d %d %d" % (attempt.txid, attempt.attempt_id, task_id))
         self._router = Router(component_id, streams, seed)

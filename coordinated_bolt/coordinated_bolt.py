@@ -11,13 +11,14 @@ Source: backtype.storm.coordination.CoordinatedBolt. See `tracking` for what dif
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from coordinated_bolt.batch_bolt_executor import BatchBoltExecutor
+from coordinated_bolt.batch_bolt_executor import BatchBoltExecutor, NewCollector
 from coordinated_bolt.bolts import BatchOutputCollector
 from coordinated_bolt.failure import Failure
-from coordinated_bolt.outbox import Outbox, Send
-from coordinated_bolt.tracking import Tracking, TrackingStatus
+from coordinated_bolt.outbox import NewOutbox, RowOutbox
+from coordinated_bolt.tracking import TrackingStatus
 from coordinated_bolt.tuples import TupleOrigin
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
@@ -44,24 +45,30 @@ class CoordinatedBolt:
 
     Args:
         wiring: the task.
-        send: takes the frames for the tasks downstream.
-        executor_class: how the bolts are run; committers bring their own.
+        new_outbox: makes the outbox of an attempt, which reports to the tasks downstream: how tuples travel
+            is its affair alone.
+        new_executor: how the bolts are run; committers bring their own.
     """
 
     def __init__(
-        self, wiring: TaskWiring, send: Send, executor_class: type[BatchBoltExecutor] = BatchBoltExecutor
+        self,
+        wiring: TaskWiring,
+        new_outbox: NewOutbox,
+        new_executor: Callable[[TaskWiring, NewCollector], BatchBoltExecutor] = BatchBoltExecutor,
     ) -> None:
         self._wiring = wiring
-        self._send = send
-        self.executor = executor_class(wiring, self._open)
-        self._tracking = Tracking(
-            wiring.sources,
-            needs_id=wiring.needs_id,
-            component_id=wiring.component_id,
-            task_index=wiring.task_index,
-        )
-        self._outboxes: dict[TransactionAttempt, Outbox] = {}
+        self._new_outbox = new_outbox
+        self.executor = new_executor(wiring, self._open)
+        self._tracking = wiring.tracking()
+        self._outboxes: dict[TransactionAttempt, RowOutbox] = {}
         self._finished: dict[TransactionAttempt, Finished] = {}
+
+    def begin(self, attempt: TransactionAttempt, origin: TupleOrigin, row: list[object]) -> None:
+        """The tuple that begins a batch arrives, where nobody upstream reports: with it the batch is complete."""
+        failure = self.executor.execute(attempt, origin, [row])
+        if failure is not None:
+            self._tracking.fail(attempt, failure)
+        self._finish_when_complete(attempt)
 
     def regular(self, attempt: TransactionAttempt, origin: TupleOrigin, rows: list[list[object]]) -> None:
         """REGULAR tuples of one origin arrive."""
@@ -90,6 +97,10 @@ class CoordinatedBolt:
     def is_finished(self, attempt: TransactionAttempt) -> bool:
         """Whether the batch was finished well, and nothing has come since."""
         return attempt in self._finished and self._tracking.status(attempt) is TrackingStatus.COMPLETE
+
+    def is_lost(self, attempt: TransactionAttempt) -> bool:
+        """Whether the attempt has failed, or can only fail."""
+        return self._tracking.is_lost(attempt)
 
     def end(self, attempt: TransactionAttempt) -> Finished:
         """Nothing more comes for the attempt: says how it ended, and forgets it."""
@@ -129,8 +140,8 @@ class CoordinatedBolt:
     def _open(self, attempt: TransactionAttempt) -> BatchOutputCollector:
         return self._wiring.collector(attempt, self._outbox(attempt))
 
-    def _outbox(self, attempt: TransactionAttempt) -> Outbox:
+    def _outbox(self, attempt: TransactionAttempt) -> RowOutbox:
         outbox = self._outboxes.get(attempt)
         if outbox is None:
-            outbox = self._outboxes[attempt] = self._wiring.outbox(attempt, self._send)
+            outbox = self._outboxes[attempt] = self._new_outbox(attempt)
         return outbox

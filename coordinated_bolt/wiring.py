@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from coordinated_bolt.acker import ACKER_COMPONENT
 from coordinated_bolt.collectors import AttemptCollector
 from coordinated_bolt.context import TopologyContext
-from coordinated_bolt.outbox import FRAME_TUPLES, Outbox, Send
+from coordinated_bolt.outbox import FRAME_TUPLES, NewOutbox, Outbox, RowOutbox, Send
 from coordinated_bolt.routing import OutputStream
 from coordinated_bolt.streams import StreamSpec
+from coordinated_bolt.tracking import SourceArgs, Tracking
 from coordinated_bolt.tuples import TupleOrigin
 from state.attempt import TransactionAttempt
 
@@ -27,6 +29,20 @@ class Source:
 
     component_id: str
     streams: tuple[StreamSpec, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Coordination:
+    """A task's place in a sub-topology that processes batches within a plain topology.
+
+    Attributes:
+        source_args: component upstream, inside the sub-topology -> how many of its tasks report a batch. Empty
+            for the master, which begins batches.
+        targets: every task downstream that is inside, each of which gets a report.
+    """
+
+    source_args: Mapping[str, SourceArgs]
+    targets: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +63,7 @@ class TaskWiring:
         targets: every task downstream.
         needs_id: a committer.
         frame_tuples: most tuples it sends in one frame.
+        coordination: of a task in a sub-topology of a plain topology.
     """
 
     topology_id: str
@@ -62,6 +79,7 @@ class TaskWiring:
     targets: tuple[int, ...] = ()
     needs_id: bool = False
     frame_tuples: int = FRAME_TUPLES
+    coordination: Coordination | None = None
 
     @property
     def acker_tasks(self) -> tuple[int, ...]:
@@ -78,7 +96,29 @@ class TaskWiring:
         """A fresh outbox to every task downstream."""
         return Outbox(attempt, self.task_id, self.targets, send, self.frame_tuples)
 
-    def collector(self, attempt: TransactionAttempt, outbox: Outbox) -> AttemptCollector:
+    def outboxes(self, send: Send) -> NewOutbox:
+        """Makes outboxes that share one way out."""
+        return partial(self.outbox, send=send)
+
+    def tracking(self) -> Tracking:
+        """A fresh tracking of what the task receives."""
+        sources: list[int] = []
+        groups: list[tuple[int, ...]] = []
+        if self.coordination is None:
+            sources = list(self.sources)
+        else:
+            for component_id, args in self.coordination.source_args.items():
+                tasks = self.tasks_of[component_id]
+                groups.append(tasks) if args is SourceArgs.SINGLE else sources.extend(tasks)
+        return Tracking(
+            sources,
+            single_groups=groups,
+            needs_id=self.needs_id,
+            component_id=self.component_id,
+            task_index=self.task_index,
+        )
+
+    def collector(self, attempt: TransactionAttempt, outbox: RowOutbox) -> AttemptCollector:
         """The collector that fills an outbox."""
         return AttemptCollector(
             component_id=self.component_id,

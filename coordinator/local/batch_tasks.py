@@ -34,7 +34,7 @@ class ProcessingTask:
     """
 
     def __init__(self, wiring: TaskWiring, send: Send, report: Report) -> None:
-        self._task = BatchTask(wiring, CoordinatedBolt(wiring, send))
+        self._task = BatchTask(wiring, CoordinatedBolt(wiring, wiring.outboxes(send)))
         self._report = report
         self._reported: set[TransactionAttempt] = set()
 
