@@ -16,7 +16,7 @@ TICK_STREAM = "__tick"
 """Stream of tick tuples."""
 
 TICK_TUPLE_FREQ_SECS = "topology.tick.tuple.freq.secs"
-"""Key of a bolt's configuration: every so many seconds its tasks receive a tick tuple."""
+"""Key of a bolt's or the topology's configuration: so many seconds pass between the tick tuples of a task."""
 
 TICK_ORIGIN = TupleOrigin(
     attempt=None, source_component=SYSTEM_COMPONENT, source_task=DRIVER, stream_id=TICK_STREAM, fields=("rate_secs",)

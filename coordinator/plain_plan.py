@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from coordinated_bolt import ACKER_COMPONENT, TaskWiring
+from coordinated_bolt import ACKER_COMPONENT, TICK_TUPLE_FREQ_SECS, TaskWiring
 from coordinator.plain_topology import PlainTopology
 from coordinator.task_wirings import PickleSpec, make_wirings, number_tasks
+from state import TopologyError
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,7 @@ class PlainPlan:
         wirings: task id -> wiring, of all tasks but the ackers.
         acker_tasks: task ids of the ackers; none when nothing is tracked.
         spout_tasks: task ids of all spouts.
+        tick_periods_s: bolt task id -> seconds between its tick tuples, of the tasks that asked for them.
         message_timeout_s: see `PlainTopology`.
         max_spout_pending: see `PlainTopology`.
     """
@@ -26,6 +28,7 @@ class PlainPlan:
     wirings: dict[int, TaskWiring]
     acker_tasks: tuple[int, ...]
     spout_tasks: tuple[int, ...]
+    tick_periods_s: dict[int, float]
     message_timeout_s: float | None
     max_spout_pending: int
 
@@ -34,14 +37,31 @@ def make_plain_plan(topology: PlainTopology, pickle_spec: PickleSpec) -> PlainPl
     """Plans a plain topology.
 
     Raises:
-        TopologyError: from `pickle_spec`.
+        TopologyError: from `pickle_spec`, or a bolt asks for tick tuples at what is no period.
     """
     tasks_of = number_tasks(topology)
+    wirings = make_wirings(topology, tasks_of, pickle_spec)
+    spout_tasks = tuple(task for spout in topology.spouts for task in tasks_of[spout.component_id])
     return PlainPlan(
         topology_id=topology.topology_id,
-        wirings=make_wirings(topology, tasks_of, pickle_spec),
+        wirings=wirings,
         acker_tasks=tasks_of[ACKER_COMPONENT],
-        spout_tasks=tuple(task for spout in topology.spouts for task in tasks_of[spout.component_id]),
+        spout_tasks=spout_tasks,
+        tick_periods_s={
+            task: _checked_period(wiring)
+            for task, wiring in wirings.items()
+            if task not in spout_tasks and TICK_TUPLE_FREQ_SECS in wiring.conf
+        },
         message_timeout_s=topology.message_timeout_s,
         max_spout_pending=topology.max_spout_pending,
     )
+
+
+def _checked_period(wiring: TaskWiring) -> float:
+    period = wiring.conf[TICK_TUPLE_FREQ_SECS]
+    if isinstance(period, bool) or not isinstance(period, (int, float)) or not 0 < period < float("inf"):
+        raise TopologyError(
+            f"component {wiring.component_id!r}: {TICK_TUPLE_FREQ_SECS!r} is {period!r}, which is not a number of "
+            "seconds above 0"
+        )
+    return period

@@ -18,7 +18,6 @@ from typing import Any, TypeVar
 from coordinated_bolt import (
     DEFAULT_STREAM,
     DRIVER,
-    TICK_TUPLE_FREQ_SECS,
     AckerTask,
     BoltTask,
     Message,
@@ -84,6 +83,8 @@ class PlainRun:
                 self._add_bolt(wiring, by_hand=wiring.component_id in by_hand)
         for component_id in by_hand:
             _of(self._bolts, component_id, "bolt")
+        for task, period_s in plan.tick_periods_s.items():
+            self._timers.every(period_s, partial(self._mailroom.send, tick_message(DRIVER, task, period_s)))
         if plan.message_timeout_s is not None:
             self._timers.every(plan.message_timeout_s, self._time_out)
         with self._ending_the_run():
@@ -203,6 +204,10 @@ class PlainRun:
         """Fails a tuple of a component handled by hand."""
         self._holder(tup).collector.fail(tup)
 
+    def reset_timeout(self, tup: PlainTuple) -> None:
+        """Starts the time of a tuple of a component handled by hand anew."""
+        self._holder(tup).collector.reset_timeout(tup)
+
     def emit(
         self,
         component_id: str,
@@ -233,10 +238,6 @@ class PlainRun:
         task = BoltTask(wiring, self._send, random, recorder)
         self._bolts.setdefault(wiring.component_id, []).append(task)
         self._mailroom.attach(wiring.task_id, task.receive)
-        period_s = wiring.conf.get(TICK_TUPLE_FREQ_SECS)
-        if period_s is not None:
-            tick = tick_message(DRIVER, wiring.task_id, period_s)
-            self._timers.every(period_s, partial(self._mailroom.send, tick))
 
     def _send(self, message: Message) -> None:
         # as if it crossed between processes: tasks share no values, and what could not travel is refused here too

@@ -7,7 +7,7 @@ from collections import Counter
 from random import Random
 from typing import Any, ClassVar
 
-from coordinated_bolt import TICK_TUPLE_FREQ_SECS, BaseBasicBolt, BaseRichBolt, BaseSpout, Tuple, is_tick
+from coordinated_bolt import BaseBasicBolt, BaseRichBolt, BaseSpout, Tuple, is_tick
 from coordinator import FeederSpout, TopologyBuilder
 from coordinator.local.plain_run import PlainRun
 from coordinator.plain_plan import make_plain_plan
@@ -105,7 +105,7 @@ class Numbers(BaseSpout):
 
 
 class Shaky(BaseRichBolt):
-    """Holds, joins, drops, anchors and fails at random, but in the end acks what it did not fail.
+    """Holds, joins, anchors and fails at random, and with the next tick acks what it has not failed.
 
     Values are lists of the numbers whose trees the tuple belongs to, so the test knows who was hit.
 
@@ -123,9 +123,7 @@ class Shaky(BaseRichBolt):
     def prepare(self, conf, context, collector):
         super().prepare(conf, context, collector)
         self.random = Random(f"{self.seed} {context.task_id}")
-
-    def get_component_configuration(self):
-        return {TICK_TUPLE_FREQ_SECS: 1}
+        self.emissions = 8  # so that a graph of many paths ends
 
     def execute(self, tup):
         if is_tick(tup):
@@ -133,7 +131,7 @@ class Shaky(BaseRichBolt):
             self.release(len(self.held))
         elif self.failures and self.random.random() < 0.3:
             self.failures -= 1
-            Shaky.struck.update(tup["numbers"])
+            Shaky.struck.update(tup[0])
             if self.random.random() < 0.5:
                 raise FailedException("as it happens")
             self.collector.fail(tup)
@@ -142,10 +140,42 @@ class Shaky(BaseRichBolt):
             self.release(self.random.randrange(len(self.held) + 1))
 
     def release(self, count):
-        for _ in range(self.random.randrange(3)):
+        for _ in range(min(self.emissions, self.random.randrange(3))):
+            self.emissions -= 1
             anchors = self.random.choices(self.held, k=self.random.randrange(4)) if self.held else []
-            self.collector.emit([sorted({number for tup in anchors for number in tup["numbers"]})], anchors)
+            self.collector.emit([sorted({number for tup in anchors for number in tup[0]})], anchors)
         self.random.shuffle(self.held)
         done, self.held = self.held[:count], self.held[count:]
         for tup in done:
             self.collector.ack(tup)
+
+
+class Unsteady(BaseRichBolt):
+    """Passes tuples on; some it fails and some it forgets, the less the more it has seen.
+
+    Attributes:
+        seen: values that were passed on, of all instances.
+    """
+
+    output_fields = ("value",)
+    seen: ClassVar[Counter[int]] = Counter()
+
+    def __init__(self, seed: int, faults: int) -> None:
+        self.seed, self.faults = seed, faults
+
+    def prepare(self, conf, context, collector):
+        super().prepare(conf, context, collector)
+        self.random = Random(f"{self.seed} {context.task_id}")
+
+    def execute(self, tup):
+        fault = self.random.choice(["none", "fail", "raise", "forget", "emit and forget"]) if self.faults else "none"
+        self.faults -= fault != "none"
+        if fault in {"none", "emit and forget"}:
+            Unsteady.seen.update(tup[0])
+            self.collector.emit(tup.values, tup)
+        if fault == "none":
+            self.collector.ack(tup)
+        elif fault == "fail":
+            self.collector.fail(tup)
+        elif fault == "raise":
+            raise FailedException("once")
