@@ -4,6 +4,7 @@ from coordinated_bolt.neighbours import require_own_packages
 
 require_own_packages()
 
+from coordinator.batch_subtopology_builder import BatchSubtopologyBuilder
 from coordinator.coordinator import Coordinator
 from coordinator.local import LocalCluster, PlainRun, TransactionalRun
 from coordinator.options import RunOptions
@@ -33,6 +34,7 @@ from coordinator.topology import Topology
 from coordinator.topology_builder import BoltDeclarer, TransactionalTopologyBuilder
 
 __all__ = [
+    "BatchSubtopologyBuilder",
     "BoltDeclarer",
     "Coordinator",
     "FeederSpout",

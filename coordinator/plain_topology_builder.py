@@ -54,13 +54,21 @@ class TopologyBuilder(GraphBuilder):
         if isinstance(bolt, (IBatchBolt, ICommitter)):
             raise TopologyError(
                 f"component {component_id!r} is {described(bolt)}, and a plain topology has no batches to finish or "
-                f"commit; make it an IRichBolt or IBasicBolt; {TRANSACTIONS_WAY}"
+                "commit; make it an IRichBolt or IBasicBolt, or put it behind the master of a BatchSubtopologyBuilder; "
+                f"{TRANSACTIONS_WAY}"
             )
         if not isinstance(bolt, (IRichBolt, IBasicBolt)):
             raise TopologyError(
                 f"component {component_id!r} is {described(bolt)}; give an instance of IRichBolt or IBasicBolt"
             )
         return self._add_plain(component_id, ComponentKind.BOLT, bolt, parallelism)
+
+    def add_to_subtopology(
+        self, master_id: str, component_id: str, bolt: IBatchBolt | IBasicBolt, parallelism: int, declarer: BoltDeclarer
+    ) -> None:
+        """Adds a component of a sub-topology; called by `BatchSubtopologyBuilder.extend_topology`."""
+        self._add_plain(component_id, ComponentKind.BOLT, bolt, parallelism, declarer)
+        self._master_of[component_id] = master_id
 
     def set_acker_count(self, count: int) -> None:
         """Sets the number of acker tasks. With 0 nothing is tracked: messages are acked at once and never fail."""
@@ -102,14 +110,21 @@ class TopologyBuilder(GraphBuilder):
             max_spout_pending=self._max_spout_pending,
         )
 
-    def _add_plain(self, component_id: str, kind: ComponentKind, spec: Any, parallelism: int) -> BoltDeclarer:
+    def _add_plain(
+        self,
+        component_id: str,
+        kind: ComponentKind,
+        spec: Any,
+        parallelism: int,
+        declarer: BoltDeclarer | None = None,
+    ) -> BoltDeclarer:
         states = sorted(handle.name for handle in declared_states(type(spec)).values())
         if states:
             raise TopologyError(
                 f"component {component_id!r} declares state {states}, which only committers of transactions write; "
                 f"{TRANSACTIONS_WAY}"
             )
-        return self._add(component_id, kind, spec, parallelism)
+        return self._add(component_id, kind, spec, parallelism, declarer)
 
 
 def _transactions_way(spout: object) -> str:

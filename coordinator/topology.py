@@ -50,6 +50,7 @@ class Component:
         parallelism: number of tasks.
         streams: stream id -> stream, in the order of declaration.
         subscriptions: what it receives.
+        master_id: id of the master of the sub-topology it belongs to, its own if it is the master; None outside.
     """
 
     component_id: str
@@ -58,6 +59,7 @@ class Component:
     parallelism: int
     streams: Mapping[str, StreamSpec]
     subscriptions: tuple[Subscription, ...] = ()
+    master_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

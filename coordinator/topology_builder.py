@@ -126,27 +126,41 @@ class GraphBuilder:
     def __init__(self, topology_id: str) -> None:
         self._topology_id = check_name("topology id", topology_id)
         self._components: dict[str, tuple[ComponentKind, Any, int, BoltDeclarer]] = {}
+        self._master_of: dict[str, str] = {}  # components of sub-topologies only
         self._acker_count = 1
 
     def _graph(self) -> tuple[Component, ...]:
         """The components in flow order, checked."""
         components = [
             Component(
-                component_id, kind, spec, parallelism, self._streams(component_id, spec), tuple(declarer.subscriptions)
+                component_id,
+                kind,
+                spec,
+                parallelism,
+                self._streams(component_id, spec),
+                tuple(declarer.subscriptions),
+                self._master_of.get(component_id),
             )
             for component_id, (kind, spec, parallelism, declarer) in self._components.items()
         ]
         check_graph(components)
         return tuple(in_flow_order(components))
 
-    def _add(self, component_id: str, kind: ComponentKind, spec: Any, parallelism: int) -> BoltDeclarer:
+    def _add(
+        self,
+        component_id: str,
+        kind: ComponentKind,
+        spec: Any,
+        parallelism: int,
+        declarer: BoltDeclarer | None = None,
+    ) -> BoltDeclarer:
         check_name("component id", component_id)
         if component_id.startswith("__"):  # as ACKER_COMPONENT does
             raise TopologyError(f"component id {component_id!r} begins with two underscores; such names are ours")
         if component_id in self._components:
             raise TopologyError(f"component id {component_id!r} is used twice")
         check_parallelism(f"parallelism of component {component_id!r}", parallelism)
-        declarer = BoltDeclarer(component_id)
+        declarer = declarer or BoltDeclarer(component_id)
         self._components[component_id] = (kind, spec, parallelism, declarer)
         return declarer
 
