@@ -112,7 +112,7 @@ def test_g4_a_request_is_acked_once_and_only_after_every_task_has_finished_it(se
         run.run_until_idle()
         assert sorted(run.acked("spout")) == sorted(REQUESTS)
         request_of = {batch: request for _, name, _, batch, request, *_ in Diary.of("execute") if name == "master"}
-        finishes = {request: set() for request in REQUESTS}
+        finishes: dict[str, set[object]] = {request: set() for request in REQUESTS}
         for what, *rest in Diary.entries:
             if what == "finish":
                 finishes[request_of[rest[2]]].add((rest[0], rest[1]))
