@@ -189,10 +189,9 @@ def test_p03_a_failure_sticks_whenever_it_comes_and_late_tuples_change_nothing(s
         run.run_until_idle()
         assert (run.acked("spout"), run.failed("spout")) == (["two"], ["three"])
         assert totals(run) == [("two", 4)]
-        raised = Diary.entries.index((f"raised {where}.{method}:three",))
-        where_failed = Diary.entries[raised - 1][1:4]
-        later = {entry[0] for entry in Diary.entries[raised + 1 :] if entry[1:4] == where_failed}
-        assert later == {"cleanup"}
+        [raised] = Diary.of("raised")
+        later = Diary.entries[Diary.entries.index(raised) + 1 :]
+        assert [entry[0] for entry in later if entry[1:4] == raised[1:4]] == ["cleanup"]
         run.advance_time(3 * TIMEOUT_S)
         run.run_until_idle()
         assert run.failed("spout") == ["three"]

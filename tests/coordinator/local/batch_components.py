@@ -92,9 +92,9 @@ class Recorded(BaseBatchBolt):
         """What the bolt does with a tuple."""
 
     def finish_batch(self):
-        self._did("finish", self.request)
         self._fail_if_told("finish")
         self.finish()
+        self._did("finish", self.request)
 
     def finish(self):
         """What the bolt does at the end."""
@@ -107,9 +107,9 @@ class Recorded(BaseBatchBolt):
 
     def _fail_if_told(self, where: str) -> None:
         name = f"{where}:{self.request}"
-        past = len(Diary.of(f"raised {self.context.component_id}.{name}"))
-        if past < self.failing.get(name, 0):
-            Diary.write(f"raised {self.context.component_id}.{name}")
+        past = [entry for entry in Diary.of("raised") if (entry[1], entry[4]) == (self.context.component_id, name)]
+        if len(past) < self.failing.get(name, 0):
+            self._did("raised", name)
             raise FailedException(f"told to fail in {name}")
 
 
