@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from committers.slot_report import AttemptVerdict, SlotReport
 from coordinated_bolt import (
@@ -11,9 +11,11 @@ from coordinated_bolt import (
     CoordinatedBolt,
     IBatchBolt,
     Inbox,
+    ITaskHook,
     Send,
     TaskResult,
     TaskWiring,
+    no_clock,
 )
 from coordinated_bolt.batch_bolt_executor import NewCollector
 from state import StateReader, StateSession, TransactionAttempt, WriteSet, bind_states
@@ -22,8 +24,15 @@ from state import StateReader, StateSession, TransactionAttempt, WriteSet, bind_
 class CommitterExecutor(BatchBoltExecutor):
     """A `BatchBoltExecutor` that opens the declared state while `finish_batch` runs."""
 
-    def __init__(self, wiring: TaskWiring, new_collector: NewCollector) -> None:
-        super().__init__(wiring, new_collector)
+    def __init__(
+        self,
+        wiring: TaskWiring,
+        new_collector: NewCollector,
+        *,
+        hooks: Sequence[ITaskHook] = (),
+        clock: Callable[[], int] = no_clock,
+    ) -> None:
+        super().__init__(wiring, new_collector, hooks=hooks, clock=clock)
         self.session = StateSession()
         self.as_of_txid = 0
         self.earlier = WriteSet()
@@ -47,15 +56,25 @@ class CommitTask:
         wiring: the task.
         reader: reads committed state.
         send: takes frames for commit tasks further down.
+        hooks: watch every attempt; see `CoordinatedBolt`.
+        clock: nanoseconds, for the metrics.
 
     Attributes:
         task: executes frames.
         report: of the group that was begun last: a verdict per attempt, up to the first failure.
     """
 
-    def __init__(self, wiring: TaskWiring, reader: StateReader, send: Send) -> None:
+    def __init__(
+        self,
+        wiring: TaskWiring,
+        reader: StateReader,
+        send: Send,
+        *,
+        hooks: Sequence[ITaskHook] = (),
+        clock: Callable[[], int] = no_clock,
+    ) -> None:
         self._wiring = wiring
-        bolt = CoordinatedBolt(wiring, wiring.outboxes(send), CommitterExecutor)
+        bolt = CoordinatedBolt(wiring, wiring.outboxes(send), CommitterExecutor, hooks=hooks, clock=clock)
         assert isinstance(bolt.executor, CommitterExecutor)
         self._executor = bolt.executor
         self._executor.session = StateSession(reader)
@@ -93,7 +112,8 @@ class CommitTask:
         result = self.task.end(attempt)
         session = self._executor.session
         reads = [[name, key] for name, key in sorted(session.reads, key=repr)]
-        self.report.verdicts.append(AttemptVerdict(result.failure, _edges(result), reads, result.counters))
+        verdict = AttemptVerdict(result.failure, _edges(result), reads, result.counters, result.metrics)
+        self.report.verdicts.append(verdict)
         if result.failure is not None:
             return False
         if not self.report.composed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from coordinated_bolt import Failure
+from coordinated_bolt import Failure, TaskMetrics
 from state import WriteSet
 
 
@@ -18,12 +18,27 @@ class AttemptVerdict:
         edges: xor of the edges read and sent, as computed here.
         reads: (state name, field) pairs read from committed state.
         counters: what the bolt counted.
+        metrics: what was done, also if it failed.
     """
 
     failure: Failure | None = None
     edges: int = 0
     reads: list[list[Any]] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)
+    metrics: TaskMetrics = field(default_factory=TaskMetrics)
+
+    def to_wire(self) -> list[Any]:
+        """Plain data for the codec."""
+        failure = self.failure.to_wire() if self.failure else None
+        return [failure, self.edges, self.reads, self.counters, self.metrics.to_wire()]
+
+    @classmethod
+    def from_wire(cls, wire: list[Any]) -> AttemptVerdict:
+        """Inverse of `to_wire`."""
+        failure, edges, reads, counters, metrics = wire
+        return cls(
+            Failure.from_wire(failure) if failure else None, edges, reads, counters, TaskMetrics.from_wire(metrics)
+        )
 
 
 @dataclass(slots=True)
@@ -52,7 +67,7 @@ class SlotReport:
 
     def to_wire(self) -> list[Any]:
         """Plain data for the codec."""
-        verdicts = [[v.failure.to_wire() if v.failure else None, v.edges, v.reads, v.counters] for v in self.verdicts]
+        verdicts = [verdict.to_wire() for verdict in self.verdicts]
         return [self.task_id, self.component_id, verdicts, [w.to_wire() for w in self.write_sets], self.composed]
 
     @classmethod
@@ -62,7 +77,7 @@ class SlotReport:
         return cls(
             task_id,
             component_id,
-            [AttemptVerdict(Failure.from_wire(v[0]) if v[0] else None, *v[1:]) for v in verdicts],
+            [AttemptVerdict.from_wire(verdict) for verdict in verdicts],
             [WriteSet.from_wire(w) for w in write_sets],
             composed,
         )

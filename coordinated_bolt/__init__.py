@@ -49,6 +49,7 @@ from coordinated_bolt.messages import (
     tree_message,
     tuple_message,
 )
+from coordinated_bolt.metrics import ComponentMetrics, TaskMetrics, no_clock
 from coordinated_bolt.outbox import Outbox, Send
 from coordinated_bolt.output_collector import AnchoringCollector, OutputCollector
 from coordinated_bolt.plain_tuple import (
@@ -66,6 +67,7 @@ from coordinated_bolt.spout_output_collector import SpoutOutputCollector
 from coordinated_bolt.spout_task import SpoutTask
 from coordinated_bolt.spouts import BaseSpout, IAckValueSpout, IFailValueSpout, ISpout
 from coordinated_bolt.streams import DEFAULT_STREAM, OutputFieldsDeclarer, StreamSpec
+from coordinated_bolt.task_hook import AckInfo, EmitInfo, ExecuteInfo, FailInfo, ITaskHook
 from coordinated_bolt.task_observer import TaskObserver
 from coordinated_bolt.time_cache_map import TimeCacheMap
 from coordinated_bolt.tracking import SourceArgs, Tracking, TrackingStatus
@@ -74,6 +76,7 @@ from coordinated_bolt.wiring import Coordination, Source, TaskWiring
 
 __all__ = [
     "ACKER_COMPONENT",
+    "AckInfo",
     "AckOutcome",
     "Acker",
     "AckerTask",
@@ -93,6 +96,7 @@ __all__ = [
     "BatchTask",
     "BoltTask",
     "Chooser",
+    "ComponentMetrics",
     "CoordinatedBolt",
     "CoordinatedTask",
     "Coordination",
@@ -101,6 +105,9 @@ __all__ = [
     "DRIVER",
     "DirectGrouping",
     "EdgeDigest",
+    "EmitInfo",
+    "ExecuteInfo",
+    "FailInfo",
     "Failure",
     "FailureKind",
     "FieldsGrouping",
@@ -118,6 +125,7 @@ __all__ = [
     "IFailValueSpout",
     "IRichBolt",
     "ISpout",
+    "ITaskHook",
     "Inbox",
     "LocalOrShuffleGrouping",
     "Message",
@@ -144,6 +152,7 @@ __all__ = [
     "Subscriber",
     "TICK_STREAM",
     "TICK_TUPLE_FREQ_SECS",
+    "TaskMetrics",
     "TaskObserver",
     "TaskResult",
     "TaskWiring",
@@ -163,6 +172,7 @@ __all__ = [
     "frame_target",
     "is_tick",
     "make_task",
+    "no_clock",
     "pack_frame",
     "regular_message",
     "send_report",

@@ -17,6 +17,7 @@ from coordinated_bolt.batch_task import TaskResult
 from coordinated_bolt.edges import EdgeDigest
 from coordinated_bolt.failure import Failure, FailureKind
 from coordinated_bolt.frames import Frame, FrameKind
+from coordinated_bolt.metrics import TaskMetrics
 from coordinated_bolt.outbox import Send
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, pack, unpack
@@ -33,6 +34,7 @@ class AttemptOutcome:
         metadata: what emitters cut: scope -> metadata to store for the txid.
         tuple_count: tuples emitted by the spout.
         counters: sum of what its tasks counted.
+        metrics: component id -> what its tasks did, also those of an attempt that failed.
     """
 
     attempt: TransactionAttempt
@@ -41,20 +43,27 @@ class AttemptOutcome:
     metadata: dict[str, Any] = field(default_factory=dict)
     tuple_count: int = 0
     counters: Counter[str] = field(default_factory=Counter)
+    metrics: dict[str, TaskMetrics] = field(default_factory=dict)
 
     def to_wire(self) -> list[Any]:
         """Plain data for the codec."""
         failure = self.failure.to_wire() if self.failure else None
         identity = [self.attempt.txid, self.attempt.attempt_id]
-        return [identity, failure, self.residue, self.metadata, self.tuple_count, dict(self.counters)]
+        metrics = {component_id: done.to_wire() for component_id, done in self.metrics.items()}
+        return [identity, failure, self.residue, self.metadata, self.tuple_count, dict(self.counters), metrics]
 
     @classmethod
     def from_wire(cls, wire: list[Any]) -> AttemptOutcome:
         """Inverse of `to_wire`."""
-        identity, failure, residue, metadata, tuple_count, counters = wire
-        attempt = TransactionAttempt(*identity)
+        identity, failure, residue, metadata, tuple_count, counters, metrics = wire
         return cls(
-            attempt, Failure.from_wire(failure) if failure else None, residue, metadata, tuple_count, Counter(counters)
+            TransactionAttempt(*identity),
+            Failure.from_wire(failure) if failure else None,
+            residue,
+            metadata,
+            tuple_count,
+            Counter(counters),
+            {component_id: TaskMetrics.from_wire(done) for component_id, done in metrics.items()},
         )
 
 
@@ -83,7 +92,7 @@ def send_report(
         edges ^= digest.edge_id()
         send(frame)
     failure = result.failure.to_wire() if result.failure else None
-    report = [failure, edges, residue, emitted_count, result.counters]
+    report = [failure, edges, residue, emitted_count, result.counters, result.metrics.to_wire()]
     send(Frame(attempt, task_id, 1, acker_task, FrameKind.ACK, pack(report)))
 
 
@@ -139,7 +148,7 @@ class BatchAcker:
         self._note(frame.attempt, self._acker.ack(frame.attempt, digest.edge_id()))
 
     def _receive_report(self, frame: Frame, content: list[Any]) -> None:
-        failure, edges, residue, emitted_count, counters = content
+        failure, edges, residue, emitted_count, counters, metrics = content
         outcome = self._outcomes[frame.attempt]
         if frame.source in self._reported[frame.attempt]:
             self._fail(frame.attempt, self._incomplete(frame.source, "reported more than once"))
@@ -148,6 +157,9 @@ class BatchAcker:
         outcome.residue ^= residue
         outcome.tuple_count += emitted_count
         outcome.counters.update(counters)
+        if frame.source in self._component_of:
+            component_id, _ = self._component_of[frame.source]
+            outcome.metrics.setdefault(component_id, TaskMetrics()).add(TaskMetrics.from_wire(metrics))
         if failure is not None:
             self._fail(frame.attempt, Failure.from_wire(failure))
         self._note(frame.attempt, self._acker.ack(frame.attempt, edges))

@@ -8,7 +8,8 @@ Source: backtype.storm.coordination.BatchBoltExecutor. Differs from Storm: `clea
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import repeat
 
 from coordinated_bolt.basic_bolt_executor import BasicBoltExecutor
@@ -17,11 +18,22 @@ from coordinated_bolt.bolts import BatchOutputCollector, IBatchBolt
 from coordinated_bolt.callbacks import FinishedCallback, TimeoutCallback
 from coordinated_bolt.context import TopologyContext
 from coordinated_bolt.failure import Failure
+from coordinated_bolt.metrics import TaskMetrics, no_clock
+from coordinated_bolt.task_hook import ExecuteInfo, ITaskHook
 from coordinated_bolt.tuples import Tuple, TupleOrigin, shortened
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
 
-NewCollector = Callable[[TransactionAttempt], BatchOutputCollector]
+NewCollector = Callable[[TransactionAttempt, TopologyContext], BatchOutputCollector]
+
+
+@dataclass(slots=True)
+class _Live:
+    """The bolt of one attempt, and what goes with it."""
+
+    bolt: IBatchBolt
+    context: TopologyContext
+    metrics: TaskMetrics
 
 
 class BatchBoltExecutor:
@@ -30,21 +42,35 @@ class BatchBoltExecutor:
     Args:
         wiring: the task.
         new_collector: makes the collector of an attempt.
+        hooks: watch every attempt, besides those the topology and its bolts add.
+        clock: nanoseconds, for the metrics; read twice per run of tuples.
     """
 
-    def __init__(self, wiring: TaskWiring, new_collector: NewCollector) -> None:
+    def __init__(
+        self,
+        wiring: TaskWiring,
+        new_collector: NewCollector,
+        *,
+        hooks: Sequence[ITaskHook] = (),
+        clock: Callable[[], int] = no_clock,
+    ) -> None:
         self._wiring = wiring
         self._new_collector = new_collector
-        self._bolts: dict[TransactionAttempt, IBatchBolt] = {}
-        self._contexts: dict[TransactionAttempt, TopologyContext] = {}
+        self._hooks = hooks
+        self._clock = clock
+        self._attempts: dict[TransactionAttempt, _Live] = {}
 
-    def execute(self, attempt: TransactionAttempt, origin: TupleOrigin, rows: Iterable[list[object]]) -> Failure | None:
+    def execute(self, attempt: TransactionAttempt, origin: TupleOrigin, rows: Sequence[list[object]]) -> Failure | None:
         """Has the attempt's bolt execute tuples of one origin, in order, up to the first failure."""
         tup: Tuple | None = None
         try:
-            execute = self._bolt(attempt).execute
+            live = self._live(attempt)
+            execute = self._watched(live) if live.context.hooks else live.bolt.execute
+            started_ns = self._clock()
             for tup in map(Tuple, rows, repeat(origin)):
                 execute(tup)
+            run = f"{origin.source_component}/{origin.stream_id}"
+            live.metrics.add_run(run, len(rows), self._clock() - started_ns)
         except Exception as error:  # noqa: BLE001 - user code may raise anything
             return self._failure(error, tup)
         return None
@@ -52,50 +78,75 @@ class BatchBoltExecutor:
     def finished_id(self, attempt: TransactionAttempt) -> Failure | None:
         """Has the attempt's bolt finish its batch, an empty one too."""
         try:
-            self._finish(attempt, self._bolt(attempt))
+            live = self._live(attempt)
+            started_ns = self._clock()
+            self._finish(attempt, live.bolt)
+            live.metrics.finish_ns += self._clock() - started_ns
+            live.metrics.batches += 1
         except Exception as error:  # noqa: BLE001 - user code may raise anything
             return self._failure(error, None)
         return None
 
     def timeout_id(self, attempt: TransactionAttempt) -> None:
         """Tells the attempt's bolt, if it wants to know, that the attempt has failed on this task."""
-        bolt = self._bolts.get(attempt)
-        if bolt is not None and isinstance(bolt, TimeoutCallback):
+        live = self._attempts.get(attempt)
+        if live is not None and isinstance(live.bolt, TimeoutCallback):
             try:
-                bolt.timeout_id(attempt)
+                live.bolt.timeout_id(attempt)
             except Exception:  # noqa: BLE001 - user code may raise anything
                 return  # the attempt has failed already, for a reason that explains more
 
     def drop(self, attempt: TransactionAttempt) -> Failure | None:
-        """Lets go of the attempt's bolt, after success, failure or timeout."""
-        bolt = self._bolts.pop(attempt, None)
-        self._contexts.pop(attempt, None)
-        if bolt is not None:
-            try:
-                bolt.cleanup()
-            except Exception as error:  # noqa: BLE001 - user code may raise anything
-                return self._failure(error, None)
-        return None
+        """Lets go of the attempt's bolt and hooks, after success, failure or timeout."""
+        live = self._attempts.pop(attempt, None)
+        failure = None
+        if live is not None:
+            for cleanup in (live.bolt.cleanup, *(hook.cleanup for hook in live.context.hooks)):
+                try:
+                    cleanup()
+                except Exception as error:  # noqa: BLE001 - user code may raise anything
+                    failure = failure or self._failure(error, None)
+        return failure
 
     def counters(self, attempt: TransactionAttempt) -> dict[str, int]:
         """What the attempt's bolt has counted so far."""
-        context = self._contexts.get(attempt)
-        return dict(context.counters) if context else {}
+        live = self._attempts.get(attempt)
+        return dict(live.context.counters) if live else {}
+
+    def metrics(self, attempt: TransactionAttempt) -> TaskMetrics:
+        """What the attempt's bolt has executed and finished so far."""
+        live = self._attempts.get(attempt)
+        return live.metrics if live else TaskMetrics()
 
     def _finish(self, attempt: TransactionAttempt, bolt: IBatchBolt) -> None:
         bolt.finish_batch()
         if isinstance(bolt, FinishedCallback):
             bolt.finished_id(attempt)
 
-    def _bolt(self, attempt: TransactionAttempt) -> IBatchBolt:
-        bolt = self._bolts.get(attempt)
-        if bolt is None:
+    def _live(self, attempt: TransactionAttempt) -> _Live:
+        live = self._attempts.get(attempt)
+        if live is None:
             spec: IBatchBolt | IBasicBolt = pickle.loads(self._wiring.spec)
             bolt = BasicBoltExecutor(spec) if isinstance(spec, IBasicBolt) else spec
-            self._bolts[attempt] = bolt  # before prepare: cleanup follows it even if it raises
-            context = self._contexts[attempt] = self._wiring.context()
-            bolt.prepare(self._wiring.conf, context, self._new_collector(attempt), attempt)
-        return bolt
+            context = self._wiring.context()
+            live = self._attempts[attempt] = _Live(bolt, context, TaskMetrics())
+            # cleanup follows from here on, whatever raises
+            self._wiring.add_hooks(context, self._hooks)
+            bolt.prepare(self._wiring.conf, context, self._new_collector(attempt, context), attempt)
+        return live
+
+    def _watched(self, live: _Live) -> Callable[[Tuple], None]:
+        """The bolt's `execute` with its hooks behind it."""
+        execute, hooks, clock = live.bolt.execute, live.context.hooks, self._clock
+
+        def watched(tup: Tuple) -> None:
+            started_ns = clock()
+            execute(tup)
+            info = ExecuteInfo(tup, clock() - started_ns)
+            for hook in hooks:
+                hook.execute(info)
+
+        return watched
 
     def _failure(self, error: Exception, tup: Tuple | None) -> Failure:
         text = "" if tup is None else shortened(tup)

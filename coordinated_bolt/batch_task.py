@@ -13,6 +13,7 @@ from coordinated_bolt.coordinated_bolt import CoordinatedBolt
 from coordinated_bolt.edges import EdgeDigest
 from coordinated_bolt.failure import Failure, FailureKind
 from coordinated_bolt.frames import Frame, FrameKind, unpack_frame
+from coordinated_bolt.metrics import TaskMetrics
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, unpack
@@ -28,6 +29,7 @@ class TaskResult:
         sent_edges: target task -> edge of what was sent.
         tuple_count: tuples executed.
         counters: what the bolt counted.
+        metrics: what was done, also if it failed.
     """
 
     failure: Failure | None
@@ -35,6 +37,7 @@ class TaskResult:
     sent_edges: dict[int, int] = field(default_factory=dict)
     tuple_count: int = 0
     counters: dict[str, int] = field(default_factory=dict)
+    metrics: TaskMetrics = field(default_factory=TaskMetrics)
 
 
 class Inbox:
@@ -115,7 +118,9 @@ class BatchTask:
         for edge in edges.values():
             read_edges ^= edge.edge_id()
         tuple_count = sum(edge.tuple_count for edge in edges.values())
-        return TaskResult(finished.failure, read_edges, finished.sent_edges, tuple_count, finished.counters)
+        return TaskResult(
+            finished.failure, read_edges, finished.sent_edges, tuple_count, finished.counters, finished.metrics
+        )
 
     def _edges_of(self, attempt: TransactionAttempt) -> dict[int, EdgeDigest]:
         edges = self._edges.get(attempt)

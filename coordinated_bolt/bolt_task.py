@@ -12,8 +12,10 @@ import pickle
 import traceback
 from collections.abc import Callable
 from random import Random
+from typing import Any
 
 from coordinated_bolt.basic_bolts import IBasicBolt
+from coordinated_bolt.hook_observer import HookObserver
 from coordinated_bolt.messages import Message, MessageKind, SendMessage
 from coordinated_bolt.output_collector import AnchoringCollector, OutputCollector
 from coordinated_bolt.plain_tuple import TICK_ORIGIN, PlainTuple, TupleStatus
@@ -42,14 +44,15 @@ class BoltTask:
         self, wiring: TaskWiring, send: SendMessage, random: Random, observer: TaskObserver | None = None
     ) -> None:
         self._wiring = wiring
-        self._observer = observer or TaskObserver()
+        self._context = wiring.context()
+        self._observer = HookObserver(observer or TaskObserver(), self._context)
         self._origins: dict[tuple[int, int], TupleOrigin] = {}
         self.collector = OutputCollector(wiring, send, random, self._observer)
         self._anchoring = AnchoringCollector(self.collector)
         self.bolt: IRichBolt | IBasicBolt = pickle.loads(wiring.spec)
 
     def start(self) -> None:
-        """Has the bolt prepared.
+        """Has the topology's hooks and the bolt prepared.
 
         Raises:
             UserCodeError: it raised.
@@ -72,18 +75,26 @@ class BoltTask:
             raise ProtocolError(f"bolt task {self._wiring.task_id} received {message}")
 
     def close(self) -> None:
-        """Lets the bolt clean up.
+        """Lets the bolt clean up, and then its hooks, all of them.
 
         Raises:
-            UserCodeError: it raised.
+            UserCodeError: what the first of them raised.
         """
-        self._call(self.bolt.cleanup)
+        errors = []
+        for close in (self.bolt.cleanup, *(hook.cleanup for hook in self._context.hooks)):
+            try:
+                self._call(close)
+            except UserCodeError as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
 
     def _prepare(self) -> None:
+        self._wiring.add_hooks(self._context)
         if isinstance(self.bolt, IBasicBolt):
-            self.bolt.prepare(self._wiring.conf, self._wiring.context())
+            self.bolt.prepare(self._wiring.conf, self._context)
         else:
-            self.bolt.prepare(self._wiring.conf, self._wiring.context(), self.collector)
+            self.bolt.prepare(self._wiring.conf, self._context, self.collector)
 
     def _execute(self, tup: PlainTuple) -> None:
         try:
@@ -96,17 +107,17 @@ class BoltTask:
             if tup.status is TupleStatus.ACKED:  # too late to be failed
                 raise self._user_error(error, tup) from error
             if tup.status is TupleStatus.OPEN:
-                self.collector.fail(tup)
+                self._call(self.collector.fail, tup)
         except Exception as error:
             raise self._user_error(error, tup) from error
         else:
             if isinstance(self.bolt, IBasicBolt):
-                self.collector.ack(tup)
-        self._observer.executed(tup)
+                self._call(self.collector.ack, tup)
+        self._call(self._observer.executed, tup)
 
-    def _call(self, method: Callable[[], None]) -> None:
+    def _call(self, method: Callable[..., None], *arguments: Any) -> None:
         try:
-            method()
+            method(*arguments)
         except Exception as error:
             raise self._user_error(error) from error
 

@@ -23,7 +23,8 @@ class FinishedCallback(ABC):
 
         Tuples may still be emitted, and a committer's declared state is open, as in `finish_batch`. What it
         raises is treated as if `finish_batch` had raised it. That the attempt succeeds is not promised:
-        another task may fail it, and it is replayed with a new attempt id.
+        another task may fail it, and it is replayed with a new attempt id. As `finish_batch`, it may come again
+        for the same attempt, on a new instance.
         """
 
 
@@ -40,6 +41,7 @@ class TimeoutCallback(ABC):
 
         So it is after a failure upstream, a batch that is incomplete, and an exception of the bolt itself,
         `prepare` included. It is not called where no bolt was made because nothing of the attempt came, nor
-        when the worker is killed, as for an attempt that is cancelled. What it raises is dropped: the
-        attempt has failed already.
+        when the worker is killed, as for a wave that is cancelled on Spark. A bolt of the commit phase may be
+        told so and be made anew for the same attempt later. What it raises is dropped: there is a failure
+        already, or nobody to tell.
         """

@@ -8,6 +8,7 @@ from typing import Any
 from coordinated_bolt.outbox import RowOutbox
 from coordinated_bolt.routing import OutputStream, Router
 from coordinated_bolt.streams import DEFAULT_STREAM
+from coordinated_bolt.task_hook import EmitInfo, ITaskHook
 from state.attempt import TransactionAttempt
 from state.codec import digest64
 
@@ -21,6 +22,10 @@ class AttemptCollector:
         attempt: the attempt everything belongs to.
         streams: stream id -> stream, all the component declares.
         outbox: where rows go.
+        hooks: told of every emit; the list may still grow.
+
+    Attributes:
+        emitted: stream id -> tuples emitted.
     """
 
     def __init__(
@@ -31,30 +36,51 @@ class AttemptCollector:
         attempt: TransactionAttempt,
         streams: Mapping[str, OutputStream],
         outbox: RowOutbox,
+        hooks: Sequence[ITaskHook] = (),
     ) -> None:
         seed = digest64(b"%d %d %d" % (attempt.txid, attempt.attempt_id, task_id))
         self._router = Router(component_id, streams, seed)
         self._outbox = outbox
-        self.emitted_count = 0
+        self._task_id, self._attempt = task_id, attempt
+        self._hooks = hooks
+        self.emitted = dict.fromkeys(streams, 0)
+
+    @property
+    def emitted_count(self) -> int:
+        """Tuples emitted on all streams."""
+        return sum(self.emitted.values())
 
     def emit(self, values: Sequence[Any], stream_id: str = DEFAULT_STREAM) -> list[int]:
         """Sends one tuple; returns the task ids that receive it."""
         stream, row, receivers = self._router.route(values, stream_id)
         for task in receivers:
             self._outbox.add(task, stream, row)
-        self.emitted_count += 1
+        self.emitted[stream_id] += 1
+        if self._hooks:
+            self._tell_hooks(row, stream_id, receivers)
         return receivers
 
     def emit_all(self, rows: Iterable[Sequence[Any]], stream_id: str = DEFAULT_STREAM) -> None:
         """Sends many tuples, as `emit` one by one would."""
         stream, lists, choosers = self._router.route_all(list(rows), stream_id)
+        if self._hooks:
+            for row in lists:
+                self.emit(row, stream_id)
+            return
         for chooser, tasks in choosers:
             for position, share in chooser.split(lists).items():
                 self._outbox.add_all(tasks[position], stream, share)
-        self.emitted_count += len(lists)
+        self.emitted[stream_id] += len(lists)
 
     def emit_direct(self, task_id: int, values: Sequence[Any], stream_id: str = DEFAULT_STREAM) -> None:
         """Sends one tuple on a direct stream to one task of a subscriber."""
         stream, row = self._router.route_direct(task_id, values, stream_id)
         self._outbox.add(task_id, stream, row)
-        self.emitted_count += 1
+        self.emitted[stream_id] += 1
+        if self._hooks:
+            self._tell_hooks(row, stream_id, [task_id])
+
+    def _tell_hooks(self, row: list[Any], stream_id: str, receivers: list[int]) -> None:
+        info = EmitInfo(tuple(row), stream_id, self._task_id, tuple(receivers), self._attempt)
+        for hook in self._hooks:
+            hook.emit(info)

@@ -1,10 +1,10 @@
-"""What every component of a topology has to say about itself: which streams it emits on."""
+"""What every component of a topology has to say about itself: its streams and its configuration."""
 
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from coordinated_bolt.streams import OutputFieldsDeclarer
 
@@ -25,3 +25,10 @@ class IComponent(ABC):  # noqa: B024 - what is abstract differs from spouts to b
         """Declares the streams (driver, once); override for named or direct streams."""
         if self.output_fields:
             declarer.declare(self.output_fields)
+
+    def get_component_configuration(self) -> Mapping[str, Any]:
+        """Configuration of this component, which wins over the topology's (driver, once).
+
+        What its declarer's `add_configuration` sets wins over both. Values are plain data.
+        """
+        return {}

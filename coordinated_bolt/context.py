@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+from coordinated_bolt.task_hook import ITaskHook
 from state.errors import TopologyError
 
 
@@ -20,6 +23,8 @@ class TopologyContext:
         task_id: this task among all of the topology's, from 1.
         tasks_of: component id -> its task ids, ascending; the targets of `emit_direct`.
         counters: what the task counted, see `count`.
+        conf: the component's configuration, as `prepare` is given it.
+        hooks: who watches the task, see `add_task_hook`.
     """
 
     topology_id: str
@@ -29,6 +34,8 @@ class TopologyContext:
     task_id: int
     tasks_of: dict[str, tuple[int, ...]]
     counters: Counter[str] = field(default_factory=Counter)
+    conf: Mapping[str, Any] = field(default_factory=dict)
+    hooks: list[ITaskHook] = field(default_factory=list)
 
     def component_tasks(self, component_id: str) -> tuple[int, ...]:
         """Task ids of a component.
@@ -44,3 +51,14 @@ class TopologyContext:
     def count(self, name: str, amount: int = 1) -> None:
         """Adds to a counter of the current attempt; committed attempts' counters are summed and shown."""
         self.counters[name] += amount
+
+    def add_task_hook(self, hook: ITaskHook) -> None:
+        """Has a hook watch this task from now on; called in `prepare`, or by an engine.
+
+        Raises:
+            TypeError: it is no hook.
+        """
+        if not isinstance(hook, ITaskHook):
+            raise TypeError(f"add_task_hook got {hook!r}; give an instance of ITaskHook")
+        self.hooks.append(hook)  # before prepare: cleanup follows it even if it raises
+        hook.prepare(self.conf, self)

@@ -11,13 +11,17 @@ Source: backtype.storm.coordination.CoordinatedBolt. See `tracking` for what dif
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from coordinated_bolt.batch_bolt_executor import BatchBoltExecutor, NewCollector
+from coordinated_bolt.batch_bolt_executor import BatchBoltExecutor
 from coordinated_bolt.bolts import BatchOutputCollector
+from coordinated_bolt.collectors import AttemptCollector
+from coordinated_bolt.context import TopologyContext
 from coordinated_bolt.failure import Failure
+from coordinated_bolt.metrics import TaskMetrics, no_clock
 from coordinated_bolt.outbox import NewOutbox, RowOutbox
+from coordinated_bolt.task_hook import ITaskHook
 from coordinated_bolt.tracking import TrackingStatus
 from coordinated_bolt.tuples import TupleOrigin
 from coordinated_bolt.wiring import TaskWiring
@@ -33,11 +37,13 @@ class Finished:
         failure: None when the batch was finished.
         sent_edges: target task -> edge, when it was.
         counters: what the bolt counted.
+        metrics: what was done, also if it failed.
     """
 
     failure: Failure | None = None
     sent_edges: dict[int, int] = field(default_factory=dict)
     counters: dict[str, int] = field(default_factory=dict)
+    metrics: TaskMetrics = field(default_factory=TaskMetrics)
 
 
 class CoordinatedBolt:
@@ -47,20 +53,26 @@ class CoordinatedBolt:
         wiring: the task.
         new_outbox: makes the outbox of an attempt, which reports to the tasks downstream: how tuples travel
             is its affair alone.
-        new_executor: how the bolts are run; committers bring their own.
+        executor_class: how the bolts are run; committers bring their own.
+        hooks: watch every attempt; prepared and cleaned up with each, and shared by all of them.
+        clock: nanoseconds, for the metrics.
     """
 
     def __init__(
         self,
         wiring: TaskWiring,
         new_outbox: NewOutbox,
-        new_executor: Callable[[TaskWiring, NewCollector], BatchBoltExecutor] = BatchBoltExecutor,
+        executor_class: type[BatchBoltExecutor] = BatchBoltExecutor,
+        *,
+        hooks: Sequence[ITaskHook] = (),
+        clock: Callable[[], int] = no_clock,
     ) -> None:
         self._wiring = wiring
         self._new_outbox = new_outbox
-        self.executor = new_executor(wiring, self._open)
+        self.executor = executor_class(wiring, self._open, hooks=hooks, clock=clock)
         self._tracking = wiring.tracking()
         self._outboxes: dict[TransactionAttempt, RowOutbox] = {}
+        self._collectors: dict[TransactionAttempt, AttemptCollector] = {}
         self._finished: dict[TransactionAttempt, Finished] = {}
 
     def begin(self, attempt: TransactionAttempt, origin: TupleOrigin, row: list[object]) -> None:
@@ -106,25 +118,25 @@ class CoordinatedBolt:
         """Nothing more comes for the attempt: says how it ended, and forgets it."""
         self._finish_when_complete(attempt)
         finished = self._finished.pop(attempt, None)
-        if finished is None or self._tracking.status(attempt) is TrackingStatus.FAILED:
-            finished = Finished(self._tracking.failure(attempt))
-        elif self._tracking.status(attempt) is not TrackingStatus.COMPLETE:
-            # something came after the counts had matched: a surplus
-            finished = Finished(self._tracking.failure(attempt))
-        if finished.failure is not None:
+        metrics = self._metrics(attempt)
+        if finished is None or self._tracking.status(attempt) is not TrackingStatus.COMPLETE:
+            # it failed, or something came after the counts had matched: a surplus
+            finished = Finished(self._tracking.failure(attempt), metrics=metrics)
             self.executor.timeout_id(attempt)
         cleanup_failure = self.executor.drop(attempt)
         if cleanup_failure is not None and finished.failure is None:
-            finished = Finished(cleanup_failure)
+            finished = Finished(cleanup_failure, metrics=metrics)
         self._outboxes.pop(attempt, None)
+        self._collectors.pop(attempt, None)
         self._tracking.forget(attempt)
         return finished
 
     def _finish_when_complete(self, attempt: TransactionAttempt) -> None:
         if attempt in self._finished or self._tracking.status(attempt) is not TrackingStatus.COMPLETE:
             return
-        finished = self._finished[attempt] = Finished()
-        finished.failure = self.executor.finished_id(attempt) or self._report(attempt, finished)
+        failure = self.executor.finished_id(attempt)
+        finished = self._finished[attempt] = Finished(failure, metrics=self.executor.metrics(attempt))
+        finished.failure = failure or self._report(attempt, finished)
         if finished.failure is not None:
             self._tracking.fail(attempt, finished.failure)
 
@@ -137,8 +149,16 @@ class CoordinatedBolt:
         finished.counters = self.executor.counters(attempt)
         return None
 
-    def _open(self, attempt: TransactionAttempt) -> BatchOutputCollector:
-        return self._wiring.collector(attempt, self._outbox(attempt))
+    def _metrics(self, attempt: TransactionAttempt) -> TaskMetrics:
+        metrics, collector = self.executor.metrics(attempt), self._collectors.get(attempt)
+        if collector is not None:
+            self._wiring.count_output(metrics, collector, self._outbox(attempt))
+        return metrics
+
+    def _open(self, attempt: TransactionAttempt, context: TopologyContext) -> BatchOutputCollector:
+        collector = self._wiring.collector(attempt, self._outbox(attempt), context.hooks)
+        self._collectors[attempt] = collector
+        return collector
 
     def _outbox(self, attempt: TransactionAttempt) -> RowOutbox:
         outbox = self._outboxes.get(attempt)

@@ -16,16 +16,15 @@ from functools import reduce
 from operator import xor
 from random import Random
 
-from coordinated_bolt.batch_bolt_executor import BatchBoltExecutor, NewCollector
 from coordinated_bolt.bolt_task import BoltTask
 from coordinated_bolt.coordinated_bolt import CoordinatedBolt
 from coordinated_bolt.failure import Failure
 from coordinated_bolt.message_outbox import MessageOutbox
 from coordinated_bolt.messages import Message, MessageKind, SendMessage, acker_of, edges_message, tree_message
-from coordinated_bolt.observed_collector import ObservedCollector
 from coordinated_bolt.outbox import RowOutbox
 from coordinated_bolt.output_collector import EDGE_BITS
 from coordinated_bolt.rotating_map import RotatingMap
+from coordinated_bolt.task_hook import EmitInfo, ITaskHook
 from coordinated_bolt.task_observer import TaskObserver
 from coordinated_bolt.tuples import TupleOrigin
 from coordinated_bolt.wiring import Coordination, TaskWiring
@@ -54,6 +53,16 @@ class _Batch:
     origins: dict[tuple[int, int], TupleOrigin] = field(default_factory=dict)
 
 
+class _EmitHook(ITaskHook):
+    """Tells an observer what is emitted, batch by batch."""
+
+    def __init__(self, observer: TaskObserver) -> None:
+        self._observer = observer
+
+    def emit(self, info: EmitInfo) -> None:
+        self._observer.emitted(info.stream_id, list(info.values), list(info.out_tasks))
+
+
 class CoordinatedTask:
     """One task of a sub-topology: call `start` once, then `receive` for each message, one at a time, and `close`.
 
@@ -78,7 +87,8 @@ class CoordinatedTask:
         # touched by every message, so that a batch lasts as long as something happens to it
         self._batches = RotatingMap[TransactionAttempt, _Batch](BUCKET_COUNT)
         self._has_failed: dict[TransactionAttempt, bool] = {}  # the batches that have ended
-        self._bolt = CoordinatedBolt(wiring, self._new_outbox, self._new_executor)
+        hooks = () if observer is None else (_EmitHook(observer),)
+        self._bolt = CoordinatedBolt(wiring, self._new_outbox, hooks=hooks)
 
     def start(self) -> None:
         """Does nothing: the bolt is made anew for every batch."""
@@ -101,8 +111,6 @@ class CoordinatedTask:
                     self._regular(message)
                 else:
                     self._coord(message)
-            case MessageKind.TICK:
-                return  # belongs to no batch, so there is no bolt that could execute it
             case _:
                 raise ProtocolError(f"task {self._wiring.task_id} of a sub-topology received {message}")
 
@@ -212,9 +220,6 @@ class CoordinatedTask:
             send=self._send,
             random=self._random,
         )
-
-    def _new_executor(self, wiring: TaskWiring, new_collector: NewCollector) -> BatchBoltExecutor:
-        return BatchBoltExecutor(wiring, lambda batch: ObservedCollector(new_collector(batch), self._observer))
 
 
 def make_task(

@@ -11,7 +11,7 @@ import pickle
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from coordinated_bolt.choosers import (
@@ -75,31 +75,29 @@ class NoneGrouping(ShuffleGrouping):
 
 @dataclass(frozen=True, slots=True)
 class LocalOrShuffleGrouping(Grouping):
-    """Shuffle over the tasks on the emitter's executor, over all tasks where none is known to be there.
+    """Shuffle over the tasks on the emitter's worker, over all tasks where none is known to be there.
 
     On Spark it equals shuffle: which executor will run a task is not known when the topology is planned,
     and may be another when the task is computed again, which then has to choose as it did before.
 
+    Attributes:
+        local_positions: targets on the emitter's worker, the same whenever the attempt is computed; filled in by
+            a plan that knows the workers.
+
     Source: backtype.storm.topology.InputDeclarer.localOrShuffleGrouping.
     """
 
-    def chooser(
-        self, target_count: int, fields: tuple[str, ...], seed: int, local_positions: Sequence[int] = ()
-    ) -> Chooser:
-        """A chooser for one attempt and one emitting task.
+    local_positions: tuple[int, ...] = field(default=(), repr=False)  # no part of the topology's fingerprint
 
-        Args:
-            target_count: number of targets.
-            fields: of the stream.
-            seed: of the order.
-            local_positions: targets on the emitter's executor; the same whenever the attempt is computed.
+    def chooser(self, target_count: int, fields: tuple[str, ...], seed: int) -> Chooser:
+        """A chooser for one attempt and one emitting task.
 
         Raises:
             ValueError: a local position is no target.
         """
-        if any(not 0 <= position < target_count for position in local_positions):
-            raise ValueError(f"local positions {list(local_positions)} are not all from 0 to {target_count - 1}")
-        return ShuffleChooser(sorted(set(local_positions)) or range(target_count), seed)
+        if any(not 0 <= position < target_count for position in self.local_positions):
+            raise ValueError(f"local positions {list(self.local_positions)} are not all from 0 to {target_count - 1}")
+        return ShuffleChooser(sorted(set(self.local_positions)) or range(target_count), seed)
 
 
 @dataclass(frozen=True, slots=True)

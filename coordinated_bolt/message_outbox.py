@@ -28,6 +28,9 @@ class MessageOutbox:
         send: takes the messages.
         random: draws the edges.
 
+    Attributes:
+        transferred: index of a stream -> tuples sent on it, to however many targets.
+
     Differs from Storm: tuples for bolts outside are anchored on what the batch came from; there the
     spout does not learn whether they arrive.
     """
@@ -46,6 +49,7 @@ class MessageOutbox:
         self._roots = roots
         self._source = source
         self._counts = dict.fromkeys(inside, 0)
+        self.transferred: dict[int, int] = {}
         self._edges: dict[int, int] = {}
         self._send = send
         self._random = random
@@ -64,6 +68,7 @@ class MessageOutbox:
             anchored = dict.fromkeys(roots, edge)
             self._send(tuple_message(source, target, stream_index=stream, values=row, roots=anchored))
             self._edges[target] = self._edges.get(target, 0) ^ edge
+        self.transferred[stream] = self.transferred.get(stream, 0) + 1
 
     def add_all(self, target: int, stream: int, rows: list[list[Any]]) -> None:
         """Sends many rows to a target."""

@@ -6,7 +6,7 @@ many tuples it was sent, zero included, and returns the edges to be put into the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from coordinated_bolt.edges import EdgeDigest
@@ -26,6 +26,10 @@ Send = Callable[[Frame], None]
 class RowOutbox(Protocol):
     """Takes the rows one task sends for one attempt, and knows how they travel."""
 
+    @property
+    def transferred(self) -> Mapping[int, int]:
+        """Index of a stream -> tuples sent on it, to however many targets."""
+
     def add(self, target: int, stream: int, row: list[Any]) -> None:
         """Sends one row to a target."""
 
@@ -42,10 +46,25 @@ NewOutbox = Callable[[TransactionAttempt], RowOutbox]
 class _TargetBox:
     """Rows on their way to one target."""
 
-    __slots__ = ("_source", "_target", "attempt", "digest", "held", "rows", "runs", "send", "sequence", "stream")
+    __slots__ = (
+        "_source",
+        "_target",
+        "attempt",
+        "digest",
+        "held",
+        "rows",
+        "runs",
+        "send",
+        "sequence",
+        "stream",
+        "transferred",
+    )
 
-    def __init__(self, attempt: TransactionAttempt, source: int, target: int, send: Send) -> None:
+    def __init__(
+        self, attempt: TransactionAttempt, source: int, target: int, send: Send, transferred: dict[int, int]
+    ) -> None:
         self.attempt, self._source, self._target, self.send = attempt, source, target, send
+        self.transferred = transferred
         self.digest = EdgeDigest(attempt, source, target)
         self.sequence = 0
         self.stream = -1
@@ -65,6 +84,8 @@ class _TargetBox:
         """Sends what is held as one frame."""
         if self.held:
             self._send(FrameKind.REGULAR, self.runs, self.held)
+            for stream, rows in self.runs:
+                self.transferred[stream] = self.transferred.get(stream, 0) + len(rows)
             self.stream, self.runs, self.held = -1, [], 0
 
     def close(self) -> int:
@@ -90,6 +111,9 @@ class Outbox:
         targets: every task downstream, each of which gets a report.
         send: takes each finished frame.
         frame_tuples: most tuples of a frame; 1 sends each tuple when it is emitted.
+
+    Attributes:
+        transferred: index of a stream -> tuples sent on it, to however many targets.
     """
 
     def __init__(
@@ -101,7 +125,8 @@ class Outbox:
         frame_tuples: int = FRAME_TUPLES,
     ) -> None:
         self._frame_tuples = frame_tuples
-        self._boxes = {target: _TargetBox(attempt, source, target, send) for target in targets}
+        self.transferred: dict[int, int] = {}
+        self._boxes = {target: _TargetBox(attempt, source, target, send, self.transferred) for target in targets}
 
     def add(self, target: int, stream: int, row: list[Any]) -> None:
         """Sends one row to a target."""

@@ -46,6 +46,11 @@ class OutputStream:
     subscribers: tuple[Subscriber, ...]
 
 
+_Choosers = list[tuple[Chooser, tuple[int, ...]]]
+_Output = tuple[int, int, _Choosers]
+"""Index, number of fields and choosers of a stream that was emitted on: looked up once per emit."""
+
+
 class Router:
     """The streams of one task, with choosers that live as long as the router.
 
@@ -59,7 +64,7 @@ class Router:
         self._component_id = component_id
         self._streams = streams
         self._seed = seed
-        self._choosers: dict[str, list[tuple[Chooser, tuple[int, ...]]]] = {}
+        self._outputs: dict[str, _Output] = {}
 
     def route(self, values: Sequence[Any], stream_id: str) -> tuple[int, list[Any], list[int]]:
         """Stream index, row and receiving task ids of one tuple.
@@ -67,32 +72,27 @@ class Router:
         Raises:
             ValueError: the tuple does not fit the stream, or there is no such regular stream.
         """
-        stream = self._stream(stream_id)
+        index, width, choosers = self._outputs.get(stream_id) or self._output(stream_id)
         row = list(values)
-        if len(row) != len(stream.spec.fields) or isinstance(values, (str, bytes)):
-            raise self._wrong_length(stream, values)
+        if len(row) != width or isinstance(values, (str, bytes)):
+            raise self._wrong_length(self._streams[stream_id], values)
         receivers = []
-        for chooser, tasks in self._choosers.get(stream_id) or self._make_choosers(stream):
+        for chooser, tasks in choosers:
             receivers += [tasks[position] for position in chooser.choose(row)]
-        return stream.index, row, receivers
+        return index, row, receivers
 
-    def route_all(
-        self, given: list[Sequence[Any]], stream_id: str
-    ) -> tuple[int, list[list[Any]], list[tuple[Chooser, tuple[int, ...]]]]:
+    def route_all(self, given: list[Sequence[Any]], stream_id: str) -> tuple[int, list[list[Any]], _Choosers]:
         """Stream index, rows, and the choosers that split them, with the tasks each chooses from.
 
         Raises:
             ValueError: as `route`.
         """
-        stream = self._stream(stream_id)
+        index, width, choosers = self._outputs.get(stream_id) or self._output(stream_id)
         rows = list(map(list, given))
-        length = len(stream.spec.fields)
-        if rows and (set(map(len, rows)) != {length} or not _TEXT.isdisjoint(map(type, given))):
-            wrong = (
-                row for row, values in zip(given, rows, strict=True) if len(values) != length or type(row) in _TEXT
-            )
-            raise self._wrong_length(stream, next(wrong))
-        return stream.index, rows, self._choosers.get(stream_id) or self._make_choosers(stream)
+        if rows and (set(map(len, rows)) != {width} or not _TEXT.isdisjoint(map(type, given))):
+            wrong = (row for row, values in zip(given, rows, strict=True) if len(values) != width or type(row) in _TEXT)
+            raise self._wrong_length(self._streams[stream_id], next(wrong))
+        return index, rows, choosers
 
     def route_direct(self, task_id: int, values: Sequence[Any], stream_id: str) -> tuple[int, list[Any]]:
         """Stream index and row of one tuple for one task.
@@ -112,22 +112,19 @@ class Router:
             )
         return stream.index, list(values)
 
-    def _stream(self, stream_id: str) -> OutputStream:
+    def _output(self, stream_id: str) -> _Output:
         stream = self._streams.get(stream_id)
         if stream is None:
             known = ", ".join(sorted(self._streams)) or "none; set output_fields"
             raise ValueError(f"component {self._component_id!r} declares no stream {stream_id!r} (declared: {known})")
         if stream.spec.direct:
             raise ValueError(f"stream {stream_id!r} of {self._component_id!r} is direct: use emit_direct")
-        return stream
-
-    def _make_choosers(self, stream: OutputStream) -> list[tuple[Chooser, tuple[int, ...]]]:
         choosers = [
             (s.grouping.chooser(len(s.tasks), stream.spec.fields, self._seed + number), s.tasks)
             for number, s in enumerate(stream.subscribers)
         ]
-        self._choosers[stream.spec.stream_id] = choosers
-        return choosers
+        output = self._outputs[stream_id] = (stream.index, len(stream.spec.fields), choosers)
+        return output
 
     def _wrong_length(self, stream: OutputStream, values: Any) -> ValueError:
         return ValueError(

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from coordinated_bolt.hook_observer import HookObserver
 from coordinated_bolt.messages import Message, MessageKind, SendMessage
 from coordinated_bolt.spout_output_collector import PendingMessage, SpoutOutputCollector
 from coordinated_bolt.spouts import IAckValueSpout, IFailValueSpout, ISpout
@@ -46,7 +47,8 @@ class SpoutTask:
         observer: TaskObserver | None = None,
     ) -> None:
         self._wiring = wiring
-        self._observer = observer or TaskObserver()
+        self._context = wiring.context()
+        self._observer = HookObserver(observer or TaskObserver(), self._context)
         self._max_spout_pending = max_spout_pending
         self._collector = SpoutOutputCollector(wiring, send, random, self._observer)
         self._is_active = False
@@ -58,8 +60,9 @@ class SpoutTask:
         return len(self._collector.pending)
 
     def start(self) -> None:
-        """Has the spout opened."""
-        self._call(self.spout.open, self._wiring.conf, self._wiring.context(), self._collector)
+        """Has the topology's hooks prepared and the spout opened."""
+        self._call(self._wiring.add_hooks, self._context)
+        self._call(self.spout.open, self._wiring.conf, self._context, self._collector)
         self._ack_done()
 
     def activate(self) -> None:
@@ -122,22 +125,29 @@ class SpoutTask:
         self._ack_done()
 
     def close(self) -> None:
-        """Closes the spout."""
-        self._call(self.spout.close)
+        """Closes the spout, and then lets its hooks clean up, all of them."""
+        errors = []
+        for close in (self.spout.close, *(hook.cleanup for hook in self._context.hooks)):
+            try:
+                self._call(close)
+            except UserCodeError as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
 
     def _ack(self, message: PendingMessage) -> None:
         if isinstance(self.spout, IAckValueSpout):
             self._call(self.spout.ack, message.message_id, message.values)
         else:
             self._call(self.spout.ack, message.message_id)
-        self._observer.message_acked(message.message_id)
+        self._call(self._observer.message_acked, message.message_id)
 
     def _fail(self, message: PendingMessage) -> None:
         if isinstance(self.spout, IFailValueSpout):
             self._call(self.spout.fail, message.message_id, message.values)
         else:
             self._call(self.spout.fail, message.message_id)
-        self._observer.message_failed(message.message_id)
+        self._call(self._observer.message_failed, message.message_id)
 
     def _ack_done(self) -> None:
         """Acks what needs no tree. Bounded: what these acks emit waits for the next call."""

@@ -61,7 +61,7 @@ class BaseSpout(ISpout):
 
 
 class IAckValueSpout(ISpout):
-    """A spout that is given the values back with each ack; name it before `BaseSpout` among the bases.
+    """A spout that is given the values back with each ack.
 
     Source: JStorm's IAckValueSpout.
     """
@@ -72,7 +72,7 @@ class IAckValueSpout(ISpout):
 
 
 class IFailValueSpout(ISpout):
-    """A spout that is given the values back with each failure; name it before `BaseSpout` among the bases.
+    """A spout that is given the values back with each failure.
 
     Source: JStorm's IFailValueSpout.
     """

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import pickle
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -10,9 +11,11 @@ from typing import Any
 from coordinated_bolt.acker import ACKER_COMPONENT
 from coordinated_bolt.collectors import AttemptCollector
 from coordinated_bolt.context import TopologyContext
+from coordinated_bolt.metrics import TaskMetrics
 from coordinated_bolt.outbox import FRAME_TUPLES, NewOutbox, Outbox, RowOutbox, Send
 from coordinated_bolt.routing import OutputStream
 from coordinated_bolt.streams import StreamSpec
+from coordinated_bolt.task_hook import ITaskHook
 from coordinated_bolt.tracking import SourceArgs, Tracking
 from coordinated_bolt.tuples import TupleOrigin
 from state.attempt import TransactionAttempt
@@ -56,13 +59,14 @@ class TaskWiring:
         task_index: the task among its component's, from 0.
         task_count: number of tasks of the component.
         tasks_of: component id -> task ids, of the whole topology.
-        conf: the topology's configuration, as users see it.
+        conf: the component's configuration over the topology's, as users see it.
         spec: the pickled bolt or spout.
         sources: task id -> source, every task upstream.
         streams: stream id -> stream, what the component declares.
         targets: every task downstream.
         needs_id: a committer.
         frame_tuples: most tuples it sends in one frame.
+        hook_specs: the pickled hooks of the topology.
         coordination: of a task in a sub-topology of a plain topology.
     """
 
@@ -79,6 +83,7 @@ class TaskWiring:
     targets: tuple[int, ...] = ()
     needs_id: bool = False
     frame_tuples: int = FRAME_TUPLES
+    hook_specs: tuple[bytes, ...] = ()
     coordination: Coordination | None = None
 
     @property
@@ -89,8 +94,21 @@ class TaskWiring:
     def context(self) -> TopologyContext:
         """A fresh context, with counters at zero."""
         return TopologyContext(
-            self.topology_id, self.component_id, self.task_index, self.task_count, self.task_id, self.tasks_of
+            self.topology_id,
+            self.component_id,
+            self.task_index,
+            self.task_count,
+            self.task_id,
+            self.tasks_of,
+            conf=self.conf,
         )
+
+    def add_hooks(self, context: TopologyContext, installed: Sequence[ITaskHook] = ()) -> None:
+        """Has fresh copies of the topology's hooks, and those an engine has installed, watch a task."""
+        for spec in self.hook_specs:
+            context.add_task_hook(pickle.loads(spec))
+        for hook in installed:
+            context.add_task_hook(hook)
 
     def outbox(self, attempt: TransactionAttempt, send: Send) -> Outbox:
         """A fresh outbox to every task downstream."""
@@ -118,15 +136,25 @@ class TaskWiring:
             task_index=self.task_index,
         )
 
-    def collector(self, attempt: TransactionAttempt, outbox: RowOutbox) -> AttemptCollector:
-        """The collector that fills an outbox."""
+    def collector(
+        self, attempt: TransactionAttempt, outbox: RowOutbox, hooks: Sequence[ITaskHook] = ()
+    ) -> AttemptCollector:
+        """The collector that fills an outbox, watched by hooks, also those that are added later."""
         return AttemptCollector(
             component_id=self.component_id,
             task_id=self.task_id,
             attempt=attempt,
             streams=self.streams,
             outbox=outbox,
+            hooks=hooks,
         )
+
+    def count_output(self, metrics: TaskMetrics, collector: AttemptCollector, outbox: RowOutbox) -> None:
+        """Puts what was sent for an attempt into its metrics."""
+        metrics.emitted = {stream_id: count for stream_id, count in collector.emitted.items() if count}
+        if outbox.transferred:
+            names = {stream.index: stream_id for stream_id, stream in self.streams.items()}
+            metrics.transferred = {names[index]: count for index, count in outbox.transferred.items()}
 
     def origin(self, attempt: TransactionAttempt | None, source_task: int, stream_index: int) -> TupleOrigin:
         """What the tuples of one run have in common; in a plain topology they belong to no attempt.

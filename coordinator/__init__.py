@@ -6,7 +6,7 @@ require_own_packages()
 
 from coordinator.batch_subtopology_builder import BatchSubtopologyBuilder
 from coordinator.coordinator import Coordinator
-from coordinator.local import LocalCluster, PlainRun, TransactionalRun
+from coordinator.local import BoltTrial, LocalCluster, PlainRun, TransactionalRun, run_bolt
 from coordinator.options import RunOptions
 from coordinator.plain_topology import PlainTopology
 from coordinator.plain_topology_builder import TopologyBuilder
@@ -36,6 +36,7 @@ from coordinator.topology_builder import BoltDeclarer, TransactionalTopologyBuil
 __all__ = [
     "BatchSubtopologyBuilder",
     "BoltDeclarer",
+    "BoltTrial",
     "Coordinator",
     "FeederSpout",
     "FixedBatchesSpout",
@@ -63,4 +64,5 @@ __all__ = [
     "TransactionalRun",
     "TransactionalTopologyBuilder",
     "run",
+    "run_bolt",
 ]

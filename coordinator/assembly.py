@@ -110,17 +110,17 @@ def spout_coordinator(topology: Topology, context: TopologyContext) -> SpoutCoor
     """Makes the spout's coordinator, of whichever kind, as the run uses it."""
     spec = topology.spout.spec
     if isinstance(spec, ITransactionalSpout):
-        return spec.get_coordinator(topology.conf, context)
+        return spec.get_coordinator(context.conf, context)
     if isinstance(spec, IOpaquePartitionedTransactionalSpout):
-        return OpaqueCountCoordinator(spec.get_coordinator(topology.conf, context))
+        return OpaqueCountCoordinator(spec.get_coordinator(context.conf, context))
     assert isinstance(spec, IPartitionedTransactionalSpout)
-    return PartitionCountCoordinator(spec.get_coordinator(topology.conf, context))
+    return PartitionCountCoordinator(spec.get_coordinator(context.conf, context))
 
 
 def spout_committer(topology: Topology, context: TopologyContext) -> SpoutCommitter | None:
     """Makes who is told what is durable, if the spout wants to know."""
     spec: Any = topology.spout.spec
-    return spec.get_committer(topology.conf, context) if isinstance(spec, ICommitterTransactionalSpout) else None
+    return spec.get_committer(context.conf, context) if isinstance(spec, ICommitterTransactionalSpout) else None
 
 
 def _ignore(statistics: RunStatistics) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from committers import ICommitter
-from coordinated_bolt import IBasicBolt, IBatchBolt
+from coordinated_bolt import TICK_TUPLE_FREQ_SECS, IBasicBolt, IBatchBolt
+from coordinator.component_configuration import component_configuration
 from coordinator.plain_topology_builder import TRANSACTIONS_WAY, TopologyBuilder
 from coordinator.topology_builder import BoltDeclarer, described
 from coordinator.topology_checks import check_parallelism
@@ -32,10 +33,10 @@ class BatchSubtopologyBuilder:
     Args:
         master_id: component id of the master.
         master_bolt: an `IBatchBolt` or `IBasicBolt`; a batch has one tuple here.
-        parallelism: its tasks. Each begins batches of its own.
+        parallelism: its tasks, unless `master_declarer` sets their number. Each begins batches of its own.
 
     Attributes:
-        master_declarer: declares what the master subscribes to, outside.
+        master_declarer: declares what the master subscribes to, outside, and its options.
 
     Raises:
         TopologyError: `master_bolt` cannot process batches outside transactions.
@@ -62,14 +63,14 @@ class BatchSubtopologyBuilder:
         """Adds the sub-topology to a topology; called last, once.
 
         Raises:
-            TopologyError: there is no bolt behind the master, a bolt subscribes to something outside, or the
-                topology has a component of one of the ids.
+            TopologyError: there is no bolt behind the master, a bolt subscribes to something outside or wants tick
+                tuples, or the topology has a component of one of the ids.
         """
         if len(self._bolts) == 1:
             raise TopologyError(
                 f"the sub-topology of {self._master_id!r} has no bolt behind its master: add one with set_bolt"
             )
-        for component_id, (_, _, declarer) in self._bolts.items():
+        for component_id, (bolt, _, declarer) in self._bolts.items():
             outside = sorted({s.source for s in declarer.subscriptions} - self._bolts.keys())
             if component_id != self._master_id and outside:
                 raise TopologyError(
@@ -77,8 +78,13 @@ class BatchSubtopologyBuilder:
                     f"{self._master_id!r} {sorted(self._bolts)}; only the master receives tuples from outside, since "
                     "tuples of no batch would never be complete"
                 )
-        for component_id, (bolt, parallelism, declarer) in self._bolts.items():
-            builder.add_to_subtopology(self._master_id, component_id, bolt, parallelism, declarer)
+            if TICK_TUPLE_FREQ_SECS in component_configuration(component_id, bolt, declarer):
+                raise TopologyError(
+                    f"component {component_id!r} sets {TICK_TUPLE_FREQ_SECS!r}, but in a sub-topology every tuple "
+                    "belongs to a batch and a tick tuple would belong to none; do periodic work in a bolt outside"
+                )
+        for bolt, parallelism, declarer in self._bolts.values():
+            builder.add_to_subtopology(self._master_id, bolt, parallelism, declarer)
 
     def _add(self, component_id: str, bolt: IBatchBolt | IBasicBolt, parallelism: int) -> BoltDeclarer:
         if component_id in self._bolts:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from committers import Again, Group, GroupSize, Publish, SlotReport, decide_group
-from coordinated_bolt import ACKER_COMPONENT, AttemptOutcome, Failure, FailureKind
+from coordinated_bolt import ACKER_COMPONENT, AttemptOutcome, Failure, FailureKind, TaskMetrics
 from coordinator.engine import Engine, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
 from coordinator.guarded_committer import GuardedCommitter
 from coordinator.guarded_source import GuardedSource
@@ -203,8 +203,10 @@ class Coordinator:
         self._store_cut_metadata(outcomes)
         for outcome in outcomes:
             if not self._machine.is_current(outcome.attempt):
+                self.statistics.failed_outcomes([outcome])
                 continue
             if outcome.failure is not None:
+                self.statistics.failed_outcomes([outcome])
                 self._fail(outcome.attempt, Phase.PROCESSING, outcome.failure)
                 continue
             self._waves.keep(outcome)
@@ -246,6 +248,8 @@ class Coordinator:
         )
         decision = decide_group(group, event.reports)
         if decision.failed is not None:
+            place = event.attempts.index(decision.failed[0])
+            self.statistics.worked(_work(event.reports, slice(place, place + 1)), is_committed=False)
             self._fail(decision.failed[0], Phase.COMMIT, decision.failed[1])
         step = decision.step
         rest = [a for a in event.attempts[len(step.attempts) :] if self._machine.is_current(a)]
@@ -283,6 +287,7 @@ class Coordinator:
             self.statistics.committed_one(attempt.txid, outcome)
         counted = [verdict.counters for report in reports for verdict in report.verdicts[: len(attempts)]]
         self.statistics.committed_group(self._clock(), counted)
+        self.statistics.worked(_work(reports, slice(len(attempts))), is_committed=True)
         self._tell(attempts)
 
     def _tell(self, attempts: tuple[TransactionAttempt, ...]) -> None:
@@ -311,9 +316,17 @@ class Coordinator:
     def _drop(self, attempts: list[TransactionAttempt]) -> None:
         """Forgets attempts that are void, and cancels waves that hold nothing else."""
         self.statistics.failed_attempts += len(attempts)
+        self.statistics.failed_outcomes(self._waves.kept(attempts))
         self._metadata.drop(attempts)
         for wave_id in self._waves.dropped(attempts):
             self._engine.cancel(wave_id)
+
+
+def _work(reports: Iterable[SlotReport], places: slice) -> Iterator[tuple[str, TaskMetrics]]:
+    """What commit tasks did for the attempts at these places of a group."""
+    for report in reports:
+        for verdict in report.verdicts[places]:
+            yield report.component_id, verdict.metrics
 
 
 def _complete(attempts: list[TransactionAttempt], outcomes: Iterable[AttemptOutcome]) -> list[AttemptOutcome]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from committers import ICommitter
 from coordinated_bolt import IBasicBolt, IBatchBolt, IRichBolt, ISpout
+from coordinator.component_configuration import SpoutDeclarer
 from coordinator.plain_topology import PlainTopology
 from coordinator.topology import ComponentKind, Spout
 from coordinator.topology_builder import BoltDeclarer, GraphBuilder, described
@@ -33,7 +34,7 @@ class TopologyBuilder(GraphBuilder):
         self._message_timeout_s: float | None = 30.0
         self._max_spout_pending = 1_000
 
-    def set_spout(self, component_id: str, spout: ISpout, parallelism: int = 1) -> None:
+    def set_spout(self, component_id: str, spout: ISpout, parallelism: int = 1) -> SpoutDeclarer:
         """Adds a spout.
 
         Raises:
@@ -43,7 +44,9 @@ class TopologyBuilder(GraphBuilder):
             raise TopologyError(
                 f"spout {component_id!r} is {described(spout)}; give an instance of ISpout{_transactions_way(spout)}"
             )
-        self._add_plain(component_id, ComponentKind.SPOUT, spout, parallelism)
+        declarer = SpoutDeclarer(component_id)
+        self._add_plain(ComponentKind.SPOUT, spout, parallelism, declarer)
+        return declarer
 
     def set_bolt(self, component_id: str, bolt: IRichBolt | IBasicBolt, parallelism: int = 1) -> BoltDeclarer:
         """Adds a bolt.
@@ -61,14 +64,16 @@ class TopologyBuilder(GraphBuilder):
             raise TopologyError(
                 f"component {component_id!r} is {described(bolt)}; give an instance of IRichBolt or IBasicBolt"
             )
-        return self._add_plain(component_id, ComponentKind.BOLT, bolt, parallelism)
+        declarer = BoltDeclarer(component_id)
+        self._add_plain(ComponentKind.BOLT, bolt, parallelism, declarer)
+        return declarer
 
     def add_to_subtopology(
-        self, master_id: str, component_id: str, bolt: IBatchBolt | IBasicBolt, parallelism: int, declarer: BoltDeclarer
+        self, master_id: str, bolt: IBatchBolt | IBasicBolt, parallelism: int, declarer: BoltDeclarer
     ) -> None:
         """Adds a component of a sub-topology; called by `BatchSubtopologyBuilder.extend_topology`."""
-        self._add_plain(component_id, ComponentKind.BOLT, bolt, parallelism, declarer)
-        self._master_of[component_id] = master_id
+        self._add_plain(ComponentKind.BOLT, bolt, parallelism, declarer)
+        self._master_of[declarer.component_id] = master_id
 
     def set_acker_count(self, count: int) -> None:
         """Sets the number of acker tasks. With 0 nothing is tracked: messages are acked at once and never fail."""
@@ -108,23 +113,19 @@ class TopologyBuilder(GraphBuilder):
             acker_count=self._acker_count,
             message_timeout_s=self._message_timeout_s,
             max_spout_pending=self._max_spout_pending,
+            task_hooks=tuple(self._task_hooks),
         )
 
     def _add_plain(
-        self,
-        component_id: str,
-        kind: ComponentKind,
-        spec: Any,
-        parallelism: int,
-        declarer: BoltDeclarer | None = None,
-    ) -> BoltDeclarer:
+        self, kind: ComponentKind, spec: Any, parallelism: int, declarer: BoltDeclarer | SpoutDeclarer
+    ) -> None:
         states = sorted(handle.name for handle in declared_states(type(spec)).values())
         if states:
             raise TopologyError(
-                f"component {component_id!r} declares state {states}, which only committers of transactions write; "
-                f"{TRANSACTIONS_WAY}"
+                f"component {declarer.component_id!r} declares state {states}, which only committers of transactions "
+                f"write; {TRANSACTIONS_WAY}"
             )
-        return self._add(component_id, kind, spec, parallelism, declarer)
+        self._add(kind, spec, parallelism, declarer)
 
 
 def _transactions_way(spout: object) -> str:

@@ -8,10 +8,12 @@ iff it is a committer or has one upstream. A frame for a stage further down is c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from coordinated_bolt import ACKER_COMPONENT, TaskWiring
-from coordinator.task_wirings import PickleSpec, make_wirings, number_tasks
+from coordinator.placement import workers
+from coordinator.task_wirings import PickleSpec, executors_of, make_wirings, number_tasks
 from coordinator.topology import ComponentKind, Topology
 
 
@@ -39,6 +41,8 @@ class Plan:
         emitter_tasks: task ids of the spout.
         commit_tasks: task ids of the commit phase.
         component_order: component ids in flow order, as composed writes are ordered.
+        executor_of: task id -> executor number, from 1; for engines that run several tasks on one executor.
+        worker_of: task id -> worker, from 0, where the plan was made for workers.
     """
 
     topology_id: str
@@ -49,6 +53,8 @@ class Plan:
     emitter_tasks: tuple[int, ...]
     commit_tasks: frozenset[int]
     component_order: tuple[str, ...]
+    executor_of: Mapping[int, int] = field(default_factory=dict)
+    worker_of: Mapping[int, int] = field(default_factory=dict)
 
     def stage_of(self, task_id: int) -> int:
         """Index of the stage a task runs in."""
@@ -87,12 +93,14 @@ class Plan:
         return [partition for partition, task in enumerate(tasks) if task in self.acker_tasks]
 
 
-def make_plan(topology: Topology, pickle_spec: PickleSpec) -> Plan:
+def make_plan(topology: Topology, pickle_spec: PickleSpec, *, worker_count: int = 0) -> Plan:
     """Plans a topology.
 
     Args:
         topology: a checked topology.
         pickle_spec: pickles what is shipped.
+        worker_count: workers the executors are spread over, so that local-or-shuffle groupings know what is local;
+            0 where placement is not known beforehand, as on Spark.
 
     Raises:
         TopologyError: from `pickle_spec`.
@@ -101,7 +109,9 @@ def make_plan(topology: Topology, pickle_spec: PickleSpec) -> Plan:
     acker_tasks = tasks_of[ACKER_COMPONENT]
     committing = _commit_phase(topology)
     levels = _levels(topology, committing)
-    wirings = make_wirings(topology, tasks_of, pickle_spec)
+    executor_of = executors_of(topology, tasks_of)
+    worker_of = workers(executor_of, worker_count)
+    wirings = make_wirings(topology, tasks_of, pickle_spec, worker_of)
     depth = max(level for component_id, level in levels.items() if component_id not in committing)
     commit_depth = max((levels[c] for c in committing), default=0)
     stages = []
@@ -123,6 +133,8 @@ def make_plan(topology: Topology, pickle_spec: PickleSpec) -> Plan:
         emitter_tasks=tasks_of[topology.spout.component_id],
         commit_tasks=frozenset(task for c in committing for task in tasks_of[c]),
         component_order=tuple(c.component_id for c in topology.components),
+        executor_of=executor_of,
+        worker_of=worker_of,
     )
 
 

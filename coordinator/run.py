@@ -73,6 +73,7 @@ def run(
         _spark_context(topology, spark, master, conf or {}) as context,
     ):
         specs: list[Any] = [component.spec for component in topology.components]
+        specs += topology.task_hooks
         specs += [s.grouping for component in topology.components for s in component.subscriptions]
         ship_code(context, user_modules(specs, factory_module))
         engine = SparkEngine(context, plan, url, frame_fault=frame_fault)

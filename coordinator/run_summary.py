@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from coordinated_bolt import AttemptOutcome
+from coordinated_bolt import AttemptOutcome, ComponentMetrics, TaskMetrics
 
 
 @dataclass(slots=True)
@@ -26,6 +26,7 @@ class RunStatistics:
         fraction: part of the input that is cut into transactions, None if its size is unknown.
         is_interrupted: the run was drained before a finite input had ended; a new run goes on.
         counters: what components counted, of committed attempts.
+        components: component id -> what it did, of all attempts that tasks reported of.
         first_issue_s: when the first wave was started, None before.
         last_commit_s: when the last group was committed, None before.
     """
@@ -41,6 +42,7 @@ class RunStatistics:
     fraction: float | None = None
     is_interrupted: bool = False
     counters: Counter[str] = field(default_factory=Counter)
+    components: dict[str, ComponentMetrics] = field(default_factory=dict)
     first_issue_s: float | None = None
     last_commit_s: float | None = None
 
@@ -64,6 +66,17 @@ class RunStatistics:
         self.committed += 1
         self.tuples += outcome.tuple_count
         self.counters.update(outcome.counters)
+        self.worked(outcome.metrics.items(), is_committed=True)
+
+    def failed_outcomes(self, outcomes: Iterable[AttemptOutcome]) -> None:
+        """Attempts whose processing phase was reported failed, or are void."""
+        for outcome in outcomes:
+            self.worked(outcome.metrics.items(), is_committed=False)
+
+    def worked(self, reports: Iterable[tuple[str, TaskMetrics]], *, is_committed: bool) -> None:
+        """Tasks of these components have worked on an attempt that was committed, or failed."""
+        for component_id, work in reports:
+            self.components.setdefault(component_id, ComponentMetrics()).add(work, is_committed=is_committed)
 
     def committed_group(self, now_s: float, counted: Iterable[Mapping[str, int]]) -> None:
         """A group was committed; `counted` is what its committers counted."""
@@ -87,4 +100,6 @@ class RunStatistics:
         }
         if self.counters:
             fields["counters"] = dict(sorted(self.counters.items()))
+        if self.components:
+            fields["components"] = {name: done.to_dict() for name, done in sorted(self.components.items())}
         return fields

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from coordinated_bolt import (
@@ -17,6 +17,7 @@ from coordinated_bolt import (
     Subscriber,
     TaskWiring,
 )
+from coordinator.placement import executors, localised
 from coordinator.topology import Component, ComponentGraph, ComponentKind
 
 PickleSpec = Callable[[str, Any], bytes]
@@ -28,24 +29,42 @@ def number_tasks(topology: ComponentGraph) -> dict[str, tuple[int, ...]]:
     tasks_of: dict[str, tuple[int, ...]] = {}
     following = 1
     for component in topology.components:
-        tasks_of[component.component_id] = tuple(range(following, following + component.parallelism))
-        following += component.parallelism
+        tasks_of[component.component_id] = tuple(range(following, following + component.task_count))
+        following += component.task_count
     tasks_of[ACKER_COMPONENT] = tuple(range(following, following + topology.acker_count))
     return tasks_of
 
 
+def executors_of(topology: ComponentGraph, tasks_of: Mapping[str, tuple[int, ...]]) -> dict[int, int]:
+    """Task id -> executor number, from 1; each acker has an executor of its own."""
+    ackers = tasks_of[ACKER_COMPONENT]
+    components = [(tasks_of[component.component_id], component.executor_count) for component in topology.components]
+    return executors([*components, (ackers, len(ackers))])
+
+
 def make_wirings(
-    topology: ComponentGraph, tasks_of: dict[str, tuple[int, ...]], pickle_spec: PickleSpec
+    topology: ComponentGraph,
+    tasks_of: dict[str, tuple[int, ...]],
+    pickle_spec: PickleSpec,
+    worker_of: Mapping[int, int] | None = None,
 ) -> dict[int, TaskWiring]:
     """Task id -> wiring, of all tasks but the ackers.
+
+    Args:
+        topology: the topology.
+        tasks_of: its tasks, numbered.
+        pickle_spec: pickles what is shipped.
+        worker_of: task id -> worker, where that is known.
 
     Raises:
         TopologyError: from `pickle_spec`.
     """
     wirings: dict[int, TaskWiring] = {}
+    hook_specs = tuple(pickle_spec(f"task hook {type(hook).__name__}", hook) for hook in topology.task_hooks)
     for component in topology.components:
         spec = pickle_spec(component.component_id, component.spec)
         streams = _output_streams(topology, component, tasks_of, pickle_spec)
+        conf = {**topology.conf, **component.conf}
         targets = sorted({task for s in streams.values() for sub in s.subscribers for task in sub.tasks})
         coordination = _coordination(topology, component, tasks_of)
         sources = {
@@ -59,14 +78,15 @@ def make_wirings(
                 component_id=component.component_id,
                 task_id=task,
                 task_index=index,
-                task_count=component.parallelism,
+                task_count=component.task_count,
                 tasks_of=tasks_of,
-                conf=topology.conf,
+                conf=conf,
                 spec=spec,
                 sources=sources,
-                streams=streams,
+                streams=localised(streams, task, worker_of or {}),
                 targets=tuple(targets),
                 needs_id=component.kind is ComponentKind.COMMITTER,
+                hook_specs=hook_specs,
                 coordination=coordination,
             )
     return wirings

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from coordinated_bolt import Grouping, IBasicBolt, IBatchBolt, IRichBolt, ISpout, StreamSpec
+from coordinated_bolt import Grouping, IBasicBolt, IBatchBolt, IRichBolt, ISpout, ITaskHook, StreamSpec
 from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout
 from coordinator.spouts.transactional import ITransactionalSpout
@@ -47,9 +47,11 @@ class Component:
         component_id: its name.
         kind: spout, bolt or committer.
         spec: the user's object, to be shipped.
-        parallelism: number of tasks.
+        parallelism: number of executors asked for.
+        task_count: number of tasks.
         streams: stream id -> stream, in the order of declaration.
         subscriptions: what it receives.
+        conf: its own configuration, which wins over the topology's.
         master_id: id of the master of the sub-topology it belongs to, its own if it is the master; None outside.
     """
 
@@ -57,9 +59,16 @@ class Component:
     kind: ComponentKind
     spec: Spec
     parallelism: int
+    task_count: int
     streams: Mapping[str, StreamSpec]
     subscriptions: tuple[Subscription, ...] = ()
+    conf: Mapping[str, Any] = field(default_factory=dict)
     master_id: str | None = None
+
+    @property
+    def executor_count(self) -> int:
+        """Executors that are used: those beyond the tasks have nothing to do."""
+        return min(self.parallelism, self.task_count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,23 +80,25 @@ class ComponentGraph:
         components: each after what it subscribes to.
         conf: the user's configuration, handed to every `prepare`.
         acker_count: number of acker tasks.
+        task_hooks: watch every task; shipped.
     """
 
     topology_id: str
     components: tuple[Component, ...]
     conf: Mapping[str, Any] = field(default_factory=dict)
     acker_count: int = 1
+    task_hooks: tuple[ITaskHook, ...] = ()
 
     def component(self, component_id: str) -> Component:
         """The component of that id."""
         return next(c for c in self.components if c.component_id == component_id)
 
     def fingerprint(self) -> str:
-        """One line that changes when the graph, its parallelism or its groupings change."""
+        """One line that changes when the graph, its numbers of tasks or its groupings change."""
         parts = []
         for component in self.components:
             inputs = ",".join(f"{s.source}/{s.stream_id}:{s.grouping!r}" for s in component.subscriptions)
-            parts.append(f"{component.component_id}*{component.parallelism}[{component.kind.value}]<-({inputs})")
+            parts.append(f"{component.component_id}*{component.task_count}[{component.kind.value}]<-({inputs})")
         return "; ".join(parts)
 
 

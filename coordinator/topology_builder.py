@@ -18,12 +18,19 @@ from coordinated_bolt import (
     IBatchBolt,
     IRichBolt,
     ISpout,
+    ITaskHook,
     LocalOrShuffleGrouping,
     NoneGrouping,
     OutputFieldsDeclarer,
     PartialKeyGrouping,
     ShuffleGrouping,
     StreamSpec,
+)
+from coordinator.component_configuration import (
+    ComponentConfigurationDeclarer,
+    SpoutDeclarer,
+    check_no_ticks,
+    component_configuration,
 )
 from coordinator.topology import Component, ComponentKind, Spec, Spout, Subscription, Topology
 from coordinator.topology_checks import (
@@ -36,14 +43,14 @@ from coordinator.topology_checks import (
 from state import TopologyError, check_name
 
 
-class BoltDeclarer:
-    """Declares what a bolt subscribes to; each method returns the declarer, so calls chain.
+class BoltDeclarer(ComponentConfigurationDeclarer):
+    """Declares what a bolt subscribes to, and its options; each method returns the declarer, so calls chain.
 
     Source: backtype.storm.topology.BoltDeclarer (InputDeclarer).
     """
 
     def __init__(self, component_id: str) -> None:
-        self._component_id = component_id
+        super().__init__(component_id)
         self.subscriptions: list[Subscription] = []
 
     def shuffle_grouping(self, component_id: str, stream_id: str = DEFAULT_STREAM) -> BoltDeclarer:
@@ -78,7 +85,7 @@ class BoltDeclarer:
         return self.grouping(component_id, NoneGrouping(), stream_id)
 
     def local_or_shuffle_grouping(self, component_id: str, stream_id: str = DEFAULT_STREAM) -> BoltDeclarer:
-        """Prefers tasks on the emitter's executor; on Spark, where none is known beforehand, the same as shuffle."""
+        """Prefers tasks on the emitter's worker; on Spark, where none is known beforehand, the same as shuffle."""
         return self.grouping(component_id, LocalOrShuffleGrouping(), stream_id)
 
     def direct_grouping(self, component_id: str, stream_id: str = DEFAULT_STREAM) -> BoltDeclarer:
@@ -91,7 +98,7 @@ class BoltDeclarer:
         """Receives what an object of the user's own `CustomGrouping` chooses for each task."""
         if not isinstance(grouping, CustomGrouping):
             raise TopologyError(
-                f"component {self._component_id!r}: custom_grouping got {described(grouping)}; "
+                f"component {self.component_id!r}: custom_grouping got {described(grouping)}; "
                 "give an instance of CustomGrouping"
             )
         return self.grouping(component_id, grouping, stream_id)
@@ -100,7 +107,7 @@ class BoltDeclarer:
         """Subscribes with any grouping."""
         if any((s.source, s.stream_id) == (component_id, stream_id) for s in self.subscriptions):
             raise TopologyError(
-                f"component {self._component_id!r} subscribes twice to stream {stream_id!r} of {component_id!r}"
+                f"component {self.component_id!r} subscribes twice to stream {stream_id!r} of {component_id!r}"
             )
         self.subscriptions.append(Subscription(component_id, stream_id, grouping))
         return self
@@ -108,7 +115,7 @@ class BoltDeclarer:
     def _names(self, method: str, fields: Sequence[str]) -> tuple[str, ...]:
         if isinstance(fields, str):
             raise TopologyError(
-                f"component {self._component_id!r}: {method} takes a list of fields, not {fields!r}; write [{fields!r}]"
+                f"component {self.component_id!r}: {method} takes a list of fields, not {fields!r}; write [{fields!r}]"
             )
         return tuple(fields)
 
@@ -125,44 +132,52 @@ class GraphBuilder:
 
     def __init__(self, topology_id: str) -> None:
         self._topology_id = check_name("topology id", topology_id)
-        self._components: dict[str, tuple[ComponentKind, Any, int, BoltDeclarer]] = {}
+        self._components: dict[str, tuple[ComponentKind, Any, int, BoltDeclarer | SpoutDeclarer]] = {}
         self._master_of: dict[str, str] = {}  # components of sub-topologies only
         self._acker_count = 1
+        self._task_count_max: int | None = None
+        self._task_hooks: list[ITaskHook] = []
+
+    def set_max_task_parallelism(self, count: int) -> None:
+        """Sets the most tasks any component may have, unless its declarer sets another limit for it."""
+        check_parallelism("max task parallelism", count)
+        self._task_count_max = count
+
+    def add_task_hook(self, hook: ITaskHook) -> None:
+        """Has copies of a hook watch every task of every component; it is shipped as bolts are."""
+        if not isinstance(hook, ITaskHook):
+            raise TopologyError(f"add_task_hook got {described(hook)}; give an instance of ITaskHook")
+        self._task_hooks.append(hook)
 
     def _graph(self) -> tuple[Component, ...]:
         """The components in flow order, checked."""
-        components = [
-            Component(
-                component_id,
-                kind,
-                spec,
-                parallelism,
-                self._streams(component_id, spec),
-                tuple(declarer.subscriptions),
-                self._master_of.get(component_id),
-            )
-            for component_id, (kind, spec, parallelism, declarer) in self._components.items()
-        ]
+        components = [self._component(component_id) for component_id in self._components]
         check_graph(components)
         return tuple(in_flow_order(components))
 
-    def _add(
-        self,
-        component_id: str,
-        kind: ComponentKind,
-        spec: Any,
-        parallelism: int,
-        declarer: BoltDeclarer | None = None,
-    ) -> BoltDeclarer:
+    def _component(self, component_id: str) -> Component:
+        kind, spec, parallelism, declarer = self._components[component_id]
+        return Component(
+            component_id=component_id,
+            kind=kind,
+            spec=spec,
+            parallelism=parallelism,
+            task_count=declarer.task_count(parallelism, self._task_count_max),
+            streams=self._streams(component_id, spec),
+            subscriptions=tuple(declarer.subscriptions) if isinstance(declarer, BoltDeclarer) else (),
+            conf=component_configuration(component_id, spec, declarer),
+            master_id=self._master_of.get(component_id),
+        )
+
+    def _add(self, kind: ComponentKind, spec: Any, parallelism: int, declarer: BoltDeclarer | SpoutDeclarer) -> None:
+        component_id = declarer.component_id
         check_name("component id", component_id)
         if component_id.startswith("__"):  # as ACKER_COMPONENT does
             raise TopologyError(f"component id {component_id!r} begins with two underscores; such names are ours")
         if component_id in self._components:
             raise TopologyError(f"component id {component_id!r} is used twice")
         check_parallelism(f"parallelism of component {component_id!r}", parallelism)
-        declarer = declarer or BoltDeclarer(component_id)
         self._components[component_id] = (kind, spec, parallelism, declarer)
-        return declarer
 
     def _streams(self, component_id: str, spec: Spec) -> dict[str, StreamSpec]:
         declarer = OutputFieldsDeclarer(component_id)
@@ -171,13 +186,17 @@ class GraphBuilder:
 
 
 class TransactionalTopologyBuilder(GraphBuilder):
-    """Builds a transactional topology: one spout, batch bolts, committers.
+    """Builds a transactional topology: one spout, batch bolts or basic bolts, committers.
 
     Args:
         topology_id: names the topology; its state in Redis is ``{topology_id}:<name>``.
         spout_id: component id of the spout.
         spout: where transactions come from.
-        parallelism: tasks that read the input.
+        parallelism: executors that read the input, and the number of tasks unless `spout_declarer` sets it; on
+            Spark only the latter.
+
+    Attributes:
+        spout_declarer: sets the spout's number of tasks and configuration.
 
     Raises:
         TopologyError: a name is out of rule, or `spout` is no spout.
@@ -192,11 +211,19 @@ class TransactionalTopologyBuilder(GraphBuilder):
                 f"spout {spout_id!r} is {described(spout)}; give an instance of ITransactionalSpout, "
                 f"IPartitionedTransactionalSpout or IOpaquePartitionedTransactionalSpout{_plain_way(spout)}"
             )
-        self._add(spout_id, ComponentKind.SPOUT, spout, parallelism)
+        self.spout_declarer = SpoutDeclarer(spout_id)
+        self._add(ComponentKind.SPOUT, spout, parallelism, self.spout_declarer)
         self._message_timeout_s = 600.0
 
-    def set_bolt(self, component_id: str, bolt: IBatchBolt, parallelism: int = 1) -> BoltDeclarer:
-        """Adds a batch bolt; one that is an `ICommitter` becomes a committer."""
+    def set_bolt(self, component_id: str, bolt: IBatchBolt | IBasicBolt, parallelism: int = 1) -> BoltDeclarer:
+        """Adds a batch bolt, one that is an `ICommitter` as a committer; or a basic bolt, which is told no batches.
+
+        Args:
+            component_id: its name.
+            bolt: the bolt, to be shipped.
+            parallelism: its executors, and its number of tasks unless `BoltDeclarer.set_num_tasks` sets that; on
+                Spark only the latter.
+        """
         kind = ComponentKind.COMMITTER if isinstance(bolt, ICommitter) else ComponentKind.BOLT
         return self._add_bolt(component_id, kind, bolt, parallelism)
 
@@ -217,13 +244,16 @@ class TransactionalTopologyBuilder(GraphBuilder):
         """Checks everything and returns the topology.
 
         Args:
-            conf: configuration handed to every `prepare`.
+            conf: configuration handed to every `prepare`, below what is set per component.
 
         Raises:
             TopologyError: the graph has a cycle, an unknown component, stream or field, a bolt without
                 input, a grouping that does not fit its stream, or state declared where it cannot be kept.
         """
         components = self._graph()
+        check_no_ticks("the topology's configuration", conf or {})
+        for component in components:
+            check_no_ticks(f"component {component.component_id!r}", component.conf)
         check_states(components)
         return Topology(
             topology_id=self._topology_id,
@@ -231,14 +261,23 @@ class TransactionalTopologyBuilder(GraphBuilder):
             conf=dict(conf or {}),
             acker_count=self._acker_count,
             message_timeout_s=self._message_timeout_s,
+            task_hooks=tuple(self._task_hooks),
         )
 
-    def _add_bolt(self, component_id: str, kind: ComponentKind, bolt: IBatchBolt, parallelism: int) -> BoltDeclarer:
-        if not isinstance(bolt, IBatchBolt):
+    def _add_bolt(self, component_id: str, kind: ComponentKind, bolt: Any, parallelism: int) -> BoltDeclarer:
+        if not isinstance(bolt, (IBatchBolt, IBasicBolt)):
             raise TopologyError(
-                f"component {component_id!r} is {described(bolt)}; give an instance of IBatchBolt{_plain_way(bolt)}"
+                f"component {component_id!r} is {described(bolt)}; give an instance of IBatchBolt or IBasicBolt"
+                f"{_plain_way(bolt)}"
             )
-        return self._add(component_id, kind, bolt, parallelism)
+        if kind is ComponentKind.COMMITTER and not isinstance(bolt, IBatchBolt):
+            raise TopologyError(
+                f"component {component_id!r} is to be a committer, but {type(bolt).__name__} is a basic bolt, which "
+                "has no finish_batch to commit in; make it an IBatchBolt"
+            )
+        declarer = BoltDeclarer(component_id)
+        self._add(kind, bolt, parallelism, declarer)
+        return declarer
 
 
 def described(thing: object) -> str:
@@ -249,6 +288,6 @@ def described(thing: object) -> str:
 
 
 def _plain_way(thing: object) -> str:
-    if isinstance(thing, (ISpout, IRichBolt, IBasicBolt)):
+    if isinstance(thing, (ISpout, IRichBolt)):
         return ", or build a plain topology, with a TopologyBuilder"
     return ""

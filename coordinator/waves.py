@@ -100,6 +100,10 @@ class WaveBook:
         """Keeps what the commit phase needs of a processed attempt."""
         self._outcomes[outcome.attempt] = outcome
 
+    def kept(self, attempts: Iterable[TransactionAttempt]) -> list[AttemptOutcome]:
+        """What is kept of those attempts that are processed."""
+        return [self._outcomes[attempt] for attempt in attempts if attempt in self._outcomes]
+
     def residues(self, attempts: Iterable[TransactionAttempt]) -> dict[TransactionAttempt, int]:
         """Attempt -> xor of its edges into commit tasks."""
         return {attempt: self._outcomes[attempt].residue for attempt in attempts if attempt in self._outcomes}

@@ -1,5 +1,6 @@
 """Topologies in one process, tuple by tuple, without Spark: for tests of users and of our own."""
 
+from coordinator.local.bolt_trial import BoltTrial, run_bolt
 from coordinator.local.cluster import LocalCluster
 from coordinator.local.engine import FrameFault, LocalEngine
 from coordinator.local.mailroom import Mailroom
@@ -7,6 +8,7 @@ from coordinator.local.plain_run import MessageFault, PlainRun
 from coordinator.local.transactional_run import TransactionalRun
 
 __all__ = [
+    "BoltTrial",
     "FrameFault",
     "LocalCluster",
     "LocalEngine",
@@ -14,4 +16,5 @@ __all__ = [
     "MessageFault",
     "PlainRun",
     "TransactionalRun",
+    "run_bolt",
 ]

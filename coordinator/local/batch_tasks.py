@@ -15,6 +15,7 @@ from coordinated_bolt import (
     BatchTask,
     CoordinatedBolt,
     Frame,
+    ITaskHook,
     Send,
     TaskResult,
     TaskWiring,
@@ -31,10 +32,11 @@ class ProcessingTask:
         wiring: the task.
         send: takes the frames for tasks downstream.
         report: takes what came of an attempt, once per attempt.
+        hooks: watch every attempt.
     """
 
-    def __init__(self, wiring: TaskWiring, send: Send, report: Report) -> None:
-        self._task = BatchTask(wiring, CoordinatedBolt(wiring, wiring.outboxes(send)))
+    def __init__(self, wiring: TaskWiring, send: Send, report: Report, hooks: Sequence[ITaskHook] = ()) -> None:
+        self._task = BatchTask(wiring, CoordinatedBolt(wiring, wiring.outboxes(send), hooks=hooks))
         self._report = report
         self._reported: set[TransactionAttempt] = set()
 
@@ -71,11 +73,19 @@ class CommittingTask:
         reader: reads committed state.
         send: takes the frames for commit tasks further down.
         commit_tasks: all tasks of the commit phase; what they send is made anew by the next run.
+        hooks: watch every attempt.
     """
 
-    def __init__(self, wiring: TaskWiring, reader: StateReader, send: Send, commit_tasks: frozenset[int]) -> None:
+    def __init__(
+        self,
+        wiring: TaskWiring,
+        reader: StateReader,
+        send: Send,
+        commit_tasks: frozenset[int],
+        hooks: Sequence[ITaskHook] = (),
+    ) -> None:
         self._wiring = wiring
-        self._commit = CommitTask(wiring, reader, send)
+        self._commit = CommitTask(wiring, reader, send, hooks=hooks)
         self._commit_tasks = commit_tasks
         self._kept: dict[TransactionAttempt, list[Frame]] = {}
         self._spent: set[TransactionAttempt] = set()
@@ -83,19 +93,22 @@ class CommittingTask:
         self._is_open = False
 
     def receive(self, frame: Frame) -> None:
-        """Executes a frame, in whichever phase it comes."""
+        """Executes a frame, in whichever phase it comes; one that comes after the verdict is a surplus."""
         if frame.source not in self._commit_tasks:
             self._kept.setdefault(frame.attempt, []).append(frame)
-        self._commit.task.receive(frame)
-        self._advance()
+        if frame.attempt not in self._spent:
+            self._commit.task.receive(frame)
+            self._advance()
 
-    def prepare(self, attempts: Iterable[TransactionAttempt]) -> None:
-        """A group is about to begin: attempts whose bolts an earlier group has used get new ones."""
-        for attempt in attempts:
-            if attempt in self._spent:
-                self._spent.discard(attempt)
-                for frame in self._kept.get(attempt, ()):
-                    self._commit.task.receive(frame)
+    def prepare(self, attempt: TransactionAttempt) -> None:
+        """A group with the attempt is about to begin: if an earlier one has used its bolt, it gets a new one."""
+        self._spent.discard(attempt)
+        for frame in self._kept.get(attempt, ()):
+            self._commit.task.receive(frame)
+
+    def is_spent(self, attempt: TransactionAttempt) -> bool:
+        """Whether an earlier group has used the attempt's bolt."""
+        return attempt in self._spent
 
     def begin(self, attempts: Sequence[TransactionAttempt], *, composed: bool) -> None:
         """The ID tuples of a group come."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from random import Random
 from types import TracebackType
 from typing import Any, Self, overload
@@ -52,7 +53,8 @@ class LocalCluster:
         self._receive_capacity = receive_capacity
         self._server = IN_MEMORY if redis_url is None else redact(redis_url)
         self.client: Any = in_memory_client() if redis_url is None else connect(redis_url)
-        self._runs: list[TransactionalRun | PlainRun] = []
+        self._open = ExitStack()
+        self._open.callback(self.client.close)
 
     @overload
     def submit(
@@ -97,14 +99,16 @@ class LocalCluster:
             frame_fault=frame_fault,
             pickle_spec=pickle_spec,
         )
-        self._runs.append(run)
+        self._open.callback(run.close)
         return run
 
     def close(self) -> None:
-        """Ends all runs; state in memory is gone."""
-        while self._runs:
-            self._runs.pop().close()
-        self.client.close()
+        """Ends all runs, the newest first; state in memory is gone.
+
+        Raises:
+            UserCodeError: a bolt or spout raised as it was closed; the others are closed nevertheless.
+        """
+        self._open.close()
 
     def __enter__(self) -> Self:
         return self
@@ -120,6 +124,6 @@ class LocalCluster:
         plan = make_plain_plan(topology, pickle_spec)
         seed, capacity = self._random.getrandbits(64), self._receive_capacity
         run = PlainRun(plan, seed=seed, receive_capacity=capacity, by_hand=by_hand, message_fault=message_fault)
-        self._runs.append(run)
+        self._open.callback(run.close)
         run.activate()
         return run

@@ -18,6 +18,7 @@ from coordinator.engine import Event, GroupCrashed, GroupExecuted, WaveCrashed, 
 from coordinator.local.batch_letters import BatchLetter, BatchLetters, CommitLetter
 from coordinator.local.batch_tasks import CommittingTask, ProcessingTask
 from coordinator.local.mailroom import Mailroom
+from coordinator.local.recorder import AttemptRecorder
 from coordinator.plan import Plan
 from coordinator.reporting import batch_edges, report_to_acker
 from coordinator.spouts.emitting import Batch, Emitted, EmitterTask
@@ -55,6 +56,7 @@ class LocalEngine:
 
     Attributes:
         command_count: how often the coordinator has asked for something; tells whether it still does anything.
+        recorders: task id -> what the task emitted.
     """
 
     overlaps = True
@@ -71,28 +73,34 @@ class LocalEngine:
         self._mailroom = mailroom
         self._frame_fault = frame_fault
         self.command_count = 0
+        self.recorders = {task_id: AttemptRecorder() for task_id in plan.wirings}
         self._events: deque[Event] = deque()
         self._waves: dict[int, _Wave] = {}
         self._wave_of: dict[TransactionAttempt, _Wave] = {}
         self._processing: dict[int, ProcessingTask] = {}
         self._committing: dict[int, CommittingTask] = {}
+        self._frame_readers = {*plan.acker_tasks, *plan.wirings} - {*plan.emitter_tasks}
         for task_id in plan.emitter_tasks:
             mailroom.attach(task_id, self._receiver(self._emit))
         for task_id in plan.acker_tasks:
             mailroom.attach(task_id, self._receiver(self._acknowledge))
         for task_id, wiring in plan.wirings.items():
+            hooks = (self.recorders[task_id],)
             if task_id in plan.commit_tasks:
-                self._committing[task_id] = CommittingTask(wiring, reader, self._send, plan.commit_tasks)
+                self._committing[task_id] = CommittingTask(wiring, reader, self._send, plan.commit_tasks, hooks)
                 mailroom.attach(task_id, self._receiver(self._commit_tuple))
             elif task_id not in plan.emitter_tasks:
-                self._processing[task_id] = ProcessingTask(wiring, self._send, self._reporter(task_id))
+                self._processing[task_id] = ProcessingTask(wiring, self._send, self._reporter(task_id), hooks)
                 mailroom.attach(task_id, self._receiver(self._process_tuple))
 
     def process(self, wave_id: int, batches: tuple[Batch, ...], stored: Mapping[str, Mapping[int, Any]]) -> None:
         """Sends the batch tuples of a wave to the emitters."""
         self.command_count += 1
         plan = self._plan
-        emitters = {task: EmitterTask(plan.wirings[task], self._send, stored) for task in plan.emitter_tasks}
+        emitters = {
+            task: EmitterTask(plan.wirings[task], self._send, stored, hooks=(self.recorders[task],))
+            for task in plan.emitter_tasks
+        }
         wave = self._waves[wave_id] = _Wave(wave_id, batches, emitters, {})
         for acker_task in plan.acker_tasks:
             own = [batch for batch in batches if plan.acker_of(batch.attempt.txid) == acker_task]
@@ -100,6 +108,8 @@ class LocalEngine:
             wave.ackers[acker_task] = BatchAcker(acker_task, init, plan.processing_tasks())
         for batch in batches:
             self._wave_of[batch.attempt] = wave
+            for recorder in self.recorders.values():
+                recorder.begin(batch.attempt.txid)
             for task in plan.emitter_tasks:
                 self._post(BatchLetter(task, batch))
 
@@ -111,8 +121,10 @@ class LocalEngine:
             self._events.append(GroupExecuted(wave_id, attempts, ()))
             return
         wave.phase, wave.group = _Phase.COMMITTING, attempts
-        for task in self._committing.values():
-            task.prepare(attempts)
+        for task_id, task in self._committing.items():
+            for attempt in filter(task.is_spent, attempts):
+                self.recorders[task_id].begin(attempt.txid)
+                task.prepare(attempt)
         for task_id in self._committing:
             self._post(CommitLetter(task_id, attempts, composed))
 
@@ -122,8 +134,7 @@ class LocalEngine:
         wave = self._waves.get(wave_id)
         if wave is None or wave.phase is _Phase.PROCESSED:
             return
-        self._mailroom.discard(lambda letter: self._wave_of.get(letter.attempt) is wave)
-        wave.under_way = 0
+        self._discard(wave)
         if wave.phase is _Phase.PROCESSING:
             self._events.append(WaveCrashed(wave_id, "cancelled"))
         else:
@@ -136,6 +147,8 @@ class LocalEngine:
         """Lets go of all that tasks keep of a wave."""
         self.command_count += 1
         wave = self._waves.pop(wave_id)
+        if wave.under_way:  # only faults bring letters to a wave that is over
+            self._discard(wave)
         for emitter in wave.emitters.values():
             emitter.close()
         for batch in wave.batches:
@@ -165,7 +178,12 @@ class LocalEngine:
 
     def _send(self, frame: Frame) -> None:
         for arriving in (frame,) if self._frame_fault is None else self._frame_fault(frame):
-            self._post(arriving)
+            if arriving.target in self._frame_readers:
+                self._post(arriving)
+
+    def _discard(self, wave: _Wave) -> None:
+        self._mailroom.discard(lambda letter: self._wave_of.get(letter.attempt) is wave)
+        wave.under_way = 0
 
     def _post(self, letter: BatchLetters) -> None:
         wave = self._wave_of.get(letter.attempt)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pickle
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -79,6 +79,7 @@ class PlainRun:
         self._recorders = {wiring.component_id: Recorder() for wiring in plan.wirings.values()}
         self._error: UserCodeError | None = None
         self._is_closed = False
+        self._started: list[BoltTask | CoordinatedTask | SpoutTask] = []
         self._fed = Counter[str]()
         self._ackers = [AckerTask(task, self._send) for task in plan.acker_tasks]
         self._spouts: dict[str, list[SpoutTask]] = {}
@@ -96,11 +97,15 @@ class PlainRun:
             self._timers.every(period_s, partial(self._mailroom.send, tick_message(DRIVER, task, period_s)))
         if plan.message_timeout_s is not None:
             self._timers.every(plan.message_timeout_s, self._time_out)
-        with self._ending_the_run():
-            for bolt in _all(self._bolts):
-                bolt.start()
-            for spout in _all(self._spouts):
-                spout.start()
+        try:
+            tasks: list[BoltTask | CoordinatedTask | SpoutTask] = [*_all(self._bolts), *_all(self._spouts)]
+            for component in tasks:
+                self._started.append(component)  # closed even if its start raises
+                component.start()
+        except UserCodeError:
+            with suppress(UserCodeError):  # the first error tells more
+                self.close()
+            raise
 
     @property
     def now_s(self) -> float:
@@ -163,9 +168,9 @@ class PlainRun:
             return
         self._is_closed = True
         errors = []
-        for close in [*(task.close for task in _all(self._spouts)), *(task.close for task in _all(self._bolts))]:
+        for component in reversed(self._started):
             try:
-                close()
+                component.close()
             except UserCodeError as error:
                 errors.append(error)
         if errors:

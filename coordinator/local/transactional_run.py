@@ -12,6 +12,7 @@ from coordinator.assembly import assembled
 from coordinator.local.batch_letters import BatchLetters
 from coordinator.local.engine import FrameFault, LocalEngine
 from coordinator.local.mailroom import Mailroom
+from coordinator.local.recorder import Emission
 from coordinator.local.timers import Timers
 from coordinator.options import RunOptions
 from coordinator.plan import Plan, make_plan
@@ -56,8 +57,9 @@ class TransactionalRun:
     ) -> None:
         self._topology, self._client = topology, client
         self._timers = Timers()
-        self._is_done = False
-        plan = _tuple_by_tuple(make_plan(topology, pickle_spec))
+        self._is_done = self._is_closed = False
+        self._is_due = True
+        self._plan = plan = _tuple_by_tuple(make_plan(topology, pickle_spec))
         store = RedisStore(server, topology.topology_id, client=client, unreachable_timeout_s=ANSWER_TIMEOUT_S)
         store.check_server()
         connection = RedisConnection(client, server, timeout_s=ANSWER_TIMEOUT_S)
@@ -85,7 +87,7 @@ class TransactionalRun:
 
     @property
     def is_done(self) -> bool:
-        """Whether the input has ended and everything is committed."""
+        """Whether the input has ended, or the run was drained, and everything is committed."""
         return self._is_done
 
     def tick(self) -> bool:
@@ -94,21 +96,25 @@ class TransactionalRun:
         Raises:
             TransactionError: as `Coordinator.run`.
         """
-        if self._is_done:
+        if self._is_done or self._is_closed:
             return False
-        if not self._engine.has_event() and self._engine.step():
-            return True
-        commands = self._engine.command_count
         has_event = self._engine.has_event()
+        is_due = self._is_due or has_event
+        if not is_due and self._engine.step():
+            return True
+        self._is_due = has_event  # what follows from an event is begun before another message moves
+        commands = self._engine.command_count
         try:
             self._is_done = self._coordinator.turn()
         except Exception:
             self.close()
             raise
-        return has_event or self._engine.command_count != commands
+        return is_due or self._engine.command_count != commands
 
     def run_until_idle(self) -> RunStatistics:
         """Goes on until there is nothing left to do: the input has ended, or has nothing for now.
+
+        A spout whose coordinator raises a `FailedException` has nothing for now: it is asked again by the next call.
 
         Raises:
             TransactionError: as `Coordinator.run`.
@@ -118,12 +124,37 @@ class TransactionalRun:
         return self.statistics
 
     def advance_time(self, seconds: float) -> None:
-        """Moves time on; what exceeds the message timeout is given up at the next tick."""
+        """Moves the clock; what exceeds the message timeout is given up at the next tick."""
         self._timers.advance(seconds)
+        self._is_due = True
 
     def drain(self) -> None:
         """Takes no new transactions; the run is done when those under way are committed."""
         self._coordinator.drain()
+
+    def deactivate(self) -> None:
+        """Takes no new transactions until `activate`; those under way are committed."""
+        self._coordinator.deactivate()
+
+    def activate(self) -> None:
+        """Ends what `deactivate` began."""
+        self._coordinator.activate()
+
+    def emitted(self, component_id: str, txid: int | None = None) -> list[Emission]:
+        """(stream id, values) of every tuple a component emitted, in the last attempt at each transaction.
+
+        Ordered by txid, then by task, then as they were emitted.
+
+        Args:
+            component_id: the component.
+            txid: of this transaction only.
+
+        Raises:
+            TopologyError: the topology has no such component.
+        """
+        recorders = [self._engine.recorders[task] for task in self._tasks_of(component_id)]
+        txids = sorted(set().union(*(recorder.txids() for recorder in recorders))) if txid is None else [txid]
+        return [emission for txid in txids for recorder in recorders for emission in recorder.emissions(txid)]
 
     def snapshot(self) -> Snapshot:
         """All declared state as of the last commit."""
@@ -139,8 +170,12 @@ class TransactionalRun:
 
     def close(self) -> None:
         """Gives up what is under way and lets go of everything; state stays."""
-        self._is_done = True
+        self._is_closed = True
         self._open.close()
+
+    def _tasks_of(self, component_id: str) -> tuple[int, ...]:
+        wiring = next(iter(self._plan.wirings.values()))
+        return wiring.context().component_tasks(component_id)
 
     def _handles(self) -> Mapping[str, StateHandle]:
         handles = [h for c in self._topology.components for h in declared_states(type(c.spec)).values()]

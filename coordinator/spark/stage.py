@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from committers import CommitTask
@@ -117,7 +118,7 @@ class ProcessingStage:
         own.clear()
         post = _Post(routes)
         wiring = plan.wirings[task_id]
-        task = BatchTask(wiring, CoordinatedBolt(wiring, wiring.outboxes(post.send)))
+        task = BatchTask(wiring, CoordinatedBolt(wiring, wiring.outboxes(post.send), clock=perf_counter_ns))
         for batch in self.wave.batches:
             result = task.run(batch.attempt, inbox.take(batch.attempt))
             report_to_acker(plan, task_id, Emitted(batch.attempt, result), post.send)
@@ -186,7 +187,7 @@ class CommitStage:
         own.clear()
         post = _Post(routes)
         reader = _LazyReader(self.credentials_path, plan.topology_id)
-        task = CommitTask(plan.wirings[task_id], reader, post.send)
+        task = CommitTask(plan.wirings[task_id], reader, post.send, clock=perf_counter_ns)
         report = task.run_group(self.attempts, inbox, composed=self.composed)
         post.send(Frame(self.attempts[0], task_id, 0, DRIVER, FrameKind.VERDICT, pack(report.to_wire())))
         yield from post.take()

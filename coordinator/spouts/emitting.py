@@ -17,7 +17,9 @@ from coordinated_bolt import (
     AttemptCollector,
     Failure,
     FailureKind,
+    ITaskHook,
     Send,
+    TaskMetrics,
     TaskResult,
     TaskWiring,
     TopologyContext,
@@ -66,12 +68,21 @@ class EmitterTask:
         wiring: the task.
         send: takes the frames.
         stored: scope -> txid -> metadata of the partitions, as far as the driver knows it (not of plain spouts).
+        hooks: watch the task, besides those the topology and its emitter add.
     """
 
-    def __init__(self, wiring: TaskWiring, send: Send, stored: Mapping[str, Mapping[int, Any]]) -> None:
+    def __init__(
+        self,
+        wiring: TaskWiring,
+        send: Send,
+        stored: Mapping[str, Mapping[int, Any]],
+        *,
+        hooks: Sequence[ITaskHook] = (),
+    ) -> None:
         self._wiring = wiring
         self._send = send
         self._stored = stored
+        self._hooks = hooks
         self._context: TopologyContext = wiring.context()
         self._emitter: SpoutEmitter | PartitionBatches | OpaqueBatches | None = None
         self._states: dict[int, RotatingTransactionalState] = {}
@@ -86,12 +97,14 @@ class EmitterTask:
     def close(self) -> None:
         """Closes the emitter, after the last batch; more than once does no harm."""
         emitter, self._emitter = self._emitter, None
-        if emitter is None:
-            return
-        try:
-            emitter.close()
-        except Exception:  # noqa: BLE001 - every batch is emitted: what an emitter cannot let go of fails none
-            _LOG.exception("emitter of %r could not be closed", self._wiring.component_id)
+        closing = [] if emitter is None else [emitter.close]
+        closing += [hook.cleanup for hook in self._context.hooks]
+        self._context.hooks.clear()
+        for close in closing:
+            try:
+                close()
+            except Exception:  # noqa: BLE001 - every batch is emitted: what an emitter cannot let go of fails none
+                _LOG.exception("emitter of %r could not be closed", self._wiring.component_id)
 
     def emit(self, batch: Batch) -> Emitted:
         """Emits one batch; they come in txid order."""
@@ -100,16 +113,20 @@ class EmitterTask:
             return Emitted(attempt, TaskResult(self._failed))
         self._context.counters = Counter()
         outbox = self._wiring.outbox(attempt, self._send)
-        collector = self._wiring.collector(attempt, outbox)
+        collector = self._wiring.collector(attempt, outbox, self._context.hooks)
+        metrics = TaskMetrics()
         try:
             metadata = self._call(attempt, unpack(batch.packed_metadata), collector)
             sent_edges = outbox.close()  # values are packed here, so the codec may refuse one here
         except Exception as error:  # noqa: BLE001 - user code may raise anything
             where = (self._wiring.component_id, self._wiring.task_index)
             self._failed = Failure(FailureKind.INCOMPLETE, *where, f"attempt {attempt} failed before on this task")
-            return Emitted(attempt, TaskResult(Failure.from_exception(error, *where)))
+            self._wiring.count_output(metrics, collector, outbox)
+            return Emitted(attempt, TaskResult(Failure.from_exception(error, *where), metrics=metrics))
+        self._wiring.count_output(metrics, collector, outbox)
+        metrics.batches = 1
         edge = batch_edge(attempt, self._wiring.task_id, batch.packed_metadata)
-        result = TaskResult(None, edge, sent_edges, collector.emitted_count, dict(self._context.counters))
+        result = TaskResult(None, edge, sent_edges, collector.emitted_count, dict(self._context.counters), metrics)
         return Emitted(attempt, result, metadata)
 
     def _call(self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector) -> dict[str, Any]:
@@ -127,6 +144,7 @@ class EmitterTask:
 
     def _open(self) -> SpoutEmitter | PartitionBatches | OpaqueBatches:
         spec = pickle.loads(self._wiring.spec)
+        self._wiring.add_hooks(self._context, self._hooks)
         emitter = spec.get_emitter(self._wiring.conf, self._context)
         if isinstance(spec, IPartitionedTransactionalSpout):
             return PartitionBatches(emitter, self._states)

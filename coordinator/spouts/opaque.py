@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
-from coordinated_bolt import AttemptCollector, BatchOutputCollector, OutputFieldsDeclarer, TopologyContext
+from coordinated_bolt import AttemptCollector, BatchOutputCollector, IComponent, TopologyContext
 from coordinator.spouts.partitioned import partition_of, partition_scope
 from coordinator.spouts.transactional import SpoutCoordinator
 from state import TransactionAttempt, pack_exact
@@ -105,7 +105,7 @@ class OpaquePartitionedEmitter(ABC):
         """Called once, after the last batch."""
 
 
-class IOpaquePartitionedTransactionalSpout(ABC):
+class IOpaquePartitionedTransactionalSpout(IComponent):
     """The spec of a spout whose batches are cut partition by partition, and again for every attempt.
 
     Choose it if a replay cannot be promised to read the same; else `IPartitionedTransactionalSpout`, whose
@@ -113,13 +113,6 @@ class IOpaquePartitionedTransactionalSpout(ABC):
 
     Source: backtype.storm.transactional.partitioned.IOpaquePartitionedTransactionalSpout.
     """
-
-    output_fields: ClassVar[Sequence[str]] = ()
-
-    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """Declares the streams (driver, once); override for named or direct streams."""
-        if self.output_fields:
-            declarer.declare(self.output_fields)
 
     @abstractmethod
     def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> OpaquePartitionedCoordinator:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
-from coordinated_bolt import BatchOutputCollector, OutputFieldsDeclarer, TopologyContext
+from coordinated_bolt import BatchOutputCollector, IComponent, TopologyContext
 from coordinator.spouts.transactional import SpoutCoordinator
 from state import RotatingTransactionalState, TransactionAttempt, pack_exact
 
@@ -93,18 +93,11 @@ class PartitionedEmitter(ABC):
         """Called once, after the last batch."""
 
 
-class IPartitionedTransactionalSpout(ABC):
+class IPartitionedTransactionalSpout(IComponent):
     """The spec of a spout whose batches are cut partition by partition.
 
     Source: backtype.storm.transactional.partitioned.IPartitionedTransactionalSpout.
     """
-
-    output_fields: ClassVar[Sequence[str]] = ()
-
-    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """Declares the streams (driver, once); override for named or direct streams."""
-        if self.output_fields:
-            declarer.declare(self.output_fields)
 
     @abstractmethod
     def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> PartitionedCoordinator:

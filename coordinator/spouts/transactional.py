@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any
 
-from coordinated_bolt import BatchOutputCollector, OutputFieldsDeclarer, TopologyContext
+from coordinated_bolt import BatchOutputCollector, IComponent, TopologyContext
 from state import TransactionAttempt
 
 
@@ -102,20 +102,13 @@ class SpoutEmitter(ABC):
         """Called once, after the last batch."""
 
 
-class ITransactionalSpout(ABC):
+class ITransactionalSpout(IComponent):
     """The spec of a spout whose batches are cut by one coordinator.
 
     The object is made on the driver and shipped, so it pickles; what lives is made by the two methods.
 
     Source: backtype.storm.transactional.ITransactionalSpout.
     """
-
-    output_fields: ClassVar[Sequence[str]] = ()
-
-    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """Declares the streams (driver, once); override for named or direct streams."""
-        if self.output_fields:
-            declarer.declare(self.output_fields)
 
     @abstractmethod
     def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutCoordinator:

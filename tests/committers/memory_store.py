@@ -26,6 +26,7 @@ class MemoryStore:
     Attributes:
         states: the state.
         metadata: stored metadata by field.
+        attempts: the group that was committed last.
         committed: every commit that was applied: the txids of its group.
         calls: what was asked of it, in order.
         replies: answers to give instead of applying a commit, first come first served.
@@ -34,6 +35,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self.states: dict[str, dict[Any, Any]] = {}
         self.metadata: dict[str, Any] = {}
+        self.attempts: tuple[TransactionAttempt, ...] = ()
         self.committed: list[list[int]] = []
         self.calls: list[tuple[Any, ...]] = []
         self.replies: list[CommitReply | Exception | None] = []
@@ -48,6 +50,9 @@ class MemoryStore:
         held = self.states.get(name, {})
         return [None if field not in held else _stored(held[field]) for field in fields]
 
+    def last_group(self) -> tuple[TransactionAttempt, ...]:
+        return self.attempts
+
     def store_metadata(self, entries: Mapping[str, Any]) -> None:
         self.calls.append(("metadata", dict(entries)))
         self.metadata.update(entries)
@@ -61,6 +66,7 @@ class MemoryStore:
             return answer
         self.publish(commit.attempts, commit.write_set)
         self.metadata.update({field: unpack(pack_exact(value)) for field, value in commit.metadata.items()})
+        self.attempts = commit.attempts
         for field in commit.forget:
             del self.metadata[field]
         return answer or CommitReply(CommitStatus.OK)

@@ -18,6 +18,7 @@ from coordinated_bolt import (
     FailureKind,
     Frame,
     FrameKind,
+    TaskMetrics,
     TaskResult,
     batch_edge,
     send_report,
@@ -32,6 +33,14 @@ A, B = attempt(1), attempt(2)
 METADATA = {"partition.0": [0, 17]}
 
 
+SENT = TaskMetrics(emitted={"default": 5}, transferred={"default": 5}, batches=1)
+
+
+def done(tuple_count, time_ns):
+    run = {"lines/default": tuple_count}
+    return TaskMetrics({"default": 1}, {"default": 2}, run, {"lines/default": time_ns}, 7, 1)
+
+
 def init(of=A):
     return {of: batch_edge(of, EMITTER, b"metadata")}
 
@@ -39,9 +48,9 @@ def init(of=A):
 def results(of=A) -> dict[int, TaskResult]:
     """What the tasks of a small graph report when all is well: lines -> split x 2 -> a commit task."""
     return {
-        EMITTER: TaskResult(None, init(of)[of], {LEFT: E12, RIGHT: E13, COMMIT: E19}, 5, {"bytes": 40}),
-        LEFT: TaskResult(None, E12, {COMMIT: E29}, 3, {"words": 9}),
-        RIGHT: TaskResult(None, E13, {COMMIT: E39}, 2, {"words": 4}),
+        EMITTER: TaskResult(None, init(of)[of], {LEFT: E12, RIGHT: E13, COMMIT: E19}, 5, {"bytes": 40}, SENT),
+        LEFT: TaskResult(None, E12, {COMMIT: E29}, 3, {"words": 9}, done(3, 40)),
+        RIGHT: TaskResult(None, E13, {COMMIT: E39}, 2, {"words": 4}, done(2, 2)),
     }
 
 
@@ -89,6 +98,12 @@ def test_an_attempt_is_processed_when_all_have_reported_in_any_order(frames):
             metadata=METADATA,
             tuple_count=5,
             counters=Counter(bytes=40, words=13),
+            metrics={
+                "lines": SENT,
+                "split": TaskMetrics(
+                    {"default": 2}, {"default": 4}, {"lines/default": 5}, {"lines/default": 42}, finish_ns=14, batches=2
+                ),
+            },
         )
     }
 
@@ -278,5 +293,5 @@ def test_a_report_of_a_task_that_does_not_exist_leaves_the_tree_open():
 
 @pytest.mark.parametrize("failure", [None, Failure(FailureKind.USER, "split", 1, "Traceback …", "Tuple(…)")])
 def test_an_outcome_survives_the_wire(failure):
-    outcome = AttemptOutcome(A, failure, 2**64 - 1, METADATA, 5, Counter(words=13))
+    outcome = AttemptOutcome(A, failure, 2**64 - 1, METADATA, 5, Counter(words=13), {"split": done(5, 42)})
     assert AttemptOutcome.from_wire(unpack(pack(outcome.to_wire()))) == outcome

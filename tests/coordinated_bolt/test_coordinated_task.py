@@ -396,12 +396,6 @@ def test_only_so_many_batches_that_have_ended_are_remembered(monkeypatch):
     assert len(task.task) == 1
 
 
-def test_ticks_do_not_come_to_the_bolt():
-    task = Task()
-    task.task.receive(tick_message(0, 10, 1.0))
-    assert (names(), task.sent) == ([], [])
-
-
 @pytest.mark.parametrize(
     ("args", "message"),
     [
@@ -409,6 +403,7 @@ def test_ticks_do_not_come_to_the_bolt():
         (None, regular_message(1, 10, batch=A, roots=[], stream_index=0, values=["a"])),
         (SourceArgs.ALL, tuple_message(1, 10, stream_index=0, values=["a"], roots={})),
         (SourceArgs.ALL, tree_message(FAIL, 1, 10, ROOT)),
+        (SourceArgs.ALL, tick_message(0, 10, 1.0)),
     ],
 )
 def test_messages_for_somebody_else_are_a_bug(args, message):

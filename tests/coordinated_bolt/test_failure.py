@@ -86,13 +86,13 @@ class Unprintable:
 )
 def test_a_tuple_in_a_story_is_short_and_always_printable(value, text):
     wiring = wire(RecordingBolt({"execute": ValueError("mine")}))
-    executor = BatchBoltExecutor(wiring, lambda _: None)  # type: ignore[arg-type,return-value] # nothing is emitted
+    executor = BatchBoltExecutor(wiring, lambda *_: None)  # type: ignore[arg-type] # nothing is emitted
     failure = executor.execute(attempt(1), origin_of(wiring, attempt(1)), [[value]])
     assert failure is not None
     assert failure.tuple_text == text
 
 
 def test_dropping_what_was_never_there_is_no_failure():
-    executor = BatchBoltExecutor(wire(RecordingBolt()), lambda _: None)  # type: ignore[arg-type,return-value]
+    executor = BatchBoltExecutor(wire(RecordingBolt()), lambda *_: None)  # type: ignore[arg-type]
     assert executor.drop(attempt(1)) is None
     assert executor.counters(attempt(1)) == {}

@@ -167,14 +167,14 @@ def test_local_or_shuffle_is_shuffle_where_no_task_is_local():
 
 
 def test_local_tasks_share_evenly_what_is_emitted_beside_them():
-    chooser = LocalOrShuffleGrouping().chooser(6, FIELDS, 1, local_positions=(4, 1, 4))
+    chooser = LocalOrShuffleGrouping((4, 1, 4)).chooser(6, FIELDS, 1)
     assert Counter(t for (t,) in choose_all(chooser, [["x", n] for n in range(600)])) == {1: 300, 4: 300}
 
 
 @pytest.mark.parametrize("position", [-1, 6])
 def test_a_local_position_that_is_no_target_is_refused(position):
     with pytest.raises(ValueError, match="are not all from 0 to 5"):
-        LocalOrShuffleGrouping().chooser(6, FIELDS, 1, local_positions=(0, position))
+        LocalOrShuffleGrouping((0, position)).chooser(6, FIELDS, 1)
 
 
 # Custom

@@ -172,6 +172,13 @@ def test_a_value_spout_gets_its_values_back(kind, call):
     assert Calls.take() == [(call, "m", ["v"])]
 
 
+@pytest.mark.parametrize("bases", [(BaseSpout, IAckValueSpout), (IFailValueSpout, BaseSpout)])
+def test_a_value_spout_has_to_say_what_it_does_with_them(bases):
+    forgetful = type("Forgetful", bases, {"next_tuple": lambda self: None})
+    with pytest.raises(TypeError, match="abstract class Forgetful"):
+        forgetful()
+
+
 def test_a_value_spout_that_times_out_gets_its_values_back():
     task, _ = make(WithValues())
     task.next_tuple()

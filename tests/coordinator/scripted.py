@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 
 from committers import AttemptVerdict, SlotReport
-from coordinated_bolt import AttemptOutcome, Failure, FailureKind
+from coordinated_bolt import AttemptOutcome, Failure, FailureKind, TaskMetrics
 from coordinator import Coordinator, RunOptions, RunStatistics, SpoutCoordinator
 from coordinator.engine import Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
 from coordinator.metadata_log import MetadataLog
@@ -119,10 +119,16 @@ class ScriptedEngine:
         if event is not None:
             self.events.append(event)
 
-    def processed(self, wave_id: int, attempts: Attempts, **failures: Failure) -> WaveProcessed:
+    def processed(self, wave_id: int, attempts: Attempts, **failures: Failure | None) -> WaveProcessed:
         """Every attempt is processed, but those named `at_<txid>`."""
         outcomes = [
-            AttemptOutcome(a, failures.get(f"at_{a.txid}"), tuple_count=10, counters=Counter(lines=10))
+            AttemptOutcome(
+                a,
+                failures.get(f"at_{a.txid}"),
+                tuple_count=10,
+                counters=Counter(lines=10),
+                metrics={"lines": TaskMetrics(emitted={"default": 10}, transferred={"default": 10}, batches=1)},
+            )
             for a in attempts
         ]
         return WaveProcessed(wave_id, tuple(outcomes))
@@ -138,7 +144,7 @@ class ScriptedEngine:
         *,
         writes: Callable[[int], WriteSet] | None = None,
         reads: bool = False,
-        **failures: Failure,
+        **failures: Failure | None,
     ) -> GroupExecuted:
         """Every commit task finishes every attempt, up to one that is named `at_<txid>`."""
         reports = []
@@ -148,7 +154,7 @@ class ScriptedEngine:
             for attempt in attempts:
                 failure = failures.get(f"at_{attempt.txid}")
                 read = [["counts", f"read {task}"]] if reads else []
-                report.verdicts.append(AttemptVerdict(failure, 0, read, {"finished": 1}))
+                report.verdicts.append(AttemptVerdict(failure, 0, read, {"finished": 1}, counted_lines()))
                 if failure is not None:
                     break
                 sets.append((writes or counted)(attempt.txid))
@@ -158,6 +164,12 @@ class ScriptedEngine:
 
     def group_crashed(self, wave_id: int, attempts: Attempts) -> GroupCrashed:
         return GroupCrashed(wave_id, attempts, "an executor is gone")
+
+
+def counted_lines() -> TaskMetrics:
+    """What the committer did for each attempt."""
+    run = "lines/default"
+    return TaskMetrics(executed={run: 10}, execute_ns={run: 70}, finish_ns=5, batches=1)
 
 
 def counted(txid: int) -> WriteSet:

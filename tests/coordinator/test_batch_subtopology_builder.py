@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 
 import pytest
 
 from committers import ICommitter
-from coordinated_bolt import BaseBasicBolt, BaseBatchBolt, BaseRichBolt, Coordination, SourceArgs
+from coordinated_bolt import TICK_TUPLE_FREQ_SECS, BaseBasicBolt, BaseBatchBolt, BaseRichBolt, Coordination, SourceArgs
 from coordinator import BatchSubtopologyBuilder, FeederSpout, LocalCluster, TopologyBuilder
 from coordinator.plain_plan import make_plain_plan
 from state import HashState, TopologyError
@@ -178,3 +179,30 @@ def test_a_component_of_a_sub_topology_cannot_be_handled_by_hand():
     batches.extend_topology(builder)
     with LocalCluster() as cluster, pytest.raises(TopologyError, match="'bolt' belongs to a sub-topology, where the"):
         cluster.submit(builder.build(), by_hand=["bolt"])
+
+
+def test_tick_tuples_are_for_bolts_outside():
+    batches = subtopology()
+    batches.set_bolt("bolt", Batch()).shuffle_grouping("master").add_configuration(TICK_TUPLE_FREQ_SECS, 1.0)
+    with pytest.raises(TopologyError, match=r"component 'bolt' sets 'topology\.tick\.tuple\.freq\.secs', but in a"):
+        batches.extend_topology(plain())
+    builder = plain()
+    batches = subtopology()
+    batches.set_bolt("bolt", Batch()).shuffle_grouping("master")
+    batches.extend_topology(builder)
+    builder.set_bolt("plain", Basic()).shuffle_grouping("bolt")
+    topology = builder.build({TICK_TUPLE_FREQ_SECS: 1.0})  # for whoever can receive them
+    plan = make_plain_plan(topology, lambda _, spec: pickle.dumps(spec))
+    [task] = plan.tick_periods_s
+    assert plan.wirings[task].component_id == "plain"
+
+
+def test_options_of_components_inside_are_kept():
+    builder = plain()
+    batches = subtopology()
+    batches.master_declarer.set_num_tasks(2).add_configuration("key", "master")
+    batches.set_bolt("bolt", Batch()).shuffle_grouping("master").set_num_tasks(4).add_configuration("key", "bolt")
+    batches.extend_topology(builder)
+    plan = make_plain_plan(builder.build({"key": "topology"}), lambda _, spec: pickle.dumps(spec))
+    found = Counter((wiring.component_id, wiring.conf["key"]) for wiring in plan.wirings.values())
+    assert found == {("spout", "topology"): 1, ("master", "master"): 2, ("bolt", "bolt"): 4}

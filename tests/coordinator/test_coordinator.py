@@ -98,8 +98,64 @@ def test_the_statistics_tell_what_was_done():
         "waves": 3,
         "commit_groups": 3,
         "counters": {"finished": 5, "lines": 50},
+        "components": {
+            "count": {
+                "emitted": {},
+                "transferred": {},
+                "executed": {"lines/default": 50},
+                "acked": {"lines/default": 50},
+                "failed": {},
+                "execute_ns": {"lines/default": 350},
+                "finish_ns": 25,
+                "batches": 5,
+            },
+            "lines": {
+                "emitted": {"default": 50},
+                "transferred": {"default": 50},
+                "executed": {},
+                "acked": {},
+                "failed": {},
+                "execute_ns": {},
+                "finish_ns": 0,
+                "batches": 5,
+            },
+        },
     }
     assert run.progress[-1] == (5, 0)
+
+
+def done_by(run, component_id):
+    return run.coordinator.statistics.to_dict("test")["components"][component_id]
+
+
+def test_work_of_attempts_that_failed_or_were_dropped_in_processing_is_counted_as_well():
+    run = Run(3, max_spout_pending=6)
+    failing = [failed()]
+
+    def on_wave(wave_id, attempts):
+        return run.engine.processed(wave_id, attempts, at_2=failing.pop() if failing else None)
+
+    run.engine.on_wave = on_wave
+    run()
+    # 1 2 3, of which 2 failed and 3 was dropped with it; then 2 3 again
+    assert done_by(run, "lines")["emitted"] == {"default": 50}
+    assert done_by(run, "count")["acked"] == {"lines/default": 30}
+    assert done_by(run, "count")["failed"] == {}
+
+
+def test_tuples_executed_in_a_commit_phase_that_failed_count_as_failed():
+    run = Run(3, max_spout_pending=6)
+    failing = [failed()]
+
+    def on_group(wave_id, attempts, composed):
+        return run.engine.executed(wave_id, attempts, composed, at_2=failing.pop() if failing else None)
+
+    run.engine.on_group = on_group
+    run()
+    assert done_by(run, "count")["failed"] == {"lines/default": 10}
+    assert done_by(run, "count")["acked"] == {"lines/default": 30}
+    assert done_by(run, "count")["executed"] == {"lines/default": 40}
+    assert done_by(run, "lines")["batches"] == 5
 
 
 def test_a_topology_without_committers_commits_empty_groups():

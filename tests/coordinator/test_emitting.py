@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from coordinated_bolt import Failure, FailureKind, TaskWiring, batch_edge
+from coordinated_bolt import Failure, FailureKind, ITaskHook, TaskMetrics, TaskWiring, batch_edge
 from coordinator import IPartitionedTransactionalSpout, ITransactionalSpout, PartitionedEmitter, SpoutEmitter
 from coordinator.spouts.emitting import Batch, EmitterTask
 from coordinator.spouts.partitioned import PartitionCountCoordinator, PartitionedCoordinator, partition_scope
@@ -301,3 +301,61 @@ def test_to_the_coordinator_a_partitioned_spout_is_one_whose_metadata_is_the_par
     assert not source.is_ready(), "what an earlier run has cut to its end is not gone on with"
     source.close()
     assert two.partitions == 0
+
+
+# Hooks
+
+
+class Hook(ITaskHook):
+    def __init__(self, raising=""):
+        self.raising = raising
+
+    def prepare(self, conf, context):
+        Calls.log.append(("hook", "prepare", context.component_id))
+
+    def emit(self, info):
+        Calls.log.append(("hook", "emit", *info.values))
+        if self.raising == "emit":
+            raise FailedException("in the hook")
+
+    def cleanup(self):
+        Calls.log.append(("hook", "cleanup"))
+        if self.raising == "cleanup":
+            raise ValueError("late")
+
+
+def run_watched(hook, *pairs):
+    task = EmitterTask(wiring_of(Log()), Sent().send, {}, hooks=[hook])
+    emitted = list(task.run(batches(*pairs)))
+    task.close()  # once more, which does nothing
+    return emitted, [line[1:] for line in Calls.log if line[0] in ("hook", "close")]
+
+
+def test_a_hook_watches_an_emitter_through_its_wave_and_is_cleaned_up_when_it_is_closed():
+    emitted, log = run_watched(Hook(), (1, 1), (2, 1))
+    assert [e.result.failure for e in emitted] == [None, None]
+    assert log == [("prepare", "log"), *(("emit", value) for value in range(4)), (), ("cleanup",)]
+
+
+def test_what_a_hook_raises_while_an_emitter_emits_fails_the_attempt():
+    emitted, log = run_watched(Hook("emit"), (1, 1))
+    failure = emitted[0].result.failure
+    assert failure is not None
+    assert (failure.kind, failure.text) == (FailureKind.FAILED, "FailedException: in the hook")
+    assert log == [("prepare", "log"), ("emit", 0), (), ("cleanup",)]
+
+
+def test_what_a_hook_raises_when_the_emitter_is_closed_fails_no_attempt():
+    emitted, log = run_watched(Hook("cleanup"), (1, 1))
+    assert emitted[0].result.failure is None
+    assert log[-1] == ("cleanup",)
+
+
+def test_an_emitter_is_measured_by_what_it_emitted_also_in_an_attempt_that_failed():
+    Calls.raising[2, 0] = FailedException("no")
+    emitted, _ = run(batches((1, 2), (2, 2), (3, 2)))
+    assert [e.result.metrics for e in emitted] == [
+        TaskMetrics({"default": 4}, {"default": 4}, batches=1),
+        TaskMetrics({"default": 2}),
+        TaskMetrics(),
+    ]

@@ -79,6 +79,84 @@ def test_p04_a_bolt_fed_by_the_spout_and_by_a_committer_runs_below_the_committer
     assert layout(made) == [["lines"], [ACKER_COMPONENT, "store"], ["both"], ["end"]]
 
 
+# Every mix of phases; c… are committers, b… are none.
+
+
+@pytest.mark.parametrize(
+    ("bolts", "stages", "commit_phase"),
+    [
+        (  # a bolt fed by a bolt and by a committer, and a deep bolt beside them
+            (
+                ("b1", Pass(), ["lines"]),
+                ("c1", Commit(), ["b1"]),
+                ("b2", Pass(), ["b1"]),
+                ("b3", Pass(), ["b2", "c1"]),
+                ("b4", Pass(), ["b3", "b2"]),
+            ),
+            [["lines"], ["b1"], ["b2"], [ACKER_COMPONENT, "c1"], ["b3"], ["b4"]],
+            ["b3", "b4", "c1"],
+        ),
+        (  # a committer fed by a committer and by the spout
+            (("c1", Commit(), ["lines"]), ("c2", Commit(), ["c1", "lines"])),
+            [["lines"], [ACKER_COMPONENT, "c1"], ["c2"]],
+            ["c1", "c2"],
+        ),
+        (  # a committer fed by a bolt of each phase
+            (
+                ("c1", Commit(), ["lines"]),
+                ("b1", Pass(), ["lines"]),
+                ("b2", Pass(), ["c1"]),
+                ("c2", Commit(), ["b1", "b2"]),
+            ),
+            [["lines"], ["b1"], [ACKER_COMPONENT, "c1"], ["b2"], ["c2"]],
+            ["b2", "c1", "c2"],
+        ),
+        (  # two committers that do not know of each other, and one below both
+            (
+                ("b1", Pass(), ["lines"]),
+                ("c1", Commit(), ["lines"]),
+                ("c2", Commit(), ["b1"]),
+                ("c3", Commit(), ["c1", "c2"]),
+            ),
+            [["lines"], ["b1"], [ACKER_COMPONENT, "c1", "c2"], ["c3"]],
+            ["c1", "c2", "c3"],
+        ),
+        (  # a deep chain in both phases, with a short cut from the very top to the very bottom
+            (
+                ("b1", Pass(), ["lines"]),
+                ("b2", Pass(), ["b1"]),
+                ("b3", Pass(), ["b2"]),
+                ("c1", Commit(), ["b3"]),
+                ("b4", Pass(), ["c1"]),
+                ("c2", Commit(), ["b4"]),
+                ("b5", Pass(), ["c2"]),
+                ("b6", Pass(), ["b5", "lines", "b1", "c1"]),
+            ),
+            [["lines"], ["b1"], ["b2"], ["b3"], [ACKER_COMPONENT, "c1"], ["b4"], ["c2"], ["b5"], ["b6"]],
+            ["b4", "b5", "b6", "c1", "c2"],
+        ),
+        (  # a committer may stand above a long processing chain that does not pass through it
+            (
+                ("c1", Commit(), ["lines"]),
+                ("b1", Pass(), ["lines"]),
+                ("b2", Pass(), ["b1"]),
+                ("b3", Pass(), ["b2"]),
+                ("b4", Pass(), ["b3", "c1"]),
+            ),
+            [["lines"], ["b1"], ["b2"], ["b3"], [ACKER_COMPONENT, "c1"], ["b4"]],
+            ["b4", "c1"],
+        ),
+    ],
+    ids=["bolt below both", "committer below both", "each phase", "beside", "deep", "above"],
+)
+def test_p04_every_mix_of_bolts_and_committers_has_its_phases_and_levels(bolts, stages, commit_phase):
+    made = plan(build(*bolts))
+    assert layout(made) == stages
+    assert committing(made) == commit_phase
+    needs_id = sorted(w.component_id for w in made.wirings.values() if w.needs_id)
+    assert needs_id == [name for name in commit_phase if name.startswith("c")]
+
+
 def test_chained_committers_each_get_a_level_and_all_need_the_id():
     made = plan(build(("a", Commit(), ["lines"]), ("b", Commit(), ["a"]), ("c", Commit(), ["lines", "b"])))
     assert layout(made) == [["lines"], [ACKER_COMPONENT, "a"], ["b"], ["c"]]

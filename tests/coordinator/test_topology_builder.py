@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from committers import ICommitter
-from coordinated_bolt import BaseBatchBolt, StreamSpec
+from coordinated_bolt import BaseBasicBolt, BaseBatchBolt, ITaskHook, StreamSpec
 from coordinator import (
     IPartitionedTransactionalSpout,
     ITransactionalSpout,
     TransactionalTopologyBuilder,
 )
+from coordinator.plan import make_plan
 from coordinator.topology import ComponentKind, Subscription
 from state import HashState, SetState, TopologyError
-from tests.coordinator.components import Commit, Count, Lines, Pass, Sink, build
+from tests.coordinator.components import Commit, Count, Lines, Pass, Sink, build, plan
 
 
 def builder_of(**changes):
@@ -232,6 +235,36 @@ def test_p17_a_committer_that_is_no_batch_bolt_is_refused():
         builder_of().set_committer_bolt("store", OnlyMarked())
 
 
+class Basic(BaseBasicBolt):
+    output_fields = ("line",)
+
+    def execute(self, tup, collector):
+        collector.emit([tup["line"]])
+
+
+class BasicCommitter(Basic, ICommitter):
+    """Would have nothing to commit in."""
+
+
+@pytest.mark.parametrize(
+    ("method", "bolt"),
+    [("set_bolt", BasicCommitter()), ("set_committer_bolt", BasicCommitter()), ("set_committer_bolt", Basic())],
+)
+def test_p17_a_committer_that_is_a_basic_bolt_is_refused(method, bolt):
+    message = f"component 'store' is to be a committer, but {type(bolt).__name__} is a basic bolt, which has no finish"
+    with pytest.raises(TopologyError, match=message):
+        getattr(builder_of(), method)("store", bolt)
+
+
+def test_a_basic_bolt_is_a_bolt_among_others():
+    builder = builder_of()
+    builder.set_bolt("basic", Basic(), parallelism=2).shuffle_grouping("lines")
+    builder.set_bolt("store", Commit()).fields_grouping("basic", ["line"])
+    topology = builder.build()
+    assert topology.component("basic").kind is ComponentKind.BOLT
+    assert topology.fingerprint().split("; ")[1] == "basic*2[bolt]<-(lines/default:ShuffleGrouping())"
+
+
 @pytest.mark.parametrize("spout", [Lines, Pass(), None])
 def test_a_spout_that_is_no_object_of_a_spout_is_refused_at_once(spout):
     message = (
@@ -352,3 +385,40 @@ def test_tasks_of_one_component_share_its_state():
     builder = builder_of()
     builder.set_bolt("count", Count(), parallelism=8).shuffle_grouping("lines")
     assert builder.build().component("count").parallelism == 8
+
+
+# hooks
+
+
+class Watching(ITaskHook):
+    def __init__(self, what):
+        self.what = what
+
+
+def test_hooks_of_the_topology_are_shipped_to_every_task():
+    builder = builder_of(parallelism=2)
+    builder.set_bolt("pass", Pass()).shuffle_grouping("lines")
+    builder.add_task_hook(Watching("all"))
+    topology = builder.build()
+    (specs,) = {wiring.hook_specs for wiring in plan(topology).wirings.values()}
+    assert [pickle.loads(spec).what for spec in specs] == ["all"]
+    assert "Watching" not in topology.fingerprint()
+
+
+@pytest.mark.parametrize("hook", [Watching, None, Pass()])
+def test_a_hook_that_is_no_object_of_a_hook_is_refused(hook):
+    with pytest.raises(TopologyError, match=r"add_task_hook got .*; give an instance of ITaskHook"):
+        builder_of().add_task_hook(hook)
+
+
+def test_a_hook_that_cannot_be_shipped_is_refused_by_its_name():
+    def refuse(component_id, spec):
+        if isinstance(spec, Watching):
+            raise TopologyError(f"{component_id} cannot be shipped")
+        return b""
+
+    builder = builder_of()
+    builder.set_bolt("pass", Pass()).shuffle_grouping("lines")
+    builder.add_task_hook(Watching("all"))
+    with pytest.raises(TopologyError, match="task hook Watching cannot be shipped"):
+        make_plan(builder.build(), refuse)

@@ -28,10 +28,11 @@ from coordinator import (
     RunOptions,
     TransactionalTopologyBuilder,
 )
+from coordinator.assembly import spout_committer, spout_coordinator
 from coordinator.metadata_log import MetadataLog
 from coordinator.publisher import Publisher
 from coordinator.spark import stage
-from coordinator.spouts.partitioned import PartitionCountCoordinator
+from coordinator.spouts.opaque import OpaqueCountCoordinator
 from coordinator.topology import Topology
 from coordinator.transactions import TransactionCoordinator
 from state import FailedException, HashState, TransactionAttempt, digest64, pack, unpack
@@ -136,11 +137,10 @@ def run(topology: Topology, store: MemoryStore, *, seed=0, fault=None, **options
     """Runs a topology to the end of its input, on what the store holds."""
     made = plan(topology)
     engine = InProcessEngine(made, Random(seed), fault)
-    spout: Any = topology.spout.spec
-    source = spout.get_coordinator({}, made.wirings[1].context())
-    if isinstance(source, PartitionedCoordinator):
-        source = PartitionCountCoordinator(source)
-    metadata = MetadataLog(store.metadata)
+    context = made.wirings[1].context()
+    source = spout_coordinator(topology, context)
+    is_opaque = isinstance(source, OpaqueCountCoordinator)
+    metadata = MetadataLog(store.metadata, is_opaque=is_opaque, committed_txid=store.committed_txid)
     given: dict[str, Any] = {"max_attempts": 1_000} | options
     run_options = RunOptions(**given)
     ids = count(1 + 1_000 * len(store.calls))
@@ -150,7 +150,10 @@ def run(topology: Topology, store: MemoryStore, *, seed=0, fault=None, **options
         max_spout_pending=run_options.max_spout_pending,
         commit_group_max=run_options.commit_group_max,
         new_attempt_id=ids.__next__,
+        is_opaque=is_opaque,
     )
+    if isinstance(source, OpaqueCountCoordinator):
+        source.follow(metadata)
     source.resume(machine.last_txid(), machine.last_metadata())
     coordinator = Coordinator(
         plan=made,
@@ -163,6 +166,8 @@ def run(topology: Topology, store: MemoryStore, *, seed=0, fault=None, **options
         clock=lambda: 0.0,
         on_progress=lambda statistics: None,
         message_timeout_s=60.0,
+        committer=spout_committer(topology, context),
+        last_group=store.last_group(),
     )
     with mock.patch.object(stage, "_LazyReader", return_value=store):
         coordinator.run()

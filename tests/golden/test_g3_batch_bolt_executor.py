@@ -40,7 +40,7 @@ class Emitted:
 def test_g3_attempts_are_counted_apart():
     emitted = Emitted()
     wiring = wire(Counting())
-    executor = BatchBoltExecutor(wiring, lambda _: emitted)
+    executor = BatchBoltExecutor(wiring, lambda *_: emitted)
     first, again, second = attempt(1, 1), attempt(1, 2), attempt(2, 1)
 
     def execute(one):

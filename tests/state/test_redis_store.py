@@ -9,6 +9,7 @@ from state.commit import CommitStatus
 from state.errors import FencedError, ProtocolError, StaleReadError, StateRefusedError
 from state.redis_connection import LIBRARY_NAME, RedisConnection, library_code
 from state.redis_reader import RedisReader, load_redis_url, save_redis_url
+from state.redis_store import RECEIPTS_KEPT
 from state.write_set import VALUE_FIELD, StateKind, ValueType, WriteSet
 from tests.state.builders import GENERATION, NONCE, acquire, attempt, commit_of, counts, dump, writes
 
@@ -139,6 +140,24 @@ class TestStatusAndDrop:
         assert (status.generation, status.metadata_count, status.is_dropping) == (GENERATION, 2, False)
         assert (status.topology_fingerprint, status.source_fingerprint) == ("topology-1", "source-1")
         assert (status.last_receipt.attempt_id, status.last_receipt.first_txid) == (1002, 1)
+
+    def test_p08_the_group_that_was_committed_last_is_known_attempt_by_attempt(self, open_store):
+        """Whoever has to be told of it after a crash is told of each attempt."""
+        assert open_store().last_group() == ()
+        owner = open_store()
+        acquire(owner)
+        assert owner.last_group() == ()
+        owner.commit(commit_of(counts(a=1), attempt(1)))
+        assert open_store().last_group() == (attempt(1),)
+        group = (attempt(2, 2**64 - 1), attempt(3, 0), attempt(4))
+        owner.commit(commit_of(counts(a=1), *group))
+        assert open_store().last_group() == group
+
+    def test_of_a_group_that_has_more_txids_than_receipts_the_last_are_known(self, open_store):
+        owner = open_store()
+        acquire(owner)
+        owner.commit(commit_of(WriteSet(), *map(attempt, range(1, RECEIPTS_KEPT + 7))))
+        assert owner.last_group() == tuple(map(attempt, range(7, RECEIPTS_KEPT + 7)))
 
     def test_drop_removes_every_key_and_a_running_owner_stays_out(self, open_store, client):
         owner = open_store()

@@ -122,6 +122,40 @@ def test_a_reset_keeps_a_message_from_timing_out():
     assert run.acked("spout") == ["m"]
 
 
+def test_what_is_left_of_failed_trees_does_not_stay_with_the_ackers():
+    builder = fed_builder()
+    builder.set_bolt("held", Identity(), parallelism=2).all_grouping("spout")
+    builder.set_message_timeout_s(T)
+    run = start(builder, by_hand=("held",))
+    for number in range(5):
+        feed(run, number)
+        one, other = run.waiting("held")
+        run.fail(one)
+        run.run_until_idle()
+        run.ack(other)
+        run.run_until_idle()
+    (acker,) = run._ackers
+    assert run.failed("spout") == [0, 1, 2, 3, 4]
+    assert len(acker) == 5
+    run.advance_time(3 * T)
+    assert len(acker) == 0
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_spout_at_its_bound_goes_on_when_its_message_times_out(seed):
+    builder = TopologyBuilder("test")
+    builder.set_spout("spout", Numbers(1))
+    builder.set_bolt("held", Identity()).shuffle_grouping("spout")
+    builder.set_max_spout_pending(1)
+    builder.set_message_timeout_s(T)
+    run = start(builder, seed=seed, by_hand=("held",))
+    # the spout emits, is asked in vain, and tuple and INIT are delivered: nothing is left to do
+    assert [run.tick() for _ in range(4)] == [True] * 4
+    run.advance_time(2 * T)
+    run.run_until_idle()
+    assert len(run.emitted("spout")) == 2
+
+
 def test_p12_without_ackers_messages_are_acked_at_once_and_never_fail_whatever_bolts_do():
     builder = held_builder()
     builder.set_acker_count(0)
@@ -156,6 +190,17 @@ def test_bolts_that_ask_for_ticks_get_them_at_their_period():
     run.run_until_idle()
     assert Life.log == ["tick"] * 6
     assert run.now_s == 9
+
+
+def test_one_component_may_ask_for_ticks_alone():
+    builder = fed_builder()
+    builder.set_bolt("life", Life()).shuffle_grouping("spout").add_configuration(TICK_TUPLE_FREQ_SECS, 3)
+    builder.set_bolt("other", Life()).shuffle_grouping("spout")
+    run = start(builder)
+    Life.log.clear()
+    run.advance_time(3)
+    run.run_until_idle()
+    assert Life.log == ["tick"]
 
 
 @pytest.mark.parametrize("period", [0, -1, "5", None, True, float("nan")])
@@ -439,3 +484,20 @@ def test_a_spout_that_emits_again_what_failed_gets_it_through():
     assert isinstance(run, PlainRun)
     run.run_until_idle()
     assert Numbers.failed == Numbers.acked == dict.fromkeys(range(5), 1)
+
+
+class Refuses(Life):
+    def prepare(self, conf, context, collector):
+        super().prepare(conf, context, collector)
+        raise OSError("no room")
+
+
+def test_a_prepare_that_raises_leaves_no_task_open_and_starts_no_other():
+    Life.log.clear()
+    builder = fed_builder()
+    builder.set_bolt("a_life", Life()).shuffle_grouping("spout")
+    builder.set_bolt("b_refuses", Refuses()).shuffle_grouping("spout")
+    builder.set_bolt("c_life", Life()).shuffle_grouping("spout")
+    with pytest.raises(UserCodeError, match="OSError: no room"):
+        start(builder)
+    assert Life.log == ["prepare 0 of 1", "prepare 0 of 1", "cleanup", "cleanup"]

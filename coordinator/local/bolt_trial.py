@@ -1,0 +1,64 @@
+"""One bolt, alone, over a few batches: the smallest test a bolt can have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from coordinated_bolt import DEFAULT_STREAM, IBasicBolt, IBatchBolt
+from coordinator.local.cluster import LocalCluster
+from coordinator.local.recorder import Emission
+from coordinator.spouts.memory import FixedBatchesSpout
+from coordinator.topology_builder import TransactionalTopologyBuilder
+
+
+@dataclass(frozen=True, slots=True)
+class BoltTrial:
+    """What a bolt made of some batches.
+
+    Attributes:
+        batches: for each batch, (stream id, values) of what the bolt emitted.
+        states: state name -> what a committer has left in it, decoded as declared.
+    """
+
+    batches: tuple[tuple[Emission, ...], ...]
+    states: Mapping[str, Any]
+
+    def emitted(self, stream_id: str = DEFAULT_STREAM) -> list[list[Any]]:
+        """The values of all tuples on one stream, in order."""
+        return [values for batch in self.batches for stream, values in batch if stream == stream_id]
+
+
+def run_bolt(
+    bolt: IBatchBolt | IBasicBolt,
+    *batches: Sequence[Sequence[Any]],
+    fields: Sequence[str],
+    conf: Mapping[str, Any] | None = None,
+) -> BoltTrial:
+    """Runs one bolt over batches, each a transaction, in one process and in a few milliseconds.
+
+    The bolt is pickled, prepared, fed and finished as on a cluster, with one task and nothing behind it. Called
+    by users' tests.
+
+        trial = run_bolt(CountWords(), [["to be or"], ["not to be"]], fields=["line"])
+        assert ["to", 2] in trial.emitted()
+
+    Args:
+        bolt: a batch bolt, a committer or a basic bolt.
+        batches: the rows of each transaction; transactions are committed in this order.
+        fields: names of the values of a row.
+        conf: the configuration handed to `prepare`.
+
+    Raises:
+        UserCodeError: the bolt raised; the traceback is in the message.
+        ReplayLimitError: it raised `FailedException` at every attempt.
+        TopologyError: it could not run on a cluster either.
+    """
+    builder = TransactionalTopologyBuilder("trial", "input", FixedBatchesSpout(batches, fields))
+    builder.set_bolt("bolt", bolt).shuffle_grouping("input")
+    with LocalCluster() as cluster:
+        run = cluster.submit(builder.build(conf))
+        run.run_until_idle()
+        emitted = tuple(tuple(run.emitted("bolt", txid)) for txid in range(1, len(batches) + 1))
+        return BoltTrial(emitted, run.snapshot().states)

@@ -1,0 +1,75 @@
+"""Golden case G12: the global count of Storm's example, on spouts whose input is in memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from committers import ICommitter
+from coordinated_bolt import BaseBatchBolt
+from coordinator import MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout, TransactionalTopologyBuilder
+from state import HashState, ValueState
+from tests.committers.memory_store import MemoryStore
+from tests.coordinator.test_whole_runs import run
+
+PARTITIONS = {
+    0: [["cat"], ["dog"], ["chicken"], ["cat"], ["dog"], ["apple"]],
+    1: [["cat"], ["dog"], ["apple"], ["banana"]],
+    2: [["cat"]] * 5 + [["dog"]] * 4,
+}
+
+
+class BatchCount(BaseBatchBolt):
+    """Counts its share of a batch."""
+
+    output_fields = ("count",)
+
+    def prepare(self, conf, context, collector, attempt):
+        super().prepare(conf, context, collector, attempt)
+        self.count = 0
+
+    def execute(self, tup):
+        self.count += 1
+
+    def finish_batch(self):
+        self.collector.emit([self.count])
+
+
+class UpdateGlobalCount(BaseBatchBolt, ICommitter):
+    """Keeps the total, and for the test the size of each batch and the total after it."""
+
+    total = ValueState("total", value=int)
+    batches = HashState("batches", value=int, field=int)
+    totals = HashState("totals", value=int, field=int)
+
+    def prepare(self, conf, context, collector, attempt):
+        super().prepare(conf, context, collector, attempt)
+        self.sum = 0
+
+    def execute(self, tup):
+        self.sum += tup["count"]
+
+    def finish_batch(self):
+        total = (self.total.get() or 0) + self.sum
+        self.total.put(total)
+        self.batches.put(self.attempt.txid, self.sum)
+        self.totals.put(self.attempt.txid, total)
+
+
+def global_count(spout):
+    builder = TransactionalTopologyBuilder("global-count", "spout", spout, parallelism=3)
+    builder.set_bolt("partial-count", BatchCount(), 5).none_grouping("spout")
+    builder.set_bolt("sum", UpdateGlobalCount()).global_grouping("partial-count")
+    return builder.build()
+
+
+@pytest.mark.parametrize("kind", [MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout])
+@pytest.mark.parametrize("empty_batches", [0, 1, 4])
+def test_g12_batches_of_nine_seven_and_three_then_empty_ones(kind, empty_batches):
+    store = MemoryStore()
+    spout = kind(PARTITIONS, ["word"], 3, empty_batches=empty_batches)
+    run(global_count(spout), store, max_spout_pending=3)
+    found = {name: dict(sorted(held.items())) for name, held in store.states.items()}
+    assert list(found["batches"].values()) == [9, 7, 3] + [0] * empty_batches
+    assert list(found["totals"].values()) == [9, 16, 19] + [19] * empty_batches
+    assert list(found["total"].values()) == [19]
+    assert store.committed_txid == 3 + empty_batches
