@@ -37,6 +37,7 @@ from coordinated_bolt.groupings import (
     ShippedGrouping,
     ShuffleGrouping,
 )
+from coordinated_bolt.message_outbox import MessageOutbox, messages_of
 from coordinated_bolt.messages import (
     Message,
     MessageKind,
@@ -130,6 +131,7 @@ __all__ = [
     "LocalOrShuffleGrouping",
     "Message",
     "MessageKind",
+    "MessageOutbox",
     "NoneGrouping",
     "Outbox",
     "OutputCollector",
@@ -172,6 +174,7 @@ __all__ = [
     "frame_target",
     "is_tick",
     "make_task",
+    "messages_of",
     "no_clock",
     "pack_frame",
     "regular_message",

@@ -16,10 +16,10 @@ from functools import reduce
 from operator import xor
 from random import Random
 
+from coordinated_bolt.batch_outbox import BatchOutbox
 from coordinated_bolt.bolt_task import BoltTask
 from coordinated_bolt.coordinated_bolt import CoordinatedBolt
 from coordinated_bolt.failure import Failure
-from coordinated_bolt.message_outbox import MessageOutbox
 from coordinated_bolt.messages import Message, MessageKind, SendMessage, acker_of, edges_message, tree_message
 from coordinated_bolt.outbox import RowOutbox
 from coordinated_bolt.output_collector import EDGE_BITS
@@ -212,7 +212,7 @@ class CoordinatedTask:
     def _new_outbox(self, batch: TransactionAttempt) -> RowOutbox:
         kept = self._batches.get(batch)
         assert kept is not None
-        return MessageOutbox(
+        return BatchOutbox(
             batch,
             kept.roots,
             source=self._wiring.task_id,

@@ -34,6 +34,10 @@ class FrameKind(IntEnum):
     """A processing task's report to the acker."""
     VERDICT = 5
     """A commit task's report to the driver."""
+    MESSAGES = 6
+    """Messages of a plain topology, each packed by itself."""
+    FAILURE = 7
+    """What user code of a plain topology raised, on its way to the driver."""
 
 
 class Frame(NamedTuple):

@@ -1,86 +1,84 @@
-"""What one task of a sub-topology sends for one batch, tuple by tuple as messages.
-
-Tuples for tasks inside the sub-topology are counted, and the counts reported at the end: only these
-reports are in the ack tree, however many tuples a batch has. Tuples for bolts outside are in the tree
-themselves, since nobody counts them.
-"""
+"""What one task of a plain topology sends during one wave: messages are gathered per target, and framed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from random import Random
-from typing import Any
-
-from coordinated_bolt.messages import SendMessage, coord_message, regular_message, tuple_message
-from coordinated_bolt.outbox import EMITTED_LATE
-from coordinated_bolt.output_collector import EDGE_BITS
+from coordinated_bolt.frames import Frame, FrameKind
+from coordinated_bolt.messages import Message
+from coordinated_bolt.outbox import FRAME_TUPLES, Send
 from state.attempt import TransactionAttempt
+from state.codec import CodecError, pack, unpack
+
+FRAME_BYTES = 4 * 1024 * 1024
+"""A frame is sent once it holds so many bytes, far below what the codec takes."""
+
+
+class _TargetBox:
+    """Packed messages on their way to one target."""
+
+    __slots__ = ("byte_count", "held", "sequence")
+
+    def __init__(self) -> None:
+        self.sequence = 0
+        self.held: list[bytes] = []
+        self.byte_count = 0
 
 
 class MessageOutbox:
-    """The `RowOutbox` of one batch on one task.
+    """Everything one task sends for one wave.
 
     Args:
-        batch: the batch.
-        roots: the trees it belongs to.
+        attempt: the wave's identity.
         source: task id of the sender.
-        inside: every task downstream within the sub-topology, each of which gets a report.
-        send: takes the messages.
-        random: draws the edges.
+        send: takes each finished frame.
+        frame_messages: most messages of a frame; 1 sends each message when it is added.
 
     Attributes:
-        transferred: index of a stream -> tuples sent on it, to however many targets.
-
-    Differs from Storm: tuples for bolts outside are anchored on what the batch came from; there the
-    spout does not learn whether they arrive.
+        byte_count: size of all messages added so far.
     """
 
     def __init__(
-        self,
-        batch: TransactionAttempt,
-        roots: Sequence[int],
-        *,
-        source: int,
-        inside: Sequence[int],
-        send: SendMessage,
-        random: Random,
+        self, attempt: TransactionAttempt, source: int, send: Send, frame_messages: int = FRAME_TUPLES
     ) -> None:
-        self._batch = batch
-        self._roots = roots
-        self._source = source
-        self._counts = dict.fromkeys(inside, 0)
-        self.transferred: dict[int, int] = {}
-        self._edges: dict[int, int] = {}
-        self._send = send
-        self._random = random
-        self._is_closed = False
+        self._attempt, self._source, self._send = attempt, source, send
+        self._frame_messages = frame_messages
+        self._boxes: dict[int, _TargetBox] = {}
+        self.byte_count = 0
 
-    def add(self, target: int, stream: int, row: list[Any]) -> None:
-        """Sends one row to a target."""
-        if self._is_closed:
-            raise RuntimeError(EMITTED_LATE)
-        source, roots = self._source, self._roots
-        if target in self._counts:
-            self._send(regular_message(source, target, batch=self._batch, roots=roots, stream_index=stream, values=row))
-            self._counts[target] += 1
-        else:
-            edge = self._random.getrandbits(EDGE_BITS)
-            anchored = dict.fromkeys(roots, edge)
-            self._send(tuple_message(source, target, stream_index=stream, values=row, roots=anchored))
-            self._edges[target] = self._edges.get(target, 0) ^ edge
-        self.transferred[stream] = self.transferred.get(stream, 0) + 1
+    def add(self, message: Message) -> None:
+        """Sends one message.
 
-    def add_all(self, target: int, stream: int, rows: list[list[Any]]) -> None:
-        """Sends many rows to a target."""
-        for row in rows:
-            self.add(target, stream, row)
+        Raises:
+            CodecError: a value cannot travel. It is raised here, where whoever emitted it can see it.
+        """
+        packed = pack(message.to_wire())
+        box = self._boxes.get(message.target)
+        if box is None:
+            box = self._boxes[message.target] = _TargetBox()
+        box.held.append(packed)
+        box.byte_count += len(packed)
+        self.byte_count += len(packed)
+        if len(box.held) >= self._frame_messages or box.byte_count >= FRAME_BYTES:
+            self._flush(message.target, box)
 
-    def close(self) -> dict[int, int]:
-        """Reports to every target inside; returns target -> xor of all edges to it."""
-        for target, tuple_count in self._counts.items():
-            edge = self._random.getrandbits(EDGE_BITS)
-            anchored = dict.fromkeys(self._roots, edge)
-            self._send(coord_message(self._source, target, batch=self._batch, roots=anchored, tuple_count=tuple_count))
-            self._edges[target] = edge
-        self._is_closed = True
-        return self._edges
+    def close(self) -> None:
+        """Sends the rest."""
+        for target, box in self._boxes.items():
+            if box.held:
+                self._flush(target, box)
+
+    def _flush(self, target: int, box: _TargetBox) -> None:
+        frame = Frame(self._attempt, self._source, box.sequence, target, FrameKind.MESSAGES, pack(box.held))
+        box.sequence += 1
+        box.held, box.byte_count = [], 0
+        self._send(frame)
+
+
+def messages_of(frame: Frame) -> list[Message]:
+    """The messages of a frame, in the order they were added.
+
+    Raises:
+        CodecError: it holds something else.
+    """
+    if frame.kind is not FrameKind.MESSAGES:
+        raise CodecError(f"frame of kind {frame.kind.name} holds no messages")
+    return [Message.from_wire(unpack(packed)) for packed in unpack(frame.payload)]

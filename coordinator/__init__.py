@@ -8,9 +8,13 @@ from coordinator.batch_subtopology_builder import BatchSubtopologyBuilder
 from coordinator.coordinator import Coordinator
 from coordinator.local import BoltTrial, LocalCluster, PlainRun, TransactionalRun, run_bolt
 from coordinator.options import RunOptions
+from coordinator.plain_coordinator import PlainCoordinator
+from coordinator.plain_options import PlainRunOptions
+from coordinator.plain_statistics import PlainStatistics
 from coordinator.plain_topology import PlainTopology
 from coordinator.plain_topology_builder import TopologyBuilder
 from coordinator.run import run
+from coordinator.run_plain import run_plain
 from coordinator.run_summary import RunStatistics
 from coordinator.sources import TextFiles
 from coordinator.spouts import (
@@ -51,7 +55,10 @@ __all__ = [
     "OpaquePartitionedEmitter",
     "PartitionedCoordinator",
     "PartitionedEmitter",
+    "PlainCoordinator",
     "PlainRun",
+    "PlainRunOptions",
+    "PlainStatistics",
     "PlainTopology",
     "RunOptions",
     "RunStatistics",
@@ -65,4 +72,5 @@ __all__ = [
     "TransactionalTopologyBuilder",
     "run",
     "run_bolt",
+    "run_plain",
 ]

@@ -17,15 +17,12 @@ from coordinator.run_summary import RunStatistics
 from coordinator.spark import (
     FrameFault,
     SparkEngine,
-    accept_context,
-    close_context,
-    open_context,
     pickle_spec,
-    ship_code,
-    user_modules,
+    ship_topology,
+    spark_context,
 )
 from coordinator.topology import Topology
-from state import EmbeddedServer, RedisStore, TopologyError
+from state import EmbeddedServer, RedisStore
 
 OnStart = Callable[[Coordinator], None]
 
@@ -70,12 +67,9 @@ def run(
     plan = make_plan(topology, pickle_spec)
     with (
         _state_store(topology, redis_url, data_dir) as (store, url),
-        _spark_context(topology, spark, master, conf or {}) as context,
+        spark_context(topology.topology_id, spark, master, conf or {}) as context,
     ):
-        specs: list[Any] = [component.spec for component in topology.components]
-        specs += topology.task_hooks
-        specs += [s.grouping for component in topology.components for s in component.subscriptions]
-        ship_code(context, user_modules(specs, factory_module))
+        ship_topology(context, topology, factory_module)
         engine = SparkEngine(context, plan, url, frame_fault=frame_fault)
         try:
             with assembled(
@@ -110,17 +104,3 @@ def _checked(store: RedisStore, url: str) -> Iterator[tuple[RedisStore, str]]:
         yield store, url
     finally:
         store.close()
-
-
-@contextmanager
-def _spark_context(topology: Topology, spark: Any, master: str, conf: Mapping[str, str]) -> Iterator[Any]:
-    if spark is not None:
-        if conf:
-            raise TopologyError("conf is for a session of our own; set it on the session you pass as spark=…")
-        yield accept_context(spark)
-        return
-    context = open_context(topology.topology_id, master, conf)
-    try:
-        yield context
-    finally:
-        close_context(context)

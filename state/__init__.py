@@ -17,6 +17,7 @@ from state.errors import (
     TransactionError,
     TransactionTooLargeError,
     UserCodeError,
+    WaveCrashError,
 )
 from state.handles import (
     HashState,
@@ -103,6 +104,7 @@ __all__ = [
     "VALUE_FIELD",
     "ValueState",
     "ValueType",
+    "WaveCrashError",
     "WriteSet",
     "bind_states",
     "check_name",

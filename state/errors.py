@@ -7,6 +7,7 @@
     ├── SourceError                 the input is missing, has changed or cannot be read
     ├── UserCodeError               a bolt or spout raised: fix it, then run again
     ├── ReplayLimitError            one txid failed too often: look at its reason
+    ├── WaveCrashError              a plain topology's waves crash: look at the reason
     ├── TransactionTooLargeError    cut smaller transactions
     ├── FencedError                 a newer run owns the topology: do not restart
     ├── StateError                  Redis holds or answered what we may not touch
@@ -91,6 +92,20 @@ class ReplayLimitError(TransactionError):
         return (
             f"txid {self.txid} failed {self.attempt_count} times and is not tried again in this run; "
             f"last reason: {self.last_reason}; lower txids are committed, a new run starts at this one"
+        )
+
+
+class WaveCrashError(TransactionError):
+    """Waves of a plain topology crashed, however small they were made, until no more were tried."""
+
+    def __init__(self, crash_count: int, last_reason: str) -> None:
+        super().__init__(crash_count, last_reason)
+        self.crash_count, self.last_reason = crash_count, last_reason
+
+    def __str__(self) -> str:
+        return (
+            f"{self.crash_count} waves of one tuple crashed in a row, and no more are tried in this run; last reason: "
+            f"{self.last_reason}; a tuple that ends its worker does this, or a cluster that cannot run anything"
         )
 
 

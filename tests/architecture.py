@@ -49,6 +49,8 @@ PURE_MODULES = (
     "coordinator/plan",
     "coordinator/topology_builder",
     "coordinator/transactions",
+    "coordinator/wave_plan",
+    "coordinator/wave_size",
 )
 IMPURE_MODULES = frozenset({"time", "uuid", "secrets"})
 IMPURE_NAMES = re.compile(

@@ -94,6 +94,9 @@ def run_topology(
         int, typer.Option(min=1, metavar="N", help="Transactions of one commit at most.")
     ] = DEFAULTS.commit_group_max,
     adopt: Annotated[bool, typer.Option("--adopt", help="Go on although the input is another one.")] = False,
+    stop_when_idle: Annotated[
+        bool, typer.Option("--stop-when-idle", help="End a plain topology when its spouts have nothing more.")
+    ] = False,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -101,11 +104,15 @@ def run_topology(
 
     The first signal finishes what is under way, the second one stops. Whatever ends a run, the next one
     goes on after the last commit.
+
+    A plain topology runs until Ctrl-C or SIGTERM, or until its spouts are idle if asked for; it has no state, so
+    no server is used.
     """
     with _errors(debug=debug, redis_url=redis):
         server = choose_server(redis, data_dir)
         options = RunOptions(max_spout_pending=max_pending, commit_group_max=commit_group_max, adopt=adopt)
-        code = execute(RunRequest(target, parameters or (), server, master, conf or (), options, as_json))
+        request = RunRequest(target, parameters or (), server, master, conf or (), options, as_json, stop_when_idle)
+        code = execute(request)
     raise typer.Exit(code)
 
 

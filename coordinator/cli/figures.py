@@ -1,17 +1,44 @@
-"""The figures shown while a run lasts: rates over the last seconds, and how far the commit lags."""
+"""The figures shown while a run lasts: rates over the last seconds, and how far the commit lags.
+
+What progress needs of figures is the same for runs of every kind; what they count is not.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import Protocol, TypeVar
 
 from coordinator.run_summary import RunStatistics
 
 WINDOW_S = 10.0
+Statistics_contra = TypeVar("Statistics_contra", contravariant=True)
+
+
+class RunFigures(Protocol[Statistics_contra]):
+    """What progress shows of a run."""
+
+    def update(self, statistics: Statistics_contra) -> None:
+        """Takes the run's statistics; called whenever something has happened."""
+
+    def line(self) -> str:
+        """The figures of the moment, in one line."""
+
+    def summary(self) -> str:
+        """What the run has done, in one line."""
+
+    def has_begun(self) -> bool:
+        """Whether there are figures."""
+
+    def has_result(self) -> bool:
+        """Whether a run that failed has done something worth telling."""
+
+    def fraction(self) -> float | None:
+        """Part of the input that is done, None if its size is unknown."""
 
 
 class Figures:
-    """What a run's statistics say of the moment.
+    """What a transactional run's statistics say of the moment.
 
     Args:
         clock: the run's clock, in seconds.
@@ -23,7 +50,6 @@ class Figures:
         self.statistics = RunStatistics()
 
     def update(self, statistics: RunStatistics) -> None:
-        """Takes the run's statistics; called after every event."""
         self.statistics = statistics
         now_s = self._clock()
         if len(self._samples) == 1 and statistics.first_issue_s is not None:
@@ -48,7 +74,6 @@ class Figures:
         return max(0.0, self._clock() - since)
 
     def line(self) -> str:
-        """All of it in one line."""
         transactions, tuples = self.rates()
         parts = [
             f"txid {self.statistics.last_txid:,}",
@@ -60,3 +85,25 @@ class Figures:
         if self.statistics.fraction is not None:
             parts.append(f"{self.statistics.fraction:.0%} of the input cut")
         return " · ".join(parts)
+
+    def summary(self) -> str:
+        return summary_line(self.statistics)
+
+    def has_begun(self) -> bool:
+        return self.statistics.first_issue_s is not None
+
+    def has_result(self) -> bool:
+        return self.statistics.committed > 0
+
+    def fraction(self) -> float | None:
+        return self.statistics.fraction
+
+
+def summary_line(statistics: RunStatistics) -> str:
+    """What a transactional run has done, in one line."""
+    if not statistics.attempts:
+        return f"nothing new, txid {statistics.last_txid:,} is committed already"
+    return (
+        f"{statistics.committed:,} transactions committed in {statistics.seconds:.1f} s, up to txid "
+        f"{statistics.last_txid:,}; {statistics.failed_attempts:,} of {statistics.attempts:,} attempts failed"
+    )

@@ -10,6 +10,7 @@ from typing import Any
 
 from coordinator.cli.blame import story_of
 from coordinator.cli.parameters import bind_parameters
+from coordinator.plain_topology import PlainTopology
 from coordinator.topology import Topology
 from state import TopologyError, TransactionError
 
@@ -51,11 +52,11 @@ def load_factory(target: str) -> tuple[Factory, str]:
     return factory, module_name
 
 
-def make_topology(factory: Factory, name: str, given: Mapping[str, str]) -> Topology:
+def make_topology(factory: Factory, name: str, given: Mapping[str, str]) -> Topology | PlainTopology:
     """Calls the factory with the parameters from the command line.
 
     Args:
-        factory: returns what `TransactionalTopologyBuilder.build` returned.
+        factory: returns what the `build` of a builder returned.
         name: how messages call it.
         given: parameter name -> text.
 
@@ -69,9 +70,10 @@ def make_topology(factory: Factory, name: str, given: Mapping[str, str]) -> Topo
         raise
     except (Exception, SystemExit) as error:
         raise TopologyError(f"factory {name!r} raised {story_of(error)}") from error
-    if not isinstance(made, Topology):
+    if not isinstance(made, (Topology, PlainTopology)):
         raise TopologyError(
-            f"factory {name!r} returned {made!r}; give back what TransactionalTopologyBuilder.build() returns"
+            f"factory {name!r} returned {made!r}; give back what build() of a TransactionalTopologyBuilder or "
+            "TopologyBuilder returns"
         )
     return made
 

@@ -6,20 +6,20 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from types import TracebackType
-from typing import Self, TextIO
+from typing import Generic, Self, TextIO, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Task as ProgressTask
 from rich.text import Text
 
-from coordinator.cli.figures import Figures
-from coordinator.run_summary import RunStatistics
+from coordinator.cli.figures import RunFigures
 
 LINE_EVERY_S = 5.0
+Statistics = TypeVar("Statistics")
 
 
-class RunProgress(ABC):
+class RunProgress(ABC, Generic[Statistics]):
     """Shows how a run goes; entered before it starts, left after it ended."""
 
     def __enter__(self) -> Self:
@@ -35,7 +35,7 @@ class RunProgress(ABC):
         """Spark is up and the topology is ours."""
 
     @abstractmethod
-    def update(self, statistics: RunStatistics) -> None:
+    def update(self, statistics: Statistics) -> None:
         """Something has happened."""
 
     @abstractmethod
@@ -47,18 +47,18 @@ class RunProgress(ABC):
         """The run is done, or has failed; nothing more will be shown."""
 
 
-class LineProgress(RunProgress):
+class LineProgress(RunProgress[Statistics]):
     """A line at the start, every few seconds and at the end.
 
     Args:
         name: what is run.
         stream: standard error.
         clock: the run's clock, in seconds.
+        figures: what is shown.
     """
 
-    def __init__(self, name: str, stream: TextIO, clock: Callable[[], float]) -> None:
-        self._name, self._stream, self._clock = name, stream, clock
-        self._figures = Figures(clock)
+    def __init__(self, name: str, stream: TextIO, clock: Callable[[], float], figures: RunFigures[Statistics]) -> None:
+        self._name, self._stream, self._clock, self._figures = name, stream, clock, figures
         self._shown_s = clock()
 
     def __enter__(self) -> Self:
@@ -68,7 +68,7 @@ class LineProgress(RunProgress):
     def begun(self) -> None:
         self.say("running")
 
-    def update(self, statistics: RunStatistics) -> None:
+    def update(self, statistics: Statistics) -> None:
         self._figures.update(statistics)
         if self._clock() - self._shown_s >= LINE_EVERY_S:
             self.say(self._figures.line())
@@ -78,23 +78,23 @@ class LineProgress(RunProgress):
         print(f"{self._name}: {sentence}", file=self._stream, flush=True)
 
     def close(self, *, is_done: bool) -> None:
-        if is_done or self._figures.statistics.committed:
-            self.say(summary_line(self._figures.statistics))
+        if is_done or self._figures.has_result():
+            self.say(self._figures.summary())
 
 
-class BarProgress(RunProgress):
+class BarProgress(RunProgress[Statistics]):
     """A bar with the figures of the moment; it counts up where the size of the input is unknown.
 
     Args:
         name: what is run.
         console: standard error.
-        clock: the run's clock, in seconds.
+        figures: what is shown.
         leaves_line: the bar's place is taken by a last line, since nothing else is going to say how it ended.
     """
 
-    def __init__(self, name: str, console: Console, clock: Callable[[], float], *, leaves_line: bool) -> None:
+    def __init__(self, name: str, console: Console, figures: RunFigures[Statistics], *, leaves_line: bool) -> None:
         self._leaves_line = leaves_line
-        self._figures = Figures(clock)
+        self._figures = figures
         self._bar = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
@@ -116,42 +116,35 @@ class BarProgress(RunProgress):
     def begun(self) -> None:
         self._bar.update(self._task, description=self._name)
 
-    def update(self, statistics: RunStatistics) -> None:
+    def update(self, statistics: Statistics) -> None:
         self._figures.update(statistics)
-        if statistics.fraction is not None:
-            self._bar.update(self._task, total=1.0, completed=statistics.fraction)
+        fraction = self._figures.fraction()
+        if fraction is not None:
+            self._bar.update(self._task, total=1.0, completed=fraction)
 
     def say(self, sentence: str) -> None:
         self._bar.update(self._task, description=f"{self._name}: {sentence}")
 
     def close(self, *, is_done: bool) -> None:
         self._bar.stop()
-        if (is_done and self._leaves_line) or (not is_done and self._figures.statistics.committed):
-            self._bar.console.print(Text(f"{self._name}: {summary_line(self._figures.statistics)}"), soft_wrap=True)
+        if (is_done and self._leaves_line) or (not is_done and self._figures.has_result()):
+            self._bar.console.print(Text(f"{self._name}: {self._figures.summary()}"), soft_wrap=True)
 
 
-class _FiguresColumn(TextColumn):
-    def __init__(self, figures: Figures) -> None:
+class _FiguresColumn(TextColumn, Generic[Statistics]):
+    def __init__(self, figures: RunFigures[Statistics]) -> None:
         super().__init__("")
         self._figures = figures
 
     def render(self, task: ProgressTask) -> Text:
-        return Text(self._figures.line()) if self._figures.statistics.first_issue_s is not None else Text()
+        return Text(self._figures.line()) if self._figures.has_begun() else Text()
 
 
-def progress_on_stderr(name: str, clock: Callable[[], float], *, leaves_line: bool) -> RunProgress:
+def progress_on_stderr(
+    name: str, clock: Callable[[], float], figures: RunFigures[Statistics], *, leaves_line: bool
+) -> RunProgress[Statistics]:
     """A bar if standard error is a terminal, else lines; see `BarProgress` and `LineProgress`."""
     console = Console(stderr=True, highlight=False)
     if console.is_terminal and not console.is_dumb_terminal:
-        return BarProgress(name, console, clock, leaves_line=leaves_line)
-    return LineProgress(name, sys.stderr, clock)
-
-
-def summary_line(statistics: RunStatistics) -> str:
-    """What a run has done, in one line."""
-    if not statistics.attempts:
-        return f"nothing new, txid {statistics.last_txid:,} is committed already"
-    return (
-        f"{statistics.committed:,} transactions committed in {statistics.seconds:.1f} s, up to txid "
-        f"{statistics.last_txid:,}; {statistics.failed_attempts:,} of {statistics.attempts:,} attempts failed"
-    )
+        return BarProgress(name, console, figures, leaves_line=leaves_line)
+    return LineProgress(name, sys.stderr, clock, figures)

@@ -10,19 +10,27 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from coordinator.cli.exits import ExitCode
+from coordinator.cli.figures import Figures, summary_line
 from coordinator.cli.loading import load_factory, make_topology
 from coordinator.cli.parameters import parse_pairs
-from coordinator.cli.progress import progress_on_stderr, summary_line
+from coordinator.cli.plain_figures import PlainFigures, plain_summary_line
+from coordinator.cli.progress import progress_on_stderr
 from coordinator.cli.server_choice import ServerChoice
 from coordinator.cli.signals import DrainOnSignal
 from coordinator.coordinator import Coordinator
 from coordinator.options import RunOptions
+from coordinator.plain_coordinator import PlainCoordinator
+from coordinator.plain_options import PlainRunOptions
+from coordinator.plain_statistics import PlainStatistics
+from coordinator.plain_topology import PlainTopology
 from coordinator.run import run
+from coordinator.run_plain import run_plain
 from coordinator.run_summary import RunStatistics
 from coordinator.topology import Topology
-from state import Keys, declared_states
+from state import Keys, TopologyError, declared_states
 
 Runner = Callable[..., RunStatistics]
+PlainRunner = Callable[..., PlainStatistics]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +43,9 @@ class RunRequest:
         server: where the state is kept.
         master: Spark master.
         conf: ``key=value`` texts for Spark.
-        options: bounds of the run.
+        options: bounds of a transactional run.
         as_json: end with one line of JSON on standard output.
+        stop_when_idle: end a plain run when its spouts have nothing more.
     """
 
     target: str
@@ -46,12 +55,14 @@ class RunRequest:
     conf: Sequence[str]
     options: RunOptions
     as_json: bool
+    stop_when_idle: bool = False
 
 
-def execute(request: RunRequest, runner: Runner = run) -> int:
+def execute(request: RunRequest, runner: Runner = run, plain_runner: PlainRunner = run_plain) -> int:
     """Runs the topology and returns the exit code.
 
     Raises:
+        TopologyError: an option that means nothing to a topology of this kind.
         TransactionError: as `coordinator.run.run`.
         StoppedError: a signal stopped it.
     """
@@ -61,11 +72,14 @@ def execute(request: RunRequest, runner: Runner = run) -> int:
     with quiet:
         factory, module_name = load_factory(request.target)
         topology = make_topology(factory, request.target, given)
-        statistics, signal_number = _run(topology, request, runner, conf, module_name)
-    if request.as_json:
-        print(json.dumps(statistics.to_dict(topology.topology_id)))
-    else:
-        print(summary(topology, statistics, request.server))
+        statistics: RunStatistics | PlainStatistics
+        if isinstance(topology, PlainTopology):
+            statistics, signal_number = _run_plain(topology, request, plain_runner, conf, module_name)
+            told = plain_summary(topology, statistics)
+        else:
+            statistics, signal_number = _run(topology, request, runner, conf, module_name)
+            told = summary(topology, statistics, request.server)
+    print(json.dumps(statistics.to_dict(topology.topology_id)) if request.as_json else told)
     if statistics.is_interrupted and signal_number is not None:
         return 128 + signal_number
     return ExitCode.DONE
@@ -74,7 +88,13 @@ def execute(request: RunRequest, runner: Runner = run) -> int:
 def _run(
     topology: Topology, request: RunRequest, runner: Runner, conf: Mapping[str, str], module_name: str
 ) -> tuple[RunStatistics, int | None]:
-    shown = progress_on_stderr(topology.topology_id, time.monotonic, leaves_line=request.as_json)
+    if request.stop_when_idle:
+        raise TopologyError(
+            f"--stop-when-idle is for plain topologies, and {topology.topology_id!r} has transactions: it ends with "
+            "its input"
+        )
+    figures = Figures(time.monotonic)
+    shown = progress_on_stderr(topology.topology_id, time.monotonic, figures, leaves_line=request.as_json)
     with shown as progress, DrainOnSignal(progress.say) as signals:
 
         def begun(coordinator: Coordinator) -> None:
@@ -94,6 +114,44 @@ def _run(
         )
         progress.update(statistics)  # a run that finds nothing to do has no event to report
         return statistics, signals.received
+
+
+def _run_plain(
+    topology: PlainTopology, request: RunRequest, runner: PlainRunner, conf: Mapping[str, str], module_name: str
+) -> tuple[PlainStatistics, int | None]:
+    if request.options != RunOptions():
+        raise TopologyError(
+            f"--max-pending, --commit-group-max, --adopt and the like are about transactions, and "
+            f"{topology.topology_id!r} is a plain topology: it has none; its builder has set_max_spout_pending"
+        )
+    figures = PlainFigures(time.monotonic)
+    shown = progress_on_stderr(topology.topology_id, time.monotonic, figures, leaves_line=request.as_json)
+    with shown as progress, DrainOnSignal(progress.say) as signals:
+
+        def begun(coordinator: PlainCoordinator) -> None:
+            signals.drain_by(coordinator.drain)
+            progress.begun()
+
+        statistics = runner(
+            topology,
+            master=request.master,
+            conf=conf,
+            options=PlainRunOptions(stop_when_idle=request.stop_when_idle),
+            on_start=begun,
+            on_progress=progress.update,
+            factory_module=module_name,
+        )
+        progress.update(statistics)  # a run whose spouts had nothing has no wave to report
+        return statistics, signals.received
+
+
+def plain_summary(topology: PlainTopology, statistics: PlainStatistics) -> str:
+    """What is said of a plain run at the end to somebody who did not ask for JSON."""
+    ended = "stopped before its spouts were idle" if statistics.is_interrupted else "done"
+    lines = [f"{topology.topology_id}: {ended}", f"  {plain_summary_line(statistics)}"]
+    if statistics.seconds > 0:
+        lines.append(f"  {statistics.emitted / statistics.seconds:,.0f} tuples/s")
+    return "\n".join(lines)
 
 
 def summary(topology: Topology, statistics: RunStatistics, server: ServerChoice) -> str:

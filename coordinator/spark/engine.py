@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from coordinator.engine import Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
 from coordinator.plan import Plan
+from coordinator.spark.crash_reason import crash_reason
+from coordinator.spark.frame_flow import FrameFault
 from coordinator.spark.session import is_fair
-from coordinator.spark.stage import FrameFault, WaveInput
+from coordinator.spark.stage import WaveInput
 from coordinator.spark.wave import Deployment, Wave
 from coordinator.spouts.emitting import Batch
 from state import TransactionAttempt, save_redis_url
@@ -122,7 +124,7 @@ class SparkEngine:
             self._context.setJobGroup(job_group, description, interruptOnCancel=True)
             event = job()
         except Exception as error:  # noqa: BLE001 - whatever Spark raises, the coordinator has to know
-            event = crashed(_reason(error))
+            event = crashed(crash_reason(error))
         self._running.discard(job_group)
         self._events.put(event)
 
@@ -132,14 +134,7 @@ class SparkEngine:
             try:
                 wave.release()
             except Exception as error:  # noqa: BLE001 - a context that is gone has no files left
-                _LOG.debug("wave %d could not be cleaned up: %s", wave_id, _reason(error))
+                _LOG.debug("wave %d could not be cleaned up: %s", wave_id, crash_reason(error))
 
     def _job_group(self, phase: str, wave_id: int) -> str:
         return f"txbatch-{id(self)}-{phase}-{wave_id}"
-
-
-def _reason(error: Exception) -> str:
-    """The lines of an error that tell something, of the hundreds Spark prints."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    telling = [line for line in lines if not line.startswith("at ")]
-    return " | ".join(telling[:6])[:1000] or type(error).__name__

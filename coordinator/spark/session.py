@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,31 @@ def accept_context(spark: Any) -> SparkContext:
     if context._jsc is None or context._jsc.sc().isStopped():  # noqa: SLF001 - there is no public question
         raise TopologyError("the given Spark session is stopped; start another")
     return context
+
+
+@contextmanager
+def spark_context(topology_id: str, spark: Any, master: str, settings: Mapping[str, str]) -> Iterator[SparkContext]:
+    """The context of a run: the user's, which is left running, or one of our own (driver, once a run).
+
+    Args:
+        topology_id: names a context of our own.
+        spark: a SparkSession or SparkContext of the user's, or None.
+        master: Spark master of a context of our own.
+        settings: Spark settings of a context of our own; they win over ours.
+
+    Raises:
+        TopologyError: settings for the user's context, or as `accept_context` and `open_context`.
+    """
+    if spark is not None:
+        if settings:
+            raise TopologyError("conf is for a session of our own; set it on the session you pass as spark=…")
+        yield accept_context(spark)
+        return
+    context = open_context(topology_id, master, settings)
+    try:
+        yield context
+    finally:
+        close_context(context)
 
 
 def is_fair(context: SparkContext) -> bool:

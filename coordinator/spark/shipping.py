@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark import cloudpickle
 
+from coordinator.topology import ComponentGraph
 from state import TopologyError, digest64
 
 if TYPE_CHECKING:
@@ -61,6 +62,20 @@ def ship_code(context: SparkContext, user_modules: list[str]) -> None:
     named = folder / f"txbatch_code_{digest64(archive.read_bytes()):016x}.zip"
     if named.name not in (context._python_includes or ()):  # noqa: SLF001 - there is no public question
         context.addPyFile(str(archive.rename(named)))
+
+
+def ship_topology(context: SparkContext, topology: ComponentGraph, named: str | None = None) -> None:
+    """Ships what a topology's tasks import.
+
+    Args:
+        context: the Spark context.
+        topology: any topology.
+        named: module to ship besides those of its components', hooks' and groupings' classes.
+    """
+    specs: list[Any] = [component.spec for component in topology.components]
+    specs += topology.task_hooks
+    specs += [s.grouping for component in topology.components for s in component.subscriptions]
+    ship_code(context, user_modules(specs, named))
 
 
 def user_modules(topology_specs: list[Any], named: str | None = None) -> list[str]:

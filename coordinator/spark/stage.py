@@ -7,8 +7,7 @@ same when it is computed again. Frames for stages further down pass through.
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
@@ -22,21 +21,16 @@ from coordinated_bolt import (
     Frame,
     FrameKind,
     Inbox,
-    frame_target,
-    pack_frame,
     unpack_frame,
 )
 from coordinator.plan import Plan
 from coordinator.reporting import batch_edges, report_to_acker
+from coordinator.spark.frame_flow import Addressed, FrameFault, Post, disturbed, sort_out, spare_the_collector
 from coordinator.spouts.emitting import Batch, Emitted, EmitterTask
 from state import CodecError, RedisReader, TransactionAttempt, load_redis_url, pack
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
-
-Addressed = tuple[int, bytes]
-FrameFault = Callable[[int, list[bytes]], list[bytes]]
-"""Fault point ``frames.read``: (task id, frames it read) -> the frames it is given instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,26 +55,6 @@ class WaveInput:
         return WaveInput(self.wave_id, batches, {}, self.frame_fault)
 
 
-def _spare_the_collector() -> None:
-    """Has Python's cycle collector look less often: it would walk all tuples of a wave again and again."""
-    gc.set_threshold(50_000, 20, 20)
-
-
-class _Post:
-    """Outgoing frames of one task on their way to the next stage."""
-
-    def __init__(self, routes: dict[int, int]) -> None:
-        self._routes = routes
-        self._held: list[Addressed] = []
-
-    def send(self, frame: Frame) -> None:
-        self._held.append((self._routes[frame.target], pack_frame(frame)))
-
-    def take(self) -> list[Addressed]:
-        held, self._held = self._held, []
-        return held
-
-
 @dataclass(frozen=True, slots=True)
 class EmitterStage:
     """Stage 0: spout tasks emit their share of every batch."""
@@ -89,10 +63,10 @@ class EmitterStage:
     wave: WaveInput
 
     def __call__(self, partition: int, records: Iterable[Any]) -> Iterator[Addressed]:
-        _spare_the_collector()
+        spare_the_collector()
         plan = self.plan.value
         task_id = plan.stages[0].tasks[partition]
-        post = _Post(plan.routes(0))
+        post = Post(plan.routes(0))
         emitter = EmitterTask(plan.wirings[task_id], post.send, self.wave.stored)
         for emitted in emitter.run(self.wave.batches):
             report_to_acker(plan, task_id, emitted, post.send)
@@ -108,15 +82,15 @@ class ProcessingStage:
     stage_index: int
 
     def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[Addressed]:
-        _spare_the_collector()
+        spare_the_collector()
         plan = self.plan.value
         task_id = plan.stages[self.stage_index].tasks[partition]
         routes = plan.routes(self.stage_index)
         own: list[bytes] = []
-        yield from _sort_out(records, {task_id}, own, routes)
-        inbox = Inbox(_disturbed(self.wave.frame_fault, task_id, own))
+        yield from sort_out(records, {task_id}, own, routes)
+        inbox = Inbox(disturbed(self.wave.frame_fault, task_id, own))
         own.clear()
-        post = _Post(routes)
+        post = Post(routes)
         wiring = plan.wirings[task_id]
         task = BatchTask(wiring, CoordinatedBolt(wiring, wiring.outboxes(post.send), clock=perf_counter_ns))
         for batch in self.wave.batches:
@@ -142,9 +116,9 @@ class AckerStage:
         }
         acker = BatchAcker(task_id, init, plan.processing_tasks())
         own: list[bytes] = []
-        for _ in _sort_out(records, {task_id}, own, {}):
+        for _ in sort_out(records, {task_id}, own, {}):
             pass
-        for packed in sorted(_disturbed(self.wave.frame_fault, task_id, own)):
+        for packed in sorted(disturbed(self.wave.frame_fault, task_id, own)):
             try:
                 acker.receive(unpack_frame(packed))
             except (CodecError, ValueError):
@@ -177,15 +151,15 @@ class CommitStage:
         task_id = plan.stages[self.stage_index].tasks[partition]
         if task_id not in plan.commit_tasks:
             return
-        _spare_the_collector()
+        spare_the_collector()
         last = self.stage_index == len(plan.stages) - 1
         routes = {} if last else plan.routes(self.stage_index)
         routes[DRIVER] = 0 if last else min(routes.values())
         own: list[bytes] = []
-        yield from _sort_out(records, {task_id}, own, routes)
-        inbox = Inbox(_disturbed(self.wave.frame_fault, task_id, own))
+        yield from sort_out(records, {task_id}, own, routes)
+        inbox = Inbox(disturbed(self.wave.frame_fault, task_id, own))
         own.clear()
-        post = _Post(routes)
+        post = Post(routes)
         reader = _LazyReader(self.credentials_path, plan.topology_id)
         task = CommitTask(plan.wirings[task_id], reader, post.send, clock=perf_counter_ns)
         report = task.run_group(self.attempts, inbox, composed=self.composed)
@@ -205,19 +179,3 @@ class _LazyReader:
         if self._reader is None:
             self._reader = RedisReader(load_redis_url(self._credentials_path), self._topology_id)
         return self._reader.read(name, kind, fields, as_of_txid)
-
-
-def _sort_out(
-    records: Iterable[Addressed], own_tasks: set[int], own: list[bytes], routes: dict[int, int]
-) -> Iterator[Addressed]:
-    """Keeps the frames for this task and carries the others on; those that go nowhere are dropped."""
-    for _, packed in records:
-        target = frame_target(packed)
-        if target in own_tasks:
-            own.append(packed)
-        elif target in routes:
-            yield routes[target], packed
-
-
-def _disturbed(fault: FrameFault | None, task_id: int, frames: list[bytes]) -> list[bytes]:
-    return frames if fault is None else fault(task_id, frames)

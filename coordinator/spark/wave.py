@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from committers import SlotReport
 from coordinated_bolt import AttemptOutcome, FrameKind, unpack_frame
 from coordinator.plan import Plan
+from coordinator.spark.frame_flow import named_partition
 from coordinator.spark.stage import AckerStage, CommitStage, EmitterStage, ProcessingStage, WaveInput
 from state import TransactionAttempt, unpack
 
@@ -84,13 +85,8 @@ class Wave:
 
     def _shuffled(self, frames: RDD[Any], stage_index: int) -> RDD[Any]:
         partition_count = len(self._plan.stages[stage_index].tasks)
-        return frames.partitionBy(partition_count, _named_partition)
+        return frames.partitionBy(partition_count, named_partition)
 
     def _commit_stage(self, index: int, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> CommitStage:
         shipped_plan, path = self._deployment.shipped_plan, self._deployment.credentials_path
         return CommitStage(shipped_plan, self._lean_input, index, attempts, composed, path)
-
-
-def _named_partition(partition: int) -> int:
-    """Frames name the partition they go to."""
-    return partition

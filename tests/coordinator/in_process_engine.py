@@ -12,7 +12,8 @@ from committers import SlotReport
 from coordinated_bolt import AttemptOutcome, FrameKind, unpack_frame
 from coordinator.engine import Event, GroupExecuted, WaveProcessed
 from coordinator.plan import Plan
-from coordinator.spark.stage import AckerStage, CommitStage, EmitterStage, FrameFault, ProcessingStage, WaveInput
+from coordinator.spark.frame_flow import FrameFault
+from coordinator.spark.stage import AckerStage, CommitStage, EmitterStage, ProcessingStage, WaveInput
 from coordinator.spouts.emitting import Batch
 from state import TransactionAttempt, unpack
 

@@ -16,6 +16,7 @@ ARGUMENTS = {
     errors.StaleReadError: ("{wc}:counts", 4, 5),
     errors.UserCodeError: ("store", 1, "7:00000000000003e8", "('a', 1)", "Traceback\nValueError: x"),
     errors.ReplayLimitError: (7, 5, "a reason"),
+    errors.WaveCrashError: (5, "a reason"),
     errors.TransactionTooLargeError: (7, 600_000, 500_000),
     errors.FencedError: ("wc",),
 }

@@ -31,6 +31,36 @@ def topology(input="input.txt", lines_per_batch: int = 10, topology_id="lines"):
     return builder.build()
 """
 
+PLAIN_JOB = """
+from coordinated_bolt import BaseBasicBolt, BaseSpout
+from coordinator import TopologyBuilder
+
+
+class Lines(BaseSpout):
+    output_fields = ("line",)
+
+    def open(self, conf, context, collector):
+        super().open(conf, context, collector)
+        self.waiting = [f"line {number}" for number in range(20)]
+
+    def next_tuple(self):
+        if self.waiting:
+            line = self.waiting.pop()
+            self.collector.emit([line], line)
+
+
+class Sink(BaseBasicBolt):
+    def execute(self, tup, collector):
+        pass
+
+
+def topology(topology_id="lines"):
+    builder = TopologyBuilder(topology_id)
+    builder.set_spout("lines", Lines())
+    builder.set_bolt("sink", Sink(), 2).shuffle_grouping("lines")
+    return builder.build()
+"""
+
 
 @dataclass(frozen=True)
 class JobFolder:

@@ -18,7 +18,7 @@ import pytest
 import redis
 
 from state import EmbeddedServer
-from tests.coordinator.cli.jobs import JobFolder
+from tests.coordinator.cli.jobs import PLAIN_JOB, JobFolder
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -226,3 +226,25 @@ def test_a_bolt_that_raises_ends_with_1_and_its_traceback(job: JobFolder) -> Non
     assert "txbatch: component 'store', task 0, attempt 3:" in said
     assert 'raise ValueError("no such line")' in said
     assert stored(job, "{lines}:lines") == {"all": 20}
+
+
+def test_a_plain_topology_runs_until_its_spouts_are_idle(folder: JobFolder) -> None:
+    folder.write("job_of_plain_lines.py", PLAIN_JOB)
+
+    with started(folder, "job_of_plain_lines:topology", "--stop-when-idle", "--json") as command:
+        code, output = command.ended()
+
+    found = json.loads(output)
+    assert (code, found["emitted"], found["acked"], found["failed"]) == (0, 20, 20, 0)
+    assert not (folder.path / ".txbatch").exists()
+
+
+def test_a_plain_topology_runs_until_it_is_told_to_end(folder: JobFolder) -> None:
+    folder.write("job_of_plain_lines.py", PLAIN_JOB)
+
+    with started(folder, "job_of_plain_lines:topology", "--json") as command:
+        command.await_words("lines: running")
+        command.process.send_signal(signal.SIGTERM)
+        code, output = command.ended()
+
+    assert (code, json.loads(output)["failed"]) == (0, 0)

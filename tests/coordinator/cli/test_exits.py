@@ -19,6 +19,7 @@ from state import (
     TransactionError,
     TransactionTooLargeError,
     UserCodeError,
+    WaveCrashError,
 )
 
 CODES: list[tuple[BaseException, int]] = [
@@ -28,6 +29,7 @@ CODES: list[tuple[BaseException, int]] = [
     (SourceError("x"), 1),
     (UserCodeError("bolt", 0, "7:1", "('a',)", "Traceback:\nValueError: no"), 1),
     (ReplayLimitError(7, 5, "lost"), 1),
+    (WaveCrashError(5, "lost"), 1),
     (TransactionTooLargeError(7, 600_000, 500_000), 1),
     (ProtocolError("x"), 1),
     (ValueError("x"), 1),

@@ -7,13 +7,13 @@ import sys
 import pytest
 
 import state
-from coordinator import Topology
+from coordinator import PlainTopology, Topology
 from coordinator.cli.loading import load_factory, make_topology
 from state import TopologyError
 from tests.coordinator.cli.jobs import JobFolder
 
 
-def make(target: str) -> Topology:
+def make(target: str) -> Topology | PlainTopology:
     factory, _ = load_factory(target)
     return make_topology(factory, target, {})
 
@@ -141,4 +141,7 @@ def test_a_refusal_of_the_builder_is_handed_on_as_it_is(folder: JobFolder) -> No
 def test_a_factory_has_to_return_a_topology(folder: JobFolder) -> None:
     folder.write("job_bad.py", "def topology(): return 'lines'\n")
 
-    assert "returned 'lines'; give back what TransactionalTopologyBuilder.build()" in refusal_of("job_bad:topology")
+    assert refusal_of("job_bad:topology") == (
+        "factory 'job_bad:topology' returned 'lines'; give back what build() of a TransactionalTopologyBuilder or "
+        "TopologyBuilder returns"
+    )

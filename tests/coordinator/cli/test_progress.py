@@ -80,7 +80,7 @@ def test_a_line_has_all_figures() -> None:
 
 def test_without_a_terminal_there_is_a_line_every_five_seconds() -> None:
     clock, stream = Clock(), io.StringIO()
-    with LineProgress("words", stream, clock) as progress:
+    with LineProgress("words", stream, clock, Figures(clock)) as progress:
         progress.begun()
         for _ in range(12):
             clock.now_s += 1.0
@@ -93,7 +93,7 @@ def test_without_a_terminal_there_is_a_line_every_five_seconds() -> None:
 @pytest.mark.parametrize(("committed", "line_count"), [(0, 1), (3, 2)])
 def test_a_run_that_failed_tells_what_it_committed_if_anything(committed: int, line_count: int) -> None:
     stream = io.StringIO()
-    progress = LineProgress("words", stream, Clock())
+    progress = LineProgress("words", stream, Clock(), Figures(Clock()))
     progress.update(RunStatistics(attempts=8, committed=committed, last_txid=committed))
     with pytest.raises(ValueError, match="no"), progress:
         raise ValueError("no")
@@ -106,7 +106,7 @@ def test_a_run_that_failed_tells_what_it_committed_if_anything(committed: int, l
 def test_a_terminal_shows_a_bar_and_perhaps_a_last_line(leaves_line: bool) -> None:
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=True, width=200, color_system=None)
-    with BarProgress("[red]words", console, Clock(), leaves_line=leaves_line) as progress:
+    with BarProgress("[red]words", console, Figures(Clock()), leaves_line=leaves_line) as progress:
         progress.begun()
         progress.update(RunStatistics(attempts=1, committed=1, first_issue_s=90.0, fraction=0.5))
         progress.say("finishing")

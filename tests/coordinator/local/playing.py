@@ -158,8 +158,7 @@ def task_leftovers(task_id, task):
         "edges": task._edges,
         "outboxes": bolt._outboxes,
         "finished": bolt._finished,
-        "bolts": bolt.executor._bolts,
-        "contexts": bolt.executor._contexts,
+        "bolts": bolt.executor._attempts,
         "counts": bolt._tracking._attempts,
     }
     return [f"{what} of {attempt} in task {task_id}" for what, attempts in held.items() for attempt in attempts]

@@ -1,0 +1,62 @@
+"""The figures shown while a plain topology runs: rates over the last seconds, and what has failed."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from coordinator.cli.figures import WINDOW_S
+from coordinator.plain_statistics import PlainStatistics
+
+
+class PlainFigures:
+    """What a plain run's statistics say of the moment.
+
+    Args:
+        clock: the run's clock, in seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._samples: deque[tuple[float, int]] = deque([(clock(), 0)])
+        self.statistics = PlainStatistics()
+
+    def update(self, statistics: PlainStatistics) -> None:
+        self.statistics = statistics
+        now_s = self._clock()
+        if len(self._samples) == 1 and statistics.first_wave_s is not None:
+            self._samples[0] = (statistics.first_wave_s, 0)  # Spark's start is not part of any rate
+        self._samples.append((now_s, statistics.emitted))
+        while len(self._samples) > 2 and self._samples[1][0] < now_s - WINDOW_S:
+            self._samples.popleft()
+
+    def rate(self) -> float:
+        """Tuples emitted per second of late."""
+        started_s, emitted = self._samples[0]
+        seconds = self._clock() - started_s
+        return (self.statistics.emitted - emitted) / seconds if seconds > 0 else 0.0
+
+    def line(self) -> str:
+        counts = f"{self.statistics.acked:,} acked · {self.statistics.failed:,} failed"
+        return f"{self.statistics.emitted:,} emitted · {self.rate():,.0f} tuples/s · {counts}"
+
+    def summary(self) -> str:
+        return plain_summary_line(self.statistics)
+
+    def has_begun(self) -> bool:
+        return self.statistics.waves > 0
+
+    def has_result(self) -> bool:
+        return self.statistics.acked > 0
+
+    def fraction(self) -> float | None:
+        return None  # a spout does not say how much there is
+
+
+def plain_summary_line(statistics: PlainStatistics) -> str:
+    """What a plain run has done, in one line."""
+    line = (
+        f"{statistics.emitted:,} tuples emitted in {statistics.seconds:.1f} s, {statistics.acked:,} acked, "
+        f"{statistics.failed:,} failed, {statistics.waves:,} waves"
+    )
+    return f"{line}, {statistics.crashed_waves:,} of them crashed" if statistics.crashed_waves else line

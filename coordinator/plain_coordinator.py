@@ -1,0 +1,218 @@
+"""Runs a plain topology in waves: asks the spouts, has an engine process what they emit, tells them how it ended.
+
+The spouts live here, in the driver, and see what Storm promises them: `next_tuple` while they may emit, then
+`ack` or `fail` once for each message, never two calls at a time. Two waves are never under way together: the
+spouts rest while one is. Pure of Spark.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from coordinated_bolt import DRIVER, Message, MessageKind, SpoutTask, TaskObserver, tree_message
+from coordinator.engine import WaveCrashed
+from coordinator.plain_engine import PlainEngine, WaveDrained
+from coordinator.plain_options import PlainRunOptions
+from coordinator.plain_plan import PlainPlan
+from coordinator.plain_statistics import PlainStatistics
+from coordinator.spout_wave import SpoutWave
+from coordinator.wave_size import WaveSize
+from state import TransactionAttempt, TransactionError, UserCodeError, WaveCrashError
+
+_LOG = logging.getLogger("txbatch")
+SHORTEST_PAUSE_S = 0.001
+LONGEST_PAUSE_S = 0.1
+
+
+class PlainCoordinator:
+    """One run of a plain topology: call `run` once, on one thread.
+
+    Args:
+        plan: what is run.
+        engine: runs its waves; closed by the caller.
+        options: bounds of the run.
+        clock: seconds, monotonic.
+        sleep: waits so many seconds; called when no spout had a tuple, between 1 and 100 ms.
+        draw_bits: number of bits -> a random number, for the waves' identities and the spouts' draws.
+        on_progress: called with the statistics after every wave, on the calling thread.
+
+    Attributes:
+        statistics: of the run so far.
+    """
+
+    def __init__(
+        self,
+        plan: PlainPlan,
+        engine: PlainEngine,
+        options: PlainRunOptions,
+        *,
+        clock: Callable[[], float],
+        sleep: Callable[[float], None],
+        draw_bits: Callable[[int], int],
+        on_progress: Callable[[PlainStatistics], None] | None = None,
+    ) -> None:
+        self._engine, self._options = engine, options
+        self._clock, self._sleep, self._draw_bits = clock, sleep, draw_bits
+        self._on_progress = on_progress
+        self._size = WaveSize(options.wave_tuples_max, options.max_crashes)
+        self._is_draining = False
+        self.statistics = PlainStatistics()
+        self._wirings = plan.wirings
+        self._wave_count = 0
+        self._wave = self._new_wave()
+        observer = _Counter(self)
+        self._spouts = {
+            task: SpoutTask(
+                plan.wirings[task],
+                self._send,
+                Random(draw_bits(64)),
+                max_spout_pending=plan.max_spout_pending,
+                observer=observer,
+            )
+            for task in plan.spout_tasks
+        }
+        self._turns = deque(self._spouts.values())
+
+    def drain(self) -> None:
+        """Has the run end after the wave that is filled or under way; callable from a signal handler or thread.
+
+        Its messages are acked or failed as ever. What spouts emit in those last calls is not sent any more.
+        """
+        self._is_draining = True
+
+    def run(self) -> PlainStatistics:
+        """Runs until drained or, with `stop_when_idle`, until the spouts have nothing more.
+
+        However it ends, every spout is closed. When it ends by an error, messages of the wave that was under way
+        are neither acked nor failed.
+
+        Raises:
+            UserCodeError: a spout or bolt raised.
+            CodecError: a spout emitted what cannot travel.
+            WaveCrashError: waves crash, however small.
+        """
+        opened: list[SpoutTask] = []
+        try:
+            for spout in self._spouts.values():
+                opened.append(spout)
+                spout.start()
+            for spout in self._spouts.values():
+                spout.activate()
+            self._run_waves()
+            for spout in self._spouts.values():
+                spout.deactivate()
+        except BaseException:
+            for spout in opened:
+                try:
+                    spout.close()
+                except UserCodeError as error:  # the first error is the one to report
+                    _LOG.warning("while the run ended by another error, %s", error)
+            raise
+        _close_all(opened)
+        return self.statistics
+
+    def count_emitted(self) -> None:
+        """A spout has emitted a tuple."""
+        self.statistics.emitted += 1
+        self._wave.tuple_count += 1
+
+    def _run_waves(self) -> None:
+        idle_rounds = 0
+        self.statistics.is_interrupted = self._options.stop_when_idle
+        while not self._is_draining:
+            self._fill()
+            if self._wave.tuple_count:
+                idle_rounds = 0
+                self._run_wave()
+                continue
+            idle_rounds += 1
+            if self._options.stop_when_idle and idle_rounds >= self._options.idle_rounds:
+                self.statistics.is_interrupted = False
+                return
+            self._sleep(min(LONGEST_PAUSE_S, SHORTEST_PAUSE_S * 2 ** min(idle_rounds - 1, 10)))
+
+    def _fill(self) -> None:
+        """Asks the spouts in turns until the wave is full, none of them has a tuple, or the run is drained."""
+        full_s = self._clock() + self._options.wave_fill_s
+        asked_in_vain = 0
+        while asked_in_vain < len(self._turns) and not self._is_draining and not self._is_full(full_s):
+            spout = self._turns[0]
+            self._turns.rotate(-1)  # who was asked last is asked last, in the next wave too
+            asked_in_vain = 0 if spout.is_ready() and spout.next_tuple() else asked_in_vain + 1
+
+    def _is_full(self, full_s: float) -> bool:
+        return self._wave.tuple_count > 0 and (
+            self._wave.tuple_count >= self._size.limit
+            or self._wave.byte_count >= self._options.wave_bytes_max
+            or self._clock() >= full_s
+        )
+
+    def _run_wave(self) -> None:
+        wave, self._wave = self._wave, self._new_wave()
+        self.statistics.started(self._clock())
+        ended = self._engine.run_wave(wave.close())
+        self.statistics.last_wave_s = self._clock()
+        acked: frozenset[int] = frozenset()
+        if isinstance(ended, WaveDrained):
+            _raise_first(ended)
+            acked = ended.acked
+            self._size.drained(wave.tuple_count)
+        else:
+            self._crashed(ended, wave.tuple_count)
+        for task, root in wave.roots:  # in the order of their emission
+            kind = MessageKind.ACKED if root in acked else MessageKind.FAILED
+            self._spouts[task].receive(tree_message(kind, DRIVER, task, root))
+        if self._on_progress is not None:
+            self._on_progress(self.statistics)
+
+    def _crashed(self, crashed: WaveCrashed, tuple_count: int) -> None:
+        self.statistics.crashed_waves += 1
+        _LOG.warning(
+            "wave %d of %d tuples crashed, its messages fail: %s", crashed.wave_id, tuple_count, crashed.reason
+        )
+        if self._size.crashed(tuple_count):
+            raise WaveCrashError(self._size.crashes_alone, crashed.reason)
+
+    def _new_wave(self) -> SpoutWave:
+        self._wave_count += 1
+        return SpoutWave(TransactionAttempt(self._wave_count, self._draw_bits(64)), self._wirings)
+
+    def _send(self, message: Message) -> None:
+        self._wave.send(message)
+
+
+class _Counter(TaskObserver):
+    """Counts what the spouts do."""
+
+    def __init__(self, coordinator: PlainCoordinator) -> None:
+        self._coordinator = coordinator
+
+    def emitted(self, stream_id: str, values: list[Any], receivers: list[int]) -> None:
+        self._coordinator.count_emitted()
+
+    def message_acked(self, message_id: Any) -> None:
+        self._coordinator.statistics.acked += 1
+
+    def message_failed(self, message_id: Any) -> None:
+        self._coordinator.statistics.failed += 1
+
+
+def _raise_first(drained: WaveDrained) -> None:
+    for failure in drained.failures:
+        raise UserCodeError(failure.component_id, failure.task_index, "", failure.tuple_text, failure.text)
+
+
+def _close_all(spouts: list[SpoutTask]) -> None:
+    """Closes every spout, and only then raises what the first of them raised."""
+    errors: list[TransactionError] = []
+    for spout in spouts:
+        try:
+            spout.close()
+        except UserCodeError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]

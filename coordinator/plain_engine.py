@@ -1,0 +1,47 @@
+"""What the driver of a plain topology asks of an engine: run one wave, say how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from coordinated_bolt import Failure
+from coordinator.engine import WaveCrashed
+from state import TransactionAttempt
+
+
+@dataclass(frozen=True, slots=True)
+class PlainWave:
+    """What the spouts have emitted for one wave.
+
+    Attributes:
+        attempt: the wave's number in this run and random bits: frames of another wave are told apart by it,
+            and what its bolts draw at random comes from it.
+        frames: messages for bolts and ackers, packed.
+    """
+
+    attempt: TransactionAttempt
+    frames: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WaveDrained:
+    """Every bolt has executed what there was; nothing of the wave is under way.
+
+    Attributes:
+        acked: roots whose trees are complete; every other one of the wave has failed.
+        failures: what user code raised; the run ends then.
+    """
+
+    acked: frozenset[int]
+    failures: tuple[Failure, ...] = ()
+
+
+class PlainEngine(Protocol):
+    """Runs waves, one at a time."""
+
+    def run_wave(self, wave: PlainWave) -> WaveDrained | WaveCrashed:
+        """Runs a wave to its end; waits for it."""
+
+    def close(self) -> None:
+        """Cancels what runs and lets go of everything."""

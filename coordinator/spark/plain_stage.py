@@ -1,0 +1,170 @@
+"""What runs on executors for a plain topology: bolts of one level of a wave, and its ackers.
+
+As in `stage`, a stage collects its frames and puts them in order before it executes any, and whatever it
+draws at random is seeded by wave and task: computed again, it does the same again. A bolt's memory lasts one
+wave, since its task does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from random import Random
+from typing import TYPE_CHECKING
+
+from coordinated_bolt import (
+    DRIVER,
+    AckerTask,
+    Failure,
+    FailureKind,
+    Frame,
+    FrameKind,
+    Message,
+    MessageKind,
+    MessageOutbox,
+    TaskWiring,
+    make_task,
+    messages_of,
+    unpack_frame,
+)
+from coordinator.plain_engine import WaveDrained
+from coordinator.spark.frame_flow import Addressed, FrameFault, Post, disturbed, sort_out, spare_the_collector
+from coordinator.wave_plan import WavePlan
+from state import CodecError, TransactionAttempt, UserCodeError, digest64, pack, unpack
+
+if TYPE_CHECKING:
+    from pyspark import Broadcast
+
+
+@dataclass(frozen=True, slots=True)
+class BoltStage:
+    """Bolt tasks of one level: each is prepared, executes what reached it, and cleans up.
+
+    Attributes:
+        plan: the plan.
+        attempt: the wave's identity.
+        stage_index: which stage.
+        frame_fault: installed by tests only.
+    """
+
+    plan: Broadcast[WavePlan]
+    attempt: TransactionAttempt
+    stage_index: int
+    frame_fault: FrameFault | None = None
+
+    def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[Addressed]:
+        spare_the_collector()
+        plan = self.plan.value
+        task_id = plan.stages[self.stage_index].tasks[partition]
+        routes = plan.routes_into(self.stage_index + 1)
+        own: list[bytes] = []
+        yield from sort_out(records, {task_id}, own, routes)
+        frames = _in_order(disturbed(self.frame_fault, task_id, own))
+        own.clear()
+        post = Post(routes)
+        try:
+            for _ in self._execute(plan.plain.wirings[task_id], _unpacked(frames, self.attempt), post):
+                yield from post.take()
+        except UserCodeError as error:
+            failure = Failure(
+                FailureKind.USER, error.component_id, error.task_index, error.traceback_text, error.tuple_text
+            )
+            post.send(Frame(self.attempt, task_id, 0, DRIVER, FrameKind.FAILURE, pack(failure.to_wire())))
+        yield from post.take()
+
+    def _execute(self, wiring: TaskWiring, frames: Iterator[list[Message]], post: Post) -> Iterator[None]:
+        """Runs the bolt; pauses after every frame, so that what it has sent can go."""
+        outbox = MessageOutbox(self.attempt, wiring.task_id, post.send, wiring.frame_tuples)
+        task = make_task(wiring, outbox.add, self._random(wiring))
+        task.start()
+        for messages in frames:
+            for message in messages:
+                task.receive(message)
+            yield
+        task.close()
+        outbox.close()
+
+    def _random(self, wiring: TaskWiring) -> Random:
+        parts = (wiring.topology_id, str(self.attempt), str(wiring.task_id))
+        return Random(digest64(*(part.encode() for part in parts)))
+
+
+@dataclass(frozen=True, slots=True)
+class SpoutEnd:
+    """Stage 0 as it is given what the spouts emitted: one list of frames a partition."""
+
+    stage: BoltStage
+
+    def __call__(self, partition: int, parts: Iterable[list[Addressed]]) -> Iterator[Addressed]:
+        return self.stage(partition, chain.from_iterable(parts))
+
+
+@dataclass(frozen=True, slots=True)
+class PlainAckerStage:
+    """The last stage: trees of the wave, each on the acker its root names; what ended goes to the driver.
+
+    Attributes:
+        plan: the plan.
+        attempt: the wave's identity.
+        frame_fault: installed by tests only.
+    """
+
+    plan: Broadcast[WavePlan]
+    attempt: TransactionAttempt
+    frame_fault: FrameFault | None = None
+
+    def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[Addressed]:
+        spare_the_collector()
+        plan = self.plan.value
+        task_id = plan.stages[-1].tasks[partition]
+        own: list[bytes] = []
+        routes = plan.routes_into(len(plan.stages))
+        yield from sort_out(records, {task_id}, own, routes)
+        post = Post(routes)
+        outbox = MessageOutbox(self.attempt, task_id, post.send)
+
+        def send(message: Message) -> None:
+            if message.kind is MessageKind.ACKED:  # what did not end well has failed, so nothing else matters
+                outbox.add(message)
+
+        acker = AckerTask(task_id, send)
+        for messages in _unpacked(_in_order(disturbed(self.frame_fault, task_id, own)), self.attempt):
+            for message in messages:
+                acker.receive(message)
+        outbox.close()
+        yield from post.take()
+
+
+def wave_drained(collected: Iterable[Addressed]) -> WaveDrained:
+    """What the last stage says of a wave (driver)."""
+    acked: set[int] = set()
+    failures: list[tuple[int, Failure]] = []
+    for _, packed in collected:
+        frame = unpack_frame(packed)
+        if frame.kind is FrameKind.FAILURE:
+            failures.append((frame.source, Failure.from_wire(unpack(frame.payload))))
+        else:
+            acked.update(message.root for message in messages_of(frame))
+    failures.sort(key=lambda sent: sent[0])
+    return WaveDrained(frozenset(acked), tuple(failure for _, failure in failures))
+
+
+def _in_order(packed_frames: Iterable[bytes]) -> list[bytes]:
+    """Frames by source and sequence; one that came twice counts once."""
+    return sorted(set(packed_frames))
+
+
+def _unpacked(packed_frames: list[bytes], attempt: TransactionAttempt) -> Iterator[list[Message]]:
+    """Messages frame by frame.
+
+    A frame that is torn, or of another wave, is left out: trees it had a part in stay open, and so their messages
+    fail.
+    """
+    for packed in packed_frames:
+        try:
+            frame = unpack_frame(packed)
+            messages = messages_of(frame) if frame.attempt == attempt else []
+        except (CodecError, ValueError):
+            continue
+        yield messages

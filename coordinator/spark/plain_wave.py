@@ -1,0 +1,73 @@
+"""One wave of a plain topology as one Spark job: a stage for each level of bolts, then the ackers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from coordinated_bolt import frame_target
+from coordinator.plain_engine import PlainWave, WaveDrained
+from coordinator.spark.frame_flow import Addressed, FrameFault, named_partition
+from coordinator.spark.plain_stage import BoltStage, PlainAckerStage, SpoutEnd, wave_drained
+from coordinator.wave_plan import WavePlan
+
+if TYPE_CHECKING:
+    from pyspark import RDD, Broadcast, SparkContext
+
+
+@dataclass(frozen=True, slots=True)
+class PlainDeployment:
+    """A plan on a Spark context, shared by all waves of a run.
+
+    Attributes:
+        context: the Spark context.
+        plan: the plan.
+        shipped_plan: the same, broadcast.
+        frame_fault: installed by tests only.
+    """
+
+    context: SparkContext
+    plan: WavePlan
+    shipped_plan: Broadcast[WavePlan]
+    frame_fault: FrameFault | None = None
+
+    def run(self, wave: PlainWave) -> WaveDrained:
+        """Runs one wave, and deletes its shuffle files whatever comes of it."""
+        rdd, last_shuffled = self._stages(wave)
+        try:
+            return wave_drained(self.context.runJob(rdd, list))
+        finally:
+            if last_shuffled is not None:
+                last_shuffled._jrdd.rdd().cleanShuffleDependencies(True)  # noqa: SLF001 - public on the JVM's RDD only
+
+    def _stages(self, wave: PlainWave) -> tuple[RDD[Addressed], RDD[Any] | None]:
+        last_shuffled: RDD[Any] | None = None
+        rdd: RDD[Addressed] = self._emitted(wave).mapPartitionsWithIndex(SpoutEnd(self._bolts(wave, 0)))
+        for index in range(1, len(self.plan.stages)):
+            last_shuffled = rdd.partitionBy(len(self.plan.stages[index].tasks), named_partition)
+            is_acker_stage = self.plan.is_tracked and index == len(self.plan.stages) - 1
+            stage = (
+                PlainAckerStage(self.shipped_plan, wave.attempt, self.frame_fault)
+                if is_acker_stage
+                else self._bolts(wave, index)
+            )
+            rdd = last_shuffled.mapPartitionsWithIndex(stage)
+        return rdd, last_shuffled
+
+    def _bolts(self, wave: PlainWave, index: int) -> BoltStage:
+        return BoltStage(self.shipped_plan, wave.attempt, index, self.frame_fault)
+
+    def _emitted(self, wave: PlainWave) -> RDD[list[Addressed]]:
+        """What the spouts have emitted, in the partitions of stage 0: nothing has to be shuffled for it."""
+        parts = emitted_parts(self.plan, wave)
+        return self.context.parallelize(parts, len(parts))
+
+
+def emitted_parts(plan: WavePlan, wave: PlainWave) -> list[list[Addressed]]:
+    """The frames of a wave by partition of stage 0 (driver)."""
+    routes = plan.routes_into(0)
+    parts: list[list[Addressed]] = [[] for _ in plan.stages[0].tasks]
+    for packed in wave.frames:
+        partition = routes[frame_target(packed)]
+        parts[partition].append((partition, packed))
+    return parts

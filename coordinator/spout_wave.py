@@ -1,0 +1,59 @@
+"""Gathers what spouts emit until it is enough for a wave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from coordinated_bolt import Frame, Message, MessageKind, MessageOutbox, TaskWiring, pack_frame
+from coordinator.plain_engine import PlainWave
+from state import TransactionAttempt
+
+
+class SpoutWave:
+    """A wave while it is filled (driver).
+
+    Args:
+        attempt: its identity.
+        wirings: task id -> wiring, the spouts' among them.
+
+    Attributes:
+        roots: (spout task, root) of every message whose end a spout waits for, in the order of their emission.
+        tuple_count: tuples emitted, one however many tasks receive it; counted by whoever is told of emissions.
+    """
+
+    def __init__(self, attempt: TransactionAttempt, wirings: Mapping[int, TaskWiring]) -> None:
+        self._attempt = attempt
+        self._wirings = wirings
+        self._outboxes: dict[int, MessageOutbox] = {}
+        self._frames: list[bytes] = []
+        self.roots: list[tuple[int, int]] = []
+        self.tuple_count = 0
+
+    @property
+    def byte_count(self) -> int:
+        """Size of all messages."""
+        return sum(outbox.byte_count for outbox in self._outboxes.values())
+
+    def send(self, message: Message) -> None:
+        """Takes a message of a spout task.
+
+        Raises:
+            CodecError: a value cannot travel.
+        """
+        outbox = self._outboxes.get(message.source)
+        if outbox is None:
+            frame_messages = self._wirings[message.source].frame_tuples
+            outbox = MessageOutbox(self._attempt, message.source, self._keep, frame_messages)
+            self._outboxes[message.source] = outbox
+        outbox.add(message)
+        if message.kind is MessageKind.INIT:
+            self.roots.append((message.source, message.root))
+
+    def close(self) -> PlainWave:
+        """The wave as an engine takes it; nothing may be sent after."""
+        for outbox in self._outboxes.values():
+            outbox.close()
+        return PlainWave(self._attempt, tuple(self._frames))
+
+    def _keep(self, frame: Frame) -> None:
+        self._frames.append(pack_frame(frame))

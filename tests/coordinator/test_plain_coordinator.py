@@ -1,0 +1,317 @@
+"""The driver's loop of a plain topology: whom it asks, when a wave is full, when it ends, what it tells."""
+
+from __future__ import annotations
+
+import pytest
+
+from coordinated_bolt import BaseBasicBolt, BaseSpout, Failure, FailureKind, MessageKind, messages_of, unpack_frame
+from coordinator import PlainRunOptions, TopologyBuilder
+from coordinator.engine import WaveCrashed
+from coordinator.plain_engine import WaveDrained
+from state import TopologyError, UserCodeError, WaveCrashError
+from tests.coordinator.plain_jobs import Clock, Diary, Told, coordinator_of, planned
+
+
+class Sink(BaseBasicBolt):
+    """Takes every tuple."""
+
+    def execute(self, tup, collector):
+        pass
+
+
+class Answering:
+    """An engine that acks everything, unless it has another answer for the next waves.
+
+    Args:
+        answers: for the first waves; None acks everything.
+
+    Attributes:
+        waves: the numbers in each wave.
+    """
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.waves = []
+
+    def run_wave(self, wave):
+        messages = [message for packed in wave.frames for message in messages_of(unpack_frame(packed))]
+        self.waves.append([m.payload[1][0] for m in messages if m.kind is MessageKind.TUPLE])
+        Diary.note("wave", wave.attempt.txid)
+        answer = self.answers.pop(0) if self.answers else None
+        return answer or WaveDrained(frozenset(m.root for m in messages if m.kind is MessageKind.INIT))
+
+    def close(self):
+        pass
+
+
+def plan_of(*spouts, pending=1000, parallelism=1):
+    builder = TopologyBuilder("test")
+    sink = None
+    for number, spout in enumerate(spouts):
+        builder.set_spout(f"spout{number}", spout, parallelism)
+    sink = builder.set_bolt("sink", Sink())
+    for number, _ in enumerate(spouts):
+        sink.shuffle_grouping(f"spout{number}")
+    builder.set_max_spout_pending(pending)
+    return planned(builder.build()).plain
+
+
+@pytest.fixture(autouse=True)
+def _fresh_diary():
+    Diary.take()
+
+
+def test_the_calls_of_a_run_come_in_storms_order():
+    coordinator_of(plan_of(Told([1, 2])), Answering()).run()
+    assert Diary.take() == [
+        ("open", 0),
+        ("activate", 0),
+        ("emit", 1),
+        ("emit", 2),
+        ("wave", 1),
+        ("ack", 1),
+        ("ack", 2),
+        ("deactivate", 0),
+        ("close", 0),
+    ]
+
+
+def test_spouts_take_turns_and_the_turn_goes_on_in_the_next_wave():
+    engine = Answering()
+    plan = plan_of(Told([1, 2, 3]), Told([11, 12]), Told([21]))
+    coordinator_of(plan, engine, wave_tuples_max=2).run()
+    emitted = [event[1] for event in Diary.take() if event[0] == "emit"]
+    assert emitted == [1, 11, 21, 2, 12, 3]
+    assert [sorted(wave) for wave in engine.waves] == [[1, 11], [2, 21], [3, 12]]
+
+
+def test_a_spout_with_enough_under_way_waits_for_the_wave_to_end_and_the_others_do_not():
+    engine = Answering()
+    coordinator_of(plan_of(Told(range(5)), Told(range(10, 12)), pending=2), engine).run()
+    assert [sorted(wave) for wave in engine.waves] == [[0, 1, 10, 11], [2, 3], [4]]
+
+
+def test_a_wave_is_full_when_its_bytes_are_enough():
+    engine = Answering()
+    coordinator_of(plan_of(Told(["x" * 100, "y" * 100, "z" * 1000])), engine, wave_bytes_max=300).run()
+    assert [len(wave) for wave in engine.waves] == [2, 1]
+
+
+class Slow(Told):
+    """Takes a tenth of a second for each tuple."""
+
+    clock = Clock()
+
+    def next_tuple(self):
+        Slow.clock.sleep(0.1)
+        super().next_tuple()
+
+
+def test_a_wave_is_full_when_it_was_filled_for_long_enough():
+    engine = Answering()
+    coordinator_of(plan_of(Slow(range(5))), engine, clock=Slow.clock, wave_fill_s=0.25).run()
+    assert [len(wave) for wave in engine.waves] == [3, 2]
+
+
+def test_the_pauses_grow_while_there_is_nothing_and_enough_rounds_of_nothing_end_the_run():
+    clock = Clock()
+    statistics = coordinator_of(plan_of(Told([1])), Answering(), clock=clock, idle_rounds=10).run()
+    assert clock.slept == [0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.1, 0.1]
+    assert (statistics.waves, statistics.acked) == (1, 1)
+
+
+class Late(Told):
+    """Has its next number only after it was asked three times in vain."""
+
+    def open(self, conf, context, collector):
+        super().open(conf, context, collector)
+        self.asked = 0
+
+    def next_tuple(self):
+        self.asked += 1
+        if self.asked % 4 == 0:
+            super().next_tuple()
+
+
+def test_a_spout_that_has_something_again_begins_the_count_of_rounds_anew():
+    clock = Clock()
+    statistics = coordinator_of(plan_of(Late([1, 2])), Answering(), clock=clock, idle_rounds=5).run()
+    assert statistics.acked == 2
+    assert clock.slept == [*[0.001, 0.002, 0.004], *[0.001, 0.002], *[0.001, 0.002, 0.004, 0.008]]
+
+
+def test_a_run_that_is_drained_ends_with_the_wave_under_way_told():
+    coordinator = coordinator_of(
+        plan_of(Told(range(9)), pending=3), Answering(), stop_when_idle=False, on_progress=lambda _: coordinator.drain()
+    )
+    statistics = coordinator.run()
+    assert (statistics.waves, statistics.emitted, statistics.acked) == (1, 3, 3)
+    assert Diary.take()[-2:] == [("deactivate", 0), ("close", 0)]
+
+
+def test_a_run_that_is_drained_while_a_wave_is_filled_runs_what_there_is():
+    class Draining(Clock):
+        def __call__(self):
+            self.now_s += 1.0
+            if self.now_s == 4.0:
+                coordinator.drain()
+            return self.now_s
+
+    coordinator = coordinator_of(
+        plan_of(Told(range(9))), Answering(), clock=Draining(), stop_when_idle=False, wave_fill_s=100.0
+    )
+    statistics = coordinator.run()
+    assert statistics.waves == 1
+    assert 0 < statistics.acked == statistics.emitted < 9
+
+
+def test_a_drain_before_the_run_opens_and_closes_the_spouts_and_asks_nothing():
+    coordinator = coordinator_of(plan_of(Told([1])), Answering(), stop_when_idle=False)
+    coordinator.drain()
+    coordinator.run()
+    assert Diary.take() == [("open", 0), ("activate", 0), ("deactivate", 0), ("close", 0)]
+
+
+def test_what_an_acker_does_not_name_has_failed():
+    engine = Answering(WaveDrained(frozenset()))
+    statistics = coordinator_of(plan_of(Told([1, 2], replays=False)), engine).run()
+    assert (statistics.acked, statistics.failed) == (0, 2)
+    assert [event for event in Diary.take() if event[0] in ("ack", "fail")] == [("fail", 1), ("fail", 2)]
+
+
+def test_a_crash_fails_the_wave_and_halves_the_next_ones_until_as_many_tuples_got_through():
+    engine = Answering(WaveCrashed(1, "a worker died"), WaveCrashed(2, "a worker died"))
+    statistics = coordinator_of(plan_of(Told(range(8))), engine).run()
+    assert [len(wave) for wave in engine.waves] == [8, 4, 2, 2, 2, 2]
+    assert (statistics.crashed_waves, statistics.failed, statistics.acked) == (2, 12, 8)
+
+
+def test_single_tuples_that_crash_again_and_again_stop_the_run_and_nobody_hears_of_the_last():
+    engine = Answering(*[WaveCrashed(number, f"reason {number}") for number in range(9)])
+    with pytest.raises(WaveCrashError) as caught:
+        coordinator_of(plan_of(Told([1, 2])), engine, max_crashes=3).run()
+    assert (caught.value.crash_count, caught.value.last_reason) == (3, "reason 3")
+    assert [len(wave) for wave in engine.waves] == [2, 1, 1, 1]
+    told = [event for event in Diary.take() if event[0] in ("fail", "close")]
+    assert told == [("fail", 1), ("fail", 2), ("fail", 1), ("fail", 2), ("close", 0)]
+
+
+def test_the_first_failure_of_a_wave_ends_the_run_and_the_spouts_are_closed_untold():
+    failure = Failure(FailureKind.USER, "sink", 0, "Traceback\nValueError: x", "Tuple(…)")
+    engine = Answering(WaveDrained(frozenset(), (failure,)))
+    with pytest.raises(UserCodeError, match="component 'sink', task 0, at tuple") as caught:
+        coordinator_of(plan_of(Told([1])), engine).run()
+    assert caught.value.tuple_text == "Tuple(…)"
+    assert Diary.take()[-2:] == [("wave", 1), ("close", 0)]
+
+
+class Bad(BaseSpout):
+    """Raises in one of its methods.
+
+    Args:
+        method: which.
+    """
+
+    output_fields = ("number",)
+
+    def __init__(self, *methods):
+        self.methods = methods
+
+    def open(self, conf, context, collector):
+        super().open(conf, context, collector)
+        self.raise_in("open")
+
+    def next_tuple(self):
+        self.raise_in("next_tuple")
+        if "unfit" in self.methods:
+            self.collector.emit([object()], 1)
+
+    def close(self):
+        Diary.note("close", "bad")
+        self.raise_in("close")
+
+    def raise_in(self, method):
+        if method in self.methods:
+            raise ValueError(f"in {method}")
+
+
+@pytest.mark.parametrize(
+    ("methods", "reason"),
+    [
+        (("open",), "ValueError: in open"),
+        (("next_tuple",), "ValueError: in next_tuple"),
+        (("close",), "ValueError: in close"),
+        (("next_tuple", "close"), "ValueError: in next_tuple"),
+        (("unfit",), "CodecError: cannot be sent or stored: "),
+    ],
+)
+def test_what_a_spout_raises_ends_the_run_and_every_spout_that_was_opened_is_closed(methods, reason):
+    with pytest.raises(UserCodeError, match="component 'spout1', task 0") as caught:
+        coordinator_of(plan_of(Told([]), Bad(*methods)), Answering()).run()
+    assert reason in str(caught.value)
+    assert [event for event in Diary.take() if event[0] == "close"] == [("close", 0), ("close", "bad")]
+
+
+class Chatty(Told):
+    """Emits one number more when it is told of an end."""
+
+    def fail(self, message_id):
+        super().fail(message_id)
+        self.collector.emit([message_id + 100], message_id + 100)
+
+
+def test_what_a_spout_emits_while_it_is_told_goes_with_the_next_wave():
+    engine = Answering(WaveDrained(frozenset()))
+    coordinator_of(plan_of(Chatty([1], replays=False)), engine).run()
+    assert engine.waves == [[1], [101]]
+    assert Diary.take()[-3:] == [("ack", 101), ("deactivate", 0), ("close", 0)]
+
+
+def test_waves_have_numbers_and_identities_of_their_own():
+    identities = []
+
+    class Noting(Answering):
+        def run_wave(self, wave):
+            identities.append(wave.attempt)
+            return super().run_wave(wave)
+
+    coordinator_of(plan_of(Told(range(3)), pending=1), Noting()).run()
+    assert [attempt.txid for attempt in identities] == [1, 2, 3]
+    assert len({attempt.attempt_id for attempt in identities}) == 3
+
+
+def test_figures_are_those_of_the_run():
+    clock = Clock()
+
+    class Taking(Answering):
+        def run_wave(self, wave):
+            clock.now_s += 1.5
+            return super().run_wave(wave)
+
+    statistics = coordinator_of(plan_of(Told(range(3)), pending=2), Taking(), clock=clock).run()
+    assert statistics.to_dict("t") == {
+        "topology": "t",
+        "emitted": 3,
+        "acked": 3,
+        "failed": 0,
+        "waves": 2,
+        "crashed_waves": 0,
+        "seconds": 3.0,
+    }
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"wave_tuples_max": 0},
+        {"wave_bytes_max": True},
+        {"max_crashes": 1.5},
+        {"idle_rounds": -1},
+        {"wave_fill_s": 0},
+        {"wave_fill_s": float("inf")},
+    ],
+)
+def test_options_out_of_bounds_are_refused(options):
+    (name,) = options
+    with pytest.raises(TopologyError, match=f"option {name} is "):
+        PlainRunOptions(**options)

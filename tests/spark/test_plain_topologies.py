@@ -1,0 +1,356 @@
+"""Plain topologies on real Spark: what was acked was processed, what was not fails and comes again."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+import pytest
+
+from coordinated_bolt import BaseBasicBolt, BaseRichBolt, CustomGrouping
+from coordinator import run_plain
+from state import FailedException, TopologyError, UserCodeError, WaveCrashError
+from tests.spark.bolts import note, notes, once
+from tests.spark.plain_jobs import (
+    AnchorTwice,
+    Failing,
+    Feed,
+    Forgetful,
+    Hanging,
+    Join,
+    Killing,
+    Pass,
+    Raising,
+    Seen,
+    builder_of,
+    run,
+)
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(autouse=True)
+def _nothing_told():
+    Feed.told.clear()
+
+
+@pytest.fixture
+def context(contexts):
+    return contexts.open()
+
+
+def acked():
+    return sorted(position for what, position in Feed.told if what == "ack")
+
+
+def failed():
+    return sorted(position for what, position in Feed.told if what == "fail")
+
+
+def seen_by(path, component_id):
+    return Counter(value for component, _, value in notes(path) if component == component_id)
+
+
+class CountWords(BaseBasicBolt):
+    """Emits the running count of each word."""
+
+    output_fields = ("word", "count")
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def prepare(self, conf, context):
+        super().prepare(conf, context)
+        self.counts: Counter[str] = Counter()
+
+    def execute(self, tup, collector):
+        word = tup[0]
+        self.counts[word] += 1
+        note(self.path, "count", self.context.task_index, [word, self.counts[word]])
+        collector.emit([word, self.counts[word]])
+
+
+class GlobalCount(BaseBasicBolt):
+    """Counts tuples."""
+
+    def __init__(self, path):
+        self.path, self.count = str(path), 0
+
+    def execute(self, tup, collector):
+        self.count += 1
+        note(self.path, "global", self.context.task_index, self.count)
+
+
+def test_g8_words_are_counted_by_key_and_all_of_them_in_order(context, tmp_path):
+    # a bolt's memory lasts one wave on Spark, so these counts are right because all four words are in one wave
+    path = tmp_path / "notes"
+    builder = builder_of(["nathan", "bob", "joey", "nathan"])
+    builder.set_bolt("count", CountWords(path), 3).fields_grouping("feed", ["value"])
+    builder.set_bolt("global", GlobalCount(path)).global_grouping("count")
+
+    statistics = run(context, builder.build())
+
+    counted = [value for component, _, value in notes(path) if component == "count"]
+    assert sorted(map(tuple, counted)) == [("bob", 1), ("joey", 1), ("nathan", 1), ("nathan", 2)]
+    assert [value for component, _, value in notes(path) if component == "global"] == [1, 2, 3, 4]
+    assert (statistics.waves, acked(), failed()) == (1, [0, 1, 2, 3], [])
+
+
+def test_a_bolts_memory_lasts_one_wave(context, tmp_path):
+    path = tmp_path / "notes"
+    builder = builder_of(["a", "a", "a"], pending=2)
+    builder.set_bolt("global", GlobalCount(path)).global_grouping("feed")
+
+    assert run(context, builder.build()).waves == 2
+
+    assert [value for _, _, value in notes(path)] == [1, 2, 1]
+
+
+class Split(BaseBasicBolt):
+    """Splits lines into words; every third line fails when it comes first."""
+
+    output_fields = ("word",)
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def execute(self, tup, collector):
+        number, _, text = tup["value"].partition(":")
+        for word in text.split():
+            collector.emit([word])
+        if int(number) % 3 == 0 and once(self.folder / number):
+            raise FailedException("once")
+
+
+@pytest.mark.parametrize("ackers", [1, 3])
+def test_a_word_count_whose_bolts_fail_some_lines_once_processes_every_line_at_least_once(context, tmp_path, ackers):
+    path, lines = tmp_path / "notes", [f"{number}:to be or not{number}" for number in range(30)]
+    builder = builder_of(lines, tasks=2, ackers=ackers, pending=10)
+    builder.set_bolt("split", Split(tmp_path), 2).shuffle_grouping("feed")
+    builder.set_bolt("count", CountWords(path), 2).fields_grouping("split", ["word"])
+
+    statistics = run(context, builder.build())
+
+    assert acked() == list(range(30))
+    assert failed() == list(range(0, 30, 3))
+    assert (statistics.emitted, statistics.acked, statistics.failed) == (40, 30, 10)
+    counted = Counter(value[0] for _, _, value in notes(path))
+    # a line that failed had its words counted twice: at least once is what is promised
+    assert counted == {"to": 40, "be": 40, "or": 40, **{f"not{n}": 2 if n % 3 == 0 else 1 for n in range(30)}}
+
+
+class FirstTwo(CustomGrouping):
+    """The first two tasks."""
+
+    def prepare(self, context):
+        pass
+
+    def choose_tasks(self, values):
+        return [0, 1]
+
+
+class Sort(BaseRichBolt):
+    """Every number on the default stream, and directly to the task it names."""
+
+    output_fields = ("value",)
+
+    def declare_output_fields(self, declarer):
+        super().declare_output_fields(declarer)
+        declarer.declare_stream("named", ("value",), direct=True)
+
+    def execute(self, tup):
+        self.collector.emit(tup.values, tup)
+        tasks = self.context.component_tasks("direct")
+        self.collector.emit_direct(tasks[tup["value"] % len(tasks)], tup.values, tup, "named")
+        self.collector.ack(tup)
+
+
+def test_every_grouping_brings_each_tuple_where_it_belongs_and_all_are_acked(context, tmp_path):
+    path, count = tmp_path / "notes", 24
+    builder = builder_of(range(count), tasks=2)
+    builder.set_bolt("sort", Sort(), 2).none_grouping("feed")
+    for component_id, tasks in (
+        ("shuffle", 3),
+        ("fields", 3),
+        ("partial", 3),
+        ("all", 2),
+        ("global", 2),
+        ("custom", 3),
+    ):
+        bolt = builder.set_bolt(component_id, Seen(path), tasks)
+        match component_id:
+            case "shuffle":
+                bolt.shuffle_grouping("sort")
+            case "fields":
+                bolt.fields_grouping("sort", ["value"])
+            case "partial":
+                bolt.partial_key_grouping("sort", ["value"])
+            case "all":
+                bolt.all_grouping("sort")
+            case "global":
+                bolt.global_grouping("sort")
+            case _:
+                bolt.grouping("sort", FirstTwo())
+    builder.set_bolt("local", Seen(path), 2).local_or_shuffle_grouping("sort")
+    builder.set_bolt("direct", Seen(path), 3).direct_grouping("sort", "named")
+
+    run(context, builder.build())
+
+    where: dict[str, Counter[tuple[int, int]]] = defaultdict(Counter)
+    for component, task, value in notes(path):
+        where[component][task, value] += 1
+    once_each = Counter(range(count))
+    for component in ("shuffle", "fields", "partial", "local"):
+        assert seen_by(path, component) == once_each, component
+    assert sorted(Counter(task for task, _ in where["shuffle"]).values()) == [8, 8, 8]
+    assert where["all"] == Counter((task, value) for task in range(2) for value in range(count))
+    assert where["custom"] == where["all"]
+    assert where["global"] == Counter((0, value) for value in range(count))
+    assert where["direct"] == Counter((value % 3, value) for value in range(count))
+    assert (acked(), failed()) == (list(range(count)), [])
+
+
+@pytest.mark.parametrize("ackers", [0, 1, 3])
+def test_tuples_jump_over_levels_and_trees_close_however_many_ackers_there_are(context, tmp_path, ackers):
+    path = tmp_path / "notes"
+    builder = builder_of(range(10), tasks=2, ackers=ackers)
+    builder.set_bolt("first", Pass(), 2).shuffle_grouping("feed")
+    builder.set_bolt("second", Pass()).shuffle_grouping("first")
+    last = builder.set_bolt("last", Seen(path), 3)
+    last.shuffle_grouping("feed").fields_grouping("first", ["value"]).shuffle_grouping("second")
+
+    run(context, builder.build())
+
+    assert seen_by(path, "last") == Counter(dict.fromkeys(range(10), 3))
+    assert (acked(), failed()) == (list(range(10)), [])
+
+
+def test_g6_a_branch_joined_by_a_bolt_that_anchors_on_both_sides_is_acked(context, tmp_path):
+    path = tmp_path / "notes"
+    builder = builder_of(range(6))
+    builder.set_bolt("left", Pass(), 2).shuffle_grouping("feed")
+    builder.set_bolt("right", Pass(), 2).shuffle_grouping("feed")
+    joined = builder.set_bolt("join", Join(), 2)
+    joined.fields_grouping("left", ["value"]).fields_grouping("right", ["value"])
+    builder.set_bolt("end", Seen(path)).shuffle_grouping("join")
+
+    run(context, builder.build())
+
+    assert seen_by(path, "end") == Counter(range(6))
+    assert (acked(), failed()) == (list(range(6)), [])
+
+
+def test_g6_one_side_of_a_join_that_is_missing_fails_the_other(context):
+    builder = builder_of(range(4), replays=False)
+    builder.set_bolt("left", Pass()).shuffle_grouping("feed")
+    builder.set_bolt("right", Failing(2)).shuffle_grouping("feed")
+    joined = builder.set_bolt("join", Join(), 2)
+    joined.fields_grouping("left", ["value"]).fields_grouping("right", ["value"])
+
+    run(context, builder.build())
+
+    assert (acked(), failed()) == ([0, 1, 3], [2])
+
+
+@pytest.mark.parametrize("feeds", [1, 3])
+def test_g6_a_tuple_anchored_twice_on_the_same_one_is_acked_once(context, feeds):
+    builder = builder_of(range(feeds))
+    builder.set_bolt("twice", AnchorTwice()).shuffle_grouping("feed")
+    builder.set_bolt("end", Pass()).shuffle_grouping("twice")
+
+    run(context, builder.build())
+
+    assert (acked(), failed()) == (list(range(feeds)), [])
+
+
+def test_what_a_bolt_neither_acks_nor_fails_has_failed_when_its_wave_ends(context):
+    builder = builder_of(range(4), replays=False)
+    builder.disable_message_timeouts()
+    builder.set_bolt("forget", Forgetful(1)).shuffle_grouping("feed")
+
+    statistics = run(context, builder.build())
+
+    assert Feed.told == [("ack", 0), ("fail", 1), ("ack", 2), ("ack", 3)]
+    assert statistics.waves == 1
+
+
+def test_an_error_in_a_bolt_ends_the_run_with_its_story_and_nobody_hears_of_the_wave(context):
+    builder = builder_of(range(4))
+    builder.set_bolt("work", Raising(2), 2).fields_grouping("feed", ["value"])
+    builder.set_bolt("end", Pass(), 2).shuffle_grouping("work")
+
+    with pytest.raises(UserCodeError) as caught:
+        run(context, builder.build())
+
+    error = caught.value
+    assert (error.component_id, error.attempt, error.tuple_text) == ("work", "", "Tuple(feed/default: value=2)")
+    assert error.task_index in (0, 1)
+    assert "in happen" in error.traceback_text
+    assert error.traceback_text.rstrip().endswith("ValueError: cannot work with 2")
+    assert Feed.told == []
+
+
+def test_a_worker_that_is_killed_fails_its_wave_which_is_processed_when_it_comes_again(context, contexts, tmp_path):
+    path = tmp_path / "notes"
+    builder = builder_of(range(4))
+    builder.set_bolt("work", Killing(2, tmp_path / "killed"), 2).fields_grouping("feed", ["value"])
+    builder.set_bolt("end", Seen(path), 2).shuffle_grouping("work")
+
+    statistics = run(context, builder.build())
+
+    assert (tmp_path / "killed").exists()
+    assert (statistics.crashed_waves, failed(), acked()) == (1, [0, 1, 2, 3], [0, 1, 2, 3])
+    assert set(seen_by(path, "end")) == {0, 1, 2, 3}
+    assert contexts.shuffle_files() == []
+
+
+def test_a_worker_that_is_killed_is_run_again_by_a_spark_that_retries_and_nothing_fails(contexts, tmp_path):
+    path = tmp_path / "notes"
+    builder = builder_of(range(40), tasks=2)
+    builder.set_bolt("first", Pass(), 2).shuffle_grouping("feed")
+    builder.set_bolt("work", Killing(21, tmp_path / "killed"), 2).shuffle_grouping("first")
+    builder.set_bolt("end", Seen(path), 2).shuffle_grouping("work")
+
+    statistics = run(contexts.open("local[2,4]"), builder.build())
+
+    assert (tmp_path / "killed").exists()
+    assert (statistics.crashed_waves, failed(), acked()) == (0, [], list(range(40)))
+
+
+def test_a_tuple_that_kills_its_worker_whenever_it_comes_stops_the_run(context):
+    builder = builder_of([0, 1])
+    builder.set_bolt("work", Killing(1)).shuffle_grouping("feed")
+
+    with pytest.raises(WaveCrashError, match="2 waves of one tuple crashed in a row"):
+        run(context, builder.build(), max_crashes=2)
+
+    assert acked() == [0]
+
+
+@pytest.mark.slow
+def test_a_wave_that_hangs_is_cancelled_after_twice_the_message_timeout_and_fails(context, tmp_path):
+    builder = builder_of([0, 1])
+    builder.set_message_timeout_s(6.0)
+    builder.set_bolt("work", Hanging(1, tmp_path / "hung")).shuffle_grouping("feed")
+
+    statistics = run(context, builder.build())
+
+    assert (statistics.crashed_waves, failed(), acked()) == (1, [0, 1], [0, 1])
+
+
+def test_shuffle_files_of_a_wave_are_gone_with_it(context, contexts):
+    builder = builder_of(range(40), pending=10)
+    builder.set_bolt("first", Pass(), 2).shuffle_grouping("feed")
+    builder.set_bolt("second", Pass(), 2).shuffle_grouping("first")
+
+    left = []
+    run(context, builder.build(), on_progress=lambda _: left.append(contexts.shuffle_files()))
+
+    assert left == [[]] * 4
+
+
+def test_settings_for_somebody_elses_session_are_refused(context):
+    builder = builder_of([0])
+    builder.set_bolt("end", Pass()).shuffle_grouping("feed")
+
+    with pytest.raises(TopologyError, match="conf is for a session of our own"):
+        run_plain(builder.build(), spark=context, conf={"spark.a": "b"})
