@@ -70,7 +70,7 @@ class Bolt(BaseBatchBolt):
 def run(bolt, *values, hooks=(), hook_specs=(), of=A):
     wiring = wire(bolt, targets=(21, 22), streams=output((21, 22), None, ONE_FIELD, DIRECT))
     wiring = replace(wiring, hook_specs=hook_specs)
-    task = CoordinatedBolt(wiring, Sent().send, hooks=hooks, clock=count().__next__)
+    task = CoordinatedBolt(wiring, wiring.outboxes(Sent().send), hooks=hooks, clock=count().__next__)
     task.regular(of, origin_of(wiring, of), [[value] for value in values])
     task.coord(of, 1, len(values))
     return task.end(of)

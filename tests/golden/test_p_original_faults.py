@@ -153,7 +153,7 @@ def test_p09_a_batch_the_coordinator_has_given_up_is_replayed_and_counts_once(se
 
 def test_p09_a_task_forgets_no_batch_however_many_come_and_go_meanwhile():
     wiring = wire(RecordingBolt(), targets=(21,))
-    bolt = CoordinatedBolt(wiring, Sent().send)
+    bolt = CoordinatedBolt(wiring, wiring.outboxes(Sent().send))
     slow = attempt(1)
     bolt.regular(slow, origin_of(wiring, slow), [["a"]])
     for txid in range(2, 500):
