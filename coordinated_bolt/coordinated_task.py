@@ -185,7 +185,7 @@ class CoordinatedTask:
 
     def _drop(self, batch: TransactionAttempt) -> tuple[Failure | None, Iterable[int]]:
         """Lets go of a batch; returns why it failed, and the edges of what it sent."""
-        finished = self._bolt.end(batch)
+        finished = self._bolt.end(batch, is_drained=False)  # a batch ends with its first failure
         self._has_failed[batch] = finished.failure is not None
         if len(self._has_failed) > REMEMBERED_BATCHES:
             del self._has_failed[next(iter(self._has_failed))]

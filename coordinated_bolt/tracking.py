@@ -115,20 +115,23 @@ class Tracking:
     def is_lost(self, attempt: TransactionAttempt) -> bool:
         """Whether the attempt can never be complete: it has failed, or more has come than was sent."""
         entry = self._entry(attempt)
-        return entry.failure is not None or any(
-            entry.received.get(source, 0) > expected for source, expected in entry.expected.items()
-        )
+        return entry.failure is not None or self._has_surplus(entry)
 
-    def failure(self, attempt: TransactionAttempt) -> Failure:
-        """Why an attempt that is not complete has failed, once nothing more can come.
+    def failure(self, attempt: TransactionAttempt, *, is_drained: bool = True) -> Failure:
+        """Why an attempt that is not complete has failed.
 
         What user code raised halts the run only if it had been given what was sent: of a batch that lacks
         tuples, as behind a task that has failed, or has one twice, it may raise anything.
+
+        Args:
+            attempt: the attempt.
+            is_drained: nothing more can come, so that what is not there is missing; else it may be on its way.
         """
         entry = self._entry(attempt)
         mismatches = "; ".join(self._mismatches(entry))
         if entry.failure is not None:
-            if mismatches and entry.failure.halts():
+            was_misled = bool(mismatches) if is_drained else self._has_surplus(entry)
+            if was_misled and entry.failure.halts():
                 return self._incomplete(f"{mismatches}; of these it made: {entry.failure.text}")
             return entry.failure
         if self._needs_id and not entry.received_id:
@@ -147,6 +150,9 @@ class Tracking:
         if entry is None:
             entry = self._attempts[attempt] = _Attempt()
         return entry
+
+    def _has_surplus(self, entry: _Attempt) -> bool:
+        return any(entry.received.get(source, 0) > expected for source, expected in entry.expected.items())
 
     def _mismatches(self, entry: _Attempt) -> list[str]:
         silent = (group for group in self._groups if group.isdisjoint(entry.expected))

@@ -271,6 +271,23 @@ def test_any_other_exception_is_the_users_bug(where):
     assert names().count("cleanup") == 1
 
 
+@pytest.mark.parametrize("where", ["prepare", "execute"])
+def test_behind_the_master_too_an_exception_is_the_users_bug_before_anybody_has_reported(where):
+    task = Task(RecordingBolt({where: KeyError("oops")}))
+    with pytest.raises(UserCodeError, match="KeyError: 'oops'") as caught:
+        task.regular(1, "a")
+    assert ("value='a'" in caught.value.tuple_text) == (where == "execute")
+    assert (task.take(ACK, FAIL), names().count("cleanup"), len(task.task)) == ([], 1, 0)
+
+
+def test_what_is_raised_at_a_tuple_too_many_is_nobodys_bug():
+    """The count has told that the tuple was not sent, so whatever the bolt makes of it says nothing of the bolt."""
+    task = Task(RecordingBolt({"execute": KeyError("oops")}))
+    task.coord(1, 0)
+    task.regular(1, "a")
+    assert [message.payload for message in task.take(FAIL)] == [(ROOT,)]
+
+
 def test_a_tuple_that_does_not_fit_its_stream_is_the_users_bug():
     with pytest.raises(UserCodeError, match="which takes a list of 1 values"):
         Task(Misfit(), args=None).begin("a")
