@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from coordinated_bolt import AttemptOutcome
-from state import MetadataChanges, TransactionalState, TransactionAttempt, metadata_field
+from state import MetadataChanges, TransactionalState, TransactionAttempt, metadata_field, parse_metadata_field
 
 COORDINATOR_SCOPE = "coordinator"
 
@@ -25,7 +25,10 @@ class MetadataLog:
     """
 
     def __init__(self, stored: Mapping[str, Any], *, is_opaque: bool = False, committed_txid: int = 0) -> None:
-        self._state = TransactionalState(stored)
+        # stored ahead of its commit by a partitioned spout, over which this one was adopted: it never came to be
+        ahead = {name for name in stored if is_opaque and parse_metadata_field(name)[1] > committed_txid}
+        self._void = frozenset(ahead)
+        self._state = TransactionalState({name: value for name, value in stored.items() if name not in ahead})
         self._is_opaque = is_opaque
         self._committed_txid = committed_txid
         self._uncommitted: dict[TransactionAttempt, Mapping[str, Any]] = {}
@@ -92,7 +95,7 @@ class MetadataLog:
             for scope in self._state.scopes()
             for txid in self._outdated(scope, committed_txid, newest=fresh[scope][0] if scope in fresh else 0)
         )
-        return MetadataChanges(puts, forgets)
+        return MetadataChanges(puts, (*forgets, *sorted(self._void - puts.keys())))
 
     def committed(self, committed_txid: int) -> None:
         """Those changes are made: the same is done here."""
@@ -101,6 +104,7 @@ class MetadataLog:
         for scope in self._state.scopes():
             self._state.remove(scope, self._outdated(scope, committed_txid))
         self._state.take_changes()
+        self._void = frozenset()
         self.drop([attempt for attempt in self._uncommitted if attempt.txid <= committed_txid])
         self._committed_txid = committed_txid
 
