@@ -49,7 +49,8 @@ MessageFault = Callable[[Message], Sequence[Message]]
 class PlainRun:
     """A plain topology on one mailroom. Bolts are prepared and spouts opened here; `activate` begins.
 
-    What user code raises ends the run: the method raises `UserCodeError`, and so does each after it but `close`.
+    What user code raises ends the run: the method raises `UserCodeError`, and so does whatever would move it on.
+    Once it is closed, that raises `RuntimeError`; what was done can still be asked.
 
     Args:
         plan: what to run.
@@ -91,6 +92,8 @@ class PlainRun:
                 self._add_spout(wiring, plan.max_spout_pending)
             else:
                 self._add_bolt(wiring, by_hand=wiring.component_id in by_hand)
+        if isinstance(by_hand, str):
+            raise TopologyError(f"by_hand takes a list of bolts, not {by_hand!r}; write [{by_hand!r}]")
         for component_id in by_hand:
             _of(self._bolts, component_id, "bolt")
         for task, period_s in plan.tick_periods_s.items():
@@ -302,6 +305,8 @@ class PlainRun:
     def _ending_the_run(self) -> Iterator[None]:
         if self._error is not None:
             raise self._error
+        if self._is_closed:
+            raise RuntimeError("the run is closed: its bolts and spouts are gone; submit the topology again")
         try:
             yield
         except UserCodeError as error:
