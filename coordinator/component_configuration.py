@@ -95,6 +95,10 @@ def check_no_ticks(where: str, conf: Mapping[str, Any]) -> None:
 
 
 def _checked(component_id: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(values, Mapping):
+        raise TopologyError(
+            f"component {component_id!r}: its configuration {values!r} is no mapping; give names to values"
+        )
     for name, value in values.items():
         if not isinstance(name, str) or not name:
             raise TopologyError(f"component {component_id!r}: {name!r} is no name of a configuration value; give text")

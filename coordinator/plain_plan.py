@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from coordinated_bolt import ACKER_COMPONENT, TICK_TUPLE_FREQ_SECS, TaskWiring
 from coordinator.plain_topology import PlainTopology
 from coordinator.task_wirings import PickleSpec, make_wirings, number_tasks
+from coordinator.topology_checks import check_topology
 from state import TopologyError
 
 
@@ -37,8 +38,9 @@ def make_plain_plan(topology: PlainTopology, pickle_spec: PickleSpec) -> PlainPl
     """Plans a plain topology.
 
     Raises:
-        TopologyError: from `pickle_spec`, or a bolt asks for tick tuples at what is no period.
+        TopologyError: it is no plain topology, from `pickle_spec`, or a bolt asks for tick tuples at what is no period.
     """
+    check_topology(topology, PlainTopology, "run_plain", "run")
     tasks_of = number_tasks(topology)
     wirings = make_wirings(topology, tasks_of, pickle_spec)
     spout_tasks = tuple(task for spout in topology.spouts for task in tasks_of[spout.component_id])

@@ -105,6 +105,10 @@ class BoltDeclarer(ComponentConfigurationDeclarer):
 
     def grouping(self, component_id: str, grouping: Grouping, stream_id: str = DEFAULT_STREAM) -> BoltDeclarer:
         """Subscribes with any grouping."""
+        if not isinstance(grouping, Grouping):
+            raise TopologyError(
+                f"component {self.component_id!r}: grouping got {described(grouping)}; give an instance of Grouping"
+            )
         if any((s.source, s.stream_id) == (component_id, stream_id) for s in self.subscriptions):
             raise TopologyError(
                 f"component {self.component_id!r} subscribes twice to stream {stream_id!r} of {component_id!r}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
 
-from coordinator.topology import Component, ComponentKind
+from coordinator.topology import Component, ComponentGraph, ComponentKind
 from state import TopologyError, declared_states
 
 MAX_PARALLELISM = 10_000
@@ -22,6 +22,15 @@ def check_message_timeout(seconds: float) -> float:
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < float("inf"):
         raise TopologyError(f"message timeout {seconds!r} is not a number of seconds above 0")
     return float(seconds)
+
+
+def check_topology(topology: object, kind: type[ComponentGraph], own_run: str, other_run: str) -> None:
+    """Refuses what is no topology of a kind, which `own_run` runs; `other_run` runs the other kind."""
+    if not isinstance(topology, kind):
+        way = (
+            f"use {other_run}" if isinstance(topology, ComponentGraph) else "give what build() of its builder returned"
+        )
+        raise TopologyError(f"{own_run} takes a {kind.__name__}, not a {type(topology).__name__}; {way}")
 
 
 def check_graph(components: Sequence[Component]) -> None:

@@ -17,7 +17,7 @@ from coordinator.plain_plan import make_plain_plan
 from coordinator.plain_topology import PlainTopology
 from coordinator.spark.shipping import pickle_spec
 from coordinator.topology import Topology
-from state import connect, in_memory_client, redact
+from state import TopologyError, connect, in_memory_client, redact
 
 IN_MEMORY = "in memory"
 
@@ -49,6 +49,8 @@ class LocalCluster:
     def __init__(
         self, *, seed: int = 0, redis_url: str | None = None, receive_capacity: int = DEFAULT_RECEIVE_CAPACITY
     ) -> None:
+        if isinstance(seed, bool) or not isinstance(seed, int):
+            raise TypeError(f"seed is {seed!r}; give an integer: one seed is one schedule")
         self._random = Random(seed)
         self._receive_capacity = receive_capacity
         self._server = IN_MEMORY if redis_url is None else redact(redis_url)
@@ -85,10 +87,13 @@ class LocalCluster:
             message_fault: for tests: loses, doubles, alters or replaces messages of a plain run.
 
         Raises:
-            TransactionError: the topology cannot run, its state is refused, or a `prepare` raised.
+            TransactionError: the topology cannot run, its state is refused, an argument is for the other kind of
+                topology, or a `prepare` raised.
         """
         if isinstance(topology, PlainTopology):
+            _check_unused("plain", options=options, frame_fault=frame_fault)
             return self._submit_plain(topology, by_hand, message_fault)
+        _check_unused("transactional", by_hand=by_hand or None, message_fault=message_fault)
         run = TransactionalRun(
             topology,
             self.client,
@@ -127,3 +132,9 @@ class LocalCluster:
         self._open.callback(run.close)
         run.activate()
         return run
+
+
+def _check_unused(kind: str, **given: object) -> None:
+    wrong = sorted(name for name, value in given.items() if value is not None)
+    if wrong:
+        raise TopologyError(f"a {kind} topology is run without {' and '.join(wrong)}; leave that out")
