@@ -13,7 +13,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from coordinated_bolt import DRIVER, Message, MessageKind, SpoutTask, TaskObserver, tree_message
+from coordinated_bolt import DRIVER, Message, MessageKind, SpoutTask, TaskObserver, close_all, tree_message
 from coordinator.engine import WaveCrashed
 from coordinator.plain_engine import PlainEngine, WaveDrained
 from coordinator.plain_options import PlainRunOptions
@@ -21,7 +21,7 @@ from coordinator.plain_plan import PlainPlan
 from coordinator.plain_statistics import PlainStatistics
 from coordinator.spout_wave import SpoutWave
 from coordinator.wave_size import WaveSize
-from state import TransactionAttempt, TransactionError, UserCodeError, WaveCrashError
+from state import TransactionAttempt, UserCodeError, WaveCrashError
 
 _LOG = logging.getLogger("txbatch")
 SHORTEST_PAUSE_S = 0.001
@@ -91,8 +91,7 @@ class PlainCoordinator:
         are neither acked nor failed.
 
         Raises:
-            UserCodeError: a spout or bolt raised.
-            CodecError: a spout emitted what cannot travel.
+            UserCodeError: a spout or bolt raised, or emitted what cannot travel; a spout's `FailedException` too.
             WaveCrashError: waves crash, however small.
         """
         opened: list[SpoutTask] = []
@@ -112,7 +111,7 @@ class PlainCoordinator:
                 except UserCodeError as error:  # the first error is the one to report
                     _LOG.warning("while the run ended by another error, %s", error)
             raise
-        _close_all(opened)
+        close_all(spout.close for spout in opened)
         return self.statistics
 
     def count_emitted(self) -> None:
@@ -204,15 +203,3 @@ class _Counter(TaskObserver):
 def _raise_first(drained: WaveDrained) -> None:
     for failure in drained.failures:
         raise UserCodeError(failure.component_id, failure.task_index, "", failure.tuple_text, failure.text)
-
-
-def _close_all(spouts: list[SpoutTask]) -> None:
-    """Closes every spout, and only then raises what the first of them raised."""
-    errors: list[TransactionError] = []
-    for spout in spouts:
-        try:
-            spout.close()
-        except UserCodeError as error:
-            errors.append(error)
-    if errors:
-        raise errors[0]

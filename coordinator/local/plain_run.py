@@ -26,6 +26,7 @@ from coordinated_bolt import (
     PlainTuple,
     SpoutTask,
     TaskWiring,
+    close_all,
     make_task,
     tick_message,
 )
@@ -170,14 +171,7 @@ class PlainRun:
         if self._is_closed:
             return
         self._is_closed = True
-        errors = []
-        for component in reversed(self._started):
-            try:
-                component.close()
-            except UserCodeError as error:
-                errors.append(error)
-        if errors:
-            raise errors[0]
+        close_all(component.close for component in reversed(self._started))
 
     def feed(self, spout_id: str, values: Sequence[Any], message_id: Any = None) -> None:
         """Has a `FeederSpout` emit values; its tasks take turns.
