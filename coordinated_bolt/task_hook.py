@@ -102,7 +102,10 @@ class ITaskHook(ABC):  # noqa: B024 - every method is optional, so B027 below
         """Called after every tuple the task has emitted."""
 
     def execute(self, info: ExecuteInfo) -> None:  # noqa: B027
-        """Called after every tuple the bolt has executed, but for one at which it raised."""
+        """Called after every tuple the bolt has executed.
+
+        In transactions and sub-topologies not after one at which it raised; elsewhere after one that it failed, too.
+        """
 
     def bolt_ack(self, info: AckInfo) -> None:  # noqa: B027
         """Called after a bolt has acked a tuple; plain topologies only."""
