@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from coordinated_bolt.failure import Failure
 from coordinated_bolt.plain_tuple import PlainTuple
+from state.attempt import TransactionAttempt
 
 
 class TaskObserver:
@@ -24,6 +26,12 @@ class TaskObserver:
 
     def failed(self, tup: PlainTuple) -> None:
         """A bolt has failed a tuple."""
+
+    def batch_ended(self, batch: TransactionAttempt, failure: Failure | None) -> None:
+        """A task of a sub-topology has finished a batch, or it failed there.
+
+        What its bolt emits is told by `emitted`; its tuples are neither acked nor failed one by one.
+        """
 
     def message_acked(self, message_id: Any) -> None:
         """A spout was told that a message is processed."""

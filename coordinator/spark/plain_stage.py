@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from coordinated_bolt import (
     DRIVER,
     AckerTask,
-    BoltTask,
     Failure,
     FailureKind,
     Frame,
@@ -25,6 +24,7 @@ from coordinated_bolt import (
     MessageKind,
     MessageOutbox,
     TaskWiring,
+    make_task,
     messages_of,
     unpack_frame,
 )
@@ -76,7 +76,7 @@ class BoltStage:
     def _execute(self, wiring: TaskWiring, frames: Iterator[list[Message]], post: Post) -> Iterator[None]:
         """Runs the bolt; pauses after every frame, so that what it has sent can go."""
         outbox = MessageOutbox(self.attempt, wiring.task_id, post.send, wiring.frame_tuples)
-        task = BoltTask(wiring, outbox.add, self._random(wiring))
+        task = make_task(wiring, outbox.add, self._random(wiring))
         task.start()
         for messages in frames:
             for message in messages:

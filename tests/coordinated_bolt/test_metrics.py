@@ -68,7 +68,7 @@ def run(clock, *runs, report=None):
     wiring = wire(
         Splitting(), source_streams=(ONE_FIELD, MORE), streams=streams(), targets=(21, 22, 31, 32, 33), component_id="c"
     )
-    return BatchTask(wiring, CoordinatedBolt(wiring, Sent().send, clock=clock)).run(A, sent)
+    return BatchTask(wiring, CoordinatedBolt(wiring, wiring.outboxes(Sent().send), clock=clock)).run(A, sent)
 
 
 def upstream():
@@ -101,7 +101,7 @@ def test_of_an_attempt_that_failed_the_runs_before_are_counted_and_no_batch_is()
 
 def test_without_a_clock_there_are_counts_and_no_latencies():
     wiring = wire(RecordingBolt(), targets=(21,))
-    bolt = CoordinatedBolt(wiring, Sent().send)
+    bolt = CoordinatedBolt(wiring, wiring.outboxes(Sent().send))
     bolt.regular(A, wiring.origin(A, 1, 0), [["a"]])
     bolt.coord(A, 1, 1)
     metrics = bolt.end(A).metrics
