@@ -13,7 +13,7 @@ from coordinated_bolt.task_observer import TaskObserver
 class HookObserver(TaskObserver):
     """Tells another observer first, and then the hooks of a context, also those that are added later.
 
-    Latencies are 0: in the one process plain topologies run in, time stands still while a bolt works.
+    Latencies are 0: tasks of plain topologies are given no clock.
 
     Args:
         observer: told first.
