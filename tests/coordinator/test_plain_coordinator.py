@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from coordinated_bolt import BaseBasicBolt, BaseSpout, Failure, FailureKind, MessageKind, messages_of, unpack_frame
-from coordinator import PlainRunOptions, TopologyBuilder
+from coordinator import PlainRunOptions, TopologyBuilder, run, run_plain
 from coordinator.engine import WaveCrashed
 from coordinator.plain_engine import WaveDrained
 from state import TopologyError, UserCodeError, WaveCrashError
+from tests.coordinator.components import Count, build
 from tests.coordinator.plain_jobs import Clock, Diary, Told, coordinator_of, planned
 
 
@@ -335,3 +338,15 @@ def test_options_out_of_bounds_are_refused(options):
     (name,) = options
     with pytest.raises(TopologyError, match=f"option {name} is "):
         PlainRunOptions(**options)
+
+
+def test_a_topology_of_the_other_kind_is_refused_with_the_way_to_run_it():
+    plain = TopologyBuilder("test")
+    plain.set_spout("spout", Told([1]))
+    plain.set_bolt("sink", Sink()).shuffle_grouping("spout")
+    given: Any = plain.build()
+    transactional: Any = build(("count", Count(), ["lines"]))
+    with pytest.raises(TopologyError, match="is a PlainTopology, and a Topology is run here; use run_plain for"):
+        run(given)
+    with pytest.raises(TopologyError, match="is a Topology, and a PlainTopology is run here; use run for"):
+        run_plain(transactional)
