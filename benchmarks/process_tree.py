@@ -59,6 +59,19 @@ def usage_by_role(driver_pid: int) -> dict[Role, Usage]:
     return found
 
 
+def processor_seconds(driver_pid: int) -> float:
+    """Processor time of a driver and of its descendants that live now, since each began."""
+    ticks = 0
+    for pid in _with_descendants(driver_pid):
+        try:
+            stat = (PROC / str(pid) / "stat").read_text()
+        except OSError:
+            continue
+        user, system = stat[stat.rindex(")") + 2 :].split()[11:13]
+        ticks += int(user) + int(system)
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def _role_of(pid: int) -> Role | None:
     """The role of a descendant; None for helpers, which are there for a moment or do nothing."""
     try:

@@ -14,6 +14,7 @@ from typing import Any
 from unittest.mock import patch
 
 import coordinator  # noqa: F401 - makes sys.modules hold coordinator.run
+from coordinator.engine import EarlyCommit
 from coordinator.spark import SparkEngine
 from coordinator.spouts.emitting import Batch
 from state import Commit, CommitReply, RedisStore, TransactionAttempt
@@ -54,10 +55,14 @@ class Stopwatch:
 
         class TimedEngine(SparkEngine):
             def process(
-                self, wave_id: int, batches: tuple[Batch, ...], stored: Mapping[str, Mapping[int, Any]]
+                self,
+                wave_id: int,
+                batches: tuple[Batch, ...],
+                stored: Mapping[str, Mapping[int, Any]],
+                early: EarlyCommit,
             ) -> None:
                 stopwatch.issued(batches)
-                super().process(wave_id, batches, stored)
+                super().process(wave_id, batches, stored, early)
 
         class TimedStore(RedisStore):
             def commit(self, commit: Commit) -> CommitReply:

@@ -8,6 +8,7 @@ from committers.committer import ICommitter
 from committers.committer_executor import CommitTask, CommitterExecutor
 from committers.group_commit import Again, Group, GroupDecision, Publish, decide_group
 from committers.group_size import GroupSize
+from committers.refusing_reader import RefusingReader
 from committers.slot_report import AttemptVerdict, SlotReport
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "GroupSize",
     "ICommitter",
     "Publish",
+    "RefusingReader",
     "SlotReport",
     "decide_group",
 ]

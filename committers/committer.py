@@ -12,9 +12,15 @@ class ICommitter(ABC):  # noqa: B024 - a marker, as in Storm
     Only committers may declare state. What `finish_batch` writes through the state handles becomes
     visible in one atomic step together with the whole transaction, exactly once.
 
-    Source: backtype.storm.transactional.ICommitter.
+    Never promised is that lower transactions are visible in Redis by then: handles read as if they were, a
+    client of your own does not. Nor that the transaction goes on to be committed: what `finish_batch` does besides
+    its writes may be done again, and for an attempt that then fails elsewhere.
+
+    Source: backtype.storm.transactional.ICommitter. Differs from Storm: transactions are committed in groups, and
+    a committer that only writes may be run before its transaction's turn has come; nothing of it is published
+    earlier. See `external_effects`.
     """
 
     external_effects: ClassVar[bool] = False
-    """True for a committer that also changes something outside declared state: each of its transactions is
+    """True for a committer that also changes, or reads, something outside declared state: each of its transactions is
     committed alone, and its commit phase runs only after everything below it is committed."""

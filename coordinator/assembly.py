@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import Any
 
 from coordinated_bolt import TopologyContext
@@ -51,6 +52,7 @@ def assembled(
         TransactionError: the topology cannot be owned; see `RedisStore.acquire`.
     """
     context = plan.wirings[plan.emitter_tasks[0]].context()
+    options = fitting(topology, options)
     with ExitStack() as resources:
         source = spout_coordinator(topology, context)
         resources.callback(source.close)
@@ -70,7 +72,7 @@ def assembled(
             currtx=acquired.committed_txid + 1,
             metadata=metadata.coordinator,
             max_spout_pending=options.max_spout_pending,
-            commit_group_max=group_max(topology, options),
+            commit_group_max=options.commit_group_max,
             new_attempt_id=lambda: draw_bits(64),
             is_opaque=is_opaque,
         )
@@ -96,6 +98,13 @@ def assembled(
 def has_external_effects(topology: Topology) -> bool:
     """Whether a committer changes something outside declared state, and so commits one by one."""
     return any(getattr(component.spec, "external_effects", False) for component in topology.components)
+
+
+def fitting(topology: Topology, options: RunOptions) -> RunOptions:
+    """The options as far as the topology allows them."""
+    may_be_early = not has_external_effects(topology)  # else everything lower is committed before a commit phase runs
+    early_commit = options.early_commit and may_be_early
+    return replace(options, commit_group_max=group_max(topology, options), early_commit=early_commit)
 
 
 def group_max(topology: Topology, options: RunOptions) -> int:

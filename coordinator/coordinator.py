@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from committers import Again, Group, GroupSize, Publish, SlotReport, decide_group
 from coordinated_bolt import ACKER_COMPONENT, AttemptOutcome, Failure, FailureKind, TaskMetrics
+from coordinator.early_groups import EarlyGroups
 from coordinator.engine import Engine, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
 from coordinator.guarded_committer import GuardedCommitter
 from coordinator.guarded_source import GuardedSource
@@ -76,6 +77,7 @@ class Coordinator:
         self._on_progress = on_progress
         self._waves = WaveBook(options.max_spout_pending, message_timeout_s, self._source.estimated_bytes)
         self._size = GroupSize(options.commit_group_max, options.commit_operations_max)
+        self._early = EarlyGroups(is_on=options.early_commit and plan.has_flat_commit_phase())
         self._composed = True
         self._group: tuple[TransactionAttempt, ...] = ()
         self._group_started_s = 0.0
@@ -121,10 +123,10 @@ class Coordinator:
         if self._error is not None and self._machine.halted():
             raise self._error
         self._source.tell_activity()
-        self._carry_out()
+        executed = self._carry_out()
         if self._is_done():
             return True
-        event = self._engine.next_event(IDLE_WAIT_S if self._machine.is_idle() else BUSY_WAIT_S)
+        event = executed or self._engine.next_event(IDLE_WAIT_S if self._machine.is_idle() else BUSY_WAIT_S)
         if event is not None:
             self._handle(event)
             self._report_progress()
@@ -148,6 +150,7 @@ class Coordinator:
         now_s = self._clock()
         for wave_id in self._waves.overdue(now_s):
             _LOG.warning("wave %d exceeds the message timeout and is cancelled", wave_id)
+            self._early.turn_off()  # each phase has the timeout for itself
             self._engine.cancel(wave_id)
         if self._group and now_s - self._group_started_s > self._message_timeout_s:
             _LOG.warning("the commit phase of %d attempts exceeds the message timeout, is cancelled", len(self._group))
@@ -162,25 +165,36 @@ class Coordinator:
         except Exception:  # noqa: BLE001 - who only listens does not end a run
             _LOG.exception("who listens to the progress raised")
 
-    def _carry_out(self) -> None:
-        """Carries out what the machine decides, and starts a wave when the engine is free."""
-        for decision in self._machine.sync(self._source, commit_limit=self._size.limit()):
+    def _carry_out(self) -> GroupExecuted | None:
+        """Carries out what the machine decides, and starts a wave when the engine is free.
+
+        Returns:
+            A group to commit whose commit phase has run early; to be handled at once.
+        """
+        executed = None
+        commit_limit = self._early.limit(self._machine.currtx, self._size.limit())
+        for decision in self._machine.sync(self._source, commit_limit=commit_limit):
             if isinstance(decision, StoreMetadata):
                 self._publisher.store_metadata(self._metadata.coordinator_entries(decision.entries))
             elif isinstance(decision, EmitBatch):
                 self._waves.add(decision.attempt, decision.metadata)
             elif isinstance(decision, StartCommit):
                 self._asked = len(decision.attempts)
-                self._start_commit(decision.attempts, composed=self._composed)
-        may_overlap = self._engine.overlaps or not self._group
+                executed = self._early.take(decision.attempts)
+                if executed is None:
+                    self._start_commit(decision.attempts, composed=self._composed)
+        may_overlap = self._engine.overlaps or not (self._group or executed)
         if may_overlap and not self._waves.is_processing():
             self._start_wave()
+        return executed
 
     def _start_wave(self) -> None:
         wave = self._waves.next_wave(self._clock())
         if wave is not None:
             self.statistics.started(len(wave.batches), self._clock())
-            self._engine.process(wave.wave_id, wave.batches, self._metadata.partitions)
+            attempts = tuple(batch.attempt for batch in wave.batches)
+            early = self._early.plan(attempts, self._size.limit(), composed=self._composed)
+            self._engine.process(wave.wave_id, wave.batches, self._metadata.partitions, early)
 
     def _start_commit(self, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> None:
         self._group, self._group_started_s = attempts, self._clock()
@@ -211,6 +225,7 @@ class Coordinator:
                 continue
             self._waves.keep(outcome)
             self._machine.ack(outcome.attempt, Phase.PROCESSING, wave=event.wave_id)
+        self._early.keep(group for group in event.executed if all(map(self._machine.is_current, group.attempts)))
 
     def _store_cut_metadata(self, outcomes: list[AttemptOutcome]) -> None:
         """Stores what emitters cut, before the commit phase; nothing from the first failure on."""
@@ -254,6 +269,8 @@ class Coordinator:
         step = decision.step
         rest = [a for a in event.attempts[len(step.attempts) :] if self._machine.is_current(a)]
         self._machine.defer(tuple(rest))
+        if not self._group:  # nobody has asked the engine for it
+            self._early.settled(is_wasted=isinstance(step, Again) and decision.failed is None)
         if isinstance(step, Again):
             _LOG.debug("commit phase again over %d of %d: %s", len(step.attempts), len(event.attempts), step.reason)
             self._composed = self._composed and step.composed
@@ -317,6 +334,7 @@ class Coordinator:
         """Forgets attempts that are void, and cancels waves that hold nothing else."""
         self.statistics.failed_attempts += len(attempts)
         self.statistics.failed_outcomes(self._waves.kept(attempts))
+        self._early.dropped(attempts)
         self._metadata.drop(attempts)
         for wave_id in self._waves.dropped(attempts):
             self._engine.cancel(wave_id)

@@ -13,19 +13,16 @@ from state import TransactionAttempt
 
 
 @dataclass(frozen=True, slots=True)
-class WaveProcessed:
-    """The processing phase of a wave is over, well or not attempt by attempt."""
+class EarlyCommit:
+    """Groups whose commit phase is wanted together with the processing phase.
 
-    wave_id: int
-    outcomes: tuple[AttemptOutcome, ...]
+    Attributes:
+        groups: the attempts of the wave in order, cut into groups; or none.
+        composed: as in `Engine.commit`.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class WaveCrashed:
-    """The processing phase of a wave ended without naming an attempt: a worker died, or it hung."""
-
-    wave_id: int
-    reason: str
+    groups: tuple[tuple[TransactionAttempt, ...], ...] = ()
+    composed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +32,29 @@ class GroupExecuted:
     wave_id: int
     attempts: tuple[TransactionAttempt, ...]
     reports: tuple[SlotReport, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WaveProcessed:
+    """The processing phase of a wave is over, well or not attempt by attempt.
+
+    Attributes:
+        wave_id: the wave.
+        outcomes: what the ackers say of each attempt.
+        executed: groups whose commit phase has run early; may lack any that were wanted.
+    """
+
+    wave_id: int
+    outcomes: tuple[AttemptOutcome, ...]
+    executed: tuple[GroupExecuted, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WaveCrashed:
+    """The processing phase of a wave ended without naming an attempt: a worker died, or it hung."""
+
+    wave_id: int
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +78,18 @@ class Engine(Protocol):
 
     overlaps: bool
 
-    def process(self, wave_id: int, batches: tuple[Batch, ...], stored: Mapping[str, Mapping[int, Any]]) -> None:
-        """Starts the processing phase of a wave."""
+    def process(
+        self,
+        wave_id: int,
+        batches: tuple[Batch, ...],
+        stored: Mapping[str, Mapping[int, Any]],
+        early: EarlyCommit,
+    ) -> None:
+        """Starts the processing phase of a wave, and the commit phase of `early` with it.
+
+        There committers must be refused to read state, for what is below their group may not be committed yet.
+        An engine may leave `early` out.
+        """
 
     def commit(self, wave_id: int, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> None:
         """Starts the commit phase of some attempts of a processed wave."""

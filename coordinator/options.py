@@ -6,6 +6,8 @@ from dataclasses import dataclass, fields
 
 from state import COMMIT_OPERATIONS_LIMIT, TopologyError
 
+SWITCHES = ("adopt", "early_commit")
+
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
@@ -18,6 +20,9 @@ class RunOptions:
             the server for about 60 ms.
         max_attempts: a txid that failed so often stops the run.
         adopt: go on although the input is another one than at the first start.
+        early_commit: committers that only write run in the job that processes their wave, one job for both phases
+            instead of two. Nothing is published earlier. A run that meets a committer that reads state, has external
+            effects or has bolts below it goes the general way by itself.
     """
 
     max_spout_pending: int = 64
@@ -25,11 +30,12 @@ class RunOptions:
     commit_operations_max: int = 75_000
     max_attempts: int = 5
     adopt: bool = False
+    early_commit: bool = True
 
     def __post_init__(self) -> None:
         for entry in fields(self):
             value = getattr(self, entry.name)
-            if entry.name != "adopt" and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+            if entry.name not in SWITCHES and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise TopologyError(f"option {entry.name} is {value!r}; give an integer from 1")
         if self.commit_operations_max > COMMIT_OPERATIONS_LIMIT:
             raise TopologyError(

@@ -82,6 +82,10 @@ class Plan:
             if task not in self.commit_tasks
         }
 
+    def has_flat_commit_phase(self) -> bool:
+        """Whether all that commits stands beside the ackers, and nothing stands below it."""
+        return bool(self.commit_tasks) and self.meeting_stage == len(self.stages) - 1
+
     def commit_partitions(self) -> list[int]:
         """Partitions of the meeting stage that belong to the commit phase."""
         tasks = self.stages[self.meeting_stage].tasks

@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Any
 
 from coordinated_bolt import BatchAcker, Frame, TaskResult
-from coordinator.engine import Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
+from coordinator.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
 from coordinator.local.batch_letters import BatchLetter, BatchLetters, CommitLetter
 from coordinator.local.batch_tasks import CommittingTask, ProcessingTask
 from coordinator.local.mailroom import Mailroom
@@ -93,7 +93,13 @@ class LocalEngine:
                 self._processing[task_id] = ProcessingTask(wiring, self._send, self._reporter(task_id), hooks)
                 mailroom.attach(task_id, self._receiver(self._process_tuple))
 
-    def process(self, wave_id: int, batches: tuple[Batch, ...], stored: Mapping[str, Mapping[int, Any]]) -> None:
+    def process(
+        self,
+        wave_id: int,
+        batches: tuple[Batch, ...],
+        stored: Mapping[str, Mapping[int, Any]],
+        early: EarlyCommit,
+    ) -> None:
         """Sends the batch tuples of a wave to the emitters."""
         self.command_count += 1
         plan = self._plan

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coordinator.engine import Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
+from coordinator.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed
 from coordinator.plan import Plan
 from coordinator.spark.crash_reason import crash_reason
 from coordinator.spark.frame_flow import FrameFault
@@ -59,7 +59,13 @@ class SparkEngine:
         if not self.overlaps:
             _LOG.info("this Spark context schedules FIFO: one wave at a time; set spark.scheduler.mode=FAIR for two")
 
-    def process(self, wave_id: int, batches: tuple[Batch, ...], stored: Mapping[str, Mapping[int, Any]]) -> None:
+    def process(
+        self,
+        wave_id: int,
+        batches: tuple[Batch, ...],
+        stored: Mapping[str, Mapping[int, Any]],
+        early: EarlyCommit,
+    ) -> None:
         """Starts job 1 of a wave."""
         wave_input = WaveInput(
             wave_id, batches, {scope: dict(values) for scope, values in stored.items()}, self._frame_fault
@@ -67,7 +73,7 @@ class SparkEngine:
 
         def job() -> Event:
             wave = self._waves[wave_id] = Wave(self._deployment, wave_input)
-            return WaveProcessed(wave_id, tuple(wave.process()))
+            return wave.process(early)
 
         self._processing_lane.submit(self._run, "processing", wave_id, job, lambda reason: WaveCrashed(wave_id, reason))
 

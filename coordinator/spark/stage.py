@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
-from committers import CommitTask
+from committers import CommitTask, RefusingReader, SlotReport
 from coordinated_bolt import (
     DRIVER,
+    AttemptOutcome,
     BatchAcker,
     BatchTask,
     CoordinatedBolt,
@@ -23,11 +24,12 @@ from coordinated_bolt import (
     Inbox,
     unpack_frame,
 )
+from coordinator.engine import EarlyCommit, GroupExecuted, WaveProcessed
 from coordinator.plan import Plan
 from coordinator.reporting import batch_edges, report_to_acker
 from coordinator.spark.frame_flow import Addressed, FrameFault, Post, disturbed, sort_out, spare_the_collector
 from coordinator.spouts.emitting import Batch, Emitted, EmitterTask
-from state import CodecError, RedisReader, TransactionAttempt, load_redis_url, pack
+from state import CodecError, RedisReader, TransactionAttempt, load_redis_url, pack, unpack
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
@@ -165,6 +167,56 @@ class CommitStage:
         report = task.run_group(self.attempts, inbox, composed=self.composed)
         post.send(Frame(self.attempts[0], task_id, 0, DRIVER, FrameKind.VERDICT, pack(report.to_wire())))
         yield from post.take()
+
+
+@dataclass(frozen=True, slots=True)
+class MeetingStage:
+    """The meeting stage in one job: ackers, and beside them committers that run on trust and may not read.
+
+    Yields (task id, packed verdicts): an acker's on the processing phase, a committer's on each group of
+    `early`, up to the first it could not finish.
+    """
+
+    ackers: AckerStage
+    early: EarlyCommit
+
+    def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[tuple[int, bytes]]:
+        plan, wave = self.ackers.plan.value, self.ackers.wave
+        task_id = plan.stages[plan.meeting_stage].tasks[partition]
+        if task_id not in plan.commit_tasks:
+            yield from ((task_id, packed) for packed in self.ackers(partition, records))
+            return
+        spare_the_collector()
+        own: list[bytes] = []
+        for _ in sort_out(records, {task_id}, own, {}):
+            pass
+        inbox = Inbox(disturbed(wave.frame_fault, task_id, own))
+        own.clear()
+        task = CommitTask(plan.wirings[task_id], RefusingReader(), Post({}).send)
+        reports = []
+        for attempts in self.early.groups:
+            report = task.run_group(attempts, inbox, composed=self.early.composed)
+            reports.append(report.to_wire())
+            if report.good_count() < len(attempts):
+                break
+        yield task_id, pack(reports)
+
+
+def wave_processed(
+    plan: Plan, wave_id: int, early: EarlyCommit, verdicts: Iterable[tuple[int, bytes]]
+) -> WaveProcessed:
+    """What the meeting stage says of a wave (driver); a group some committer did not come to is left out."""
+    outcomes: list[AttemptOutcome] = []
+    reported: list[list[SlotReport]] = []
+    for task_id, packed in verdicts:
+        wires = unpack(packed)
+        if task_id in plan.commit_tasks:
+            reported.append([SlotReport.from_wire(wire) for wire in wires])
+        else:
+            outcomes += [AttemptOutcome.from_wire(wire) for wire in wires]
+    groups = zip(early.groups, zip(*reported, strict=False), strict=False)  # as far as all committers came
+    executed = tuple(GroupExecuted(wave_id, attempts, reports) for attempts, reports in groups)
+    return WaveProcessed(wave_id, tuple(outcomes), executed)
 
 
 class _LazyReader:

@@ -1,8 +1,9 @@
-"""One wave as two Spark jobs over one shuffle.
+"""One wave as one or two Spark jobs over one shuffle.
 
 Job 1 runs the processing stages and collects the ackers' verdicts. Job 2 runs the commit phase of a
-group from the same shuffle files; the map stages in front of it are skipped. Only few large frames
-cross a shuffle, moved to the partition they name.
+group from the same shuffle files; the map stages in front of it are skipped. Committers that only write
+run in job 1 already, beside the ackers, and there is no job 2 unless something went wrong. Only few large
+frames cross a shuffle, moved to the partition they name.
 """
 
 from __future__ import annotations
@@ -11,10 +12,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from committers import SlotReport
-from coordinated_bolt import AttemptOutcome, FrameKind, unpack_frame
+from coordinated_bolt import FrameKind, unpack_frame
+from coordinator.engine import EarlyCommit, WaveProcessed
 from coordinator.plan import Plan
 from coordinator.spark.frame_flow import named_partition
-from coordinator.spark.stage import AckerStage, CommitStage, EmitterStage, ProcessingStage, WaveInput
+from coordinator.spark.stage import (
+    AckerStage,
+    CommitStage,
+    EmitterStage,
+    MeetingStage,
+    ProcessingStage,
+    WaveInput,
+    wave_processed,
+)
 from state import TransactionAttempt, unpack
 
 if TYPE_CHECKING:
@@ -60,11 +70,12 @@ class Wave:
         self._meeting: RDD[Any] = self._shuffled(frames, plan.meeting_stage)
         self._below: list[RDD[Any]] = []
 
-    def process(self) -> list[AttemptOutcome]:
-        """Job 1: the processing phase of all attempts."""
-        verdicts = self._meeting.mapPartitionsWithIndex(AckerStage(self._deployment.shipped_plan, self._input))
-        packed = self._deployment.context.runJob(verdicts, list, self._plan.acker_partitions())
-        return [AttemptOutcome.from_wire(wire) for part in packed for wire in unpack(part)]
+    def process(self, early: EarlyCommit) -> WaveProcessed:
+        """Job 1: the processing phase of all attempts, and the commit phase of `early`."""
+        stage = MeetingStage(AckerStage(self._deployment.shipped_plan, self._input), early)
+        partitions = self._plan.acker_partitions() + (self._plan.commit_partitions() if early.groups else [])
+        verdicts = self._deployment.context.runJob(self._meeting.mapPartitionsWithIndex(stage), list, partitions)
+        return wave_processed(self._plan, self._input.wave_id, early, verdicts)
 
     def commit(self, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> list[SlotReport]:
         """Job 2: the commit phase of some attempts, in order."""

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from committers import CommitTask, ICommitter
+from committers import CommitTask, ICommitter, RefusingReader
 from coordinated_bolt import (
     BaseBatchBolt,
     BatchTask,
@@ -75,7 +75,7 @@ class Task:
         self.wiring = wire(bolt or Store(), targets=(21,), needs_id=needs_id, component_id="store")
         self.frames = Sent()
         self.sent = Sent()
-        self.store = MemoryStore()
+        self.store: Any = MemoryStore()
         self.edges: dict[TransactionAttempt, int] = {}
 
     def feed(self, of, *values):
@@ -113,6 +113,34 @@ def test_reads_see_committed_state_and_the_tasks_own_earlier_writes(seen):
     report = task.run(A1, A2, A3)
     assert [call[2] for call in seen if call[0] == "finish_batch"] == [100, 105, 112]
     assert [verdict.reads for verdict in report.verdicts] == [[["counts", "sum"]]] * 3
+
+
+def test_a_task_that_may_not_read_fails_at_the_first_read_and_reports_it():
+    task = Task().feed(A1, 5).feed(A2, 7)
+    task.store = RefusingReader()
+    report = task.run(A1, A2)
+    (verdict,) = report.verdicts
+    assert verdict.failure is not None
+    assert verdict.failure.kind is FailureKind.FAILED
+    assert verdict.failure.text == "FailedException: state 'counts' cannot be read before the commit phase"
+    assert verdict.reads == [["counts", "sum"]]
+
+
+class Swallowing(Store):
+    """Goes on without what it could not read."""
+
+    def finish_batch(self):
+        try:
+            self.counts.get("sum")
+        except Exception:  # noqa: BLE001 - what users do
+            self.counts.put("sum", 1)
+
+
+def test_a_refused_read_is_reported_even_if_user_code_goes_on():
+    task = Task(Swallowing()).feed(A1, 5)
+    task.store = RefusingReader()
+    (verdict,) = task.run(A1).verdicts
+    assert (verdict.failure, verdict.reads) == (None, [["counts", "sum"]])
 
 
 def test_a_composed_report_has_one_write_set_for_the_whole_prefix():

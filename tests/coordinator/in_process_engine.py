@@ -9,11 +9,19 @@ from types import SimpleNamespace
 from typing import Any
 
 from committers import SlotReport
-from coordinated_bolt import AttemptOutcome, FrameKind, unpack_frame
-from coordinator.engine import Event, GroupExecuted, WaveProcessed
+from coordinated_bolt import FrameKind, unpack_frame
+from coordinator.engine import EarlyCommit, Event, GroupExecuted
 from coordinator.plan import Plan
 from coordinator.spark.frame_flow import FrameFault
-from coordinator.spark.stage import AckerStage, CommitStage, EmitterStage, ProcessingStage, WaveInput
+from coordinator.spark.stage import (
+    AckerStage,
+    CommitStage,
+    EmitterStage,
+    MeetingStage,
+    ProcessingStage,
+    WaveInput,
+    wave_processed,
+)
 from coordinator.spouts.emitting import Batch
 from state import TransactionAttempt, unpack
 
@@ -40,26 +48,28 @@ class InProcessEngine:
         self._meetings: dict[int, Records] = {}
         self._waves: dict[int, WaveInput] = {}
 
-    def process(self, wave_id: int, batches: tuple[Batch, ...], stored: Mapping[str, Mapping[int, Any]]) -> None:
+    def process(
+        self,
+        wave_id: int,
+        batches: tuple[Batch, ...],
+        stored: Mapping[str, Mapping[int, Any]],
+        early: EarlyCommit,
+    ) -> None:
         plan, copied = self._plan, {scope: dict(values) for scope, values in stored.items()}
         wave = WaveInput(wave_id, batches, copied, self._frame_fault)
         lean = self._waves[wave_id] = wave.without_content()
         emitters = EmitterStage(self._shipped, wave)
         records = self._shuffled(out for p in range(len(plan.stages[0].tasks)) for out in emitters(p, []))
         for index in range(1, plan.meeting_stage):
-            stage = ProcessingStage(self._shipped, lean, index)
+            bolts = ProcessingStage(self._shipped, lean, index)
             records = self._shuffled(
-                out for p in range(len(plan.stages[index].tasks)) for out in stage(p, records.get(p, []))
+                out for p in range(len(plan.stages[index].tasks)) for out in bolts(p, records.get(p, []))
             )
         self._meetings[wave_id] = records
-        ackers = AckerStage(self._shipped, wave)
-        outcomes = [
-            AttemptOutcome.from_wire(wire)
-            for p in plan.acker_partitions()
-            for packed in ackers(p, records.get(p, []))
-            for wire in unpack(packed)
-        ]
-        self._events.append(WaveProcessed(wave_id, tuple(outcomes)))
+        stage = MeetingStage(AckerStage(self._shipped, wave), early)
+        partitions = plan.acker_partitions() + (plan.commit_partitions() if early.groups else [])
+        verdicts = [verdict for p in partitions for verdict in stage(p, records.get(p, []))]
+        self._events.append(wave_processed(plan, wave_id, early, verdicts))
 
     def commit(self, wave_id: int, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> None:
         plan, records = self._plan, self._meetings[wave_id]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
 from committers import AttemptVerdict, SlotReport
 from coordinated_bolt import AttemptOutcome, Failure, FailureKind, TaskMetrics
 from coordinator import Coordinator, RunOptions, RunStatistics, SpoutCoordinator
-from coordinator.engine import Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
+from coordinator.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
 from coordinator.metadata_log import MetadataLog
 from coordinator.plan import Plan
 from coordinator.publisher import Publisher
@@ -67,6 +68,8 @@ class ScriptedEngine:
     Attributes:
         on_wave: (wave id, attempts) -> event, or None if nothing is to come yet.
         on_group: (wave id, attempts, composed) -> event, or None.
+        runs_early: whether the commit phase runs early where that is wanted.
+        on_early: the same of a group whose commit phase runs early.
         waits: called one after the other when an event is waited for and none is there.
         now_s: the clock; waiting moves it.
     """
@@ -78,18 +81,31 @@ class ScriptedEngine:
         self.events: deque[Event] = deque()
         self.on_wave: Callable[[int, Attempts], Event | None] = self.processed
         self.on_group: Callable[[int, Attempts, bool], Event | None] = self.executed
+        self.runs_early = True
+        self.on_early: Callable[[int, Attempts, bool], GroupExecuted] = self.executed
         self.waits: deque[Callable[[], Any]] = deque()
         self.on_cancel: Callable[[int], Event | None] = lambda wave_id: None
         self.now_s = 0.0
         self.stored: list[dict[str, dict[int, Any]]] = []
         self._wait_count = 0
 
-    def process(self, wave_id: int, batches: tuple[Batch, ...], stored: Mapping[str, Mapping[int, Any]]) -> None:
+    def process(
+        self,
+        wave_id: int,
+        batches: tuple[Batch, ...],
+        stored: Mapping[str, Mapping[int, Any]],
+        early: EarlyCommit,
+    ) -> None:
         attempts = tuple(batch.attempt for batch in batches)
         self.log.append(("process", wave_id, txids_of(attempts)))
+        if early.groups:
+            self.log.append(("early", *map(txids_of, early.groups), *(() if early.composed else ("one by one",))))
         self.stored.append({scope: dict(values) for scope, values in stored.items()})
         assert all(unpack(batch.packed_metadata) == f"lines of {batch.attempt.txid}" for batch in batches)
-        self._tell(self.on_wave(wave_id, attempts))
+        event = self.on_wave(wave_id, attempts)
+        if isinstance(event, WaveProcessed) and self.runs_early:
+            event = replace(event, executed=self._executed_early(wave_id, early))
+        self._tell(event)
 
     def commit(self, wave_id: int, attempts: Attempts, *, composed: bool) -> None:
         self.log.append(("commit", wave_id, txids_of(attempts), *(() if composed else ("one by one",))))
@@ -114,6 +130,15 @@ class ScriptedEngine:
 
     def close(self) -> None:
         raise AssertionError("the run does not own the engine")
+
+    def _executed_early(self, wave_id: int, early: EarlyCommit) -> tuple[GroupExecuted, ...]:
+        """Group after group, up to the first that could not be finished."""
+        executed: list[GroupExecuted] = []
+        for attempts in early.groups:
+            executed.append(self.on_early(wave_id, attempts, early.composed))
+            if any(report.good_count() < len(attempts) for report in executed[-1].reports):
+                break
+        return tuple(executed)
 
     def _tell(self, event: Event | None) -> None:
         if event is not None:
@@ -178,7 +203,7 @@ def counted(txid: int) -> WriteSet:
 
 
 class Run:
-    """A coordinator with everything around it scripted.
+    """A coordinator with everything around it scripted; `early_commit` is off unless it is among the options.
 
     Attributes:
         log: every call of engine and store, in order.
@@ -194,7 +219,6 @@ class Run:
         overlaps: bool = True,
         currtx: int = 1,
         stored: Mapping[str, Any] | None = None,
-        commit_group_max: int | None = None,
         message_timeout_s: float = 60.0,
         **options: int,
     ) -> None:
@@ -206,13 +230,14 @@ class Run:
         if currtx > 1:
             self.store.committed.append([currtx - 1])
         self.source = source or LinesCoordinator(transactions)
-        self.options = RunOptions(**options)  # type: ignore[arg-type] # every bound is an int
+        given: dict[str, Any] = {"early_commit": False} | options
+        self.options = RunOptions(**given)
         metadata = MetadataLog(self.store.metadata)
         self.machine = TransactionCoordinator(
             currtx=currtx,
             metadata=metadata.coordinator,
             max_spout_pending=self.options.max_spout_pending,
-            commit_group_max=commit_group_max or self.options.commit_group_max,
+            commit_group_max=self.options.commit_group_max,
             new_attempt_id=count(1).__next__,
         )
         self.source.resume(self.machine.last_txid(), self.machine.last_metadata())

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from committers import ICommitter
 from coordinated_bolt import AttemptOutcome, BaseBatchBolt, FailureKind
-from coordinator import SpoutCoordinator, TransactionalTopologyBuilder
-from coordinator.assembly import has_external_effects
+from coordinator import RunOptions, SpoutCoordinator, TransactionalTopologyBuilder
+from coordinator.assembly import fitting, has_external_effects
 from coordinator.engine import GroupExecuted, WaveProcessed
 from state import (
     CommitReply,
@@ -655,7 +655,9 @@ def test_external_effects_are_an_attribute_of_the_committer():
         external_effects = True
 
     assert not has_external_effects(build(("count", Count(), ["lines"]), ("pass", Pass(), ["lines"])))
-    assert has_external_effects(build(("count", Count(), ["lines"]), ("mails", Mails(), ["lines"])))
+    mailing = build(("count", Count(), ["lines"]), ("mails", Mails(), ["lines"]))
+    assert has_external_effects(mailing)
+    assert fitting(mailing, RunOptions()) == RunOptions(commit_group_max=1, early_commit=False)
 
 
 def test_committers_that_read_are_run_again_transaction_by_transaction_and_then_always_so():
@@ -936,11 +938,19 @@ def test_a_listener_that_raises_does_not_end_the_run(error, caplog):
     assert "mine" in caplog.text
 
 
-@settings(deadline=None, max_examples=80)
-@given(st.integers(0, 2**32), st.integers(1, 12), st.integers(1, 8), st.booleans())
-def test_whatever_the_engine_does_each_transaction_is_published_once_and_in_order(seed, window, group_max, overlaps):
+MODES = [(False, True), (True, True), (True, False)]
+"""(early_commit, whether committers read)."""
+
+
+@settings(deadline=None, max_examples=120)
+@given(st.integers(0, 2**32), st.integers(1, 12), st.integers(1, 8), st.booleans(), st.sampled_from(MODES))
+def test_whatever_the_engine_does_each_transaction_is_published_once_and_in_order(
+    seed, window, group_max, overlaps, mode
+):
     random = Random(seed)  # not Hypothesis's: one that always draws the worst would go on for ever
-    run = Run(25, max_spout_pending=window, commit_group_max=group_max, max_attempts=10_000, overlaps=overlaps)
+    bounds = {"max_spout_pending": window, "commit_group_max": group_max, "max_attempts": 10_000}
+    early_commit, reads = mode
+    run = Run(25, overlaps=overlaps, early_commit=early_commit, **bounds)
 
     def badly():
         return random.random() < 0.25
@@ -955,13 +965,14 @@ def test_whatever_the_engine_does_each_transaction_is_published_once_and_in_orde
         return WaveProcessed(wave_id, tuple(outcomes))
 
     def on_group(wave_id, attempts, composed):
-        if badly():
-            return run.engine.group_crashed(wave_id, attempts)
+        return run.engine.group_crashed(wave_id, attempts) if badly() else on_early(wave_id, attempts, composed)
+
+    def on_early(wave_id, attempts, composed):
         failures: dict[str, Any] = {f"at_{a.txid}": failed() for a in attempts if badly()}
-        event = run.engine.executed(wave_id, attempts, composed, reads=badly(), **failures)
+        event = run.engine.executed(wave_id, attempts, composed, reads=reads and badly(), **failures)
         return GroupExecuted(wave_id, attempts, () if badly() else event.reports)
 
-    run.engine.on_wave, run.engine.on_group = on_wave, on_group
+    run.engine.on_wave, run.engine.on_group, run.engine.on_early = on_wave, on_group, on_early
     run()
     assert run.store.states == everything(25)
     assert [txid for group in run.committed() for txid in group] == list(range(1, 26))

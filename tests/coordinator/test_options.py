@@ -26,6 +26,10 @@ def test_a_group_may_not_be_larger_than_the_server_takes():
         RunOptions(commit_operations_max=COMMIT_OPERATIONS_LIMIT + 1)
 
 
+def test_the_switches_are_no_bounds():
+    assert RunOptions(adopt=True, early_commit=False).early_commit is False
+
+
 def test_every_bound_may_be_one():
     least = RunOptions(max_spout_pending=1, commit_group_max=1, commit_operations_max=1, max_attempts=1)
     assert [getattr(least, name) for name in BOUNDS] == [1, 1, 1, 1]

@@ -172,6 +172,21 @@ def test_a_drain_before_the_run_opens_and_closes_the_spouts_and_asks_nothing():
     assert Diary.take() == [("open", 0), ("activate", 0), ("deactivate", 0), ("close", 0)]
 
 
+def test_only_a_run_that_was_to_end_by_itself_and_was_drained_before_is_interrupted():
+    def is_interrupted(*, drained, stop_when_idle):
+        def on_progress(_statistics):
+            if drained:
+                coordinator.drain()
+
+        plan = plan_of(Told(range(3)))
+        coordinator = coordinator_of(plan, Answering(), stop_when_idle=stop_when_idle, on_progress=on_progress)
+        return coordinator.run().is_interrupted
+
+    assert not is_interrupted(drained=False, stop_when_idle=True)
+    assert is_interrupted(drained=True, stop_when_idle=True)
+    assert not is_interrupted(drained=True, stop_when_idle=False)
+
+
 def test_what_an_acker_does_not_name_has_failed():
     engine = Answering(WaveDrained(frozenset()))
     statistics = coordinator_of(plan_of(Told([1, 2], replays=False)), engine).run()

@@ -169,6 +169,13 @@ def test_a_bolt_beside_the_commit_phase_stays_in_the_processing_phase():
     assert committing(made) == ["store"]
 
 
+def test_a_commit_phase_is_flat_if_nothing_stands_below_its_committers():
+    committer = ("commit", Commit(), ["lines"])
+    assert plan(build(committer, ("other", Commit(), ["lines"]))).has_flat_commit_phase()
+    assert not plan(build(committer, ("below", Pass(), ["commit"]))).has_flat_commit_phase()
+    assert not plan(build(("pass", Pass(), ["lines"]))).has_flat_commit_phase()
+
+
 def test_several_ackers_share_the_attempts_by_txid():
     made = plan(build(("store", Commit(), ["lines"]), ackers=3))
     assert layout(made)[1] == [ACKER_COMPONENT] * 3 + ["store"]

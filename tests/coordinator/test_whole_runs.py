@@ -175,7 +175,10 @@ def run(topology: Topology, store: MemoryStore, *, seed=0, fault=None, **options
     return coordinator
 
 
-bounds = st.fixed_dictionaries({"max_spout_pending": st.integers(1, 8), "commit_group_max": st.integers(1, 8)})
+bounds = st.fixed_dictionaries(
+    {"max_spout_pending": st.integers(1, 8), "commit_group_max": st.integers(1, 8), "early_commit": st.booleans()}
+)
+in_both_modes = pytest.mark.parametrize("early_commit", [False, True], ids=["two jobs", "one job"])
 
 
 @settings(deadline=None, max_examples=60)
@@ -300,6 +303,31 @@ def test_a_driver_killed_before_or_after_any_call_goes_on_exactly(shape, options
     assert [txid for group in store.committed for txid in group] == list(range(1, shape.transactions + 1))
 
 
+class Swallowing(Counting):
+    """Makes nothing of an exception when it reads."""
+
+    counts = HashState("counts0")
+
+    def finish_batch(self):
+        for line, number in Counter(line for line, _ in self.rows).items():
+            try:
+                before = self.counts.get(line) or 0
+            except Exception:  # noqa: BLE001 - what users do
+                before = 1_000
+            self.counts.put(line, before + number)
+            self.counts.increment("all", number)
+
+
+@in_both_modes
+@pytest.mark.parametrize("commit_group_max", [1, 3, 64])
+def test_a_committer_that_swallows_exceptions_cannot_commit_what_it_has_not_read(commit_group_max, early_commit):
+    builder = TransactionalTopologyBuilder("test", "lines", Lines(6, 4), parallelism=2)
+    builder.set_bolt("count", Swallowing(), 2).fields_grouping("lines", ["line"])
+    shape, store = Shape(builder.build(), {"counts0": 1}, 4, 6), MemoryStore()
+    run(shape.topology, store, commit_group_max=commit_group_max, early_commit=early_commit)
+    assert store.states == shape.expected()
+
+
 HARMFUL = [("drop", FrameKind.REGULAR), ("double", FrameKind.REGULAR), ("alter", FrameKind.REGULAR)]
 
 
@@ -345,50 +373,55 @@ def without_digest():
     return mock.patch.object(EdgeDigest, "edge_id", edge_id)
 
 
+@in_both_modes
 @pytest.mark.parametrize("component_id", ["pass", "count"])
 @pytest.mark.parametrize(("kind", "frame_kind"), HARMFUL, ids=lambda part: str(getattr(part, "name", part)))
-def test_exactly_the_attempt_of_the_faulty_frame_fails(component_id, kind, frame_kind):
+def test_exactly_the_attempt_of_the_faulty_frame_fails(component_id, kind, frame_kind, early_commit):
     shape, store, fault = word_count(), MemoryStore(), OneFault(component_id, kind, frame_kind)
-    coordinator = run(shape.topology, store, fault=fault, max_spout_pending=8)
+    coordinator = run(shape.topology, store, fault=fault, max_spout_pending=8, early_commit=early_commit)
     assert fault.is_done
     assert store.states == shape.expected()
     assert coordinator.statistics.failed_attempts == 3  # txid 2, and with it 3 and 4
     assert store.committed[0] == [1]
 
 
+@in_both_modes
 @pytest.mark.parametrize("component_id", ["pass", "count"])
 @pytest.mark.parametrize("kind", ["drop", "double", "alter"])
-def test_the_digest_alone_keeps_the_result_exact(component_id, kind):
+def test_the_digest_alone_keeps_the_result_exact(component_id, kind, early_commit):
     shape, store, fault = word_count(), MemoryStore(), OneFault(component_id, kind, FrameKind.REGULAR)
     with without_counting():
-        run(shape.topology, store, fault=fault, max_spout_pending=8)
+        run(shape.topology, store, fault=fault, max_spout_pending=8, early_commit=early_commit)
     assert fault.is_done
     assert store.states == shape.expected()
 
 
+@in_both_modes
 @pytest.mark.parametrize("component_id", ["pass", "count"])
 @pytest.mark.parametrize("kind", ["drop", "double"])
-def test_counting_alone_keeps_the_counts_exact(component_id, kind):
+def test_counting_alone_keeps_the_counts_exact(component_id, kind, early_commit):
     shape, store, fault = word_count(), MemoryStore(), OneFault(component_id, kind, FrameKind.REGULAR)
     with without_digest():
-        run(shape.topology, store, fault=fault, max_spout_pending=8)
+        run(shape.topology, store, fault=fault, max_spout_pending=8, early_commit=early_commit)
     assert store.states == shape.expected()
 
 
+@in_both_modes
 @pytest.mark.parametrize("component_id", ["pass", "count"])
-def test_without_the_digest_an_altered_tuple_would_be_committed(component_id):
+def test_without_the_digest_an_altered_tuple_would_be_committed(component_id, early_commit):
     shape, store, fault = word_count(), MemoryStore(), OneFault(component_id, "alter", FrameKind.REGULAR)
     with without_digest():
-        run(shape.topology, store, fault=fault, max_spout_pending=8)
+        run(shape.topology, store, fault=fault, max_spout_pending=8, early_commit=early_commit)
     assert store.states != shape.expected()
 
 
+@in_both_modes
 @pytest.mark.parametrize("component_id", ["pass", "count"])
 @pytest.mark.parametrize("kind", ["drop", "double", "alter"])
-def test_without_counting_and_digest_a_wrong_result_would_be_committed(component_id, kind):
+def test_without_counting_and_digest_a_wrong_result_would_be_committed(component_id, kind, early_commit):
     shape, store, fault = word_count(), MemoryStore(), OneFault(component_id, kind, FrameKind.REGULAR)
     with without_digest(), without_counting():
-        run(shape.topology, store, fault=fault, max_spout_pending=8)
+        run(shape.topology, store, fault=fault, max_spout_pending=8, early_commit=early_commit)
     assert store.states != shape.expected()
 
 

@@ -68,8 +68,8 @@ def _altered(frame: Frame) -> bytes:
     if frame.kind is FrameKind.COORD:
         return pack(content + 1)
     if frame.kind is FrameKind.ACK:
-        failure, edges, residue, emitted_count, counters = content
-        return pack([failure, edges, residue ^ OFFSET, emitted_count, counters])
+        failure, edges, residue, *rest = content
+        return pack([failure, edges, residue ^ OFFSET, *rest])
     if frame.kind is FrameKind.META:
         return pack({**content, "partition.0": OFFSET})
     rows = content[0][1]

@@ -22,6 +22,9 @@ HANG_S = 600.0
 SHIFT_UNIT = 1000
 
 
+in_both_modes = pytest.mark.parametrize("early_commit", [False, True], ids=["two jobs", "one job"])
+
+
 def only_lower_ones(txid):
     """Counts when everything below a txid is committed and nothing from it on."""
     return exact_counts(txid - 1)
@@ -101,11 +104,14 @@ def test_an_error_in_a_bolt_ends_the_run_with_its_story_once_all_lower_txids_are
     assert cluster.hash("{numbers}:counts") == only_lower_ones(BAD)
 
 
+@in_both_modes
 @pytest.mark.parametrize("commit_group_max", [1, 64])
-def test_an_error_in_a_committer_ends_the_run_once_all_lower_txids_are_committed(cluster, commit_group_max):
+def test_an_error_in_a_committer_ends_the_run_once_all_lower_txids_are_committed(
+    cluster, commit_group_max, early_commit
+):
     topology = numbers_topology(TRANSACTIONS, store=RaisingStore(BAD))
     with pytest.raises(UserCodeError, match=f"ValueError: cannot store {BAD}") as caught:
-        cluster.run(topology, commit_group_max=commit_group_max)
+        cluster.run(topology, commit_group_max=commit_group_max, early_commit=early_commit)
 
     assert (caught.value.component_id, caught.value.attempt.partition(":")[0]) == ("store", str(BAD))
     assert cluster.hash("{numbers}:counts") == only_lower_ones(BAD)
@@ -158,9 +164,18 @@ def test_a_worker_that_is_killed_has_its_wave_halved(cluster, caplog):
 def test_a_worker_that_is_killed_in_the_commit_phase_has_it_done_again(cluster, caplog):
     store = KillingStore(BAD, cluster.notes / "killed")
     with caplog.at_level(logging.WARNING, logger="txbatch"):
-        cluster.run(numbers_topology(TRANSACTIONS, store=store))
+        cluster.run(numbers_topology(TRANSACTIONS, store=store), early_commit=False)
 
     assert sum("commit phase of" in record.msg for record in caplog.records) == 1
+    assert cluster.hash("{numbers}:counts") == exact_counts(TRANSACTIONS)
+
+
+def test_a_worker_that_is_killed_in_an_early_commit_phase_has_its_wave_halved(cluster, caplog):
+    store = KillingStore(BAD, cluster.notes / "killed")
+    with caplog.at_level(logging.WARNING, logger="txbatch"):
+        cluster.run(numbers_topology(TRANSACTIONS, store=store), max_spout_pending=2 * TRANSACTIONS)
+
+    assert crashes(caplog) == [TRANSACTIONS]
     assert cluster.hash("{numbers}:counts") == exact_counts(TRANSACTIONS)
 
 
@@ -174,14 +189,19 @@ def test_a_crash_of_several_attempts_counts_against_none_of_them(cluster, phase)
     assert cluster.hash("{numbers}:counts") == exact_counts(TRANSACTIONS)
 
 
+@in_both_modes
 @pytest.mark.parametrize(
     "bolts",
     [{"work": Killing(BAD_NUMBER)}, {"store": KillingStore(BAD)}],
     ids=["processing", "commit"],
 )
-def test_a_txid_that_always_kills_its_worker_is_named_and_all_lower_ones_are_committed(cluster, caplog, bolts):
+def test_a_txid_that_always_kills_its_worker_is_named_and_all_lower_ones_are_committed(
+    cluster, caplog, bolts, early_commit
+):
     with caplog.at_level(logging.WARNING, logger="txbatch"), pytest.raises(ReplayLimitError) as caught:
-        cluster.run(numbers_topology(TRANSACTIONS, **bolts), max_spout_pending=2 * TRANSACTIONS)
+        cluster.run(
+            numbers_topology(TRANSACTIONS, **bolts), max_spout_pending=2 * TRANSACTIONS, early_commit=early_commit
+        )
 
     assert (caught.value.txid, caught.value.attempt_count) == (BAD, 5)
     assert str(BAD) in str(caught.value)
@@ -221,13 +241,15 @@ class HangingStore(Store):
             time.sleep(HANG_S)
 
 
+@in_both_modes
 @pytest.mark.timeout(90)
-def test_a_committer_that_hangs_is_cancelled_after_the_message_timeout_and_tried_again(cluster, caplog):
+def test_a_committer_that_hangs_is_cancelled_after_the_message_timeout_and_tried_again(cluster, caplog, early_commit):
     store = HangingStore(2, cluster.notes / "hung")
     with caplog.at_level(logging.WARNING, logger="txbatch"):
-        cluster.run(numbers_topology(2, store=store, message_timeout_s=3.0))
+        cluster.run(numbers_topology(2, store=store, message_timeout_s=3.0), early_commit=early_commit)
 
-    assert any("commit phase of" in record.msg for record in caplog.records)
+    hung = "wave %d exceeds" if early_commit else "the commit phase of %d attempts exceeds"
+    assert any(record.msg.startswith(hung) for record in caplog.records)
     assert cluster.hash("{numbers}:counts") == exact_counts(2)
 
 
@@ -262,11 +284,12 @@ def test_a_task_that_spark_tries_again_after_half_its_tuples_counts_once(cluster
     assert len(shifts) == 2 * TRANSACTIONS  # one for each of two tasks, never a third from the try that died
 
 
-def test_a_commit_task_that_spark_tries_again_counts_once(cluster_that_retries, caplog):
+@in_both_modes
+def test_a_commit_task_that_spark_tries_again_counts_once(cluster_that_retries, caplog, early_commit):
     cluster = cluster_that_retries
     store = KillingStore(BAD, cluster.notes / "killed")
     with caplog.at_level(logging.WARNING, logger="txbatch"):
-        statistics = cluster.run(numbers_topology(TRANSACTIONS, store=store))
+        statistics = cluster.run(numbers_topology(TRANSACTIONS, store=store), early_commit=early_commit)
 
     assert (cluster.notes / "killed").exists()
     assert (caplog.records, statistics.failed_attempts) == ([], 0)

@@ -16,6 +16,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.redis]
 
 TRANSACTIONS = 8
 HIT = 3
+in_both_modes = pytest.mark.parametrize("early_commit", [False, True], ids=["two jobs", "one job"])
 REPLAYED = re.compile(r"attempt (\S+) failed and is replayed: (.*)", re.DOTALL)
 
 
@@ -25,11 +26,13 @@ def replayed(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
     return [(match[1], match[2]) for match in found if match]
 
 
-def run_with(cluster: Cluster, caplog: pytest.LogCaptureFixture, component_id: str, **fault):
+def run_with(cluster: Cluster, caplog: pytest.LogCaptureFixture, component_id: str, *, early_commit: bool, **fault):
     topology = numbers_topology(TRANSACTIONS)
     one_frame = OneFrame(cluster.notes / "hit", tasks_of(topology, component_id), HIT, **fault)
     with caplog.at_level(logging.INFO, logger="txbatch"):
-        statistics = cluster.run(topology, frame_fault=one_frame, max_spout_pending=2 * TRANSACTIONS)
+        statistics = cluster.run(
+            topology, frame_fault=one_frame, max_spout_pending=2 * TRANSACTIONS, early_commit=early_commit
+        )
     return statistics, one_frame.marker.read_text(encoding="utf-8")
 
 
@@ -45,10 +48,13 @@ HARMLESS = {("bolt-report", "double"), ("committer-report", "double")}
 """A report that comes twice is compared with itself, not added."""
 
 
+@in_both_modes
 @pytest.mark.parametrize(("place", "change"), sorted({(p, c) for p in PLACES for c in CHANGES} - HARMLESS))
-def test_exactly_the_attempt_of_a_faulty_frame_fails_and_the_result_is_exact(cluster, caplog, place, change):
+def test_exactly_the_attempt_of_a_faulty_frame_fails_and_the_result_is_exact(
+    cluster, caplog, place, change, early_commit
+):
     component_id, kind = PLACES[place]
-    statistics, hit = run_with(cluster, caplog, component_id, kind=kind, change=change)
+    statistics, hit = run_with(cluster, caplog, component_id, early_commit=early_commit, kind=kind, change=change)
 
     assert [attempt for attempt, _ in replayed(caplog)] == [hit]
     assert statistics.failed_attempts == TRANSACTIONS - HIT + 1  # it, and all above it, which are done anew
@@ -56,10 +62,11 @@ def test_exactly_the_attempt_of_a_faulty_frame_fails_and_the_result_is_exact(clu
     assert cluster.hash("{numbers}:sums") == exact_sums(TRANSACTIONS)
 
 
+@in_both_modes
 @pytest.mark.parametrize(("place", "change"), sorted(HARMLESS))
-def test_a_report_that_comes_twice_is_compared_and_fails_nothing(cluster, caplog, place, change):
+def test_a_report_that_comes_twice_is_compared_and_fails_nothing(cluster, caplog, place, change, early_commit):
     component_id, kind = PLACES[place]
-    statistics, hit = run_with(cluster, caplog, component_id, kind=kind, change=change)
+    statistics, hit = run_with(cluster, caplog, component_id, early_commit=early_commit, kind=kind, change=change)
 
     assert hit.startswith(f"{HIT}:")
     assert (statistics.failed_attempts, replayed(caplog)) == (0, [])

@@ -35,15 +35,25 @@ def jobs_so_far(cluster) -> int:
     return int(cluster.context._jsc.sc().dagScheduler().numTotalJobs())
 
 
-def test_64_transactions_of_a_plain_word_count_take_at_most_4_spark_jobs(cluster, tmp_path):
+@pytest.mark.parametrize(
+    ("options", "job_count"),
+    [
+        ({}, 2),
+        ({"early_commit": False}, 4),
+        ({"commit_group_max": 8}, 2),
+        ({"commit_group_max": 8, "early_commit": False}, 10),
+    ],
+    ids=["one job a wave", "two jobs a wave", "one job a wave of four groups", "a job for each group"],
+)
+def test_64_transactions_of_a_plain_word_count_take_few_spark_jobs(cluster, tmp_path, options, job_count):
     lines = [f"one word{number % 7} and word{number % 3}" for number in range(640)]
     (tmp_path / "input.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     before = jobs_so_far(cluster)
 
-    statistics = cluster.run(word_count.topology(str(tmp_path / "input.txt"), lines_per_batch=10))
+    statistics = cluster.run(word_count.topology(str(tmp_path / "input.txt"), lines_per_batch=10), **options)
 
     assert (statistics.committed, statistics.last_txid) == (64, 64)
-    assert jobs_so_far(cluster) - before <= 4
+    assert jobs_so_far(cluster) - before == job_count
     expected: dict[str, int] = defaultdict(int)
     for word in " ".join(lines).split():
         expected[word] += 1
@@ -79,7 +89,7 @@ class NotingStore(Store):
         note(self.path, "finish", str(self.attempt))
 
 
-def test_a_committer_is_not_called_before_its_id(cluster, monkeypatch):
+def test_in_a_job_of_its_own_a_committer_is_not_called_before_its_id(cluster, monkeypatch):
     path, transactions = cluster.notes / "calls", 12
     commit = Wave.commit
 
@@ -93,7 +103,7 @@ def test_a_committer_is_not_called_before_its_id(cluster, monkeypatch):
     builder.set_bolt("work", NotingWork(path), parallelism=2).shuffle_grouping("numbers")
     store = builder.set_committer_bolt("store", NotingStore(path), parallelism=2)
     store.fields_grouping("work", ["number"])
-    cluster.run(builder.build(), max_spout_pending=8)
+    cluster.run(builder.build(), max_spout_pending=8, early_commit=False)
 
     processed: dict[str, int] = defaultdict(int)
     has_id: set[str] = set()
@@ -188,10 +198,10 @@ def test_a_commit_runs_beside_the_next_wave(cluster, monkeypatch):
     overlapped: list[bool] = []
     process, commit = Wave.process, Wave.commit
 
-    def noting_process(wave):
+    def noting_process(wave, early):
         if overlapped or wave._input.wave_id > 1:
             second_wave_runs.set()
-        return process(wave)
+        return process(wave, early)
 
     def waiting_commit(wave, attempts, *, composed):
         overlapped.append(second_wave_runs.wait(OVERLAP_TIMEOUT_S))
@@ -199,14 +209,15 @@ def test_a_commit_runs_beside_the_next_wave(cluster, monkeypatch):
 
     monkeypatch.setattr(Wave, "process", noting_process)
     monkeypatch.setattr(Wave, "commit", waiting_commit)
-    cluster.run(numbers_topology(8), max_spout_pending=8)
+    cluster.run(numbers_topology(8), max_spout_pending=8, early_commit=False)
 
     assert overlapped[0]
     assert cluster.hash("{numbers}:sums") == exact_sums(8)
 
 
+@pytest.mark.parametrize("early_commit", [False, True], ids=["two jobs", "one job"])
 def test_a_fifo_session_of_the_user_runs_one_wave_at_a_time_and_is_left_running(
-    contexts, redis_backend, monkeypatch, caplog
+    contexts, redis_backend, monkeypatch, caplog, early_commit
 ):
     busy: list[str] = []
     together: list[tuple[str, ...]] = []
@@ -227,9 +238,10 @@ def test_a_fifo_session_of_the_user_runs_one_wave_at_a_time_and_is_left_running(
     context = contexts.open(spark__scheduler__mode="FIFO")
     session = SparkSession(context)
     with caplog.at_level("INFO", logger="txbatch"):
-        run(numbers_topology(16), spark=session, redis_url=redis_backend.url, options=RunOptions(max_spout_pending=8))
+        options = RunOptions(max_spout_pending=8, early_commit=early_commit)
+        run(numbers_topology(16), spark=session, redis_url=redis_backend.url, options=options)
 
-    assert set(together) == {("job 1",), ("job 2",)}
+    assert set(together) == ({("job 1",)} if early_commit else {("job 1",), ("job 2",)})
     assert [record.getMessage() for record in caplog.records if "FIFO" in record.msg] == [
         "this Spark context schedules FIFO: one wave at a time; set spark.scheduler.mode=FAIR for two"
     ]

@@ -1,7 +1,7 @@
 """The same faults with a guard taken out: what each guard is good for, and that the tests would notice.
 
 Counting and digest overlap on purpose: a lost frame is found by either. Both out, it is lost. An altered
-frame is found by the digest alone, one that is altered between the two jobs by the residue alone.
+frame is found by the digest alone, one that is altered on its way into the commit phase by the residue alone.
 Guards are taken out inside the Python workers, which is why each task here has a worker of its own.
 """
 
@@ -24,8 +24,14 @@ TRANSACTIONS = 4
 HIT = 2
 
 
+@pytest.fixture(params=[False, True], ids=["two jobs", "one job"])
+def early_commit(request):
+    """Both ways a wave may be run."""
+    return request.param
+
+
 @pytest.fixture
-def run_without(cluster_of_fresh_workers, caplog):
+def run_without(cluster_of_fresh_workers, caplog, early_commit):
     """Runs with one fault and some guards out; returns the counts and why attempts were replayed."""
 
     def run(component_id, change, disabled, kind=FrameKind.REGULAR):
@@ -34,7 +40,7 @@ def run_without(cluster_of_fresh_workers, caplog):
         tasks = tasks_of(topology, component_id)
         fault = OneFrame(cluster.notes / "hit", tasks, HIT, change, kind, disabled)
         with caplog.at_level(logging.INFO, logger="txbatch"):
-            cluster.run(topology, frame_fault=fault)
+            cluster.run(topology, frame_fault=fault, early_commit=early_commit)
         assert fault.marker.read_text(encoding="utf-8").startswith(f"{HIT}:")
         replays = [r.getMessage() for r in caplog.records if "is replayed" in r.msg]
         return cluster.hash("{numbers}:counts"), replays
@@ -44,7 +50,7 @@ def run_without(cluster_of_fresh_workers, caplog):
 
 @pytest.fixture
 def residue_is_ignored(monkeypatch):
-    """Takes out the driver's comparison of what job 2 has read with what job 1 has sent."""
+    """Takes out the driver's comparison of what committers have read with what was sent to them."""
 
     def believing(group, reports):
         residues = {
@@ -74,7 +80,7 @@ def test_an_altered_frame_goes_wrong_without_the_digest(run_without, component_i
     assert counts != exact_counts(TRANSACTIONS)
 
 
-def test_a_frame_altered_between_the_jobs_goes_wrong_without_the_residue(run_without, residue_is_ignored):
+def test_a_frame_altered_on_its_way_to_a_committer_goes_wrong_without_the_residue(run_without, residue_is_ignored):
     counts, replays = run_without("store", "alter", ())
 
     assert replays == []

@@ -136,7 +136,7 @@ def test_a_signal_drains_and_is_the_proper_end_of_what_has_no_end(
 
 
 def test_options_about_transactions_are_refused(plain_folder: JobFolder) -> None:
-    with pytest.raises(TopologyError, match="--max-pending.* are about transactions, and 'lines' is a plain topology"):
+    with pytest.raises(TopologyError, match=r"--max-pending.* are about transactions, and 'lines' is a plain topology"):
         execute(request(options=RunOptions(max_spout_pending=7)), never, never)
 
 

@@ -131,6 +131,12 @@ def tasks():
     return Chain()
 
 
+def renew(task: CommittingTask, group: tuple[TransactionAttempt, ...]) -> None:
+    """As the engine does before a group begins."""
+    for attempt in filter(task.is_spent, group):
+        task.prepare(attempt)
+
+
 def good(report) -> list[bool]:
     return [verdict.failure is None for verdict in report.verdicts]
 
@@ -186,7 +192,7 @@ def test_a_group_that_runs_again_gets_new_bolts_fed_with_the_same_tuples(tasks):
     for composed in (True, False):
         Noting.events = []
         for task in (tasks.upper, tasks.lower):
-            task.prepare(group)
+            renew(task, group)
         for task in (tasks.lower, tasks.upper):
             task.begin(group, composed=composed)
         tasks.give_lower()
@@ -204,7 +210,7 @@ def test_an_attempt_that_was_put_off_gets_new_bolts_in_its_next_group(tasks):
     for committed, group in ((0, (FIRST, SECOND)), (1, (SECOND, THIRD))):
         tasks.store.committed = [[committed]] if committed else []
         for task in (tasks.upper, tasks.lower):
-            task.prepare(group)
+            renew(task, group)
             task.begin(group, composed=False)
         tasks.give_lower()
         assert [good(task.end_group(group)) for task in (tasks.upper, tasks.lower)] == [[True, True]] * 2
@@ -260,7 +266,7 @@ def test_forgetting_an_attempt_in_any_phase_leaves_nothing(tasks, phase):
             task.end_group((FIRST,))
     if "prepared" in done:
         for task in (tasks.upper, tasks.lower):
-            task.prepare((FIRST,))
+            renew(task, (FIRST,))
     for task in (tasks.upper, tasks.lower):
         task.forget(FIRST)
         task.forget(FIRST)

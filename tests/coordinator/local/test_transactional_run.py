@@ -129,7 +129,7 @@ def test_a_state_nobody_declares_is_refused(cluster):
 
 def test_time_goes_forwards_only(cluster):
     run = cluster.submit(build(("count", Count(), ["lines"])))
-    with pytest.raises(ValueError, match="time cannot go by -1 seconds"):
+    with pytest.raises(ValueError, match="time cannot be moved by -1 seconds"):
         run.advance_time(-1)
 
 
