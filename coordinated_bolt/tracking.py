@@ -117,6 +117,10 @@ class Tracking:
             entry.received.get(source, 0) > expected for source, expected in entry.expected.items()
         )
 
+    def noted(self, attempt: TransactionAttempt) -> Failure | None:
+        """The failure that was noted so far, whatever else has come."""
+        return self._entry(attempt).failure
+
     def failure(self, attempt: TransactionAttempt) -> Failure:
         """Why an attempt that is not complete has failed, once nothing more can come.
 
