@@ -57,7 +57,7 @@ class Watching(TaskObserver):
     def emitted(self, stream_id, values, receivers):
         self.seen.append(("emitted", stream_id, values, receivers))
 
-    def batch_ended(self, batch, failure):
+    def batch_ended(self, batch, failure, metrics):
         self.seen.append(("ended", batch.txid, failure and (failure.kind, failure.text)))
 
 

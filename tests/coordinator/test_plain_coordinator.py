@@ -307,6 +307,7 @@ def test_figures_are_those_of_the_run():
             return super().run_wave(wave)
 
     statistics = coordinator_of(plan_of(Told(range(3)), pending=2), Taking(), clock=clock).run()
+    (component_id,) = statistics.components
     assert statistics.to_dict("t") == {
         "topology": "t",
         "emitted": 3,
@@ -315,7 +316,11 @@ def test_figures_are_those_of_the_run():
         "waves": 2,
         "crashed_waves": 0,
         "seconds": 3.0,
+        "components": {component_id: statistics.components[component_id].to_dict()},
     }
+    spout = statistics.components[component_id]
+    assert spout.work.emitted == spout.acked == {"default": 3}
+    assert spout.ack_ns == {"default": (2 * 1_500 + 1_500) * 1_000_000}  # two waves of 1.5 s, of two messages and one
 
 
 @pytest.mark.parametrize(
