@@ -74,7 +74,7 @@ class CommitTask:
         clock: Callable[[], int] = no_clock,
     ) -> None:
         self._wiring = wiring
-        bolt = CoordinatedBolt(wiring, send, CommitterExecutor, hooks=hooks, clock=clock)
+        bolt = CoordinatedBolt(wiring, wiring.outboxes(send), CommitterExecutor, hooks=hooks, clock=clock)
         assert isinstance(bolt.executor, CommitterExecutor)
         self._executor = bolt.executor
         self._executor.session = StateSession(reader)

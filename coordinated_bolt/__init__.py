@@ -19,6 +19,7 @@ from coordinated_bolt.collectors import AttemptCollector
 from coordinated_bolt.components import IComponent
 from coordinated_bolt.context import TopologyContext
 from coordinated_bolt.coordinated_bolt import CoordinatedBolt, Finished
+from coordinated_bolt.coordinated_task import CoordinatedTask, make_task
 from coordinated_bolt.edges import DRIVER, EdgeDigest, batch_edge
 from coordinated_bolt.failure import Failure, FailureKind
 from coordinated_bolt.frames import Frame, FrameKind, frame_target, pack_frame, unpack_frame
@@ -42,14 +43,18 @@ from coordinated_bolt.messages import (
     MessageKind,
     SendMessage,
     acker_of,
+    coord_message,
     edges_message,
+    regular_message,
     tick_message,
     tree_message,
     tuple_message,
 )
 from coordinated_bolt.metrics import ComponentMetrics, TaskMetrics, no_clock
+from coordinated_bolt.metrics_observer import MetricsObserver
 from coordinated_bolt.outbox import Outbox, Send
 from coordinated_bolt.output_collector import AnchoringCollector, OutputCollector
+from coordinated_bolt.pending_message import PendingMessage
 from coordinated_bolt.plain_tuple import (
     SYSTEM_COMPONENT,
     TICK_STREAM,
@@ -68,9 +73,9 @@ from coordinated_bolt.streams import DEFAULT_STREAM, OutputFieldsDeclarer, Strea
 from coordinated_bolt.task_hook import AckInfo, EmitInfo, ExecuteInfo, FailInfo, ITaskHook
 from coordinated_bolt.task_observer import TaskObserver
 from coordinated_bolt.time_cache_map import TimeCacheMap
-from coordinated_bolt.tracking import Tracking, TrackingStatus
+from coordinated_bolt.tracking import SourceArgs, Tracking, TrackingStatus
 from coordinated_bolt.tuples import Tuple, TupleOrigin
-from coordinated_bolt.wiring import Source, TaskWiring
+from coordinated_bolt.wiring import Coordination, Source, TaskWiring
 
 __all__ = [
     "ACKER_COMPONENT",
@@ -96,6 +101,8 @@ __all__ = [
     "Chooser",
     "ComponentMetrics",
     "CoordinatedBolt",
+    "CoordinatedTask",
+    "Coordination",
     "CustomGrouping",
     "DEFAULT_STREAM",
     "DRIVER",
@@ -127,12 +134,14 @@ __all__ = [
     "Message",
     "MessageKind",
     "MessageOutbox",
+    "MetricsObserver",
     "NoneGrouping",
     "Outbox",
     "OutputCollector",
     "OutputFieldsDeclarer",
     "OutputStream",
     "PartialKeyGrouping",
+    "PendingMessage",
     "PlainTuple",
     "RotatingMap",
     "Router",
@@ -142,6 +151,7 @@ __all__ = [
     "ShippedGrouping",
     "ShuffleGrouping",
     "Source",
+    "SourceArgs",
     "SpoutOutputCollector",
     "SpoutTask",
     "StreamSpec",
@@ -163,12 +173,15 @@ __all__ = [
     "XorRotatingMap",
     "acker_of",
     "batch_edge",
+    "coord_message",
     "edges_message",
     "frame_target",
     "is_tick",
+    "make_task",
     "messages_of",
     "no_clock",
     "pack_frame",
+    "regular_message",
     "send_report",
     "stable_hash",
     "tick_message",

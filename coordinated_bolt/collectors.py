@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from coordinated_bolt.outbox import Outbox
+from coordinated_bolt.outbox import RowOutbox
 from coordinated_bolt.routing import OutputStream, Router
 from coordinated_bolt.streams import DEFAULT_STREAM
 from coordinated_bolt.task_hook import EmitInfo, ITaskHook
@@ -35,7 +35,7 @@ class AttemptCollector:
         task_id: int,
         attempt: TransactionAttempt,
         streams: Mapping[str, OutputStream],
-        outbox: Outbox,
+        outbox: RowOutbox,
         hooks: Sequence[ITaskHook] = (),
     ) -> None:
         seed = digest64(b"%d %d %d" % (attempt.txid, attempt.attempt_id, task_id))

@@ -20,9 +20,9 @@ from coordinated_bolt.collectors import AttemptCollector
 from coordinated_bolt.context import TopologyContext
 from coordinated_bolt.failure import Failure
 from coordinated_bolt.metrics import TaskMetrics, no_clock
-from coordinated_bolt.outbox import Outbox, Send
+from coordinated_bolt.outbox import NewOutbox, RowOutbox
 from coordinated_bolt.task_hook import ITaskHook
-from coordinated_bolt.tracking import Tracking, TrackingStatus
+from coordinated_bolt.tracking import TrackingStatus
 from coordinated_bolt.tuples import TupleOrigin
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
@@ -51,7 +51,8 @@ class CoordinatedBolt:
 
     Args:
         wiring: the task.
-        send: takes the frames for the tasks downstream.
+        new_outbox: makes the outbox of an attempt, which reports to the tasks downstream: how tuples travel
+            is its affair alone.
         executor_class: how the bolts are run; committers bring their own.
         hooks: watch every attempt; prepared and cleaned up with each, and shared by all of them.
         clock: nanoseconds, for the metrics.
@@ -60,24 +61,26 @@ class CoordinatedBolt:
     def __init__(
         self,
         wiring: TaskWiring,
-        send: Send,
+        new_outbox: NewOutbox,
         executor_class: type[BatchBoltExecutor] = BatchBoltExecutor,
         *,
         hooks: Sequence[ITaskHook] = (),
         clock: Callable[[], int] = no_clock,
     ) -> None:
         self._wiring = wiring
-        self._send = send
+        self._new_outbox = new_outbox
         self.executor = executor_class(wiring, self._open, hooks=hooks, clock=clock)
-        self._tracking = Tracking(
-            wiring.sources,
-            needs_id=wiring.needs_id,
-            component_id=wiring.component_id,
-            task_index=wiring.task_index,
-        )
-        self._outboxes: dict[TransactionAttempt, Outbox] = {}
+        self._tracking = wiring.tracking()
+        self._outboxes: dict[TransactionAttempt, RowOutbox] = {}
         self._collectors: dict[TransactionAttempt, AttemptCollector] = {}
         self._finished: dict[TransactionAttempt, Finished] = {}
+
+    def begin(self, attempt: TransactionAttempt, origin: TupleOrigin, row: list[object]) -> None:
+        """The tuple that begins a batch arrives, where nobody upstream reports: with it the batch is complete."""
+        failure = self.executor.execute(attempt, origin, [row])
+        if failure is not None:
+            self._tracking.fail(attempt, failure)
+        self._finish_when_complete(attempt)
 
     def regular(self, attempt: TransactionAttempt, origin: TupleOrigin, rows: list[list[object]]) -> None:
         """REGULAR tuples of one origin arrive."""
@@ -106,6 +109,10 @@ class CoordinatedBolt:
     def is_finished(self, attempt: TransactionAttempt) -> bool:
         """Whether the batch was finished well, and nothing has come since."""
         return attempt in self._finished and self._tracking.status(attempt) is TrackingStatus.COMPLETE
+
+    def is_lost(self, attempt: TransactionAttempt) -> bool:
+        """Whether the attempt has failed, or can only fail."""
+        return self._tracking.is_lost(attempt)
 
     def end(self, attempt: TransactionAttempt) -> Finished:
         """Nothing more comes for the attempt: says how it ended, and forgets it."""
@@ -153,8 +160,8 @@ class CoordinatedBolt:
         self._collectors[attempt] = collector
         return collector
 
-    def _outbox(self, attempt: TransactionAttempt) -> Outbox:
+    def _outbox(self, attempt: TransactionAttempt) -> RowOutbox:
         outbox = self._outboxes.get(attempt)
         if outbox is None:
-            outbox = self._outboxes[attempt] = self._wiring.outbox(attempt, self._send)
+            outbox = self._outboxes[attempt] = self._new_outbox(attempt)
         return outbox

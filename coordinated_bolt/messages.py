@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
+from state.attempt import TransactionAttempt
+
 
 class MessageKind(IntEnum):
     """What a message is; its payload in brackets."""
@@ -30,6 +32,10 @@ class MessageKind(IntEnum):
     """An acker tells a spout task that a tree has failed (root)."""
     TICK = 8
     """The engine tells a bolt task that its tick period is over (period in seconds)."""
+    REGULAR = 9
+    """A tuple within a batch of a sub-topology (batch, its roots, stream index of the source, values)."""
+    COORD = 10
+    """A task has finished a batch and tells how many REGULAR ones it sent for it (batch, root -> edge, count)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +56,14 @@ class Message:
 
     @property
     def root(self) -> int:
-        """The root a message about a tree speaks of; every kind but TUPLE and TICK has one."""
+        """The root a message about a tree speaks of: an INIT, ACK, FAIL, RESET_TIMEOUT, ACKED or FAILED."""
         root: int = self.payload[0]
         return root
+
+    @property
+    def batch(self) -> TransactionAttempt:
+        """The batch a REGULAR or COORD belongs to."""
+        return TransactionAttempt(*self.payload[0])
 
     def to_wire(self) -> list[Any]:
         """Plain data for the codec."""
@@ -76,6 +87,21 @@ def tuple_message(
     return Message(source, target, MessageKind.TUPLE, (stream_index, list(values), dict(roots)))
 
 
+def regular_message(
+    source: int, target: int, *, batch: TransactionAttempt, roots: Sequence[int], stream_index: int, values: list[Any]
+) -> Message:
+    """A REGULAR."""
+    payload = (_identity(batch), list(roots), stream_index, list(values))
+    return Message(source, target, MessageKind.REGULAR, payload)
+
+
+def coord_message(
+    source: int, target: int, *, batch: TransactionAttempt, roots: Mapping[int, int], tuple_count: int
+) -> Message:
+    """A COORD."""
+    return Message(source, target, MessageKind.COORD, (_identity(batch), dict(roots), tuple_count))
+
+
 def tree_message(kind: MessageKind, source: int, target: int, root: int) -> Message:
     """A FAIL, RESET_TIMEOUT, ACKED or FAILED."""
     return Message(source, target, kind, (root,))
@@ -94,3 +120,7 @@ def tick_message(source: int, target: int, period_s: float) -> Message:
 def acker_of(root: int, acker_tasks: Sequence[int]) -> int:
     """The acker task that keeps a root; every sender has to choose the same."""
     return acker_tasks[root % len(acker_tasks)]
+
+
+def _identity(batch: TransactionAttempt) -> list[int]:
+    return [batch.txid, batch.attempt_id]

@@ -6,8 +6,8 @@ many tuples it was sent, zero included, and returns the edges to be put into the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
 
 from coordinated_bolt.edges import EdgeDigest
 from coordinated_bolt.frames import Frame, FrameKind
@@ -17,7 +17,30 @@ from state.codec import pack
 FRAME_TUPLES = 8_192
 """A frame is sent once it holds this many tuples: large ones are cheap, yet no task keeps a large attempt twice."""
 
+EMITTED_LATE = "a tuple was emitted after finish_batch had returned; emit it before"
+"""What is said of a tuple that comes when the counts were reported."""
+
 Send = Callable[[Frame], None]
+
+
+class RowOutbox(Protocol):
+    """Takes the rows one task sends for one attempt, and knows how they travel."""
+
+    @property
+    def transferred(self) -> Mapping[int, int]:
+        """Index of a stream -> tuples sent on it, to however many targets."""
+
+    def add(self, target: int, stream: int, row: list[Any]) -> None:
+        """Sends one row to a target."""
+
+    def add_all(self, target: int, stream: int, rows: list[list[Any]]) -> None:
+        """Sends many rows to a target."""
+
+    def close(self) -> dict[int, int]:
+        """Reports to every target; returns target -> edge. Nothing can be sent after that."""
+
+
+NewOutbox = Callable[[TransactionAttempt], RowOutbox]
 
 
 class _TargetBox:
@@ -134,4 +157,4 @@ class _Closed(dict[int, _TargetBox]):
     """In place of the boxes once they are closed: a tuple that comes later would be lost without a word."""
 
     def __missing__(self, target: int) -> _TargetBox:
-        raise RuntimeError("a tuple was emitted after finish_batch had returned; emit it before")
+        raise RuntimeError(EMITTED_LATE)

@@ -5,7 +5,7 @@ twice; whichever event makes the counts match completes the attempt, exactly onc
 per attempt and per source task, because one sum for all sources lets a surplus of one hide a deficit
 of another. A failure sticks, also one that comes before anything else.
 
-Source: backtype.storm.coordination.CoordinatedBolt.TrackingInfo. Differs from Storm: counts are per
+Source: backtype.storm.coordination.CoordinatedBolt.TrackingInfo and .SourceArgs. Differs from Storm: counts are per
 source; completion on any event; repeats are compared, not added; failure is sticky.
 """
 
@@ -17,6 +17,18 @@ from enum import Enum
 
 from coordinated_bolt.failure import Failure, FailureKind
 from state.attempt import TransactionAttempt
+
+
+class SourceArgs(Enum):
+    """How many tasks of a source component report each batch.
+
+    Source: backtype.storm.coordination.CoordinatedBolt.SourceArgs.
+    """
+
+    SINGLE = "single"
+    """Exactly one, whichever it is: a component each of whose tasks begins batches of its own."""
+    ALL = "all"
+    """Every one."""
 
 
 class TrackingStatus(Enum):
@@ -40,13 +52,25 @@ class Tracking:
 
     Args:
         sources: task ids that each have to report for every attempt.
+        single_groups: groups of further task ids; of each group exactly one has to report for an attempt.
         needs_id: an ID tuple is awaited too (committers).
         component_id: whose task this is, for messages.
         task_index: which task of it.
     """
 
-    def __init__(self, sources: Iterable[int], *, needs_id: bool, component_id: str, task_index: int) -> None:
+    def __init__(
+        self,
+        sources: Iterable[int],
+        *,
+        single_groups: Iterable[Iterable[int]] = (),
+        needs_id: bool,
+        component_id: str,
+        task_index: int,
+    ) -> None:
         self._sources = frozenset(sources)
+        self._groups = [frozenset(group) for group in single_groups]
+        self._group_of = {source: group for group in self._groups for source in group}
+        self._report_count = len(self._sources) + len(self._groups)
         self._needs_id = needs_id
         self._where = (component_id, task_index)
         self._attempts: dict[TransactionAttempt, _Attempt] = {}
@@ -60,8 +84,10 @@ class Tracking:
         """A COORD tuple came: the source says how many tuples it has sent to this task."""
         entry = self._entry(attempt)
         known = entry.expected.setdefault(source, tuple_count)
-        if source not in self._sources:
+        if source not in self._sources and source not in self._group_of:
             self.fail(attempt, self._incomplete(f"task {source} reported but is no source"))
+        elif len(reported := self._reporters(entry, source)) > 1:
+            self.fail(attempt, self._incomplete(f"tasks {reported} reported, of which only one may"))
         elif known != tuple_count:
             self.fail(attempt, self._incomplete(f"task {source} reported {known} tuples, then {tuple_count}"))
 
@@ -82,9 +108,16 @@ class Tracking:
             return TrackingStatus.FAILED
         if self._needs_id and not entry.received_id:
             return TrackingStatus.WAITING
-        if len(entry.expected) < len(self._sources):
+        if len(entry.expected) < self._report_count:
             return TrackingStatus.WAITING  # asked at every event, so what is cheap to see comes first
         return TrackingStatus.WAITING if self._mismatches(entry) else TrackingStatus.COMPLETE
+
+    def is_lost(self, attempt: TransactionAttempt) -> bool:
+        """Whether the attempt can never be complete: it has failed, or more has come than was sent."""
+        entry = self._entry(attempt)
+        return entry.failure is not None or any(
+            entry.received.get(source, 0) > expected for source, expected in entry.expected.items()
+        )
 
     def failure(self, attempt: TransactionAttempt) -> Failure:
         """Why an attempt that is not complete has failed, once nothing more can come.
@@ -116,14 +149,20 @@ class Tracking:
         return entry
 
     def _mismatches(self, entry: _Attempt) -> list[str]:
-        stories = []
-        for source in self._sources | entry.received.keys():
+        silent = (group for group in self._groups if group.isdisjoint(entry.expected))
+        stories = [f"none of tasks {sorted(group)} reported" for group in silent]
+        for source in self._sources | entry.received.keys() | entry.expected.keys():
             expected, received = entry.expected.get(source), entry.received.get(source, 0)
             if expected is None:
                 stories.append(f"task {source} sent {received} tuples and no report")
             elif expected != received:
                 stories.append(f"task {source} sent {expected} tuples, {received} came")
         return sorted(stories)
+
+    def _reporters(self, entry: _Attempt, source: int) -> list[int]:
+        """Who has reported among those of whom only one may, if `source` is one of them."""
+        group = self._group_of.get(source)
+        return [] if group is None else sorted(group & entry.expected.keys())
 
     def _incomplete(self, text: str) -> Failure:
         return Failure(FailureKind.INCOMPLETE, *self._where, text)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from coordinated_bolt.acker import ACKER_COMPONENT
 from coordinated_bolt.collectors import AttemptCollector
 from coordinated_bolt.context import TopologyContext
 from coordinated_bolt.metrics import TaskMetrics
-from coordinated_bolt.outbox import FRAME_TUPLES, Outbox, Send
+from coordinated_bolt.outbox import FRAME_TUPLES, NewOutbox, Outbox, RowOutbox, Send
 from coordinated_bolt.routing import OutputStream
 from coordinated_bolt.streams import StreamSpec
 from coordinated_bolt.task_hook import ITaskHook
+from coordinated_bolt.tracking import SourceArgs, Tracking
 from coordinated_bolt.tuples import TupleOrigin
 from state.attempt import TransactionAttempt
 
@@ -30,6 +32,20 @@ class Source:
 
     component_id: str
     streams: tuple[StreamSpec, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Coordination:
+    """A task's place in a sub-topology that processes batches within a plain topology.
+
+    Attributes:
+        source_args: component upstream, inside the sub-topology -> how many of its tasks report a batch. Empty
+            for the master, which begins batches.
+        targets: every task downstream that is inside, each of which gets a report.
+    """
+
+    source_args: Mapping[str, SourceArgs]
+    targets: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +67,7 @@ class TaskWiring:
         needs_id: a committer.
         frame_tuples: most tuples it sends in one frame.
         hook_specs: the pickled hooks of the topology.
+        coordination: of a task in a sub-topology of a plain topology.
     """
 
     topology_id: str
@@ -67,6 +84,7 @@ class TaskWiring:
     needs_id: bool = False
     frame_tuples: int = FRAME_TUPLES
     hook_specs: tuple[bytes, ...] = ()
+    coordination: Coordination | None = None
 
     @property
     def acker_tasks(self) -> tuple[int, ...]:
@@ -96,8 +114,30 @@ class TaskWiring:
         """A fresh outbox to every task downstream."""
         return Outbox(attempt, self.task_id, self.targets, send, self.frame_tuples)
 
+    def outboxes(self, send: Send) -> NewOutbox:
+        """Makes outboxes that share one way out."""
+        return partial(self.outbox, send=send)
+
+    def tracking(self) -> Tracking:
+        """A fresh tracking of what the task receives."""
+        sources: list[int] = []
+        groups: list[tuple[int, ...]] = []
+        if self.coordination is None:
+            sources = list(self.sources)
+        else:
+            for component_id, args in self.coordination.source_args.items():
+                tasks = self.tasks_of[component_id]
+                groups.append(tasks) if args is SourceArgs.SINGLE else sources.extend(tasks)
+        return Tracking(
+            sources,
+            single_groups=groups,
+            needs_id=self.needs_id,
+            component_id=self.component_id,
+            task_index=self.task_index,
+        )
+
     def collector(
-        self, attempt: TransactionAttempt, outbox: Outbox, hooks: Sequence[ITaskHook] = ()
+        self, attempt: TransactionAttempt, outbox: RowOutbox, hooks: Sequence[ITaskHook] = ()
     ) -> AttemptCollector:
         """The collector that fills an outbox, watched by hooks, also those that are added later."""
         return AttemptCollector(
@@ -109,7 +149,7 @@ class TaskWiring:
             hooks=hooks,
         )
 
-    def count_output(self, metrics: TaskMetrics, collector: AttemptCollector, outbox: Outbox) -> None:
+    def count_output(self, metrics: TaskMetrics, collector: AttemptCollector, outbox: RowOutbox) -> None:
         """Puts what was sent for an attempt into its metrics."""
         metrics.emitted = {stream_id: count for stream_id, count in collector.emitted.items() if count}
         if outbox.transferred:

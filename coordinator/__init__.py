@@ -4,6 +4,7 @@ from coordinated_bolt.neighbours import require_own_packages
 
 require_own_packages()
 
+from coordinator.batch_subtopology_builder import BatchSubtopologyBuilder
 from coordinator.coordinator import Coordinator
 from coordinator.local import BoltTrial, LocalCluster, PlainRun, TransactionalRun, run_bolt
 from coordinator.options import RunOptions
@@ -37,6 +38,7 @@ from coordinator.topology import Topology
 from coordinator.topology_builder import BoltDeclarer, TransactionalTopologyBuilder
 
 __all__ = [
+    "BatchSubtopologyBuilder",
     "BoltDeclarer",
     "BoltTrial",
     "Coordinator",

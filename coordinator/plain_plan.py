@@ -50,7 +50,7 @@ def make_plain_plan(topology: PlainTopology, pickle_spec: PickleSpec) -> PlainPl
         tick_periods_s={
             task: _checked_period(wiring)
             for task, wiring in wirings.items()
-            if task not in spout_tasks and TICK_TUPLE_FREQ_SECS in wiring.conf
+            if task not in spout_tasks and wiring.coordination is None and TICK_TUPLE_FREQ_SECS in wiring.conf
         },
         message_timeout_s=topology.message_timeout_s,
         max_spout_pending=topology.max_spout_pending,

@@ -57,7 +57,8 @@ class TopologyBuilder(GraphBuilder):
         if isinstance(bolt, (IBatchBolt, ICommitter)):
             raise TopologyError(
                 f"component {component_id!r} is {described(bolt)}, and a plain topology has no batches to finish or "
-                f"commit; make it an IRichBolt or IBasicBolt; {TRANSACTIONS_WAY}"
+                "commit; make it an IRichBolt or IBasicBolt, or put it behind the master of a BatchSubtopologyBuilder; "
+                f"{TRANSACTIONS_WAY}"
             )
         if not isinstance(bolt, (IRichBolt, IBasicBolt)):
             raise TopologyError(
@@ -66,6 +67,13 @@ class TopologyBuilder(GraphBuilder):
         declarer = BoltDeclarer(component_id)
         self._add_plain(ComponentKind.BOLT, bolt, parallelism, declarer)
         return declarer
+
+    def add_to_subtopology(
+        self, master_id: str, bolt: IBatchBolt | IBasicBolt, parallelism: int, declarer: BoltDeclarer
+    ) -> None:
+        """Adds a component of a sub-topology; called by `BatchSubtopologyBuilder.extend_topology`."""
+        self._add_plain(ComponentKind.BOLT, bolt, parallelism, declarer)
+        self._master_of[declarer.component_id] = master_id
 
     def set_acker_count(self, count: int) -> None:
         """Sets the number of acker tasks. With 0 nothing is tracked: messages are acked at once and never fail."""

@@ -1,4 +1,26 @@
-"""Runs a plain topology on Spark: puts Spark, engine and driver loop together, and takes them apart again."""
+"""Runs a plain topology on Spark: puts Spark, engine and driver loop together, and takes them apart again.
+
+It runs in waves. The spouts live in the driver; what they emit goes through one Spark job, in which every bolt
+executes its share, and at its end each message is acked or failed: failed if a bolt failed it, or left any tuple
+of its tree neither acked nor failed, or if the job crashed. A spout's `ack` and `fail` are called between waves.
+Two waves are never under way together.
+
+Differs from Storm, and from `LocalCluster`:
+
+- A bolt's memory lasts one wave: it is prepared at the beginning of each, and so are its hooks. `cleanup`, in
+  which it may still emit, ack and fail, is called at the end. What is to outlive a wave a bolt writes where it
+  likes, to Redis for one.
+- There are no tick tuples.
+- A wave that takes longer than twice the message timeout is cancelled, and its messages fail. For what ends
+  sooner no time counts, and `reset_timeout` does nothing.
+- Spark may run a task of a wave again, so a tuple may be executed twice though nothing failed.
+- After a crash the next waves are smaller, so that what ends its worker is alone in the end; after `max_crashes`
+  crashes in a row of single tuples the run stops.
+- Whatever user code raises, but for `FailedException`, ends the run. Messages of that wave are neither acked nor
+  failed; spouts are closed.
+- A tuple without message id is lost with a wave that crashes. Without ackers messages are acked when they are
+  emitted, before any bolt has seen them.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +36,7 @@ from coordinator.plain_plan import PlainPlan, make_plain_plan
 from coordinator.plain_statistics import PlainStatistics
 from coordinator.plain_topology import PlainTopology
 from coordinator.spark import FrameFault, SparkPlainEngine, pickle_spec, ship_topology, spark_context
+from coordinator.topology_checks import check_is_a
 from coordinator.wave_plan import make_wave_plan
 
 _LOG = logging.getLogger("txbatch")
@@ -37,17 +60,7 @@ def run_plain(
     Processing is at least once, as far as the spouts emit again what failed. There is no state and no Redis:
     bolts write where they like. What they write may be written twice.
 
-    It runs in waves. The spouts live in the driver; what they emit goes through one Spark job, in which every
-    bolt executes its share, and at its end each message is acked or failed: failed if a bolt failed it, or left
-    any tuple of its tree neither acked nor failed, or if the job crashed. A spout's `ack` and `fail` are called
-    between waves. Two waves are never under way together.
-
-    Differs from Storm, and from `LocalCluster`: a bolt's memory lasts one wave; it is prepared at the beginning
-    of each, and `cleanup`, in which it may still emit and ack, is called at its end. There are no tick tuples. A
-    wave that takes longer than twice the message timeout is cancelled and its messages fail; for what ends
-    sooner no time counts, and `reset_timeout` does nothing. Spark may run a task of a wave again, so a tuple can
-    be executed more than once without having failed. Where the job crashes, the next waves are smaller; after
-    `max_crashes` crashes in a row of single tuples the run stops.
+    It runs in waves, and differs from Storm in what follows from that: see this module's first lines.
 
     Args:
         topology: what `TopologyBuilder.build` returned.
@@ -67,8 +80,9 @@ def run_plain(
         TopologyError: refused before anything was started.
         TransactionError: see `PlainCoordinator.run`.
 
-    Source: backtype.storm.LocalCluster and StormSubmitter. Differs from Storm: see above.
+    Source: backtype.storm.StormSubmitter.
     """
+    check_is_a(PlainTopology, topology, "use run for a transactional topology")
     plan = make_plain_plan(topology, pickle_spec)
     wave_plan = make_wave_plan(plan)
     _warn_of_ticks(plan)

@@ -7,11 +7,13 @@ from typing import Any
 
 from coordinated_bolt import (
     ACKER_COMPONENT,
+    Coordination,
     CustomGrouping,
     Grouping,
     OutputStream,
     ShippedGrouping,
     Source,
+    SourceArgs,
     Subscriber,
     TaskWiring,
 )
@@ -64,6 +66,7 @@ def make_wirings(
         streams = _output_streams(topology, component, tasks_of, pickle_spec)
         conf = {**topology.conf, **component.conf}
         targets = sorted({task for s in streams.values() for sub in s.subscribers for task in sub.tasks})
+        coordination = _coordination(topology, component, tasks_of)
         sources = {
             task: Source(subscription.source, tuple(topology.component(subscription.source).streams.values()))
             for subscription in component.subscriptions
@@ -84,8 +87,29 @@ def make_wirings(
                 targets=tuple(targets),
                 needs_id=component.kind is ComponentKind.COMMITTER,
                 hook_specs=hook_specs,
+                coordination=coordination,
             )
     return wirings
+
+
+def _coordination(
+    topology: ComponentGraph, component: Component, tasks_of: dict[str, tuple[int, ...]]
+) -> Coordination | None:
+    """The component's place in its sub-topology, if it belongs to one."""
+    master_id = component.master_id
+    if master_id is None:
+        return None
+    source_args: dict[str, SourceArgs] = {}
+    if component.component_id != master_id:
+        for subscription in component.subscriptions:
+            is_master = subscription.source == master_id
+            source_args[subscription.source] = SourceArgs.SINGLE if is_master else SourceArgs.ALL
+    behind = [
+        other.component_id
+        for other in topology.components
+        if other.master_id == master_id and any(s.source == component.component_id for s in other.subscriptions)
+    ]
+    return Coordination(source_args, tuple(task for other in behind for task in tasks_of[other]))
 
 
 def _output_streams(

@@ -52,6 +52,7 @@ class Component:
         streams: stream id -> stream, in the order of declaration.
         subscriptions: what it receives.
         conf: its own configuration, which wins over the topology's.
+        master_id: id of the master of the sub-topology it belongs to, its own if it is the master; None outside.
     """
 
     component_id: str
@@ -62,6 +63,7 @@ class Component:
     streams: Mapping[str, StreamSpec]
     subscriptions: tuple[Subscription, ...] = ()
     conf: Mapping[str, Any] = field(default_factory=dict)
+    master_id: str | None = None
 
     @property
     def executor_count(self) -> int:

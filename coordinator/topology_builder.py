@@ -133,6 +133,7 @@ class GraphBuilder:
     def __init__(self, topology_id: str) -> None:
         self._topology_id = check_name("topology id", topology_id)
         self._components: dict[str, tuple[ComponentKind, Any, int, BoltDeclarer | SpoutDeclarer]] = {}
+        self._master_of: dict[str, str] = {}  # components of sub-topologies only
         self._acker_count = 1
         self._task_count_max: int | None = None
         self._task_hooks: list[ITaskHook] = []
@@ -165,6 +166,7 @@ class GraphBuilder:
             streams=self._streams(component_id, spec),
             subscriptions=tuple(declarer.subscriptions) if isinstance(declarer, BoltDeclarer) else (),
             conf=component_configuration(component_id, spec, declarer),
+            master_id=self._master_of.get(component_id),
         )
 
     def _add(self, kind: ComponentKind, spec: Any, parallelism: int, declarer: BoltDeclarer | SpoutDeclarer) -> None:

@@ -4,7 +4,7 @@ from coordinator.local.bolt_trial import BoltTrial, run_bolt
 from coordinator.local.cluster import LocalCluster
 from coordinator.local.engine import FrameFault, LocalEngine
 from coordinator.local.mailroom import Mailroom
-from coordinator.local.plain_run import PlainRun
+from coordinator.local.plain_run import MessageFault, PlainRun
 from coordinator.local.transactional_run import TransactionalRun
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "LocalCluster",
     "LocalEngine",
     "Mailroom",
+    "MessageFault",
     "PlainRun",
     "TransactionalRun",
     "run_bolt",

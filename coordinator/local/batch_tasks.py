@@ -36,7 +36,7 @@ class ProcessingTask:
     """
 
     def __init__(self, wiring: TaskWiring, send: Send, report: Report, hooks: Sequence[ITaskHook] = ()) -> None:
-        self._task = BatchTask(wiring, CoordinatedBolt(wiring, send, hooks=hooks))
+        self._task = BatchTask(wiring, CoordinatedBolt(wiring, wiring.outboxes(send), hooks=hooks))
         self._report = report
         self._reported: set[TransactionAttempt] = set()
 

@@ -10,7 +10,7 @@ from typing import Any, Self, overload
 
 from coordinator.local.engine import FrameFault
 from coordinator.local.mailroom import DEFAULT_RECEIVE_CAPACITY
-from coordinator.local.plain_run import PlainRun
+from coordinator.local.plain_run import MessageFault, PlainRun
 from coordinator.local.transactional_run import TransactionalRun
 from coordinator.options import RunOptions
 from coordinator.plain_plan import make_plain_plan
@@ -62,7 +62,9 @@ class LocalCluster:
     ) -> TransactionalRun: ...
 
     @overload
-    def submit(self, topology: PlainTopology, *, by_hand: Sequence[str] = ()) -> PlainRun: ...
+    def submit(
+        self, topology: PlainTopology, *, by_hand: Sequence[str] = (), message_fault: MessageFault | None = None
+    ) -> PlainRun: ...
 
     def submit(
         self,
@@ -71,6 +73,7 @@ class LocalCluster:
         options: RunOptions | None = None,
         frame_fault: FrameFault | None = None,
         by_hand: Sequence[str] = (),
+        message_fault: MessageFault | None = None,
     ) -> TransactionalRun | PlainRun:
         """Starts a run; a transactional one goes on where the last one on this cluster's server has ended.
 
@@ -79,12 +82,13 @@ class LocalCluster:
             options: bounds of a transactional run; None keeps one transaction in flight, as Storm does.
             frame_fault: for tests: loses, doubles, alters or replaces frames of a transactional run.
             by_hand: bolts of a plain topology whose tuples the test acks, fails and emits from by itself.
+            message_fault: for tests: loses, doubles, alters or replaces messages of a plain run.
 
         Raises:
             TransactionError: the topology cannot run, its state is refused, or a `prepare` raised.
         """
         if isinstance(topology, PlainTopology):
-            return self._submit_plain(topology, by_hand)
+            return self._submit_plain(topology, by_hand, message_fault)
         run = TransactionalRun(
             topology,
             self.client,
@@ -114,10 +118,12 @@ class LocalCluster:
     ) -> None:
         self.close()
 
-    def _submit_plain(self, topology: PlainTopology, by_hand: Sequence[str]) -> PlainRun:
+    def _submit_plain(
+        self, topology: PlainTopology, by_hand: Sequence[str], message_fault: MessageFault | None
+    ) -> PlainRun:
         plan = make_plain_plan(topology, pickle_spec)
         seed, capacity = self._random.getrandbits(64), self._receive_capacity
-        run = PlainRun(plan, seed=seed, receive_capacity=capacity, by_hand=by_hand)
+        run = PlainRun(plan, seed=seed, receive_capacity=capacity, by_hand=by_hand, message_fault=message_fault)
         self._open.callback(run.close)
         run.activate()
         return run

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -20,10 +20,15 @@ from coordinated_bolt import (
     DRIVER,
     AckerTask,
     BoltTask,
+    ComponentMetrics,
+    CoordinatedTask,
+    Failure,
     Message,
+    MetricsObserver,
     PlainTuple,
     SpoutTask,
     TaskWiring,
+    make_task,
     tick_message,
 )
 from coordinator.local.hand_bolt import HandBolt
@@ -39,6 +44,9 @@ STEP_LIMIT = 1_000_000
 
 Held = TypeVar("Held")
 
+MessageFault = Callable[[Message], Sequence[Message]]
+"""Fault point ``messages.sent``: a message -> the messages that arrive instead, in this order."""
+
 
 class PlainRun:
     """A plain topology on one mailroom. Bolts are prepared and spouts opened here; `activate` begins.
@@ -50,10 +58,11 @@ class PlainRun:
         seed: of everything random.
         receive_capacity: messages a task's receive queue holds.
         by_hand: bolts whose tuples are kept for the test, see `waiting`.
+        message_fault: loses, doubles, alters or replaces messages.
 
     Raises:
         UserCodeError: a `prepare` or `open` raised.
-        TopologyError: `by_hand` names what is no bolt of the topology.
+        TopologyError: `by_hand` names what is no bolt of the topology, or belongs to a sub-topology.
     """
 
     def __init__(
@@ -63,18 +72,21 @@ class PlainRun:
         seed: int = 0,
         receive_capacity: int = DEFAULT_RECEIVE_CAPACITY,
         by_hand: Sequence[str] = (),
+        message_fault: MessageFault | None = None,
     ) -> None:
         self._seed = seed
         self._mailroom = Mailroom[Message](self._random_of("mailroom"), receive_capacity)
+        self._message_fault = message_fault
         self._timers = Timers()
         self._recorders = {wiring.component_id: Recorder() for wiring in plan.wirings.values()}
+        self._meters = {component: MetricsObserver(recorder) for component, recorder in self._recorders.items()}
         self._error: UserCodeError | None = None
         self._is_closed = False
-        self._started: list[BoltTask | SpoutTask] = []
+        self._started: list[BoltTask | CoordinatedTask | SpoutTask] = []
         self._fed = Counter[str]()
         self._ackers = [AckerTask(task, self._send) for task in plan.acker_tasks]
         self._spouts: dict[str, list[SpoutTask]] = {}
-        self._bolts: dict[str, list[BoltTask]] = {}
+        self._bolts: dict[str, list[BoltTask | CoordinatedTask]] = {}
         for task, acker in zip(plan.acker_tasks, self._ackers, strict=True):
             self._mailroom.attach(task, acker.receive)
         for task, wiring in plan.wirings.items():
@@ -89,7 +101,7 @@ class PlainRun:
         if plan.message_timeout_s is not None:
             self._timers.every(plan.message_timeout_s, self._time_out)
         try:
-            tasks: list[BoltTask | SpoutTask] = [*_all(self._bolts), *_all(self._spouts)]
+            tasks: list[BoltTask | CoordinatedTask | SpoutTask] = [*_all(self._bolts), *_all(self._spouts)]
             for component in tasks:
                 self._started.append(component)  # closed even if its start raises
                 component.start()
@@ -193,9 +205,21 @@ class PlainRun:
         """Message ids the spout was told have failed, in order."""
         return list(_of(self._recorders, spout_id, "spout").failed_ids)
 
+    def metrics(self, component_id: str) -> ComponentMetrics:
+        """What the component's tasks did so far; times are of this run's own time, which stands still by itself."""
+        return _of(self._meters, component_id, "component").metrics
+
     def pending_count(self, spout_id: str) -> int:
         """Messages the spout's tasks have under way."""
         return sum(task.pending_count for task in _of(self._spouts, spout_id, "spout"))
+
+    def open_batch_count(self, component_id: str) -> int:
+        """Batches the tasks of a component of a sub-topology have under way."""
+        return sum(len(task) for task in _of(self._bolts, component_id, "bolt") if isinstance(task, CoordinatedTask))
+
+    def batch_failures(self, component_id: str) -> list[Failure]:
+        """Why batches failed on tasks of a component of a sub-topology, in order."""
+        return list(_of(self._recorders, component_id, "component").batch_failures)
 
     def waiting(self, component_id: str) -> list[PlainTuple]:
         """Tuples of a component handled by hand, neither acked nor failed: by task, in the order of their arrival."""
@@ -231,40 +255,56 @@ class PlainRun:
             self._send,
             self._random_of(str(wiring.task_id)),
             max_spout_pending=max_spout_pending,
-            observer=self._recorders[wiring.component_id],
+            observer=self._meters[wiring.component_id],
+            clock=self._now_ns,
         )
         self._spouts.setdefault(wiring.component_id, []).append(task)
         self._mailroom.attach(wiring.task_id, task.receive, wake=lambda: task.is_ready() and task.next_tuple())
 
     def _add_bolt(self, wiring: TaskWiring, *, by_hand: bool) -> None:
+        if by_hand and wiring.coordination is not None:
+            raise TopologyError(
+                f"component {wiring.component_id!r} belongs to a sub-topology, where the framework acks: it cannot be "
+                "handled by hand"
+            )
         if by_hand:
             wiring = replace(wiring, spec=pickle.dumps(HandBolt()))
-        random, recorder = self._random_of(str(wiring.task_id)), self._recorders[wiring.component_id]
-        task = BoltTask(wiring, self._send, random, recorder)
+        random, meter = self._random_of(str(wiring.task_id)), self._meters[wiring.component_id]
+        task = make_task(wiring, self._send, random, meter, self._now_ns)
         self._bolts.setdefault(wiring.component_id, []).append(task)
         self._mailroom.attach(wiring.task_id, task.receive)
 
     def _send(self, message: Message) -> None:
         # as if it crossed between processes: tasks share no values, and what could not travel is refused here too
-        self._mailroom.send(Message.from_wire(unpack(pack(message.to_wire()))))
+        arriving = Message.from_wire(unpack(pack(message.to_wire())))
+        for letter in [arriving] if self._message_fault is None else self._message_fault(arriving):
+            self._mailroom.send(letter)
 
     def _time_out(self) -> None:
         for spout in _all(self._spouts):
             spout.tick()
         for acker in self._ackers:
             acker.tick()
+        for bolt in _all(self._bolts):
+            if isinstance(bolt, CoordinatedTask):
+                bolt.tick()
+
+    def _now_ns(self) -> int:
+        return round(self._timers.now_s * 1_000_000_000)
 
     def _random_of(self, name: str) -> Random:
         return Random(digest64(str(self._seed).encode(), name.encode()))
 
     def _hand_tasks(self, component_id: str) -> list[tuple[BoltTask, HandBolt]]:
-        tasks = [(t, t.bolt) for t in _of(self._bolts, component_id, "bolt") if isinstance(t.bolt, HandBolt)]
+        bolts = _of(self._bolts, component_id, "bolt")
+        tasks = [(t, t.bolt) for t in bolts if isinstance(t, BoltTask) and isinstance(t.bolt, HandBolt)]
         if not tasks:
             raise TopologyError(f"component {component_id!r} is not handled by hand; name it in by_hand")
         return tasks
 
     def _holder(self, tup: PlainTuple) -> BoltTask:
-        for task in _all(self._bolts):
+        tasks = (task for task in _all(self._bolts) if isinstance(task, BoltTask))
+        for task in tasks:
             if isinstance(task.bolt, HandBolt) and any(held is tup for held in task.bolt.waiting()):
                 return task
         raise ValueError(f"{tup!r} does not wait in a component that is handled by hand")

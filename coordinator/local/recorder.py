@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from coordinated_bolt import EmitInfo, ITaskHook, TaskObserver
+from coordinated_bolt import EmitInfo, Failure, ITaskHook, PendingMessage, TaskMetrics, TaskObserver
+from state import TransactionAttempt
 
 Emission = tuple[str, list[Any]]
 """Stream id and values of one tuple."""
@@ -40,18 +41,24 @@ class Recorder(TaskObserver):
         emissions: (stream id, values) of every tuple emitted, in order.
         acked_ids: message ids, in order.
         failed_ids: message ids, in order.
+        batch_failures: why batches of a sub-topology failed, in order.
     """
 
     def __init__(self) -> None:
         self.emissions: list[Emission] = []
         self.acked_ids: list[Any] = []
         self.failed_ids: list[Any] = []
+        self.batch_failures: list[Failure] = []
 
     def emitted(self, stream_id: str, values: list[Any], receivers: list[int]) -> None:
         self.emissions.append((stream_id, values))
 
-    def message_acked(self, message_id: Any) -> None:
-        self.acked_ids.append(message_id)
+    def batch_ended(self, batch: TransactionAttempt, failure: Failure | None, metrics: TaskMetrics) -> None:
+        if failure is not None:
+            self.batch_failures.append(failure)
 
-    def message_failed(self, message_id: Any) -> None:
-        self.failed_ids.append(message_id)
+    def message_acked(self, message: PendingMessage, latency_ns: int) -> None:
+        self.acked_ids.append(message.message_id)
+
+    def message_failed(self, message: PendingMessage, latency_ns: int) -> None:
+        self.failed_ids.append(message.message_id)

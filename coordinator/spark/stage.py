@@ -94,7 +94,7 @@ class ProcessingStage:
         own.clear()
         post = Post(routes)
         wiring = plan.wirings[task_id]
-        task = BatchTask(wiring, CoordinatedBolt(wiring, post.send, clock=perf_counter_ns))
+        task = BatchTask(wiring, CoordinatedBolt(wiring, wiring.outboxes(post.send), clock=perf_counter_ns))
         for batch in self.wave.batches:
             result = task.run(batch.attempt, inbox.take(batch.attempt))
             report_to_acker(plan, task_id, Emitted(batch.attempt, result), post.send)

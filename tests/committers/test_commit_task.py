@@ -197,7 +197,7 @@ def test_the_edges_of_a_verdict_cancel_what_was_sent_to_the_task_and_hold_what_i
     (verdict,) = task.run(A1).verdicts
     below = wire(RecordingBolt(), task_id=21, sources=(10,))
     assert verdict.edges != task.edges[A1]
-    result = BatchTask(below, CoordinatedBolt(below, Sent().send)).run(A1, task.sent.to(21))
+    result = BatchTask(below, CoordinatedBolt(below, below.outboxes(Sent().send))).run(A1, task.sent.to(21))
     assert result.tuple_count == 2
     assert verdict.edges == task.edges[A1] ^ result.read_edges
 

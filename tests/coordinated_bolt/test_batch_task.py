@@ -119,7 +119,7 @@ def read(flow: Flow, *, live=(A, B)) -> Reading:
     open_edges = dict(flow.sent_edges)
     for target in TARGETS:
         wiring = wire(Recorder(), task_id=target, sources=SOURCES, source_streams=STREAMS)
-        task = BatchTask(wiring, CoordinatedBolt(wiring, lambda frame: None))
+        task = BatchTask(wiring, CoordinatedBolt(wiring, wiring.outboxes(lambda frame: None)))
         inbox = Inbox(packed for packed in flow.wire if frame_target(packed) == target)
         for of in live:
             result = task.run(of, inbox.take(of))

@@ -30,7 +30,7 @@ class Task:
             bolt or RecordingBolt(raising), sources=sources, targets=targets, needs_id=needs_id, component_id="bolt"
         )
         self.sent = Sent()
-        self.bolt = CoordinatedBolt(self.wiring, self.sent.send)
+        self.bolt = CoordinatedBolt(self.wiring, self.wiring.outboxes(self.sent.send))
 
     def regular(self, source, *values, of=A):
         self.bolt.regular(of, origin_of(self.wiring, of, source), [[value] for value in values])

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt import Message, MessageKind, acker_of, edges_message, tick_message, tree_message, tuple_message
-from state import pack, unpack
+from coordinated_bolt import (
+    Message,
+    MessageKind,
+    acker_of,
+    coord_message,
+    edges_message,
+    regular_message,
+    tick_message,
+    tree_message,
+    tuple_message,
+)
+from state import TransactionAttempt, pack, unpack
 
 HUGE = 2**64 - 1
+BATCH = TransactionAttempt(3, HUGE)
 MESSAGES = [
     tuple_message(1, 2, stream_index=3, values=["a", (1, 2), None], roots={HUGE: 5, 0: HUGE}),
     edges_message(MessageKind.INIT, 1, 9, root=HUGE, edges=0),
@@ -17,6 +28,8 @@ MESSAGES = [
     tree_message(MessageKind.ACKED, 9, 1, 7),
     tree_message(MessageKind.FAILED, 9, 1, 7),
     tick_message(0, 2, 1.5),
+    regular_message(1, 2, batch=BATCH, roots=[HUGE, 0], stream_index=3, values=["a", (1, 2), None]),
+    coord_message(1, 2, batch=BATCH, roots={HUGE: 5, 0: HUGE}, tuple_count=7),
 ]
 
 
@@ -43,3 +56,7 @@ def test_all_senders_choose_the_acker_by_root():
 
 def test_a_message_about_a_tree_names_its_root():
     assert [message.root for message in MESSAGES[1:7]] == [HUGE, 0, 7, 7, 7, 7]
+
+
+def test_a_message_of_a_batch_names_it():
+    assert [message.batch for message in MESSAGES[8:]] == [BATCH, BATCH]

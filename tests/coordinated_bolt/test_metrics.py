@@ -68,7 +68,7 @@ def run(clock, *runs, report=None):
     wiring = wire(
         Splitting(), source_streams=(ONE_FIELD, MORE), streams=streams(), targets=(21, 22, 31, 32, 33), component_id="c"
     )
-    return BatchTask(wiring, CoordinatedBolt(wiring, Sent().send, clock=clock)).run(A, sent)
+    return BatchTask(wiring, CoordinatedBolt(wiring, wiring.outboxes(Sent().send), clock=clock)).run(A, sent)
 
 
 def upstream():
@@ -101,7 +101,7 @@ def test_of_an_attempt_that_failed_the_runs_before_are_counted_and_no_batch_is()
 
 def test_without_a_clock_there_are_counts_and_no_latencies():
     wiring = wire(RecordingBolt(), targets=(21,))
-    bolt = CoordinatedBolt(wiring, Sent().send)
+    bolt = CoordinatedBolt(wiring, wiring.outboxes(Sent().send))
     bolt.regular(A, wiring.origin(A, 1, 0), [["a"]])
     bolt.coord(A, 1, 1)
     metrics = bolt.end(A).metrics
@@ -126,7 +126,16 @@ def test_work_adds_up_and_what_was_executed_is_acked_or_failed():
         "acked": {"c/a": 14, "d/a": 1},
         "failed": {"c/a": 4},
         "execute_ns": {"c/a": 100},
+        "ack_ns": {},
         "finish_ns": 12,
         "batches": 2,
     }
     assert one == TaskMetrics({"a": 1, "b": 2}, {"a": 3}, {"c/a": 4}, {"c/a": 50}, 6, 1)  # is left as it was
+
+
+def test_what_tasks_of_a_plain_topology_did_adds_up_and_travels():
+    one = ComponentMetrics(TaskMetrics({"a": 1}), {"c/a": 2}, {"c/b": 3}, {"c/a": 40})
+    travelled = ComponentMetrics.from_wire(unpack(pack(one.to_wire())))
+    assert travelled == one
+    travelled.merge(one)
+    assert travelled == ComponentMetrics(TaskMetrics({"a": 2}), {"c/a": 4}, {"c/b": 6}, {"c/a": 80})

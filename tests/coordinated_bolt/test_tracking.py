@@ -16,8 +16,8 @@ WAITING, COMPLETE, FAILED = TrackingStatus.WAITING, TrackingStatus.COMPLETE, Tra
 A = attempt(1)
 
 
-def make(sources=(1, 2), *, needs_id=False):
-    return Tracking(sources, needs_id=needs_id, component_id="bolt", task_index=0)
+def make(sources=(1, 2), *, single_groups=(), needs_id=False):
+    return Tracking(sources, single_groups=single_groups, needs_id=needs_id, component_id="bolt", task_index=0)
 
 
 def tell(tracking, event, of=A):
@@ -113,6 +113,82 @@ def test_p15_attempts_are_told_apart(several, data):
         left[of] -= 1
         assert (tell(tracking, event, of) is COMPLETE) == (left[of] == 0)
     assert len(tracking) == len(several)
+
+
+@st.composite
+def single_batches(draw):
+    """Groups of tasks of which one reports, who that is, and what an attempt's sources send."""
+    groups, following = [], 100
+    for _ in range(draw(st.integers(1, 3))):
+        groups.append(range(following, following + draw(st.integers(1, 3))))
+        following += 10
+    batch = draw(st.one_of(st.just({}), batches()))
+    chosen = [draw(st.sampled_from(group)) for group in groups]
+    return groups, batch, chosen, {task: draw(st.lists(st.integers(1, 5), max_size=3)) for task in chosen}
+
+
+@settings(deadline=None)
+@given(single_batches(), st.booleans(), st.randoms(use_true_random=False), st.data())
+def test_of_a_single_group_one_report_completes_whoever_sends_it_in_any_order(several, needs_id, random, data):
+    groups, batch, _, singles = several
+    whole = batch | singles
+    events: list[tuple[Any, ...]] = events_of(whole) + [("id",)] * needs_id
+    reports = [event for event in events if event[0] != "regular"]
+    events += data.draw(st.lists(st.sampled_from(reports), max_size=4))
+    random.shuffle(events)
+    tracking = make(batch, single_groups=groups, needs_id=needs_id)
+    for place, event in enumerate(events, start=1):
+        assert tell(tracking, event) is expected_status(events[:place], whole.keys(), needs_id=needs_id)
+    assert tracking.status(A) is COMPLETE
+    assert not tracking.is_lost(A)
+
+
+@settings(deadline=None)
+@given(single_batches(), st.randoms(use_true_random=False), st.data())
+def test_p07_a_single_group_of_which_one_event_is_lost_never_completes(several, random, data):
+    groups, batch, _, singles = several
+    events = events_of(batch | singles)
+    random.shuffle(events)
+    del events[data.draw(st.integers(0, len(events) - 1))]
+    tracking = make(batch, single_groups=groups)
+    assert COMPLETE not in tell_all(tracking, *events)[-1:]
+    assert tracking.failure(A).kind is FailureKind.INCOMPLETE
+
+
+@settings(deadline=None)
+@given(single_batches(), st.integers(0, 3), st.randoms(use_true_random=False), st.data())
+def test_a_second_report_of_a_single_group_fails_the_attempt(several, tuple_count, random, data):
+    groups, batch, chosen, singles = several
+    second = data.draw(st.sampled_from([task for group in groups for task in group] + [99]))
+    events = [*events_of(batch | singles), ("coord", second, tuple_count)]
+    random.shuffle(events)
+    tracking = make(batch, single_groups=groups)
+    tell_all(tracking, *events)
+    is_repeat = second in chosen and tuple_count == sum(singles[second])
+    assert tracking.status(A) is (COMPLETE if is_repeat else FAILED)
+
+
+def test_a_single_group_says_who_reported_and_who_did_not():
+    tracking = make(sources=(1,), single_groups=[(5, 6, 7)])
+    assert tell_all(tracking, ("coord", 1, 0), ("regular", 6, 2)) == [WAITING, WAITING]
+    assert tracking.failure(A).text == "none of tasks [5, 6, 7] reported; task 6 sent 2 tuples and no report"
+    assert tell(tracking, ("coord", 7, 1)) is WAITING
+    assert tracking.failure(A).text == "task 6 sent 2 tuples and no report; task 7 sent 1 tuples, 0 came"
+    assert tell(tracking, ("coord", 6, 2)) is FAILED
+    assert tracking.failure(A).text == "tasks [6, 7] reported, of which only one may"
+
+
+def test_an_attempt_is_lost_once_it_failed_or_more_came_than_was_sent():
+    tracking = make(sources=(1, 2))
+    heard = [("regular", 1, 2), ("coord", 2, 1), ("regular", 2, 1), ("coord", 1, 3), ("regular", 1, 1)]
+    for event in heard:
+        tell(tracking, event)
+        assert not tracking.is_lost(A)
+    assert tracking.status(A) is COMPLETE
+    tell(tracking, ("regular", 1, 1))
+    assert tracking.is_lost(A)
+    tracking.fail(attempt(2), failure())
+    assert tracking.is_lost(attempt(2))
 
 
 def test_p17_a_surplus_of_one_source_does_not_hide_a_deficit_of_another():

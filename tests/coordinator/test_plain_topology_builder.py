@@ -113,8 +113,8 @@ def test_a_spout_of_another_kind_is_refused_with_the_way_out(spout):
 @pytest.mark.parametrize("bolt", [BatchPass(), CommittingRich()])
 def test_a_bolt_of_transactions_is_refused_with_the_way_out(bolt):
     message = (
-        "a plain topology has no batches to finish or commit; make it an IRichBolt or IBasicBolt; for transactions "
-        "build the topology with a TransactionalTopologyBuilder"
+        "a plain topology has no batches to finish or commit; make it an IRichBolt or IBasicBolt, or put it behind the "
+        "master of a BatchSubtopologyBuilder; for transactions build the topology with a TransactionalTopologyBuilder"
     )
     with pytest.raises(TopologyError, match=message):
         builder_of().set_bolt("bolt", bolt)

@@ -140,9 +140,20 @@ def test_p09_a_batch_is_kept_as_long_as_the_coordinator_waits_for_it(seed):
         assert run.state("counts") == exact()
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_p09_a_batch_the_coordinator_has_given_up_is_replayed_and_counts_once(seed):
+    with LocalCluster(seed=seed) as cluster:
+        run = cluster.submit(straight(), options=RunOptions(max_spout_pending=1))
+        for _ in range(15):
+            run.tick()
+        run.advance_time(10.1)
+        assert run.run_until_idle().attempts == TRANSACTIONS + 1
+        assert run.state("counts") == exact()
+
+
 def test_p09_a_task_forgets_no_batch_however_many_come_and_go_meanwhile():
     wiring = wire(RecordingBolt(), targets=(21,))
-    bolt = CoordinatedBolt(wiring, Sent().send)
+    bolt = CoordinatedBolt(wiring, wiring.outboxes(Sent().send))
     slow = attempt(1)
     bolt.regular(slow, origin_of(wiring, slow), [["a"]])
     for txid in range(2, 500):

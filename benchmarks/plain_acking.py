@@ -1,0 +1,220 @@
+"""What acking costs a plain topology: tuples a second with one acker beside none, in process and on Spark.
+
+Run it with ``python -m benchmarks.plain_acking``; see README.md beside it for method and caveats.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measurement import median
+from benchmarks.report import table
+from coordinated_bolt import (
+    BaseBasicBolt,
+    BaseSpout,
+    BasicOutputCollector,
+    SpoutOutputCollector,
+    TopologyContext,
+    Tuple,
+)
+from coordinator import LocalCluster, PlainRunOptions, PlainStatistics, PlainTopology, TopologyBuilder, run_plain
+from coordinator.spark import close_context, open_context
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One measurement.
+
+    Attributes:
+        engine: "local" or "spark".
+        ackers: number of acker tasks, 0 or 1.
+        tuples: tuples the spout emitted, all of which were acked.
+        seconds: from the first emission to the last ack.
+        waves: on Spark.
+    """
+
+    engine: str
+    ackers: int
+    tuples: int
+    seconds: float
+    waves: int = 0
+
+    @property
+    def tuples_per_s(self) -> float:
+        """Tuples a second."""
+        return self.tuples / self.seconds
+
+
+class Numbers(BaseSpout):
+    """Emits 0, 1, 2, … with message ids.
+
+    Args:
+        count: how many in all its tasks.
+    """
+
+    output_fields = ("number",)
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def open(self, conf: Any, context: TopologyContext, collector: SpoutOutputCollector) -> None:
+        super().open(conf, context, collector)
+        self._numbers = iter(range(context.task_index, self._count, context.task_count))
+
+    def next_tuple(self) -> None:
+        number = next(self._numbers, None)
+        if number is not None:
+            self.collector.emit([number], number)
+
+    def fail(self, message_id: Any) -> None:
+        raise RuntimeError(f"message {message_id} failed, so what was measured is something else")
+
+
+class Pass(BaseBasicBolt):
+    """Passes numbers on."""
+
+    output_fields = ("number",)
+
+    def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
+        collector.emit(tup.values)
+
+
+class End(BaseBasicBolt):
+    """Takes numbers."""
+
+    def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
+        pass
+
+
+def make_topology(count: int, *, ackers: int, pending: int, tasks: int) -> PlainTopology:
+    """Makes numbers -> pass -> end, shuffled; the bolts do nothing, so that acking is as dear as it can be."""
+    builder = TopologyBuilder("plain_acking")
+    builder.set_spout("numbers", Numbers(count), tasks)
+    builder.set_bolt("pass", Pass(), tasks).shuffle_grouping("numbers")
+    builder.set_bolt("end", End(), tasks).shuffle_grouping("pass")
+    builder.set_acker_count(ackers)
+    builder.set_max_spout_pending(pending)
+    builder.disable_message_timeouts()
+    return builder.build()
+
+
+def measure_local(options: argparse.Namespace, ackers: int) -> Result:
+    """One run on LocalCluster."""
+    topology = make_topology(options.local_tuples, ackers=ackers, pending=options.local_pending, tasks=options.tasks)
+    with LocalCluster(seed=1) as cluster:
+        run = cluster.submit(topology)
+        started = time.perf_counter()
+        run.run_until_idle()
+        seconds = time.perf_counter() - started
+        acked = len(run.acked("numbers"))
+    if acked != options.local_tuples:
+        raise RuntimeError(f"{acked} of {options.local_tuples} messages were acked")
+    return Result("local", ackers, acked, seconds)
+
+
+def measure_spark(options: argparse.Namespace, ackers: int, context: Any, count: int) -> Result:
+    """One run on a Spark context that is warm.
+
+    `max_spout_pending` does not bound what is acked at once, as everything is without ackers; the bound of a wave
+    does. Both are set to the same, so that the waves are equal.
+    """
+    wave = options.wave_tuples
+    topology = make_topology(count, ackers=ackers, pending=wave, tasks=options.tasks)
+    bounds = PlainRunOptions(wave_tuples_max=wave, wave_fill_s=60.0, stop_when_idle=True, idle_rounds=1)
+    found: PlainStatistics = run_plain(topology, spark=context, options=bounds)
+    if found.acked != count or found.waves != -(-count // wave):
+        raise RuntimeError(f"{found.acked} of {count} messages were acked, in {found.waves} waves")
+    return Result("spark", ackers, count, found.seconds, found.waves)
+
+
+def run_rounds(options: argparse.Namespace) -> list[Result]:
+    """Measures with and without ackers in turns, who is first changing from round to round."""
+    results: list[Result] = []
+
+    def measure(name: str, how: Callable[[int], Result]) -> None:
+        for number in range(options.repeat):
+            for ackers in (0, 1) if number % 2 else (1, 0):
+                result = how(ackers)
+                results.append(result)
+                rate = f"{result.tuples_per_s:,.0f} tuples/s (load {os.getloadavg()[0]:.1f})"
+                print(f"round {number + 1}/{options.repeat}: {name}, ackers {ackers}: {rate}", file=sys.stderr)
+
+    if "local" in options.engine:
+        measure("local", lambda ackers: measure_local(options, ackers))
+    if "spark" in options.engine:
+        context = open_context("plain_acking", options.master, {})
+        try:
+            for ackers in (1, 0):  # workers start, Java compiles; not counted
+                measure_spark(options, ackers, context, options.wave_tuples * 2)
+            measure("spark", lambda ackers: measure_spark(options, ackers, context, options.spark_tuples))
+        finally:
+            close_context(context)
+    return results
+
+
+def report(results: Sequence[Result]) -> str:
+    """One row an engine and number of ackers; the ratio is that of the medians."""
+    rows = []
+    for engine in dict.fromkeys(result.engine for result in results):
+        rates = {
+            ackers: [r.tuples_per_s for r in results if (r.engine, r.ackers) == (engine, ackers)] for ackers in (0, 1)
+        }
+        for ackers, found in rates.items():
+            ratio = median(found) / median(rates[0])
+            spread = f"{min(found):,.0f}-{max(found):,.0f}"
+            rows.append([f"{engine}, ackers {ackers}", f"{median(found):,.0f}", spread, f"{ratio:.2f}"])
+    return table(("plain topology", "tuples/s", "spread", "of ackers 0"), rows)
+
+
+def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="benchmarks.plain_acking", description=__doc__)
+    add = parser.add_argument
+    add("--engine", nargs="+", choices=["local", "spark"], default=["local", "spark"], help="default both")
+    add("--local-tuples", type=int, default=20_000, help="tuples of a run on LocalCluster (default %(default)s)")
+    add("--local-pending", type=int, default=100, help="max spout pending there (default %(default)s)")
+    add("--spark-tuples", type=int, default=200_000, help="tuples of a run on Spark (default %(default)s)")
+    add("--wave-tuples", type=int, default=20_000, help="tuples of a wave (default %(default)s)")
+    add("--tasks", type=int, default=2, help="tasks of each component (default %(default)s)")
+    add("--master", default="local[2]", help="Spark master (default %(default)s)")
+    add("--repeat", type=int, default=5, help="rounds (default %(default)s)")
+    add("--json", type=Path, metavar="FILE", help="write every single result there")
+    add("--quick", action="store_true", help="one short round: shows that it works, not how fast")
+    options = parser.parse_args(arguments)
+    if options.quick:
+        options.local_tuples, options.spark_tuples, options.wave_tuples, options.repeat = 1_000, 4_000, 2_000, 1
+    return options
+
+
+def describe() -> str:
+    """Machine and versions, for whoever reads the figures later."""
+    now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M UTC")
+    versions = ", ".join(f"{name} {version(name)}" for name in ("pyspark", "msgpack"))
+    return f"{now}; {os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, {versions}"
+
+
+def main() -> int:
+    """Measures, prints and returns 0."""
+    options = parse_arguments()
+    print(describe(), flush=True)
+    results = run_rounds(options)
+    print(f"\n{report(results)}")
+    if options.json:
+        entries = [asdict(result) for result in results]
+        options.json.write_text(json.dumps({"about": describe(), "results": entries}, indent=1), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
