@@ -192,12 +192,14 @@ class CoordinatedTask:
 
     def _drop(self, batch: TransactionAttempt) -> tuple[Failure | None, Iterable[int]]:
         """Lets go of a batch; returns why it failed, and the edges of what it sent."""
+        noted = self._bolt.noted(batch)  # what user code raises is its bug, also before its batch is complete
         finished = self._bolt.end(batch)
-        self._has_failed[batch] = finished.failure is not None
+        failure = noted or finished.failure
+        self._has_failed[batch] = failure is not None
         if len(self._has_failed) > REMEMBERED_BATCHES:
             del self._has_failed[next(iter(self._has_failed))]
-        self._observer.batch_ended(batch, finished.failure, finished.metrics)
-        return finished.failure, finished.sent_edges.values()
+        self._observer.batch_ended(batch, failure, finished.metrics)
+        return failure, finished.sent_edges.values()
 
     def _ack(self, kept: _Batch, sent_edges: Iterable[int]) -> None:
         sent = reduce(xor, sent_edges, 0)

@@ -271,6 +271,17 @@ def test_any_other_exception_is_the_users_bug(where):
     assert names().count("cleanup") == 1
 
 
+@pytest.mark.parametrize("where", ["prepare", "execute"])
+def test_any_other_exception_is_the_users_bug_also_while_the_batch_is_not_complete(where):
+    task = Task(RecordingBolt({where: KeyError("oops")}))
+    with pytest.raises(UserCodeError, match="KeyError: 'oops'"):
+        task.regular(1, "a")
+    assert task.take(ACK, FAIL) == []
+    [(_, _, (kind, story))] = [entry for entry in task.observer.seen if entry[0] == "ended"]
+    assert kind is FailureKind.USER
+    assert story.endswith("KeyError: 'oops'\n")
+
+
 def test_a_tuple_that_does_not_fit_its_stream_is_the_users_bug():
     with pytest.raises(UserCodeError, match="which takes a list of 1 values"):
         Task(Misfit(), args=None).begin("a")
