@@ -156,7 +156,7 @@ class AnchoringCollector:
         return () if self.anchor is None else (self.anchor,)
 
 
-def _open_tuples(anchors: Tuple | Iterable[Tuple]) -> list[PlainTuple]:
+def _open_tuples(anchors: Any) -> list[PlainTuple]:
     if isinstance(anchors, str):
         raise TypeError(f"{anchors!r} is no tuple to anchor on; to name a stream write stream_id={anchors!r}")
     given = (anchors,) if isinstance(anchors, Tuple) else anchors

@@ -163,9 +163,9 @@ def test_arguments_in_another_order_are_refused_with_the_right_one():
     """As in Storm, where anchors come first, or as in batch bolts, which have none."""
     collector, sent = make()
     with pytest.raises(TypeError, match="; emit takes the values first, then the anchors"):
-        collector.emit(tup({7: 70}), ["x"])  # type: ignore[arg-type, list-item] # that is the point
+        collector.emit(tup({7: 70}), ["x"])
     with pytest.raises(TypeError, match="'orders' is no tuple to anchor on; to name a stream write stream_id='orders'"):
-        collector.emit(["x"], "orders")  # type: ignore[arg-type] # that is the point
+        collector.emit(["x"], "orders")
     assert sent == []
 
 
