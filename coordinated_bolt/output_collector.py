@@ -166,14 +166,17 @@ class AnchoringCollector:
         return () if self.anchor is None else (self.anchor,)
 
 
-def _open_tuples(anchors: Tuple | Iterable[Tuple]) -> list[PlainTuple]:
+def _open_tuples(anchors: Any) -> list[PlainTuple]:
+    if isinstance(anchors, str):
+        raise TypeError(f"{anchors!r} is no tuple to anchor on; to name a stream write stream_id={anchors!r}")
     given = (anchors,) if isinstance(anchors, Tuple) else anchors
     return [_open_tuple(anchor, "anchored on") for anchor in given]
 
 
 def _open_tuple(tup: Tuple, purpose: str) -> PlainTuple:
     if not isinstance(tup, PlainTuple):
-        raise TypeError(f"{tup!r} cannot be {purpose}: it is no tuple that a bolt of a plain topology received")
+        hint = "; emit takes the values first, then the anchors" if purpose == "anchored on" else ""
+        raise TypeError(f"{tup!r} cannot be {purpose}: it is no tuple that a bolt of a plain topology received{hint}")
     if tup.status is not TupleStatus.OPEN:
         raise ValueError(
             f"{shortened(tup)} cannot be {purpose}, it was {tup.status.value} before; "

@@ -18,7 +18,8 @@ from coordinator.plain_topology import PlainTopology
 from coordinator.plan import make_plan
 from coordinator.spark.shipping import pickle_spec
 from coordinator.topology import Topology
-from state import connect, in_memory_client, redact
+from coordinator.topology_builder import described
+from state import TopologyError, connect, in_memory_client, redact
 
 IN_MEMORY = "in memory"
 
@@ -101,7 +102,11 @@ class LocalCluster:
             TransactionError: the topology cannot run, its state is refused, or a `prepare` raised.
         """
         if isinstance(topology, PlainTopology):
+            _refuse_given("a plain topology", options=options, frame_fault=frame_fault)
             return self._submit_plain(topology, by_hand, message_fault)
+        if not isinstance(topology, Topology):
+            raise TopologyError(f"submit got {described(topology)}; give what the build method of a builder returned")
+        _refuse_given("a transactional topology", by_hand=by_hand, message_fault=message_fault)
         run = TransactionalRun(
             topology,
             make_plan(topology, pickle_spec, worker_count=self._worker_count),
@@ -140,3 +145,10 @@ class LocalCluster:
         self._open.callback(run.close)
         run.activate()
         return run
+
+
+def _refuse_given(kind: str, **arguments: object) -> None:
+    """Refuses arguments that say nothing to a topology of this kind, before somebody believes that they do."""
+    for name, value in arguments.items():
+        if value:
+            raise TopologyError(f"submit got {name}, which means nothing for {kind}; leave it out")

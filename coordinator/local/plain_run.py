@@ -74,6 +74,8 @@ class PlainRun:
         by_hand: Sequence[str] = (),
         message_fault: MessageFault | None = None,
     ) -> None:
+        if isinstance(by_hand, str):
+            raise TopologyError(f"by_hand takes a list of component ids, not {by_hand!r}; write [{by_hand!r}]")
         self._seed = seed
         self._mailroom = Mailroom[Message](self._random_of("mailroom"), receive_capacity)
         self._message_fault = message_fault
@@ -183,12 +185,14 @@ class PlainRun:
         """Has a `FeederSpout` emit values; its tasks take turns.
 
         Raises:
-            TopologyError: there is no such spout, or it is no `FeederSpout`.
+            TopologyError: there is no such spout, it is no `FeederSpout`, or the values are no list.
         """
         tasks = _of(self._spouts, spout_id, "spout")
         spout = tasks[self._fed[spout_id] % len(tasks)].spout
         if not isinstance(spout, FeederSpout):
             raise TopologyError(f"spout {spout_id!r} is no FeederSpout, so it cannot be fed")
+        if isinstance(values, (str, bytes)):
+            raise TopologyError(f"feed takes a list of values, not {values!r}; write [{values!r}]")
         self._fed[spout_id] += 1
         spout.feed(values, message_id)
         self._mailroom.rouse()

@@ -18,7 +18,16 @@ from coordinator.options import RunOptions
 from coordinator.plan import Plan
 from coordinator.run_summary import RunStatistics
 from coordinator.topology import Topology
-from state import RedisConnection, RedisReader, RedisStore, Snapshot, StateHandle, declared_states, snapshot
+from state import (
+    RedisConnection,
+    RedisReader,
+    RedisStore,
+    Snapshot,
+    StateHandle,
+    TopologyError,
+    declared_states,
+    snapshot,
+)
 
 ANSWER_TIMEOUT_S = 10.0
 
@@ -164,9 +173,15 @@ class TransactionalRun:
         """One declared state as of the last commit, decoded as declared.
 
         Raises:
-            KeyError: no committer declares it.
+            TopologyError: no committer declares it.
         """
-        return snapshot(self._client, self._topology.topology_id, [self._handles()[name]]).states[name]
+        handles = self._handles()
+        if name not in handles:
+            raise TopologyError(
+                f"no committer of topology {self._topology.topology_id!r} declares a state {name!r}; "
+                f"declared: {sorted(handles) or 'none'}"
+            )
+        return snapshot(self._client, self._topology.topology_id, [handles[name]]).states[name]
 
     def close(self) -> None:
         """Gives up what is under way and lets go of everything; state stays."""

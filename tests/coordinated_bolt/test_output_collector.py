@@ -159,6 +159,16 @@ def test_a_tuple_of_another_kind_cannot_be_acked():
         collector.ack(foreign)
 
 
+def test_arguments_in_another_order_are_refused_with_the_right_one():
+    """As in Storm, where anchors come first, or as in batch bolts, which have none."""
+    collector, sent = make()
+    with pytest.raises(TypeError, match="; emit takes the values first, then the anchors"):
+        collector.emit(tup({7: 70}), ["x"])
+    with pytest.raises(TypeError, match="'orders' is no tuple to anchor on; to name a stream write stream_id='orders'"):
+        collector.emit(["x"], "orders")
+    assert sent == []
+
+
 def test_a_direct_tuple_reaches_one_task_and_is_anchored():
     collector, sent = make()
     anchor = tup({7: 70})

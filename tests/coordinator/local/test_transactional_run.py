@@ -9,13 +9,14 @@ import pytest
 
 from committers import ICommitter
 from coordinated_bolt import BaseBatchBolt, Frame
-from coordinator import LocalCluster, RunOptions
+from coordinator import LocalCluster, RunOptions, TransactionalTopologyBuilder
 from state import (
     FailedException,
     FencedError,
     HashState,
     ReplayLimitError,
     StateRefusedError,
+    TopologyError,
     TransactionTooLargeError,
     UserCodeError,
 )
@@ -123,8 +124,23 @@ def test_closing_gives_up_what_is_under_way_and_says_that_it_is_not_done(cluster
 
 def test_a_state_nobody_declares_is_refused(cluster):
     run = cluster.submit(build(("count", Count(), ["lines"])))
-    with pytest.raises(KeyError, match="sums"):
+    with pytest.raises(
+        TopologyError, match=r"no committer of topology '\w+' declares a state 'sums'; declared: \['counts'\]"
+    ):
         run.state("sums")
+
+
+def test_a_builder_is_no_topology_yet(cluster):
+    builder = TransactionalTopologyBuilder("test", "lines", Lines(1))
+    with pytest.raises(TopologyError, match=r"submit got .* of type TransactionalTopologyBuilder; give what the build"):
+        cluster.submit(builder)
+
+
+@pytest.mark.parametrize("given", [{"by_hand": ["count"]}, {"message_fault": lambda message: [message]}])
+def test_what_means_nothing_for_transactions_is_refused(cluster, given):
+    [name] = given
+    with pytest.raises(TopologyError, match=f"submit got {name}, which means nothing for a transactional topology"):
+        cluster.submit(build(("count", Count(), ["lines"])), **given)
 
 
 def test_time_goes_forwards_only(cluster):
