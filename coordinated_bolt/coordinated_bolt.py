@@ -114,14 +114,18 @@ class CoordinatedBolt:
         """Whether the attempt has failed, or can only fail."""
         return self._tracking.is_lost(attempt)
 
-    def end(self, attempt: TransactionAttempt, *, is_drained: bool = True) -> Finished:
-        """Ends the attempt here: says how it ended, and forgets it; see `Tracking.failure` for `is_drained`."""
+    def noted(self, attempt: TransactionAttempt) -> Failure | None:
+        """The failure that was noted so far; `end` judges it by everything that has come."""
+        return self._tracking.noted(attempt)
+
+    def end(self, attempt: TransactionAttempt) -> Finished:
+        """Nothing more comes for the attempt: says how it ended, and forgets it."""
         self._finish_when_complete(attempt)
         finished = self._finished.pop(attempt, None)
         metrics = self._metrics(attempt)
         if finished is None or self._tracking.status(attempt) is not TrackingStatus.COMPLETE:
             # it failed, or something came after the counts had matched: a surplus
-            finished = Finished(self._tracking.failure(attempt, is_drained=is_drained), metrics=metrics)
+            finished = Finished(self._tracking.failure(attempt), metrics=metrics)
             self.executor.timeout_id(attempt)
         cleanup_failure = self.executor.drop(attempt)
         if cleanup_failure is not None and finished.failure is None:

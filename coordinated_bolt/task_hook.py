@@ -26,7 +26,7 @@ class EmitInfo:
         stream_id: the stream.
         task_id: the emitting task.
         out_tasks: the tasks that receive it.
-        attempt: the attempt it belongs to; None in a plain topology.
+        attempt: the attempt, or batch of a sub-topology, it belongs to; None elsewhere in a plain topology.
     """
 
     values: tuple[Any, ...]
@@ -42,7 +42,7 @@ class ExecuteInfo:
 
     Attributes:
         tup: the tuple.
-        latency_ns: time its `execute` took, in nanoseconds; 0 where the engine has no clock.
+        latency_ns: time its `execute` took, in nanoseconds; on LocalCluster of its own time, which stands still.
     """
 
     tup: Tuple
@@ -56,7 +56,7 @@ class AckInfo:
     Attributes:
         acked: the tuple, or the message id.
         task_id: the task of the bolt or spout.
-        latency_ns: time since it was received, or emitted, in nanoseconds; 0 where the engine has no clock.
+        latency_ns: time since it was received, or emitted, in nanoseconds.
     """
 
     acked: Any
@@ -71,7 +71,7 @@ class FailInfo:
     Attributes:
         failed: the tuple, or the message id.
         task_id: the task of the bolt or spout.
-        latency_ns: time since it was received, or emitted, in nanoseconds; 0 where the engine has no clock.
+        latency_ns: time since it was received, or emitted, in nanoseconds.
     """
 
     failed: Any
@@ -85,9 +85,9 @@ class ITaskHook(ABC):  # noqa: B024 - every method is optional, so B027 below
     A hook added by a bolt or spout when it is prepared, with ``context.add_task_hook(hook)``, lives as long as
     that. One added to the topology is shipped as bolts are: `__init__` runs on the driver, and a copy is made
     wherever a bolt or an emitter is, so in a transactional topology one per task and attempt (for spouts:
-    per task and wave), in a plain one a single one per task, for bolts on Spark per task and wave, and in a
-    sub-topology per task and batch. In transactions and sub-topologies it is told of emits and executes only:
-    nothing is acked tuple by tuple.
+    per task and wave), in a plain one a single one per task, but on Spark one per bolt task and wave, and in a
+    sub-topology one per task and batch. In attempts and batches it is told of emits and executes only: nothing is
+    acked tuple by tuple.
 
     What a hook raises counts as raised by the bolt or spout it watches. What it does to the outside happens
     at least once, as everything that attempts do.
@@ -102,10 +102,7 @@ class ITaskHook(ABC):  # noqa: B024 - every method is optional, so B027 below
         """Called after every tuple the task has emitted."""
 
     def execute(self, info: ExecuteInfo) -> None:  # noqa: B027
-        """Called after every tuple the bolt has executed.
-
-        In transactions and sub-topologies not after one at which it raised; elsewhere after one that it failed, too.
-        """
+        """Called after every tuple the bolt has executed, but for one at which it raised."""
 
     def bolt_ack(self, info: AckInfo) -> None:  # noqa: B027
         """Called after a bolt has acked a tuple; plain topologies only."""

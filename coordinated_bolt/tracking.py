@@ -84,11 +84,9 @@ class Tracking:
         """A COORD tuple came: the source says how many tuples it has sent to this task."""
         entry = self._entry(attempt)
         known = entry.expected.setdefault(source, tuple_count)
-        if source not in self._sources and source not in self._group_of:
-            self.fail(attempt, self._incomplete(f"task {source} reported but is no source"))
-        elif len(reported := self._reporters(entry, source)) > 1:
-            self.fail(attempt, self._incomplete(f"tasks {reported} reported, of which only one may"))
-        elif known != tuple_count:
+        if source not in self._sources:
+            self._check_single(attempt, entry, source)
+        if known != tuple_count:
             self.fail(attempt, self._incomplete(f"task {source} reported {known} tuples, then {tuple_count}"))
 
     def id(self, attempt: TransactionAttempt) -> None:
@@ -115,23 +113,24 @@ class Tracking:
     def is_lost(self, attempt: TransactionAttempt) -> bool:
         """Whether the attempt can never be complete: it has failed, or more has come than was sent."""
         entry = self._entry(attempt)
-        return entry.failure is not None or self._has_surplus(entry)
+        return entry.failure is not None or any(
+            entry.received.get(source, 0) > expected for source, expected in entry.expected.items()
+        )
 
-    def failure(self, attempt: TransactionAttempt, *, is_drained: bool = True) -> Failure:
-        """Why an attempt that is not complete has failed.
+    def noted(self, attempt: TransactionAttempt) -> Failure | None:
+        """The failure that was noted so far, whatever else has come."""
+        return self._entry(attempt).failure
+
+    def failure(self, attempt: TransactionAttempt) -> Failure:
+        """Why an attempt that is not complete has failed, once nothing more can come.
 
         What user code raised halts the run only if it had been given what was sent: of a batch that lacks
         tuples, as behind a task that has failed, or has one twice, it may raise anything.
-
-        Args:
-            attempt: the attempt.
-            is_drained: nothing more can come, so that what is not there is missing; else it may be on its way.
         """
         entry = self._entry(attempt)
         mismatches = "; ".join(self._mismatches(entry))
         if entry.failure is not None:
-            was_misled = bool(mismatches) if is_drained else self._has_surplus(entry)
-            if was_misled and entry.failure.halts():
+            if mismatches and entry.failure.halts():
                 return self._incomplete(f"{mismatches}; of these it made: {entry.failure.text}")
             return entry.failure
         if self._needs_id and not entry.received_id:
@@ -151,13 +150,14 @@ class Tracking:
             entry = self._attempts[attempt] = _Attempt()
         return entry
 
-    def _has_surplus(self, entry: _Attempt) -> bool:
-        return any(entry.received.get(source, 0) > expected for source, expected in entry.expected.items())
-
     def _mismatches(self, entry: _Attempt) -> list[str]:
-        silent = (group for group in self._groups if group.isdisjoint(entry.expected))
-        stories = [f"none of tasks {sorted(group)} reported" for group in silent]
-        for source in self._sources | entry.received.keys() | entry.expected.keys():
+        stories = []
+        reporters = self._sources | entry.received.keys()
+        if self._groups:
+            silent = (group for group in self._groups if group.isdisjoint(entry.expected))
+            stories += [f"none of tasks {sorted(group)} reported" for group in silent]
+            reporters |= entry.expected.keys()
+        for source in reporters:
             expected, received = entry.expected.get(source), entry.received.get(source, 0)
             if expected is None:
                 stories.append(f"task {source} sent {received} tuples and no report")
@@ -165,10 +165,13 @@ class Tracking:
                 stories.append(f"task {source} sent {expected} tuples, {received} came")
         return sorted(stories)
 
-    def _reporters(self, entry: _Attempt, source: int) -> list[int]:
-        """Who has reported among those of whom only one may, if `source` is one of them."""
+    def _check_single(self, attempt: TransactionAttempt, entry: _Attempt, source: int) -> None:
+        """Fails the attempt unless `source` is the only one of its group that has reported."""
         group = self._group_of.get(source)
-        return [] if group is None else sorted(group & entry.expected.keys())
+        if group is None:
+            self.fail(attempt, self._incomplete(f"task {source} reported but is no source"))
+        elif len(reported := sorted(group & entry.expected.keys())) > 1:
+            self.fail(attempt, self._incomplete(f"tasks {reported} reported, of which only one may"))
 
     def _incomplete(self, text: str) -> Failure:
         return Failure(FailureKind.INCOMPLETE, *self._where, text)

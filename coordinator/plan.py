@@ -15,7 +15,6 @@ from coordinated_bolt import ACKER_COMPONENT, TaskWiring
 from coordinator.placement import workers
 from coordinator.task_wirings import PickleSpec, executors_of, make_wirings, number_tasks
 from coordinator.topology import ComponentKind, Topology
-from coordinator.topology_checks import check_topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +107,8 @@ def make_plan(topology: Topology, pickle_spec: PickleSpec, *, worker_count: int 
             0 where placement is not known beforehand, as on Spark.
 
     Raises:
-        TopologyError: it is no transactional topology, or from `pickle_spec`.
+        TopologyError: from `pickle_spec`.
     """
-    check_topology(topology, Topology, "run", "run_plain")
     tasks_of = number_tasks(topology)
     acker_tasks = tasks_of[ACKER_COMPONENT]
     committing = _commit_phase(topology)

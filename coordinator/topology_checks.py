@@ -24,13 +24,12 @@ def check_message_timeout(seconds: float) -> float:
     return float(seconds)
 
 
-def check_topology(topology: object, kind: type[ComponentGraph], own_run: str, other_run: str) -> None:
-    """Refuses what is no topology of a kind, which `own_run` runs; `other_run` runs the other kind."""
+def check_is_a(kind: type[ComponentGraph], topology: object, other_way: str) -> None:
+    """Refuses a topology that is run in another way."""
     if not isinstance(topology, kind):
-        way = (
-            f"use {other_run}" if isinstance(topology, ComponentGraph) else "give what build() of its builder returned"
+        raise TopologyError(
+            f"the topology is a {type(topology).__name__}, and a {kind.__name__} is run here; {other_way}"
         )
-        raise TopologyError(f"{own_run} takes a {kind.__name__}, not a {type(topology).__name__}; {way}")
 
 
 def check_graph(components: Sequence[Component]) -> None:

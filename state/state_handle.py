@@ -59,7 +59,9 @@ class StateHandle:
 
     def _open(self) -> StateWrites:
         if self._writes is None:
-            raise TopologyError(f"state {self.name!r} is only open while finish_batch runs")
+            raise TopologyError(
+                f"state {self.name!r} is only open while finish_batch runs; gather in execute, and write there"
+            )
         return self._writes
 
     def _read(self, fields: list[Any]) -> dict[Field, Any]:

@@ -1,19 +1,93 @@
-"""What the documentation shows is what happens: its Python blocks are run, in order."""
+"""What the documentation shows is what happens, and what it names is there."""
 
 from __future__ import annotations
 
+import ast
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
+DOCUMENTS = ("README.md", "CHANGELOG.md", *(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/*.md")))
 PYTHON_BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
+FENCED = re.compile(r"```.*?```", re.DOTALL)
+CODE = re.compile(r"`([^`\n]+)`")
+LINK = re.compile(r"\]\(([^)#]+)")
+OURS = re.compile(r"I?[A-Z][a-z]+[A-Z]\w*|[a-z]+(_[a-z]+)+")
+"""What looks like a class or a method of ours: several words, in capitals or with underscores."""
+
+PACKAGES = ("state", "coordinated_bolt", "committers", "coordinator")
+NOT_HERE = {"IStatefulBolt"}
+
+
+def read(document):
+    return (ROOT / document).read_text(encoding="utf-8")
+
+
+def run_blocks(document, name):
+    blocks = PYTHON_BLOCK.findall(read(document))
+    namespace: dict[str, Any] = {"__name__": name}
+    for number, block in enumerate(blocks, start=1):
+        exec(compile(block, f"{document}, block {number}", "exec"), namespace)
+    return len(blocks)
 
 
 def test_every_block_on_testing_topologies_runs():
-    text = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
-    blocks = PYTHON_BLOCK.findall(text)
-    assert len(blocks) > 3
-    namespace: dict[str, Any] = {"__name__": "testing_guide"}
-    for number, block in enumerate(blocks, start=1):
-        exec(compile(block, f"docs/testing.md, block {number}", "exec"), namespace)
+    assert run_blocks("docs/testing.md", "testing_guide") > 3
+
+
+def test_every_block_of_the_readme_runs_and_counts(tmp_path, monkeypatch, capsys):
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "lines.txt").write_text("to be\nor not to be\n")
+    monkeypatch.chdir(tmp_path)
+    assert run_blocks("README.md", "readme") == 2
+    assert capsys.readouterr().out == "{'to': 2, 'be': 2, 'or': 1, 'not': 1}\n"
+
+
+@cache
+def ours():
+    """Every module of our packages, and what they define: classes, functions, parameters, attributes."""
+    known = set()
+    for path in (path for package in PACKAGES for path in (ROOT / package).rglob("*.*")):
+        known.add(path.stem)
+        for node in ast.walk(ast.parse(path.read_bytes())) if path.suffix == ".py" else ():
+            match node:
+                case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.arg(arg=name):
+                    known.add(name)
+                case ast.AnnAssign(target=ast.Name(id=name)) | ast.Attribute(attr=name, ctx=ast.Store()):
+                    known.add(name)
+    return known
+
+
+def here(document):
+    """The text without what is fenced, and of a table that compares, without the column on the original."""
+    lines = FENCED.sub("", read(document)).splitlines()
+    if document.endswith("storm.md"):
+        lines = ["|".join(line.split("|")[2:]) if line.startswith("|") else line for line in lines]
+    return "\n".join(lines)
+
+
+def names_in(text):
+    for code in CODE.findall(text):
+        yield from (part for part in code.removesuffix("()").split(".") if OURS.fullmatch(part))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_name_is_there(document):
+    assert sorted(set(names_in(here(document))) - ours() - NOT_HERE) == []
+
+
+def test_a_name_that_is_not_there_is_found():
+    assert set(names_in("`NoSuchBolt` and `run.no_such_method()`, `run_bolt`, `FINE`, `a b`")) - ours() == {
+        "NoSuchBolt",
+        "no_such_method",
+    }
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_link_leads_somewhere(document):
+    targets = [target for target in LINK.findall(read(document)) if "://" not in target]
+    assert [target for target in targets if not (ROOT / document).parent.joinpath(target).exists()] == []

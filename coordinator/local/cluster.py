@@ -15,8 +15,10 @@ from coordinator.local.transactional_run import TransactionalRun
 from coordinator.options import RunOptions
 from coordinator.plain_plan import make_plain_plan
 from coordinator.plain_topology import PlainTopology
+from coordinator.plan import make_plan
 from coordinator.spark.shipping import pickle_spec
 from coordinator.topology import Topology
+from coordinator.topology_builder import described
 from state import TopologyError, connect, in_memory_client, redact
 
 IN_MEMORY = "in memory"
@@ -39,6 +41,10 @@ class LocalCluster:
         seed: draws the schedule and the attempt ids.
         redis_url: a server for the state; None keeps it in memory, gone with the cluster.
         receive_capacity: messages a task's receive queue holds; a sender that finds it full waits.
+        worker_count: how many workers the executors are dealt to, which is what local-or-shuffle goes by.
+
+    Raises:
+        ValueError: a count below 1.
 
     Attributes:
         client: a client of the server that holds the state.
@@ -47,10 +53,18 @@ class LocalCluster:
     """
 
     def __init__(
-        self, *, seed: int = 0, redis_url: str | None = None, receive_capacity: int = DEFAULT_RECEIVE_CAPACITY
+        self,
+        *,
+        seed: int = 0,
+        redis_url: str | None = None,
+        receive_capacity: int = DEFAULT_RECEIVE_CAPACITY,
+        worker_count: int = 1,
     ) -> None:
         if isinstance(seed, bool) or not isinstance(seed, int):
             raise TypeError(f"seed is {seed!r}; give an integer: one seed is one schedule")
+        if isinstance(worker_count, bool) or not isinstance(worker_count, int) or worker_count < 1:
+            raise ValueError(f"worker count is {worker_count!r}; give an integer from 1")
+        self._worker_count = worker_count
         self._random = Random(seed)
         self._receive_capacity = receive_capacity
         self._server = IN_MEMORY if redis_url is None else redact(redis_url)
@@ -87,22 +101,23 @@ class LocalCluster:
             message_fault: for tests: loses, doubles, alters or replaces messages of a plain run.
 
         Raises:
-            TransactionError: the topology cannot run, its state is refused, an argument is for the other kind of
-                topology, or a `prepare` raised.
+            TransactionError: the topology cannot run, its state is refused, or a `prepare` raised.
         """
         if isinstance(topology, PlainTopology):
-            _check_unused("plain", options=options, frame_fault=frame_fault)
+            _refuse_given("a plain topology", options=options, frame_fault=frame_fault)
             return self._submit_plain(topology, by_hand, message_fault)
-        _check_unused("transactional", by_hand=by_hand or None, message_fault=message_fault)
+        if not isinstance(topology, Topology):
+            raise TopologyError(f"submit got {described(topology)}; give what the build method of a builder returned")
+        _refuse_given("a transactional topology", by_hand=by_hand, message_fault=message_fault)
         run = TransactionalRun(
             topology,
+            make_plan(topology, pickle_spec, worker_count=self._worker_count),
             self.client,
             server=self._server,
             random=self._random,
             options=options or RunOptions(max_spout_pending=1),
             receive_capacity=self._receive_capacity,
             frame_fault=frame_fault,
-            pickle_spec=pickle_spec,
         )
         self._open.callback(run.close)
         return run
@@ -126,7 +141,7 @@ class LocalCluster:
     def _submit_plain(
         self, topology: PlainTopology, by_hand: Sequence[str], message_fault: MessageFault | None
     ) -> PlainRun:
-        plan = make_plain_plan(topology, pickle_spec)
+        plan = make_plain_plan(topology, pickle_spec, worker_count=self._worker_count)
         seed, capacity = self._random.getrandbits(64), self._receive_capacity
         run = PlainRun(plan, seed=seed, receive_capacity=capacity, by_hand=by_hand, message_fault=message_fault)
         self._open.callback(run.close)
@@ -134,7 +149,8 @@ class LocalCluster:
         return run
 
 
-def _check_unused(kind: str, **given: object) -> None:
-    wrong = sorted(name for name, value in given.items() if value is not None)
-    if wrong:
-        raise TopologyError(f"a {kind} topology is run without {' and '.join(wrong)}; leave that out")
+def _refuse_given(kind: str, **arguments: object) -> None:
+    """Refuses arguments that say nothing to a topology of this kind, before somebody believes that they do."""
+    for name, value in arguments.items():
+        if value:
+            raise TopologyError(f"submit got {name}, which means nothing for {kind}; leave it out")

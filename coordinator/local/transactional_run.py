@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from random import Random
@@ -15,10 +15,19 @@ from coordinator.local.mailroom import Mailroom
 from coordinator.local.recorder import Emission
 from coordinator.local.timers import Timers
 from coordinator.options import RunOptions
-from coordinator.plan import Plan, make_plan
+from coordinator.plan import Plan
 from coordinator.run_summary import RunStatistics
 from coordinator.topology import Topology
-from state import RedisConnection, RedisReader, RedisStore, Snapshot, StateHandle, declared_states, snapshot
+from state import (
+    RedisConnection,
+    RedisReader,
+    RedisStore,
+    Snapshot,
+    StateHandle,
+    TopologyError,
+    declared_states,
+    snapshot,
+)
 
 ANSWER_TIMEOUT_S = 10.0
 
@@ -31,13 +40,13 @@ class TransactionalRun:
 
     Args:
         topology: what to run.
+        plan: the same, planned.
         client: of the server that holds the state.
         server: how messages name it.
         random: draws the schedule and the attempt ids.
         options: bounds of the run.
         receive_capacity: messages a task's receive queue holds.
         frame_fault: loses, doubles, alters or replaces frames on their way.
-        pickle_spec: pickles bolts, as for any other engine.
 
     Raises:
         TransactionError: the topology cannot run, or cannot be owned.
@@ -46,6 +55,7 @@ class TransactionalRun:
     def __init__(
         self,
         topology: Topology,
+        plan: Plan,
         client: Any,
         *,
         server: str,
@@ -53,13 +63,12 @@ class TransactionalRun:
         options: RunOptions,
         receive_capacity: int,
         frame_fault: FrameFault | None,
-        pickle_spec: Callable[[str, Any], bytes],
     ) -> None:
         self._topology, self._client = topology, client
         self._timers = Timers()
         self._is_done = self._is_closed = False
         self._is_due = True
-        self._plan = plan = _tuple_by_tuple(make_plan(topology, pickle_spec))
+        self._plan = plan = _tuple_by_tuple(plan)
         store = RedisStore(server, topology.topology_id, client=client, unreachable_timeout_s=ANSWER_TIMEOUT_S)
         store.check_server()
         connection = RedisConnection(client, server, timeout_s=ANSWER_TIMEOUT_S)
@@ -164,9 +173,15 @@ class TransactionalRun:
         """One declared state as of the last commit, decoded as declared.
 
         Raises:
-            KeyError: no committer declares it.
+            TopologyError: no committer declares it.
         """
-        return snapshot(self._client, self._topology.topology_id, [self._handles()[name]]).states[name]
+        handles = self._handles()
+        if name not in handles:
+            raise TopologyError(
+                f"no committer of topology {self._topology.topology_id!r} declares a state {name!r}; "
+                f"declared: {sorted(handles) or 'none'}"
+            )
+        return snapshot(self._client, self._topology.topology_id, [handles[name]]).states[name]
 
     def close(self) -> None:
         """Gives up what is under way and lets go of everything; state stays."""

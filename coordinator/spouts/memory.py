@@ -115,7 +115,7 @@ class FixedBatchesSpout(ITransactionalSpout):
 
     def __init__(self, batches: Sequence[Sequence[Row]], fields: Sequence[str]) -> None:
         self._fields = _checked_fields(self, fields)
-        if not isinstance(batches, (list, tuple)):
+        if not isinstance(batches, Sequence):
             raise _wrong(self, "batches", batches, "a list of the rows of each")
         self._batches = [_checked_rows(self, "a batch", self._fields, batch) for batch in batches]
 
@@ -141,7 +141,7 @@ class _Input:
         self.fields = _checked_fields(spout, fields)
         self.take = _checked_count(spout, "take", take, least=1)
         self.empty_batches = _checked_count(spout, "empty_batches", empty_batches, least=0)
-        if not isinstance(partitions, (Mapping, list, tuple)):
+        if not isinstance(partitions, (Mapping, Sequence)):
             raise _wrong(spout, "partitions", partitions, "a list of the rows of each, or a mapping")
         given = partitions if isinstance(partitions, Mapping) else dict(enumerate(partitions))
         for partition in given:
@@ -278,7 +278,7 @@ def _checked_count(spout: object, what: str, count: Any, *, least: int) -> int:
 
 
 def _checked_rows(spout: object, what: str, fields: tuple[str, ...], rows: Sequence[Row]) -> list[list[Any]]:
-    if not isinstance(rows, (list, tuple)):
+    if not isinstance(rows, Sequence):
         raise _wrong(spout, what, rows, "a list of rows")
     for row in rows:
         if not isinstance(row, (list, tuple)) or len(row) != len(fields):

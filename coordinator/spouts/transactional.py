@@ -27,7 +27,10 @@ class SpoutCoordinator(ABC):
 
     @abstractmethod
     def is_ready(self) -> bool:
-        """Whether a further transaction may be cut now. Asked only for txids never seen before."""
+        """Whether a further transaction may be cut now. Asked only for txids never seen before.
+
+        Say no once the input has ended: `is_exhausted` is asked when nothing is under way, and cuts nothing off.
+        """
 
     @abstractmethod
     def initialize_transaction(self, txid: int, previous: Any) -> Any:

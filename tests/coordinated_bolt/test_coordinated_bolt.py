@@ -117,6 +117,18 @@ def test_p03_a_committer_that_failed_in_the_processing_phase_does_not_finish_wit
     assert names() == ["prepare", "execute", "cleanup"]
 
 
+@pytest.mark.parametrize("last", ["regular", "coord", "id"])
+def test_p11_the_batch_is_finished_with_whichever_event_comes_last(last):
+    task = Task(needs_id=True)
+    events = {"regular": lambda: task.regular(1, "a"), "coord": lambda: task.coord(1, 1), "id": task.id}
+    task.coord(2, 0)
+    for name in events.keys() - {last}:
+        events[name]()
+    assert "finish_batch" not in names()
+    events[last]()
+    assert names().count("finish_batch") == 1
+
+
 def test_p15_attempts_of_one_txid_have_instances_of_their_own():
     task = Task(sources=(1,))
     old, new = attempt(7, 1), attempt(7, 2)

@@ -57,7 +57,7 @@ class Watching(TaskObserver):
     def emitted(self, stream_id, values, receivers):
         self.seen.append(("emitted", stream_id, values, receivers))
 
-    def batch_ended(self, batch, failure):
+    def batch_ended(self, batch, failure, metrics):
         self.seen.append(("ended", batch.txid, failure and (failure.kind, failure.text)))
 
 
@@ -272,20 +272,14 @@ def test_any_other_exception_is_the_users_bug(where):
 
 
 @pytest.mark.parametrize("where", ["prepare", "execute"])
-def test_behind_the_master_too_an_exception_is_the_users_bug_before_anybody_has_reported(where):
+def test_any_other_exception_is_the_users_bug_also_while_the_batch_is_not_complete(where):
     task = Task(RecordingBolt({where: KeyError("oops")}))
-    with pytest.raises(UserCodeError, match="KeyError: 'oops'") as caught:
+    with pytest.raises(UserCodeError, match="KeyError: 'oops'"):
         task.regular(1, "a")
-    assert ("value='a'" in caught.value.tuple_text) == (where == "execute")
-    assert (task.take(ACK, FAIL), names().count("cleanup"), len(task.task)) == ([], 1, 0)
-
-
-def test_what_is_raised_at_a_tuple_too_many_is_nobodys_bug():
-    """The count has told that the tuple was not sent, so whatever the bolt makes of it says nothing of the bolt."""
-    task = Task(RecordingBolt({"execute": KeyError("oops")}))
-    task.coord(1, 0)
-    task.regular(1, "a")
-    assert [message.payload for message in task.take(FAIL)] == [(ROOT,)]
+    assert task.take(ACK, FAIL) == []
+    [(_, _, (kind, story))] = [entry for entry in task.observer.seen if entry[0] == "ended"]
+    assert kind is FailureKind.USER
+    assert story.endswith("KeyError: 'oops'\n")
 
 
 def test_a_tuple_that_does_not_fit_its_stream_is_the_users_bug():

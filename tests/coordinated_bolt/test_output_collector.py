@@ -38,10 +38,10 @@ class Seen(TaskObserver):
     def emitted(self, stream_id, values, receivers):
         self.steps.append(("emitted", stream_id, values, receivers))
 
-    def acked(self, tup):
+    def acked(self, tup, latency_ns):
         self.steps.append(("acked", tup))
 
-    def failed(self, tup):
+    def failed(self, tup, latency_ns):
         self.steps.append(("failed", tup))
 
 
@@ -157,6 +157,16 @@ def test_a_tuple_of_another_kind_cannot_be_acked():
     foreign = Tuple([1], origin_of(wire(RecordingBolt()), attempt(1)))
     with pytest.raises(TypeError, match="cannot be acked: it is no tuple that a bolt of a plain topology received"):
         collector.ack(foreign)
+
+
+def test_arguments_in_another_order_are_refused_with_the_right_one():
+    """As in Storm, where anchors come first, or as in batch bolts, which have none."""
+    collector, sent = make()
+    with pytest.raises(TypeError, match="; emit takes the values first, then the anchors"):
+        collector.emit(tup({7: 70}), ["x"])
+    with pytest.raises(TypeError, match="'orders' is no tuple to anchor on; to name a stream write stream_id='orders'"):
+        collector.emit(["x"], "orders")
+    assert sent == []
 
 
 def test_a_direct_tuple_reaches_one_task_and_is_anchored():

@@ -284,15 +284,6 @@ def test_a_failure_that_halts_counts_only_if_all_that_was_sent_has_come(kind):
     assert tracking.failure(A) == failure(kind, "the story")
 
 
-def test_while_more_may_come_a_failure_that_halts_counts_unless_there_was_a_tuple_too_many():
-    tracking = make(sources=(1, 2))
-    tell_all(tracking, ("coord", 1, 2), ("regular", 1, 1))
-    tracking.fail(A, failure(FailureKind.USER, "the story"))
-    assert tracking.failure(A, is_drained=False) == failure(FailureKind.USER, "the story")
-    tell_all(tracking, ("regular", 1, 2))
-    assert tracking.failure(A, is_drained=False).kind is FailureKind.INCOMPLETE
-
-
 def test_a_missing_id_is_named():
     tracking = make(sources=(1,), needs_id=True)
     tell(tracking, ("coord", 1, 0))

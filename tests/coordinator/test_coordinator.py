@@ -551,7 +551,7 @@ def test_everything_of_a_crashed_group_is_processed_again():
 # Waves that are void
 
 
-def test_a_wave_that_runs_for_nothing_is_cancelled_and_released_when_it_ends():
+def test_p10_a_wave_that_runs_for_nothing_is_cancelled_and_released_when_it_ends():
     run = Run(4, max_spout_pending=4)
     run.engine.on_group = committing_fails_at(run, 1)
     held = []

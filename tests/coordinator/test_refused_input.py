@@ -68,11 +68,11 @@ def configured(values):
 
 
 WRONG = {
-    "a builder to a cluster": (lambda: submitted(transactional_builder()), "give what build"),
-    "nothing to a cluster": (lambda: submitted(None), "give what build"),
+    "a builder to a cluster": (lambda: submitted(transactional_builder()), "give what the build"),
+    "nothing to a cluster": (lambda: submitted(None), "give what the build"),
     "a plain topology to run": (lambda: run(plain_builder().build(), redis_url=NOWHERE), "use run_plain"),
     "a transactional one to run_plain": (lambda: run_plain(transactional_builder().build()), "use run"),
-    "a builder to run_plain": (lambda: run_plain(plain_builder()), "give what build"),
+    "a builder to run_plain": (lambda: run_plain(plain_builder()), "a PlainTopology is run here"),
     "options to a plain run": (lambda: submitted(plain_builder().build(), options=RunOptions()), "options"),
     "a frame fault to a plain run": (lambda: submitted(plain_builder().build(), frame_fault=list), "frame_fault"),
     "by_hand to transactions": (lambda: submitted(transactional_builder().build(), by_hand=["count"]), "by_hand"),

@@ -226,3 +226,22 @@ def test_p11_a_batch_without_a_tuple_is_finished_whichever_report_comes_last(see
         run = cluster.submit(builder.build(), options=OPTIONS)
         assert run.run_until_idle().failed_attempts == 0
         assert run.state("counts") == exact(copies=2)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_p11_a_batch_is_finished_on_its_last_tuple_if_all_reports_have_overtaken_the_tuples(seed):
+    held: dict[Any, list[Frame]] = {}
+
+    def reports_first(frame):
+        channel = (frame.attempt, frame.source, frame.target)
+        if frame.kind is FrameKind.REGULAR:
+            held.setdefault(channel, []).append(frame)
+            return ()
+        return (frame, *held.pop(channel, ())) if frame.kind is FrameKind.COORD else (frame,)
+
+    with LocalCluster(seed=seed) as cluster:
+        run = cluster.submit(straight(), options=OPTIONS, frame_fault=reports_first)
+        assert run.run_until_idle().failed_attempts == 0
+        assert run.is_done
+        assert run.state("counts") == exact()
+    assert held == {}

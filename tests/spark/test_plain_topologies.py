@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from coordinated_bolt import BaseBasicBolt, BaseRichBolt, CustomGrouping
+from coordinated_bolt import TICK_TUPLE_FREQ_SECS, BaseBasicBolt, BaseRichBolt, CustomGrouping
 from coordinator import run_plain
 from state import FailedException, TopologyError, UserCodeError, WaveCrashError
 from tests.spark.bolts import note, notes, once
@@ -260,6 +260,19 @@ def test_g6_a_tuple_anchored_twice_on_the_same_one_is_acked_once(context, feeds)
     run(context, builder.build())
 
     assert (acked(), failed()) == (list(range(feeds)), [])
+
+
+def test_ticks_do_not_come_and_the_log_says_so(context, tmp_path, caplog):
+    path = tmp_path / "notes"
+    builder = builder_of(["a", "b"], pending=1)
+    builder.set_bolt("seen", Seen(path)).shuffle_grouping("feed").add_configuration(TICK_TUPLE_FREQ_SECS, 0.001)
+    caplog.set_level("WARNING", "txbatch")
+
+    statistics = run(context, builder.build())
+
+    assert "tick tuples are asked for by seen; on Spark there are none" in caplog.messages
+    assert (statistics.waves, acked()) == (2, [0, 1])
+    assert seen_by(path, "seen") == {"a": 1, "b": 1}
 
 
 def test_what_a_bolt_neither_acks_nor_fails_has_failed_when_its_wave_ends(context):

@@ -8,7 +8,7 @@ from typing import ClassVar
 import pytest
 
 from coordinated_bolt import TICK_TUPLE_FREQ_SECS, BaseBasicBolt, BaseRichBolt, BaseSpout, is_tick
-from coordinator import FeederSpout, TopologyBuilder
+from coordinator import FeederSpout, LocalCluster, RunOptions, TopologyBuilder
 from coordinator.local import PlainRun, plain_run
 from state import FailedException, TopologyError, UserCodeError
 from tests.coordinator.local.plain_components import Identity, Numbers, Sink, fed_builder, start
@@ -410,6 +410,24 @@ def test_only_feeders_are_fed_and_only_what_is_there_is_asked_for():
         run.feed("numbers", [1])
     with pytest.raises(TopologyError, match=r"the topology has no spout 'nobody'; it has \['numbers'\]"):
         run.feed("nobody", [1])
+
+
+def test_text_where_a_list_is_wanted_is_refused_with_the_list():
+    builder = fed_builder()
+    builder.set_bolt("sink", Sink()).shuffle_grouping("spout")
+    with pytest.raises(TopologyError, match=r"by_hand takes a list of component ids, not 'sink'; write \['sink'\]"):
+        start(builder, by_hand="sink")
+    with pytest.raises(TopologyError, match=r"feed takes a list of values, not 'x'; write \['x'\]"):
+        start(builder).feed("spout", "x")
+
+
+@pytest.mark.parametrize("given", [{"options": RunOptions()}, {"frame_fault": lambda frame: [frame]}])
+def test_what_means_nothing_for_a_plain_topology_is_refused(given):
+    builder = fed_builder()
+    builder.set_bolt("sink", Sink()).shuffle_grouping("spout")
+    [name] = given
+    with LocalCluster() as cluster, pytest.raises(TopologyError, match=f"submit got {name}, which means nothing for a"):
+        cluster.submit(builder.build(), **given)
 
 
 # golden cases G8

@@ -9,13 +9,14 @@ import pytest
 
 from committers import ICommitter
 from coordinated_bolt import BaseBatchBolt, Frame
-from coordinator import LocalCluster, RunOptions
+from coordinator import LocalCluster, RunOptions, TransactionalTopologyBuilder
 from state import (
     FailedException,
     FencedError,
     HashState,
     ReplayLimitError,
     StateRefusedError,
+    TopologyError,
     TransactionTooLargeError,
     UserCodeError,
 )
@@ -123,8 +124,23 @@ def test_closing_gives_up_what_is_under_way_and_says_that_it_is_not_done(cluster
 
 def test_a_state_nobody_declares_is_refused(cluster):
     run = cluster.submit(build(("count", Count(), ["lines"])))
-    with pytest.raises(KeyError, match="sums"):
+    with pytest.raises(
+        TopologyError, match=r"no committer of topology '\w+' declares a state 'sums'; declared: \['counts'\]"
+    ):
         run.state("sums")
+
+
+def test_a_builder_is_no_topology_yet(cluster):
+    builder = TransactionalTopologyBuilder("test", "lines", Lines(1))
+    with pytest.raises(TopologyError, match=r"submit got .* of type TransactionalTopologyBuilder; give what the build"):
+        cluster.submit(builder)
+
+
+@pytest.mark.parametrize("given", [{"by_hand": ["count"]}, {"message_fault": lambda message: [message]}])
+def test_what_means_nothing_for_transactions_is_refused(cluster, given):
+    [name] = given
+    with pytest.raises(TopologyError, match=f"submit got {name}, which means nothing for a transactional topology"):
+        cluster.submit(build(("count", Count(), ["lines"])), **given)
 
 
 def test_time_goes_forwards_only(cluster):
@@ -242,6 +258,9 @@ class Other(Lines):
         return "another input"
 
 
+FOUR = tuple((("a", txid), ("b", txid), ("c", txid), ("d", txid)) for txid in range(1, 5))
+
+
 def trace(seed: int, **changes: Any) -> list[Any]:
     """Every frame that is sent, in order."""
     sent: list[Any] = []
@@ -251,8 +270,9 @@ def trace(seed: int, **changes: Any) -> list[Any]:
         return [frame]
 
     with LocalCluster(seed=seed, receive_capacity=2) as cluster:
-        options = RunOptions(max_spout_pending=4, commit_group_max=2)
-        topology = topology_of(small(**changes), LocalTally("trace"))
+        scenario = small(**changes)
+        options = RunOptions(max_spout_pending=scenario.window, commit_group_max=scenario.group)
+        topology = topology_of(scenario, LocalTally("trace"))
         cluster.submit(topology, options=options, frame_fault=noted).run_until_idle()
     return sent
 
@@ -261,6 +281,18 @@ def test_one_seed_is_one_schedule_and_other_seeds_are_others():
     assert trace(1) == trace(1)
     without_ids = {tuple((f.attempt.txid, f.source, f.target, f.sequence) for f in trace(seed)) for seed in range(8)}
     assert len(without_ids) == 8
+
+
+def test_the_next_commit_phase_begins_beside_a_wave_that_is_being_processed():
+    """What follows from an event is begun at once, not when everything else has come to rest."""
+    committing, processing = (5, 6), (1, 2, 3, 4)
+    overlaps = 0
+    for seed in range(10):
+        sent = [(frame.attempt.txid, frame.source) for frame in trace(seed, batches=FOUR, group=1)]
+        second = [place for place, (txid, source) in enumerate(sent) if txid == 2 and source in committing]
+        third = [place for place, (txid, source) in enumerate(sent) if txid == 3 and source in processing]
+        overlaps += min(second) < max(third)
+    assert overlaps > 5
 
 
 # What commit phases do
@@ -276,7 +308,6 @@ def writing(operations: tuple[str, ...], tasks: int = 2, mode: str = "any") -> P
 
 
 SPOUT = Part("spout", 1, outputs=("default",))
-FOUR = tuple((("a", txid), ("b", txid), ("c", txid), ("d", txid)) for txid in range(1, 5))
 
 
 @pytest.mark.parametrize(
