@@ -98,8 +98,6 @@ class PlainRun:
                 self._add_spout(wiring, plan.max_spout_pending)
             else:
                 self._add_bolt(wiring, by_hand=wiring.component_id in by_hand)
-        if isinstance(by_hand, str):
-            raise TopologyError(f"by_hand takes a list of bolts, not {by_hand!r}; write [{by_hand!r}]")
         for component_id in by_hand:
             _of(self._bolts, component_id, "bolt")
         for task, period_s in plan.tick_periods_s.items():
