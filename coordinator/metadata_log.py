@@ -6,7 +6,7 @@ is kept here, by attempt, until the commit that publishes the attempt stores it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from coordinated_bolt import AttemptOutcome
@@ -25,10 +25,8 @@ class MetadataLog:
     """
 
     def __init__(self, stored: Mapping[str, Any], *, is_opaque: bool = False, committed_txid: int = 0) -> None:
-        # stored ahead of its commit by a partitioned spout, over which this one was adopted: it never came to be
-        ahead = {name for name in stored if is_opaque and parse_metadata_field(name)[1] > committed_txid}
-        self._void = frozenset(ahead)
-        self._state = TransactionalState({name: value for name, value in stored.items() if name not in ahead})
+        self._void = frozenset(_foreign(stored, committed_txid)) if is_opaque else frozenset()
+        self._state = TransactionalState({name: value for name, value in stored.items() if name not in self._void})
         self._is_opaque = is_opaque
         self._committed_txid = committed_txid
         self._uncommitted: dict[TransactionAttempt, Mapping[str, Any]] = {}
@@ -120,3 +118,14 @@ class MetadataLog:
         txids = self._state.values(scope)
         last = max((txid for txid in txids if txid <= committed_txid), default=newest)
         return [txid for txid in txids if txid < max(last, newest)]
+
+
+def _foreign(stored: Iterable[str], committed_txid: int) -> Iterator[str]:
+    """Fields that no opaque spout has stored, but one of another kind, over which it was adopted.
+
+    What that one stored ahead of its commits never came to be, and what its coordinator said is not asked for.
+    """
+    for name in stored:
+        scope, txid = parse_metadata_field(name)
+        if scope == COORDINATOR_SCOPE or txid > committed_txid:
+            yield name
