@@ -51,8 +51,10 @@ from coordinated_bolt.messages import (
     tuple_message,
 )
 from coordinated_bolt.metrics import ComponentMetrics, TaskMetrics, no_clock
+from coordinated_bolt.metrics_observer import MetricsObserver
 from coordinated_bolt.outbox import Outbox, Send
 from coordinated_bolt.output_collector import AnchoringCollector, OutputCollector
+from coordinated_bolt.pending_message import PendingMessage
 from coordinated_bolt.plain_tuple import (
     SYSTEM_COMPONENT,
     TICK_STREAM,
@@ -132,12 +134,14 @@ __all__ = [
     "Message",
     "MessageKind",
     "MessageOutbox",
+    "MetricsObserver",
     "NoneGrouping",
     "Outbox",
     "OutputCollector",
     "OutputFieldsDeclarer",
     "OutputStream",
     "PartialKeyGrouping",
+    "PendingMessage",
     "PlainTuple",
     "RotatingMap",
     "Router",

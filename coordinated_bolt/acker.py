@@ -40,10 +40,14 @@ class Acker(Generic[Root]):
         self._trees: dict[Root, _Tree] = {}
 
     def init(self, root: Root, edges: int) -> AckOutcome | None:
-        """A root was emitted; `edges` is the xor of its first edges, zero if nobody subscribes."""
+        """A root was emitted; `edges` is the xor of its first edges, zero if nobody subscribes.
+
+        A second INIT of a tree is ignored: taken in, it would cancel the first and close the tree.
+        """
         tree = self._tree(root)
-        tree.initialised = True
-        tree.value ^= edges
+        if not tree.initialised:
+            tree.initialised = True
+            tree.value ^= edges
         return self._outcome(root, tree)
 
     def ack(self, root: Root, edges: int) -> AckOutcome | None:

@@ -1,4 +1,4 @@
-"""What one task of a sub-topology sends for one batch, tuple by tuple as messages.
+"""What one task of a sub-topology sends for one batch: tuple by tuple, each a message.
 
 Tuples for tasks inside the sub-topology are counted, and the counts reported at the end: only these
 reports are in the ack tree, however many tuples a batch has. Tuples for bolts outside are in the tree

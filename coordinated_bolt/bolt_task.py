@@ -17,6 +17,7 @@ from typing import Any
 from coordinated_bolt.basic_bolts import IBasicBolt
 from coordinated_bolt.hook_observer import HookObserver
 from coordinated_bolt.messages import Message, MessageKind, SendMessage
+from coordinated_bolt.metrics import no_clock
 from coordinated_bolt.output_collector import AnchoringCollector, OutputCollector
 from coordinated_bolt.plain_tuple import TICK_ORIGIN, PlainTuple, TupleStatus
 from coordinated_bolt.rich_bolts import IRichBolt
@@ -34,6 +35,7 @@ class BoltTask:
         send: takes the messages for other tasks. It must not deliver them before it returns.
         random: of this task alone; draws edges and choices.
         observer: is told what the task does.
+        clock: nanoseconds, for the metrics.
 
     Attributes:
         bolt: the live bolt.
@@ -41,13 +43,19 @@ class BoltTask:
     """
 
     def __init__(
-        self, wiring: TaskWiring, send: SendMessage, random: Random, observer: TaskObserver | None = None
+        self,
+        wiring: TaskWiring,
+        send: SendMessage,
+        random: Random,
+        observer: TaskObserver | None = None,
+        clock: Callable[[], int] = no_clock,
     ) -> None:
         self._wiring = wiring
+        self._clock = clock
         self._context = wiring.context()
         self._observer = HookObserver(observer or TaskObserver(), self._context)
         self._origins: dict[tuple[int, int], TupleOrigin] = {}
-        self.collector = OutputCollector(wiring, send, random, self._observer)
+        self.collector = OutputCollector(wiring, send, random, self._observer, clock)
         self._anchoring = AnchoringCollector(self.collector)
         self.bolt: IRichBolt | IBasicBolt = pickle.loads(wiring.spec)
 
@@ -97,6 +105,7 @@ class BoltTask:
             self.bolt.prepare(self._wiring.conf, self._context, self.collector)
 
     def _execute(self, tup: PlainTuple) -> None:
+        tup.received_ns = self._clock()
         try:
             if isinstance(self.bolt, IBasicBolt):
                 self._anchoring.anchor = tup
@@ -113,7 +122,7 @@ class BoltTask:
         else:
             if isinstance(self.bolt, IBasicBolt):
                 self._call(self.collector.ack, tup)
-        self._call(self._observer.executed, tup)
+        self._call(self._observer.executed, tup, self._clock() - tup.received_ns)
 
     def _call(self, method: Callable[..., None], *arguments: Any) -> None:
         try:

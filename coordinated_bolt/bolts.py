@@ -30,7 +30,7 @@ class BatchOutputCollector(Protocol):
 
 
 class IBatchBolt(IComponent):
-    """Processes the tuples of one attempt at one transaction, on one task.
+    """Processes the tuples of one attempt at one transaction, or of one batch of a sub-topology, on one task.
 
     A new instance is made from the shipped bolt for every (task, attempt): `__init__` runs on the
     driver, once, and what it sets must pickle; `prepare` runs where the tuples are. An instance sees
@@ -39,7 +39,9 @@ class IBatchBolt(IComponent):
     once; ``attempt.txid`` is what to make them idempotent with.
 
     Any of the methods may raise `FailedException` to have the transaction replayed. Any other
-    exception stops the run after the lower transactions are committed.
+    exception stops the run after the lower transactions are committed. In a sub-topology, see
+    `BatchSubtopologyBuilder`, the attempt is the batch: `FailedException` fails the tuple that began it, and there
+    is no order between batches, no declared state and nothing to publish.
 
     Source: backtype.storm.coordination.IBatchBolt. Differs from Storm: the attempt is not the first
     value of each tuple but carried along (``tup.attempt``); a `cleanup` that is called.

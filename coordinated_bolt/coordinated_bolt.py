@@ -114,6 +114,10 @@ class CoordinatedBolt:
         """Whether the attempt has failed, or can only fail."""
         return self._tracking.is_lost(attempt)
 
+    def noted(self, attempt: TransactionAttempt) -> Failure | None:
+        """The failure that was noted so far; `end` judges it by everything that has come."""
+        return self._tracking.noted(attempt)
+
     def end(self, attempt: TransactionAttempt) -> Finished:
         """Nothing more comes for the attempt: says how it ended, and forgets it."""
         self._finish_when_complete(attempt)

@@ -10,7 +10,7 @@ Source: backtype.storm.coordination.CoordinatedBolt, outside transactions, and i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import xor
@@ -21,6 +21,7 @@ from coordinated_bolt.bolt_task import BoltTask
 from coordinated_bolt.coordinated_bolt import CoordinatedBolt
 from coordinated_bolt.failure import Failure
 from coordinated_bolt.messages import Message, MessageKind, SendMessage, acker_of, edges_message, tree_message
+from coordinated_bolt.metrics import no_clock
 from coordinated_bolt.outbox import RowOutbox
 from coordinated_bolt.output_collector import EDGE_BITS
 from coordinated_bolt.rotating_map import RotatingMap
@@ -71,10 +72,16 @@ class CoordinatedTask:
         send: takes the messages for other tasks. It must not deliver them before it returns.
         random: of this task alone; draws edges, and the ids of the batches it begins.
         observer: is told what the task does.
+        clock: nanoseconds, for the metrics.
     """
 
     def __init__(
-        self, wiring: TaskWiring, send: SendMessage, random: Random, observer: TaskObserver | None = None
+        self,
+        wiring: TaskWiring,
+        send: SendMessage,
+        random: Random,
+        observer: TaskObserver | None = None,
+        clock: Callable[[], int] = no_clock,
     ) -> None:
         if wiring.coordination is None:
             raise ProtocolError(f"task {wiring.task_id} belongs to no sub-topology")
@@ -88,7 +95,7 @@ class CoordinatedTask:
         self._batches = RotatingMap[TransactionAttempt, _Batch](BUCKET_COUNT)
         self._has_failed: dict[TransactionAttempt, bool] = {}  # the batches that have ended
         hooks = () if observer is None else (_EmitHook(observer),)
-        self._bolt = CoordinatedBolt(wiring, self._new_outbox, hooks=hooks)
+        self._bolt = CoordinatedBolt(wiring, self._new_outbox, hooks=hooks, clock=clock)
 
     def start(self) -> None:
         """Does nothing: the bolt is made anew for every batch."""
@@ -185,12 +192,14 @@ class CoordinatedTask:
 
     def _drop(self, batch: TransactionAttempt) -> tuple[Failure | None, Iterable[int]]:
         """Lets go of a batch; returns why it failed, and the edges of what it sent."""
+        noted = self._bolt.noted(batch)  # what user code raises is its bug, also before its batch is complete
         finished = self._bolt.end(batch)
-        self._has_failed[batch] = finished.failure is not None
+        failure = noted or finished.failure
+        self._has_failed[batch] = failure is not None
         if len(self._has_failed) > REMEMBERED_BATCHES:
             del self._has_failed[next(iter(self._has_failed))]
-        self._observer.batch_ended(batch, finished.failure)
-        return finished.failure, finished.sent_edges.values()
+        self._observer.batch_ended(batch, failure, finished.metrics)
+        return failure, finished.sent_edges.values()
 
     def _ack(self, kept: _Batch, sent_edges: Iterable[int]) -> None:
         sent = reduce(xor, sent_edges, 0)
@@ -223,9 +232,13 @@ class CoordinatedTask:
 
 
 def make_task(
-    wiring: TaskWiring, send: SendMessage, random: Random, observer: TaskObserver | None = None
+    wiring: TaskWiring,
+    send: SendMessage,
+    random: Random,
+    observer: TaskObserver | None = None,
+    clock: Callable[[], int] = no_clock,
 ) -> BoltTask | CoordinatedTask:
     """What runs a bolt of a plain topology, in a sub-topology or not; engines make every bolt task with this."""
     if wiring.coordination is None:
-        return BoltTask(wiring, send, random, observer)
-    return CoordinatedTask(wiring, send, random, observer)
+        return BoltTask(wiring, send, random, observer, clock)
+    return CoordinatedTask(wiring, send, random, observer, clock)

@@ -81,8 +81,8 @@ class Failure:
         return ProtocolError(where)
 
     def to_wire(self) -> list[Any]:
-        """Plain data for the codec."""
-        return [int(self.kind), self.component_id, self.task_index, self.text, self.tuple_text]
+        """Plain data for the codec; text that is no valid Unicode, as file names may be, is escaped."""
+        return [int(self.kind), self.component_id, self.task_index, _valid(self.text), _valid(self.tuple_text)]
 
     @classmethod
     def from_wire(cls, wire: list[Any]) -> Failure:
@@ -91,3 +91,7 @@ class Failure:
 
     def __str__(self) -> str:
         return f"{self.component_id}[{self.task_index}]: {self.text}"
+
+
+def _valid(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -38,6 +38,8 @@ class FrameKind(IntEnum):
     """Messages of a plain topology, each packed by itself."""
     FAILURE = 7
     """What user code of a plain topology raised, on its way to the driver."""
+    METRICS = 8
+    """What a bolt task of a plain topology did, on its way to the driver."""
 
 
 class Frame(NamedTuple):

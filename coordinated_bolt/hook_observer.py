@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from coordinated_bolt.context import TopologyContext
+from coordinated_bolt.pending_message import PendingMessage
 from coordinated_bolt.plain_tuple import PlainTuple
 from coordinated_bolt.task_hook import AckInfo, EmitInfo, ExecuteInfo, FailInfo
 from coordinated_bolt.task_observer import TaskObserver
@@ -12,8 +13,6 @@ from coordinated_bolt.task_observer import TaskObserver
 
 class HookObserver(TaskObserver):
     """Tells another observer first, and then the hooks of a context, also those that are added later.
-
-    Latencies are 0: in the one process plain topologies run in, time stands still while a bolt works.
 
     Args:
         observer: told first.
@@ -32,27 +31,27 @@ class HookObserver(TaskObserver):
             for hook in self._hooks:
                 hook.emit(info)
 
-    def executed(self, tup: PlainTuple) -> None:
-        self._observer.executed(tup)
+    def executed(self, tup: PlainTuple, latency_ns: int) -> None:
+        self._observer.executed(tup, latency_ns)
         for hook in self._hooks:
-            hook.execute(ExecuteInfo(tup, 0))
+            hook.execute(ExecuteInfo(tup, latency_ns))
 
-    def acked(self, tup: PlainTuple) -> None:
-        self._observer.acked(tup)
+    def acked(self, tup: PlainTuple, latency_ns: int) -> None:
+        self._observer.acked(tup, latency_ns)
         for hook in self._hooks:
-            hook.bolt_ack(AckInfo(tup, self._task_id, 0))
+            hook.bolt_ack(AckInfo(tup, self._task_id, latency_ns))
 
-    def failed(self, tup: PlainTuple) -> None:
-        self._observer.failed(tup)
+    def failed(self, tup: PlainTuple, latency_ns: int) -> None:
+        self._observer.failed(tup, latency_ns)
         for hook in self._hooks:
-            hook.bolt_fail(FailInfo(tup, self._task_id, 0))
+            hook.bolt_fail(FailInfo(tup, self._task_id, latency_ns))
 
-    def message_acked(self, message_id: Any) -> None:
-        self._observer.message_acked(message_id)
+    def message_acked(self, message: PendingMessage, latency_ns: int) -> None:
+        self._observer.message_acked(message, latency_ns)
         for hook in self._hooks:
-            hook.spout_ack(AckInfo(message_id, self._task_id, 0))
+            hook.spout_ack(AckInfo(message.message_id, self._task_id, latency_ns))
 
-    def message_failed(self, message_id: Any) -> None:
-        self._observer.message_failed(message_id)
+    def message_failed(self, message: PendingMessage, latency_ns: int) -> None:
+        self._observer.message_failed(message, latency_ns)
         for hook in self._hooks:
-            hook.spout_fail(FailInfo(message_id, self._task_id, 0))
+            hook.spout_fail(FailInfo(message.message_id, self._task_id, latency_ns))

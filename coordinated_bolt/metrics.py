@@ -74,19 +74,39 @@ class ComponentMetrics:
     Work that is done again counts again. What the driver got no report of, as of a worker that died, is not in it.
 
     Attributes:
-        work: the sum over attempts.
-        acked: ``source component/stream`` -> executed tuples of attempts that were committed.
-        failed: ``source component/stream`` -> executed tuples of attempts that failed or were dropped.
+        work: the sum over attempts, or over everything a plain topology did.
+        acked: ``source component/stream`` -> executed tuples of attempts that were committed; in a plain topology,
+            tuples acked, and of a spout: stream id -> messages it was told are processed.
+        failed: the same of attempts that failed or were dropped; of tuples and messages that failed.
+        ack_ns: as `acked`, of a plain topology: time from receiving a tuple, or emitting a message, to its ack.
     """
 
     work: TaskMetrics = field(default_factory=TaskMetrics)
     acked: dict[str, int] = field(default_factory=dict)
     failed: dict[str, int] = field(default_factory=dict)
+    ack_ns: dict[str, int] = field(default_factory=dict)
 
     def add(self, work: TaskMetrics, *, is_committed: bool) -> None:
         """Adds what was done for an attempt that was committed, or failed."""
         self.work.add(work)
         _add(self.acked if is_committed else self.failed, work.executed)
+
+    def merge(self, other: ComponentMetrics) -> None:
+        """Adds what another task, or another wave, did."""
+        self.work.add(other.work)
+        _add(self.acked, other.acked)
+        _add(self.failed, other.failed)
+        _add(self.ack_ns, other.ack_ns)
+
+    def to_wire(self) -> list[Any]:
+        """Plain data for the codec."""
+        return [self.work.to_wire(), self.acked, self.failed, self.ack_ns]
+
+    @classmethod
+    def from_wire(cls, wire: list[Any]) -> ComponentMetrics:
+        """Inverse of `to_wire`."""
+        work, acked, failed, ack_ns = wire
+        return cls(TaskMetrics.from_wire(work), acked, failed, ack_ns)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for the final JSON line."""
@@ -97,6 +117,7 @@ class ComponentMetrics:
             "acked": _sorted(self.acked),
             "failed": _sorted(self.failed),
             "execute_ns": _sorted(self.work.execute_ns),
+            "ack_ns": _sorted(self.ack_ns),
             "finish_ns": self.work.finish_ns,
             "batches": self.work.batches,
         }

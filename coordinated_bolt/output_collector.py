@@ -7,11 +7,12 @@ complete when each of its edges was reported from both ends.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import Any
 
 from coordinated_bolt.messages import MessageKind, SendMessage, acker_of, edges_message, tree_message, tuple_message
+from coordinated_bolt.metrics import no_clock
 from coordinated_bolt.plain_tuple import PlainTuple, TupleStatus
 from coordinated_bolt.routing import Router
 from coordinated_bolt.streams import DEFAULT_STREAM
@@ -32,13 +33,22 @@ class OutputCollector:
         send: takes the messages for other tasks.
         random: draws the edges and the seed of the choosers.
         observer: is told what the bolt does.
+        clock: nanoseconds.
 
     Source: backtype.storm.task.OutputCollector; executor/bolt/BoltOutputCollectorImpl. Differs from JStorm:
     an emit that fails raises, where the bolt can see it. Differs from Storm: acking or failing a tuple
     twice, or emitting anchored on one that was acked or failed, raises; there it corrupts the tree.
     """
 
-    def __init__(self, wiring: TaskWiring, send: SendMessage, random: Random, observer: TaskObserver) -> None:
+    def __init__(
+        self,
+        wiring: TaskWiring,
+        send: SendMessage,
+        random: Random,
+        observer: TaskObserver,
+        clock: Callable[[], int] = no_clock,
+    ) -> None:
+        self._clock = clock
         self._task_id = wiring.task_id
         self._ackers = wiring.acker_tasks
         self._random = random
@@ -92,7 +102,7 @@ class OutputCollector:
             acker = acker_of(root, self._ackers)
             edges = edge ^ held.ack_value
             self._send(edges_message(MessageKind.ACK, self._task_id, acker, root=root, edges=edges))
-        self._observer.acked(held)
+        self._observer.acked(held, self._clock() - held.received_ns)
 
     def fail(self, tup: Tuple) -> None:
         """Says that a tuple cannot be processed: its spout is told at once, whatever the rest of the tree does.
@@ -103,7 +113,7 @@ class OutputCollector:
         held = _open_tuple(tup, "failed")
         held.status = TupleStatus.FAILED
         self._send_to_ackers(MessageKind.FAIL, held)
-        self._observer.failed(held)
+        self._observer.failed(held, self._clock() - held.received_ns)
 
     def reset_timeout(self, tup: Tuple) -> None:
         """Starts the time of a tuple's trees anew, at the spout; for work that takes long.

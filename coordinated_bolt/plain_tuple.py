@@ -38,17 +38,19 @@ class PlainTuple(Tuple):
         roots: the trees it belongs to, root -> id of its edge; empty when nobody tracks it.
         ack_value: xor of the edges of all tuples anchored on it so far.
         status: whether it was acked or failed.
+        received_ns: when its bolt was given it, on the clock of its task.
 
     Source: backtype.storm.tuple.TupleImpl with its MessageId.
     """
 
-    __slots__ = ("ack_value", "roots", "status")
+    __slots__ = ("ack_value", "received_ns", "roots", "status")
 
     def __init__(self, values: list[Any], origin: TupleOrigin, roots: Mapping[int, int]) -> None:
         super().__init__(values, origin)
         self.roots = roots
         self.ack_value = 0
         self.status = TupleStatus.OPEN
+        self.received_ns = 0
 
 
 def is_tick(tup: Tuple) -> bool:

@@ -20,6 +20,9 @@ class IRichBolt(IComponent):
     A tuple that is neither acked nor failed fails by the message timeout. A tuple may be executed more than
     once: after a failure or a timeout anywhere in its tree the spout may emit it again.
 
+    On Spark an instance lives for one wave, and what it neither acked nor failed when `cleanup` has returned has
+    failed; in `cleanup` it may still emit and ack. See `coordinator.run_plain`.
+
     `execute` may raise `FailedException` to fail its tuple at once. Any other exception stops the run.
 
     Source: backtype.storm.topology.IRichBolt. Differs from Storm: a FailedException fails the tuple; there

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 from coordinated_bolt.messages import MessageKind, SendMessage, acker_of, edges_message, tuple_message
+from coordinated_bolt.metrics import no_clock
 from coordinated_bolt.output_collector import EDGE_BITS
+from coordinated_bolt.pending_message import PendingMessage
 from coordinated_bolt.rotating_map import RotatingMap
 from coordinated_bolt.routing import Router
 from coordinated_bolt.streams import DEFAULT_STREAM
@@ -19,18 +21,6 @@ PENDING_BUCKET_COUNT = 2
 """With one rotation every T a message fails between T and 2T after it was emitted."""
 
 
-class PendingMessage(NamedTuple):
-    """A message whose end its spout waits for.
-
-    Attributes:
-        message_id: as the spout gave it.
-        values: as the spout emitted them.
-    """
-
-    message_id: Any
-    values: list[Any]
-
-
 class SpoutOutputCollector:
     """Given to a spout by `open`; lives as long as its task. Use it on the task's own thread.
 
@@ -39,6 +29,7 @@ class SpoutOutputCollector:
         send: takes the messages for other tasks.
         random: draws roots, edges and the seed of the choosers.
         observer: is told what the spout emits.
+        clock: nanoseconds.
 
     Attributes:
         pending: root -> the message, until it is acked, fails or is too old.
@@ -48,7 +39,15 @@ class SpoutOutputCollector:
     Source: backtype.storm.spout.SpoutOutputCollector; executor/spout/SpoutOutputCollectorImpl.
     """
 
-    def __init__(self, wiring: TaskWiring, send: SendMessage, random: Random, observer: TaskObserver) -> None:
+    def __init__(
+        self,
+        wiring: TaskWiring,
+        send: SendMessage,
+        random: Random,
+        observer: TaskObserver,
+        clock: Callable[[], int] = no_clock,
+    ) -> None:
+        self._clock = clock
         self._task_id = wiring.task_id
         self._ackers = wiring.acker_tasks
         self._random = random
@@ -72,7 +71,7 @@ class SpoutOutputCollector:
             ValueError: the tuple does not fit its stream.
         """
         stream_index, row, receivers = self._router.route(values, stream_id)
-        self._emit(receivers, stream_index, row, message_id)
+        self._emit(receivers, stream_index, row, PendingMessage(message_id, row, stream_id, self._clock()))
         self._observer.emitted(stream_id, row, receivers)
         return receivers
 
@@ -81,11 +80,11 @@ class SpoutOutputCollector:
     ) -> None:
         """Sends one tuple on a direct stream to one task of a subscriber; else as `emit`."""
         stream_index, row = self._router.route_direct(task_id, values, stream_id)
-        self._emit([task_id], stream_index, row, message_id)
+        self._emit([task_id], stream_index, row, PendingMessage(message_id, row, stream_id, self._clock()))
         self._observer.emitted(stream_id, row, [task_id])
 
-    def _emit(self, receivers: list[int], stream_index: int, row: list[Any], message_id: Any) -> None:
-        is_tracked = message_id is not None and bool(self._ackers)
+    def _emit(self, receivers: list[int], stream_index: int, row: list[Any], message: PendingMessage) -> None:
+        is_tracked = message.message_id is not None and bool(self._ackers)
         root = self._new_root() if is_tracked else 0
         edges = 0
         for target in receivers:
@@ -95,11 +94,11 @@ class SpoutOutputCollector:
             edges ^= edge
         self.emitted_count += 1
         if is_tracked:  # only now: what could not be sent is not waited for
-            self.pending.put(root, PendingMessage(message_id, row))
+            self.pending.put(root, message)
             acker = acker_of(root, self._ackers)
             self._send(edges_message(MessageKind.INIT, self._task_id, acker, root=root, edges=edges))
-        elif message_id is not None:
-            self.done.append(PendingMessage(message_id, row))
+        elif message.message_id is not None:
+            self.done.append(message)
 
     def _new_root(self) -> int:
         root = self._random.getrandbits(EDGE_BITS)

@@ -14,7 +14,9 @@ from typing import Any
 
 from coordinated_bolt.hook_observer import HookObserver
 from coordinated_bolt.messages import Message, MessageKind, SendMessage
-from coordinated_bolt.spout_output_collector import PendingMessage, SpoutOutputCollector
+from coordinated_bolt.metrics import no_clock
+from coordinated_bolt.pending_message import PendingMessage
+from coordinated_bolt.spout_output_collector import SpoutOutputCollector
 from coordinated_bolt.spouts import IAckValueSpout, IFailValueSpout, ISpout
 from coordinated_bolt.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
@@ -32,6 +34,7 @@ class SpoutTask:
         random: of this task alone; draws roots, edges and choices.
         max_spout_pending: `next_tuple` is not called while so many messages are under way; None for no bound.
         observer: is told what the task does.
+        clock: nanoseconds, for the metrics.
 
     Attributes:
         spout: the live spout.
@@ -45,12 +48,14 @@ class SpoutTask:
         *,
         max_spout_pending: int | None = None,
         observer: TaskObserver | None = None,
+        clock: Callable[[], int] = no_clock,
     ) -> None:
         self._wiring = wiring
         self._context = wiring.context()
         self._observer = HookObserver(observer or TaskObserver(), self._context)
         self._max_spout_pending = max_spout_pending
-        self._collector = SpoutOutputCollector(wiring, send, random, self._observer)
+        self._clock = clock
+        self._collector = SpoutOutputCollector(wiring, send, random, self._observer, clock)
         self._is_active = False
         self.spout: ISpout = pickle.loads(wiring.spec)
 
@@ -140,14 +145,14 @@ class SpoutTask:
             self._call(self.spout.ack, message.message_id, message.values)
         else:
             self._call(self.spout.ack, message.message_id)
-        self._call(self._observer.message_acked, message.message_id)
+        self._call(self._observer.message_acked, message, self._clock() - message.emitted_ns)
 
     def _fail(self, message: PendingMessage) -> None:
         if isinstance(self.spout, IFailValueSpout):
             self._call(self.spout.fail, message.message_id, message.values)
         else:
             self._call(self.spout.fail, message.message_id)
-        self._call(self._observer.message_failed, message.message_id)
+        self._call(self._observer.message_failed, message, self._clock() - message.emitted_ns)
 
     def _ack_done(self) -> None:
         """Acks what needs no tree. Bounded: what these acks emit waits for the next call."""

@@ -17,7 +17,8 @@ class ISpout(IComponent):
     Processing is at least once as far as the spout makes it so: it emits again what failed. An instance
     sees `open`, then `activate`; while it is active and has fewer than ``max_spout_pending`` messages under
     way, `next_tuple` again and again; in between `ack` and `fail`, each message exactly one of them. All
-    calls come one at a time. What any of them raises stops the run.
+    calls come one at a time. What any of them raises stops the run. On Spark spouts live in the driver, and `ack`
+    and `fail` are called between waves, see `coordinator.run_plain`.
 
     Source: backtype.storm.spout.ISpout.
     """

@@ -26,7 +26,7 @@ class EmitInfo:
         stream_id: the stream.
         task_id: the emitting task.
         out_tasks: the tasks that receive it.
-        attempt: the attempt it belongs to; None in a plain topology.
+        attempt: the attempt, or batch of a sub-topology, it belongs to; None elsewhere in a plain topology.
     """
 
     values: tuple[Any, ...]
@@ -42,7 +42,7 @@ class ExecuteInfo:
 
     Attributes:
         tup: the tuple.
-        latency_ns: time its `execute` took, in nanoseconds; 0 where the engine has no clock.
+        latency_ns: time its `execute` took, in nanoseconds; on LocalCluster of its own time, which stands still.
     """
 
     tup: Tuple
@@ -85,8 +85,9 @@ class ITaskHook(ABC):  # noqa: B024 - every method is optional, so B027 below
     A hook added by a bolt or spout when it is prepared, with ``context.add_task_hook(hook)``, lives as long as
     that. One added to the topology is shipped as bolts are: `__init__` runs on the driver, and a copy is made
     wherever a bolt or an emitter is, so in a transactional topology one per task and attempt (for spouts:
-    per task and wave), in a plain one a single one per task. In transactions it is told of emits and executes
-    only: nothing is acked tuple by tuple.
+    per task and wave), in a plain one a single one per task, but on Spark one per bolt task and wave, and in a
+    sub-topology one per task and batch. In attempts and batches it is told of emits and executes only: nothing is
+    acked tuple by tuple.
 
     What a hook raises counts as raised by the bolt or spout it watches. What it does to the outside happens
     at least once, as everything that attempts do.

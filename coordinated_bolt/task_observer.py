@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from coordinated_bolt.failure import Failure
+from coordinated_bolt.metrics import TaskMetrics
+from coordinated_bolt.pending_message import PendingMessage
 from coordinated_bolt.plain_tuple import PlainTuple
 from state.attempt import TransactionAttempt
 
@@ -18,23 +20,23 @@ class TaskObserver:
     def emitted(self, stream_id: str, values: list[Any], receivers: list[int]) -> None:
         """A tuple was emitted, once however many tasks receive it."""
 
-    def executed(self, tup: PlainTuple) -> None:
-        """A bolt has executed a tuple."""
+    def executed(self, tup: PlainTuple, latency_ns: int) -> None:
+        """A bolt has executed a tuple, in that time."""
 
-    def acked(self, tup: PlainTuple) -> None:
-        """A bolt has acked a tuple."""
+    def acked(self, tup: PlainTuple, latency_ns: int) -> None:
+        """A bolt has acked a tuple, that time after it was given it."""
 
-    def failed(self, tup: PlainTuple) -> None:
-        """A bolt has failed a tuple."""
+    def failed(self, tup: PlainTuple, latency_ns: int) -> None:
+        """A bolt has failed a tuple, that time after it was given it."""
 
-    def batch_ended(self, batch: TransactionAttempt, failure: Failure | None) -> None:
+    def batch_ended(self, batch: TransactionAttempt, failure: Failure | None, metrics: TaskMetrics) -> None:
         """A task of a sub-topology has finished a batch, or it failed there.
 
         What its bolt emits is told by `emitted`; its tuples are neither acked nor failed one by one.
         """
 
-    def message_acked(self, message_id: Any) -> None:
-        """A spout was told that a message is processed."""
+    def message_acked(self, message: PendingMessage, latency_ns: int) -> None:
+        """A spout was told that a message is processed, that time after it had emitted it."""
 
-    def message_failed(self, message_id: Any) -> None:
-        """A spout was told that a message has failed or timed out."""
+    def message_failed(self, message: PendingMessage, latency_ns: int) -> None:
+        """A spout was told that a message has failed or timed out, that time after it had emitted it."""

@@ -84,11 +84,9 @@ class Tracking:
         """A COORD tuple came: the source says how many tuples it has sent to this task."""
         entry = self._entry(attempt)
         known = entry.expected.setdefault(source, tuple_count)
-        if source not in self._sources and source not in self._group_of:
-            self.fail(attempt, self._incomplete(f"task {source} reported but is no source"))
-        elif len(reported := self._reporters(entry, source)) > 1:
-            self.fail(attempt, self._incomplete(f"tasks {reported} reported, of which only one may"))
-        elif known != tuple_count:
+        if source not in self._sources:
+            self._check_single(attempt, entry, source)
+        if known != tuple_count:
             self.fail(attempt, self._incomplete(f"task {source} reported {known} tuples, then {tuple_count}"))
 
     def id(self, attempt: TransactionAttempt) -> None:
@@ -118,6 +116,10 @@ class Tracking:
         return entry.failure is not None or any(
             entry.received.get(source, 0) > expected for source, expected in entry.expected.items()
         )
+
+    def noted(self, attempt: TransactionAttempt) -> Failure | None:
+        """The failure that was noted so far, whatever else has come."""
+        return self._entry(attempt).failure
 
     def failure(self, attempt: TransactionAttempt) -> Failure:
         """Why an attempt that is not complete has failed, once nothing more can come.
@@ -149,9 +151,13 @@ class Tracking:
         return entry
 
     def _mismatches(self, entry: _Attempt) -> list[str]:
-        silent = (group for group in self._groups if group.isdisjoint(entry.expected))
-        stories = [f"none of tasks {sorted(group)} reported" for group in silent]
-        for source in self._sources | entry.received.keys() | entry.expected.keys():
+        stories = []
+        reporters = self._sources | entry.received.keys()
+        if self._groups:
+            silent = (group for group in self._groups if group.isdisjoint(entry.expected))
+            stories += [f"none of tasks {sorted(group)} reported" for group in silent]
+            reporters |= entry.expected.keys()
+        for source in reporters:
             expected, received = entry.expected.get(source), entry.received.get(source, 0)
             if expected is None:
                 stories.append(f"task {source} sent {received} tuples and no report")
@@ -159,10 +165,13 @@ class Tracking:
                 stories.append(f"task {source} sent {expected} tuples, {received} came")
         return sorted(stories)
 
-    def _reporters(self, entry: _Attempt, source: int) -> list[int]:
-        """Who has reported among those of whom only one may, if `source` is one of them."""
+    def _check_single(self, attempt: TransactionAttempt, entry: _Attempt, source: int) -> None:
+        """Fails the attempt unless `source` is the only one of its group that has reported."""
         group = self._group_of.get(source)
-        return [] if group is None else sorted(group & entry.expected.keys())
+        if group is None:
+            self.fail(attempt, self._incomplete(f"task {source} reported but is no source"))
+        elif len(reported := sorted(group & entry.expected.keys())) > 1:
+            self.fail(attempt, self._incomplete(f"tasks {reported} reported, of which only one may"))
 
     def _incomplete(self, text: str) -> Failure:
         return Failure(FailureKind.INCOMPLETE, *self._where, text)

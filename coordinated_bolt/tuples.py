@@ -74,7 +74,8 @@ class Tuple:
         attempt = self.origin.attempt
         if attempt is None:
             raise AttributeError(
-                "a tuple of a plain topology has no attempt; transactions need a TransactionalTopologyBuilder"
+                "a tuple of a plain topology has no attempt; transactions need a TransactionalTopologyBuilder, batches "
+                "a BatchSubtopologyBuilder"
             )
         return attempt
 

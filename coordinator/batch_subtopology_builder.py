@@ -18,7 +18,8 @@ class BatchSubtopologyBuilder:
     or fails as a whole: its input tuple is acked when every task of the sub-topology has finished the batch,
     `finish_batch` of all of them included, and fails when one of them raises `FailedException` or the batch is
     not complete in time. A batch of which nothing reaches a task is finished there too. Batches are processed
-    side by side and finish in any order; a replay of the input tuple is another batch.
+    side by side and finish in any order; a replay of the input tuple is another batch. On Spark a batch begins and
+    ends within one wave.
 
     Every bolt is made anew for each (task, batch), a basic bolt too: what it keeps lasts for one batch. The
     batch is the tuples' attempt (``tup.attempt``); what the input tuple was about is a value to be passed on.

@@ -13,7 +13,16 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from coordinated_bolt import DRIVER, Message, MessageKind, SpoutTask, TaskObserver, tree_message
+from coordinated_bolt import (
+    DRIVER,
+    Message,
+    MessageKind,
+    MetricsObserver,
+    PendingMessage,
+    SpoutTask,
+    TaskObserver,
+    tree_message,
+)
 from coordinator.engine import WaveCrashed
 from coordinator.plain_engine import PlainEngine, WaveDrained
 from coordinator.plain_options import PlainRunOptions
@@ -64,14 +73,17 @@ class PlainCoordinator:
         self._wirings = plan.wirings
         self._wave_count = 0
         self._wave = self._new_wave()
-        observer = _Counter(self)
+        self._meters = {plan.wirings[task].component_id: MetricsObserver(_Counter(self)) for task in plan.spout_tasks}
+        for component_id, meter in self._meters.items():
+            self.statistics.components[component_id] = meter.metrics
         self._spouts = {
             task: SpoutTask(
                 plan.wirings[task],
                 self._send,
                 Random(draw_bits(64)),
                 max_spout_pending=plan.max_spout_pending,
-                observer=observer,
+                observer=self._meters[plan.wirings[task].component_id],
+                clock=self._now_ns,
             )
             for task in plan.spout_tasks
         }
@@ -160,6 +172,7 @@ class PlainCoordinator:
         if isinstance(ended, WaveDrained):
             _raise_first(ended)
             acked = ended.acked
+            self.statistics.worked(ended.metrics)
             self._size.drained(wave.tuple_count)
         else:
             self._crashed(ended, wave.tuple_count)
@@ -176,6 +189,9 @@ class PlainCoordinator:
         )
         if self._size.crashed(tuple_count):
             raise WaveCrashError(self._size.crashes_alone, crashed.reason)
+
+    def _now_ns(self) -> int:
+        return round(self._clock() * 1_000_000_000)
 
     def _new_wave(self) -> SpoutWave:
         self._wave_count += 1
@@ -194,10 +210,10 @@ class _Counter(TaskObserver):
     def emitted(self, stream_id: str, values: list[Any], receivers: list[int]) -> None:
         self._coordinator.count_emitted()
 
-    def message_acked(self, message_id: Any) -> None:
+    def message_acked(self, message: PendingMessage, latency_ns: int) -> None:
         self._coordinator.statistics.acked += 1
 
-    def message_failed(self, message_id: Any) -> None:
+    def message_failed(self, message: PendingMessage, latency_ns: int) -> None:
         self._coordinator.statistics.failed += 1
 
 

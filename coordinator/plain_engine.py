@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from coordinated_bolt import Failure
+from coordinated_bolt import ComponentMetrics, Failure
 from coordinator.engine import WaveCrashed
 from state import TransactionAttempt
 
@@ -31,10 +32,12 @@ class WaveDrained:
     Attributes:
         acked: roots whose trees are complete; every other one of the wave has failed.
         failures: what user code raised; the run ends then.
+        metrics: component id -> what its tasks did.
     """
 
     acked: frozenset[int]
     failures: tuple[Failure, ...] = ()
+    metrics: Mapping[str, ComponentMetrics] = field(default_factory=dict)
 
 
 class PlainEngine(Protocol):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from coordinated_bolt import ACKER_COMPONENT, TICK_TUPLE_FREQ_SECS, TaskWiring
+from coordinator.placement import workers
 from coordinator.plain_topology import PlainTopology
-from coordinator.task_wirings import PickleSpec, make_wirings, number_tasks
+from coordinator.task_wirings import PickleSpec, executors_of, make_wirings, number_tasks
 from state import TopologyError
 
 
@@ -33,14 +34,20 @@ class PlainPlan:
     max_spout_pending: int
 
 
-def make_plain_plan(topology: PlainTopology, pickle_spec: PickleSpec) -> PlainPlan:
+def make_plain_plan(topology: PlainTopology, pickle_spec: PickleSpec, *, worker_count: int = 0) -> PlainPlan:
     """Plans a plain topology.
+
+    Args:
+        topology: a checked topology.
+        pickle_spec: pickles what is shipped.
+        worker_count: as of `make_plan`.
 
     Raises:
         TopologyError: from `pickle_spec`, or a bolt asks for tick tuples at what is no period.
     """
     tasks_of = number_tasks(topology)
-    wirings = make_wirings(topology, tasks_of, pickle_spec)
+    worker_of = workers(executors_of(topology, tasks_of), worker_count)
+    wirings = make_wirings(topology, tasks_of, pickle_spec, worker_of)
     spout_tasks = tuple(task for spout in topology.spouts for task in tasks_of[spout.component_id])
     return PlainPlan(
         topology_id=topology.topology_id,

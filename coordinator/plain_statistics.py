@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
+
+from coordinated_bolt import ComponentMetrics
 
 
 @dataclass(slots=True)
@@ -19,6 +22,7 @@ class PlainStatistics:
         first_wave_s: when the first wave was started, None before.
         last_wave_s: when the last wave had ended, None before.
         is_interrupted: the run was drained although it was to end by itself once its spouts were idle.
+        components: component id -> what it did; of a wave that crashed, only what its spouts did.
     """
 
     emitted: int = 0
@@ -29,6 +33,7 @@ class PlainStatistics:
     first_wave_s: float | None = None
     last_wave_s: float | None = None
     is_interrupted: bool = False
+    components: dict[str, ComponentMetrics] = field(default_factory=dict)
 
     @property
     def seconds(self) -> float:
@@ -43,6 +48,11 @@ class PlainStatistics:
         if self.first_wave_s is None:
             self.first_wave_s = now_s
 
+    def worked(self, metrics: Mapping[str, ComponentMetrics]) -> None:
+        """Bolts did this in a wave."""
+        for component_id, done in metrics.items():
+            self.components.setdefault(component_id, ComponentMetrics()).merge(done)
+
     def to_dict(self, topology_id: str) -> dict[str, Any]:
         """The fields of the final JSON line."""
         return {
@@ -53,4 +63,5 @@ class PlainStatistics:
             "waves": self.waves,
             "crashed_waves": self.crashed_waves,
             "seconds": round(self.seconds, 3),
+            "components": {name: self.components[name].to_dict() for name in sorted(self.components)},
         }

@@ -15,7 +15,7 @@ class PlainTopology(ComponentGraph):
 
     Attributes:
         message_timeout_s: T; a message that is not processed fails between T and 2T seconds after it was
-            emitted. None: it never does.
+            emitted. None: it never does. On Spark a wave that takes longer than 2T is cancelled and fails.
         max_spout_pending: most messages a spout task may have under way.
     """
 

@@ -22,6 +22,7 @@ from coordinator.spark import (
     spark_context,
 )
 from coordinator.topology import Topology
+from coordinator.topology_checks import check_is_a
 from state import EmbeddedServer, RedisStore
 
 OnStart = Callable[[Coordinator], None]
@@ -63,6 +64,7 @@ def run(
         TopologyError: refused before anything was started.
         TransactionError: see `Coordinator.run`.
     """
+    check_is_a(Topology, topology, "use run_plain for a plain topology")
     options = options or RunOptions()
     plan = make_plan(topology, pickle_spec)
     with (

@@ -36,6 +36,7 @@ from coordinator.plain_plan import PlainPlan, make_plain_plan
 from coordinator.plain_statistics import PlainStatistics
 from coordinator.plain_topology import PlainTopology
 from coordinator.spark import FrameFault, SparkPlainEngine, pickle_spec, ship_topology, spark_context
+from coordinator.topology_checks import check_is_a
 from coordinator.wave_plan import make_wave_plan
 
 _LOG = logging.getLogger("txbatch")
@@ -81,6 +82,7 @@ def run_plain(
 
     Source: backtype.storm.StormSubmitter.
     """
+    check_is_a(PlainTopology, topology, "use run for a transactional topology")
     plan = make_plain_plan(topology, pickle_spec)
     wave_plan = make_wave_plan(plan)
     _warn_of_ticks(plan)

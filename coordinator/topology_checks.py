@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
 
-from coordinator.topology import Component, ComponentKind
+from coordinator.topology import Component, ComponentGraph, ComponentKind
 from state import TopologyError, declared_states
 
 MAX_PARALLELISM = 10_000
@@ -22,6 +22,14 @@ def check_message_timeout(seconds: float) -> float:
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < float("inf"):
         raise TopologyError(f"message timeout {seconds!r} is not a number of seconds above 0")
     return float(seconds)
+
+
+def check_is_a(kind: type[ComponentGraph], topology: object, other_way: str) -> None:
+    """Refuses a topology that is run in another way."""
+    if not isinstance(topology, kind):
+        raise TopologyError(
+            f"the topology is a {type(topology).__name__}, and a {kind.__name__} is run here; {other_way}"
+        )
 
 
 def check_graph(components: Sequence[Component]) -> None:

@@ -12,7 +12,8 @@ from state.errors import StateRefusedError, StateUnreachableError
 from state.keys import Keys
 from state.redis_errors import stop_sentence
 from state.state_handle import StateHandle
-from state.write_set import StateKind, ValueType
+from state.stored_value import decode_stored
+from state.write_set import StateKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,34 +75,22 @@ def _ask(pipeline: Any, kind: StateKind, key: str) -> None:
 
 
 def _decoded(handle: StateHandle, reply: Any) -> Any:
+    where = f"state {handle.name!r}"
+
     def fields(values: Iterable[bytes]) -> list[Any]:
-        return [_value(handle, value, handle.field_type) for value in values]
+        return [decode_stored(value, handle.field_type, where) for value in values]
 
     def values(stored: Iterable[bytes]) -> list[Any]:
-        return [_value(handle, value, handle.value_type) for value in stored]
+        return [decode_stored(value, handle.value_type, where) for value in stored]
 
     match handle.kind:
         case StateKind.HASH:
             return dict(zip(fields(reply), values(reply.values()), strict=True))
         case StateKind.VALUE:
-            return None if reply is None else _value(handle, reply, handle.value_type)
+            return None if reply is None else decode_stored(reply, handle.value_type, where)
         case StateKind.SET:
             return set(fields(reply))
         case StateKind.SORTED_SET:
             return dict(zip(fields(member for member, _ in reply), (score for _, score in reply), strict=True))
         case StateKind.LIST:
             return values(reply)
-
-
-def _value(handle: StateHandle, stored: bytes, declared: ValueType) -> Any:
-    try:
-        if declared is ValueType.INT:
-            return int(stored)
-        if declared is ValueType.FLOAT:
-            return float(stored)
-        return stored.decode() if declared is ValueType.STR else stored
-    except ValueError:
-        raise StateRefusedError(
-            f"state {handle.name!r} holds {stored[:100]!r}, declared type is {declared.value}; "
-            "correct it or declare the type it has"
-        ) from None

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from state.errors import ProtocolError, StateRefusedError
+from state.errors import ProtocolError
+from state.stored_value import decode_stored
 from state.write_set import Field, StateKind, StateWrites, ValueType, WriteSet
 
 MISSING = object()
@@ -114,7 +115,9 @@ class StateSession:
                 raise ProtocolError(f"state {name!r} was read in a task that has no reader")
             raw = self.reader.read(name, kind, needed, self.as_of_txid)
             for field, stored in zip(needed, raw, strict=True):
-                values[field] = _decoded(name, field, kind, value_type, stored)
+                if stored is not None:
+                    is_member = kind is StateKind.SET
+                    values[field] = is_member or decode_stored(stored, value_type, f"field {field!r} of state {name!r}")
         for layer in layers:
             for field in fields:
                 values[field] = _overlaid(layer, field, values[field])
@@ -143,21 +146,3 @@ def _overlaid(writes: StateWrites, field: Field, value: Any) -> Any:
     for delta in deltas if isinstance(deltas, list) else (deltas,):
         total = total + delta
     return total
-
-
-def _decoded(name: str, field: Field, kind: StateKind, value_type: ValueType, stored: bytes | None) -> Any:
-    if stored is None:
-        return MISSING
-    try:
-        if kind is StateKind.SET:
-            return True
-        if value_type is ValueType.INT:
-            return int(stored)
-        if value_type is ValueType.FLOAT:
-            return float(stored)
-        return stored.decode() if value_type is ValueType.STR else stored
-    except ValueError:
-        raise StateRefusedError(
-            f"state {name!r} holds {stored[:100]!r} in field {field!r}, declared type is {value_type.value}; "
-            "correct it or declare the type it has"
-        ) from None

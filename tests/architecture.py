@@ -42,6 +42,7 @@ PURE_MODULES = (
     "state/handles",
     "state/keys",
     "state/rotating_transactional_state",
+    "state/stored_value",
     "state/transactional_state",
     "state/write_set",
     "coordinated_bolt",

@@ -15,6 +15,7 @@ from coordinator.local.transactional_run import TransactionalRun
 from coordinator.options import RunOptions
 from coordinator.plain_plan import make_plain_plan
 from coordinator.plain_topology import PlainTopology
+from coordinator.plan import make_plan
 from coordinator.spark.shipping import pickle_spec
 from coordinator.topology import Topology
 from coordinator.topology_builder import described
@@ -40,6 +41,10 @@ class LocalCluster:
         seed: draws the schedule and the attempt ids.
         redis_url: a server for the state; None keeps it in memory, gone with the cluster.
         receive_capacity: messages a task's receive queue holds; a sender that finds it full waits.
+        worker_count: how many workers the executors are dealt to, which is what local-or-shuffle goes by.
+
+    Raises:
+        ValueError: a count below 1.
 
     Attributes:
         client: a client of the server that holds the state.
@@ -48,8 +53,16 @@ class LocalCluster:
     """
 
     def __init__(
-        self, *, seed: int = 0, redis_url: str | None = None, receive_capacity: int = DEFAULT_RECEIVE_CAPACITY
+        self,
+        *,
+        seed: int = 0,
+        redis_url: str | None = None,
+        receive_capacity: int = DEFAULT_RECEIVE_CAPACITY,
+        worker_count: int = 1,
     ) -> None:
+        if worker_count < 1:
+            raise ValueError(f"worker count is {worker_count}; give at least 1")
+        self._worker_count = worker_count
         self._random = Random(seed)
         self._receive_capacity = receive_capacity
         self._server = IN_MEMORY if redis_url is None else redact(redis_url)
@@ -96,13 +109,13 @@ class LocalCluster:
         _refuse_given("a transactional topology", by_hand=by_hand, message_fault=message_fault)
         run = TransactionalRun(
             topology,
+            make_plan(topology, pickle_spec, worker_count=self._worker_count),
             self.client,
             server=self._server,
             random=self._random,
             options=options or RunOptions(max_spout_pending=1),
             receive_capacity=self._receive_capacity,
             frame_fault=frame_fault,
-            pickle_spec=pickle_spec,
         )
         self._open.callback(run.close)
         return run
@@ -126,7 +139,7 @@ class LocalCluster:
     def _submit_plain(
         self, topology: PlainTopology, by_hand: Sequence[str], message_fault: MessageFault | None
     ) -> PlainRun:
-        plan = make_plain_plan(topology, pickle_spec)
+        plan = make_plain_plan(topology, pickle_spec, worker_count=self._worker_count)
         seed, capacity = self._random.getrandbits(64), self._receive_capacity
         run = PlainRun(plan, seed=seed, receive_capacity=capacity, by_hand=by_hand, message_fault=message_fault)
         self._open.callback(run.close)

@@ -20,9 +20,11 @@ from coordinated_bolt import (
     DRIVER,
     AckerTask,
     BoltTask,
+    ComponentMetrics,
     CoordinatedTask,
     Failure,
     Message,
+    MetricsObserver,
     PlainTuple,
     SpoutTask,
     TaskWiring,
@@ -79,6 +81,7 @@ class PlainRun:
         self._message_fault = message_fault
         self._timers = Timers()
         self._recorders = {wiring.component_id: Recorder() for wiring in plan.wirings.values()}
+        self._meters = {component: MetricsObserver(recorder) for component, recorder in self._recorders.items()}
         self._error: UserCodeError | None = None
         self._is_closed = False
         self._started: list[BoltTask | CoordinatedTask | SpoutTask] = []
@@ -206,6 +209,10 @@ class PlainRun:
         """Message ids the spout was told have failed, in order."""
         return list(_of(self._recorders, spout_id, "spout").failed_ids)
 
+    def metrics(self, component_id: str) -> ComponentMetrics:
+        """What the component's tasks did so far; times are of this run's own time, which stands still by itself."""
+        return _of(self._meters, component_id, "component").metrics
+
     def pending_count(self, spout_id: str) -> int:
         """Messages the spout's tasks have under way."""
         return sum(task.pending_count for task in _of(self._spouts, spout_id, "spout"))
@@ -252,7 +259,8 @@ class PlainRun:
             self._send,
             self._random_of(str(wiring.task_id)),
             max_spout_pending=max_spout_pending,
-            observer=self._recorders[wiring.component_id],
+            observer=self._meters[wiring.component_id],
+            clock=self._now_ns,
         )
         self._spouts.setdefault(wiring.component_id, []).append(task)
         self._mailroom.attach(wiring.task_id, task.receive, wake=lambda: task.is_ready() and task.next_tuple())
@@ -265,8 +273,8 @@ class PlainRun:
             )
         if by_hand:
             wiring = replace(wiring, spec=pickle.dumps(HandBolt()))
-        random, recorder = self._random_of(str(wiring.task_id)), self._recorders[wiring.component_id]
-        task = make_task(wiring, self._send, random, recorder)
+        random, meter = self._random_of(str(wiring.task_id)), self._meters[wiring.component_id]
+        task = make_task(wiring, self._send, random, meter, self._now_ns)
         self._bolts.setdefault(wiring.component_id, []).append(task)
         self._mailroom.attach(wiring.task_id, task.receive)
 
@@ -284,6 +292,9 @@ class PlainRun:
         for bolt in _all(self._bolts):
             if isinstance(bolt, CoordinatedTask):
                 bolt.tick()
+
+    def _now_ns(self) -> int:
+        return round(self._timers.now_s * 1_000_000_000)
 
     def _random_of(self, name: str) -> Random:
         return Random(digest64(str(self._seed).encode(), name.encode()))

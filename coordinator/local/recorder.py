@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coordinated_bolt import EmitInfo, Failure, ITaskHook, TaskObserver
+from coordinated_bolt import EmitInfo, Failure, ITaskHook, PendingMessage, TaskMetrics, TaskObserver
 from state import TransactionAttempt
 
 Emission = tuple[str, list[Any]]
@@ -53,12 +53,12 @@ class Recorder(TaskObserver):
     def emitted(self, stream_id: str, values: list[Any], receivers: list[int]) -> None:
         self.emissions.append((stream_id, values))
 
-    def batch_ended(self, batch: TransactionAttempt, failure: Failure | None) -> None:
+    def batch_ended(self, batch: TransactionAttempt, failure: Failure | None, metrics: TaskMetrics) -> None:
         if failure is not None:
             self.batch_failures.append(failure)
 
-    def message_acked(self, message_id: Any) -> None:
-        self.acked_ids.append(message_id)
+    def message_acked(self, message: PendingMessage, latency_ns: int) -> None:
+        self.acked_ids.append(message.message_id)
 
-    def message_failed(self, message_id: Any) -> None:
-        self.failed_ids.append(message_id)
+    def message_failed(self, message: PendingMessage, latency_ns: int) -> None:
+        self.failed_ids.append(message.message_id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from random import Random
@@ -15,7 +15,7 @@ from coordinator.local.mailroom import Mailroom
 from coordinator.local.recorder import Emission
 from coordinator.local.timers import Timers
 from coordinator.options import RunOptions
-from coordinator.plan import Plan, make_plan
+from coordinator.plan import Plan
 from coordinator.run_summary import RunStatistics
 from coordinator.topology import Topology
 from state import (
@@ -40,13 +40,13 @@ class TransactionalRun:
 
     Args:
         topology: what to run.
+        plan: the same, planned.
         client: of the server that holds the state.
         server: how messages name it.
         random: draws the schedule and the attempt ids.
         options: bounds of the run.
         receive_capacity: messages a task's receive queue holds.
         frame_fault: loses, doubles, alters or replaces frames on their way.
-        pickle_spec: pickles bolts, as for any other engine.
 
     Raises:
         TransactionError: the topology cannot run, or cannot be owned.
@@ -55,6 +55,7 @@ class TransactionalRun:
     def __init__(
         self,
         topology: Topology,
+        plan: Plan,
         client: Any,
         *,
         server: str,
@@ -62,13 +63,12 @@ class TransactionalRun:
         options: RunOptions,
         receive_capacity: int,
         frame_fault: FrameFault | None,
-        pickle_spec: Callable[[str, Any], bytes],
     ) -> None:
         self._topology, self._client = topology, client
         self._timers = Timers()
         self._is_done = self._is_closed = False
         self._is_due = True
-        self._plan = plan = _tuple_by_tuple(make_plan(topology, pickle_spec))
+        self._plan = plan = _tuple_by_tuple(plan)
         store = RedisStore(server, topology.topology_id, client=client, unreachable_timeout_s=ANSWER_TIMEOUT_S)
         store.check_server()
         connection = RedisConnection(client, server, timeout_s=ANSWER_TIMEOUT_S)

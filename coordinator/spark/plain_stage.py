@@ -7,6 +7,7 @@ wave, since its task does.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 from coordinated_bolt import (
     DRIVER,
     AckerTask,
+    ComponentMetrics,
     Failure,
     FailureKind,
     Frame,
@@ -23,6 +25,7 @@ from coordinated_bolt import (
     Message,
     MessageKind,
     MessageOutbox,
+    MetricsObserver,
     TaskWiring,
     make_task,
     messages_of,
@@ -76,7 +79,8 @@ class BoltStage:
     def _execute(self, wiring: TaskWiring, frames: Iterator[list[Message]], post: Post) -> Iterator[None]:
         """Runs the bolt; pauses after every frame, so that what it has sent can go."""
         outbox = MessageOutbox(self.attempt, wiring.task_id, post.send, wiring.frame_tuples)
-        task = make_task(wiring, outbox.add, self._random(wiring))
+        meter = MetricsObserver()
+        task = make_task(wiring, outbox.add, self._random(wiring), meter, time.perf_counter_ns)
         task.start()
         for messages in frames:
             for message in messages:
@@ -84,6 +88,8 @@ class BoltStage:
             yield
         task.close()
         outbox.close()
+        done = pack([wiring.component_id, meter.metrics.to_wire()])
+        post.send(Frame(self.attempt, wiring.task_id, 0, DRIVER, FrameKind.METRICS, done))
 
     def _random(self, wiring: TaskWiring) -> Random:
         parts = (wiring.topology_id, str(self.attempt), str(wiring.task_id))
@@ -140,14 +146,18 @@ def wave_drained(collected: Iterable[Addressed]) -> WaveDrained:
     """What the last stage says of a wave (driver)."""
     acked: set[int] = set()
     failures: list[tuple[int, Failure]] = []
+    metrics: dict[str, ComponentMetrics] = {}
     for _, packed in collected:
         frame = unpack_frame(packed)
         if frame.kind is FrameKind.FAILURE:
             failures.append((frame.source, Failure.from_wire(unpack(frame.payload))))
+        elif frame.kind is FrameKind.METRICS:
+            component_id, done = unpack(frame.payload)
+            metrics.setdefault(component_id, ComponentMetrics()).merge(ComponentMetrics.from_wire(done))
         else:
             acked.update(message.root for message in messages_of(frame))
     failures.sort(key=lambda sent: sent[0])
-    return WaveDrained(frozenset(acked), tuple(failure for _, failure in failures))
+    return WaveDrained(frozenset(acked), tuple(failure for _, failure in failures), metrics)
 
 
 def _in_order(packed_frames: Iterable[bytes]) -> list[bytes]:

@@ -256,7 +256,7 @@ def test_an_observer_is_told_after_each_tuple():
         def __init__(self):
             self.steps = []
 
-        def executed(self, tup):
+        def executed(self, tup, latency_ns):
             self.steps.append((tup.values, tup.status.value))
 
     seen = Seen()

@@ -57,7 +57,7 @@ class Watching(TaskObserver):
     def emitted(self, stream_id, values, receivers):
         self.seen.append(("emitted", stream_id, values, receivers))
 
-    def batch_ended(self, batch, failure):
+    def batch_ended(self, batch, failure, metrics):
         self.seen.append(("ended", batch.txid, failure and (failure.kind, failure.text)))
 
 
@@ -269,6 +269,17 @@ def test_any_other_exception_is_the_users_bug(where):
     assert ("value='a'" in error.tuple_text) == (where == "execute")
     assert task.take(ACK, FAIL) == []
     assert names().count("cleanup") == 1
+
+
+@pytest.mark.parametrize("where", ["prepare", "execute"])
+def test_any_other_exception_is_the_users_bug_also_while_the_batch_is_not_complete(where):
+    task = Task(RecordingBolt({where: KeyError("oops")}))
+    with pytest.raises(UserCodeError, match="KeyError: 'oops'"):
+        task.regular(1, "a")
+    assert task.take(ACK, FAIL) == []
+    [(_, _, (kind, story))] = [entry for entry in task.observer.seen if entry[0] == "ended"]
+    assert kind is FailureKind.USER
+    assert story.endswith("KeyError: 'oops'\n")
 
 
 def test_a_tuple_that_does_not_fit_its_stream_is_the_users_bug():

@@ -76,6 +76,12 @@ class Unprintable:
         raise RuntimeError("no")
 
 
+def test_a_story_travels_even_if_its_text_is_not_valid_unicode():
+    failure = Failure(FailureKind.USER, "store", 1, "no file 'caf\udce9'", "Tuple(\ud800)")
+    received = Failure.from_wire(unpack(pack(failure.to_wire())))
+    assert (received.text, received.tuple_text) == ("no file 'caf\\udce9'", "Tuple(\\ud800)")
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [

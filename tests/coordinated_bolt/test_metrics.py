@@ -126,7 +126,16 @@ def test_work_adds_up_and_what_was_executed_is_acked_or_failed():
         "acked": {"c/a": 14, "d/a": 1},
         "failed": {"c/a": 4},
         "execute_ns": {"c/a": 100},
+        "ack_ns": {},
         "finish_ns": 12,
         "batches": 2,
     }
     assert one == TaskMetrics({"a": 1, "b": 2}, {"a": 3}, {"c/a": 4}, {"c/a": 50}, 6, 1)  # is left as it was
+
+
+def test_what_tasks_of_a_plain_topology_did_adds_up_and_travels():
+    one = ComponentMetrics(TaskMetrics({"a": 1}), {"c/a": 2}, {"c/b": 3}, {"c/a": 40})
+    travelled = ComponentMetrics.from_wire(unpack(pack(one.to_wire())))
+    assert travelled == one
+    travelled.merge(one)
+    assert travelled == ComponentMetrics(TaskMetrics({"a": 2}), {"c/a": 4}, {"c/b": 6}, {"c/a": 80})

@@ -38,10 +38,10 @@ class Seen(TaskObserver):
     def emitted(self, stream_id, values, receivers):
         self.steps.append(("emitted", stream_id, values, receivers))
 
-    def acked(self, tup):
+    def acked(self, tup, latency_ns):
         self.steps.append(("acked", tup))
 
-    def failed(self, tup):
+    def failed(self, tup, latency_ns):
         self.steps.append(("failed", tup))
 
 

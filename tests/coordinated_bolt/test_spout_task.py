@@ -312,11 +312,11 @@ def test_an_observer_is_told_what_the_spout_emits_and_hears():
         def emitted(self, stream_id, values, receivers):
             self.steps.append(("emitted", stream_id, values, receivers))
 
-        def message_acked(self, message_id):
-            self.steps.append(("acked", message_id))
+        def message_acked(self, message, latency_ns):
+            self.steps.append(("acked", message.message_id))
 
-        def message_failed(self, message_id):
-            self.steps.append(("failed", message_id))
+        def message_failed(self, message, latency_ns):
+            self.steps.append(("failed", message.message_id))
 
     seen = Seen()
     task, sent = make(Scripted((["x"], "a"), (["y"], "b")), observer=seen)

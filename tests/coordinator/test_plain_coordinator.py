@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from coordinated_bolt import BaseBasicBolt, BaseSpout, Failure, FailureKind, MessageKind, messages_of, unpack_frame
-from coordinator import PlainRunOptions, TopologyBuilder
+from coordinator import PlainRunOptions, TopologyBuilder, run, run_plain
 from coordinator.engine import WaveCrashed
 from coordinator.plain_engine import WaveDrained
 from state import TopologyError, UserCodeError, WaveCrashError
+from tests.coordinator.components import Count, build
 from tests.coordinator.plain_jobs import Clock, Diary, Told, coordinator_of, planned
 
 
@@ -304,6 +307,7 @@ def test_figures_are_those_of_the_run():
             return super().run_wave(wave)
 
     statistics = coordinator_of(plan_of(Told(range(3)), pending=2), Taking(), clock=clock).run()
+    (component_id,) = statistics.components
     assert statistics.to_dict("t") == {
         "topology": "t",
         "emitted": 3,
@@ -312,7 +316,11 @@ def test_figures_are_those_of_the_run():
         "waves": 2,
         "crashed_waves": 0,
         "seconds": 3.0,
+        "components": {component_id: statistics.components[component_id].to_dict()},
     }
+    spout = statistics.components[component_id]
+    assert spout.work.emitted == spout.acked == {"default": 3}
+    assert spout.ack_ns == {"default": (2 * 1_500 + 1_500) * 1_000_000}  # two waves of 1.5 s, of two messages and one
 
 
 @pytest.mark.parametrize(
@@ -330,3 +338,15 @@ def test_options_out_of_bounds_are_refused(options):
     (name,) = options
     with pytest.raises(TopologyError, match=f"option {name} is "):
         PlainRunOptions(**options)
+
+
+def test_a_topology_of_the_other_kind_is_refused_with_the_way_to_run_it():
+    plain = TopologyBuilder("test")
+    plain.set_spout("spout", Told([1]))
+    plain.set_bolt("sink", Sink()).shuffle_grouping("spout")
+    given: Any = plain.build()
+    transactional: Any = build(("count", Count(), ["lines"]))
+    with pytest.raises(TopologyError, match="is a PlainTopology, and a Topology is run here; use run_plain for"):
+        run(given)
+    with pytest.raises(TopologyError, match="is a Topology, and a PlainTopology is run here; use run for"):
+        run_plain(transactional)

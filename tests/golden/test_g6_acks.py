@@ -59,6 +59,13 @@ def test_g6_a_root_nobody_subscribes_to_is_acked_at_once():
     assert len(acker) == 0
 
 
+def test_an_init_that_comes_twice_does_not_close_a_tree_that_is_open():
+    acker = Acker[str]()
+    assert acker.init("root", 5) is None
+    assert acker.init("root", 5) is None
+    assert acker.ack("root", 5) is AckOutcome.ACKED
+
+
 def test_g6_a_join_anchored_on_two_feeds_acks_both_with_the_second():
     acker = Acker[int]()
     left, right, joined = (E1, 2 * E1), (E2, 2 * E2), (E3, 2 * E3)

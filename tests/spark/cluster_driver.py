@@ -119,12 +119,14 @@ def main(repository: str, folder: str, redis_url: str) -> None:
 def _run(topology_id: str, context: Any, redis_url: str, folder: Path) -> dict[str, Any]:
     import shaky_bolts  # type: ignore[import-not-found] # in the folder
 
-    from coordinator import run
+    from coordinator import RunOptions, run
 
     notes = folder / f"{topology_id}.notes"
     work = getattr(shaky_bolts, CASES[topology_id])(notes)
     started_s = time.monotonic()
-    statistics = run(shaky_bolts.topology(topology_id, work, TRANSACTIONS, SIZE), spark=context, redis_url=redis_url)
+    topology = shaky_bolts.topology(topology_id, work, TRANSACTIONS, SIZE)
+    # between two jobs somebody can be killed
+    statistics = run(topology, spark=context, redis_url=redis_url, options=RunOptions(early_commit=False))
     return {
         **statistics.to_dict(topology_id),
         "wall_s": time.monotonic() - started_s,

@@ -8,6 +8,7 @@ import pytest
 
 from coordinated_bolt import TICK_TUPLE_FREQ_SECS, BaseBasicBolt, BaseRichBolt, CustomGrouping
 from coordinator import run_plain
+from examples import plain_word_count
 from state import FailedException, TopologyError, UserCodeError, WaveCrashError
 from tests.spark.bolts import note, notes, once
 from tests.spark.plain_jobs import (
@@ -367,3 +368,12 @@ def test_settings_for_somebody_elses_session_are_refused(context):
 
     with pytest.raises(TopologyError, match="conf is for a session of our own"):
         run_plain(builder.build(), spark=context, conf={"spark.a": "b"})
+
+
+def test_the_example_counts_every_word(context, tmp_path):
+    output = tmp_path / "counts.txt"
+    statistics = run(context, plain_word_count.topology(output=output))
+    assert (statistics.acked, statistics.failed) == (len(plain_word_count.SENTENCES), 0)
+    words = Counter(word for sentence in plain_word_count.SENTENCES for word in sentence.split())
+    running = [f"{word} {number}" for word, count in words.items() for number in range(1, count + 1)]
+    assert sorted(output.read_text(encoding="utf-8").splitlines()) == sorted(running)

@@ -18,7 +18,7 @@ from tests.coordinator.local.reference_fold import fold
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis, pytest.mark.slow]
 
-CHUNKS, CHUNK = 5, 10
+CHUNKS, CHUNK = 10, 5
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))

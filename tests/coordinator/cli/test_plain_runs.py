@@ -90,6 +90,7 @@ def test_json_is_the_only_line_on_standard_output(plain_folder: JobFolder, capsy
         "waves": 3,
         "crashed_waves": 1,
         "seconds": 4.0,
+        "components": {},
     }
     assert shown.out.count("\n") == 1
 

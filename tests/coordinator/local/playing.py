@@ -132,9 +132,10 @@ def check_state(run: TransactionalRun, states: list[dict[str, object]]) -> None:
 
 
 def check_nothing_is_left(run: TransactionalRun, tally: LocalTally) -> None:
-    """No message, no bolt, no entry of any attempt outlives a run."""
+    """No message, no bolt, no emitter, no entry of any attempt outlives a run."""
     assert leftovers(run) == []
     assert tally.counts["prepared"] == tally.counts["cleaned up"]
+    assert tally.counts["opened"] == tally.counts["closed"]
 
 
 def leftovers(run: TransactionalRun) -> list[str]:

@@ -326,6 +326,7 @@ class Cutter(SpoutCoordinator):
 class BatchEmitter(SpoutEmitter):
     def __init__(self, spout, context):
         self.spout, self.part, self.context = spout, spout.part, context
+        spout.tally.note("opened")
 
     def emit_batch(self, attempt, metadata, collector):
         rows = self.spout.scenario.batches[metadata][self.context.task_index :: self.context.task_count]
@@ -336,6 +337,9 @@ class BatchEmitter(SpoutEmitter):
         send(self, rows[:half], collector)
         trip(self.spout.scenario.trips, self.spout.tally, self.context, attempt, "emit")
         send(self, rows[half:], collector)
+
+    def close(self):
+        self.spout.tally.note("closed")
 
 
 class PartitionedBatches(IPartitionedTransactionalSpout):
@@ -377,6 +381,9 @@ class PartitionedBatchEmitter(PartitionedEmitter):
     def emit_partition_batch(self, attempt, collector, partition, metadata):
         rows = self.scenario.batches[metadata][partition :: self.scenario.partitions]
         self.emitter.emit(attempt, rows, collector)
+
+    def close(self):
+        self.emitter.close()
 
 
 def topology_of(scenario: Scenario, tally: Tally, topology_id: str = "random") -> Topology:

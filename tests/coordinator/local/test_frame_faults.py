@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
-from coordinated_bolt import Frame
+from coordinated_bolt import Frame, FrameKind
 from tests.coordinator.local.playing import FAULTS, RandomFrameFaults, play
-from tests.coordinator.local.small import SMALL
+from tests.coordinator.local.small import SMALL, small
 
 COMPONENTS = {1: "spout", 2: "spout", 3: "b0", 4: "b0", 5: "b1", 6: "b1", 7: "b2", 8: "acker"}
 
@@ -65,3 +65,31 @@ def test_a_fault_of_any_frame_is_found_or_changes_nothing(kind):
         assert harmless == set()
     if kind == "double":
         assert {hop[2] for hop in harmless} == {"COORD"}, "the same report again says nothing new"
+
+
+class Misfiling(RandomFrameFaults):
+    """Files the last frame of txid 2 from a committer to the other under an attempt of another wave, txid 3."""
+
+    def __init__(self) -> None:
+        super().__init__(Random(0), 0)
+        self.third: Frame | None = None
+        self.hit: Frame | None = None
+
+    def __call__(self, frame: Frame) -> list[Frame]:
+        if frame.attempt.txid == 3:
+            self.third = frame
+        is_between = (frame.source, frame.attempt.txid, frame.kind) == (6, 2, FrameKind.COORD)
+        if self.hit is None and self.third is not None and is_between:
+            self.hit = frame
+            return [frame._replace(attempt=self.third.attempt)]
+        return [frame]
+
+
+def test_a_message_that_a_fault_has_filed_under_a_wave_goes_with_the_wave():
+    """The wave is void once txid 2 has failed, and the message may still be under way."""
+    hits = 0
+    for seed in range(40):
+        fault = Misfiling()
+        play(small(seed=seed, window=3, group=1), fault=fault)
+        hits += fault.hit is not None
+    assert hits > 10

@@ -258,6 +258,9 @@ class Other(Lines):
         return "another input"
 
 
+FOUR = tuple((("a", txid), ("b", txid), ("c", txid), ("d", txid)) for txid in range(1, 5))
+
+
 def trace(seed: int, **changes: Any) -> list[Any]:
     """Every frame that is sent, in order."""
     sent: list[Any] = []
@@ -267,8 +270,9 @@ def trace(seed: int, **changes: Any) -> list[Any]:
         return [frame]
 
     with LocalCluster(seed=seed, receive_capacity=2) as cluster:
-        options = RunOptions(max_spout_pending=4, commit_group_max=2)
-        topology = topology_of(small(**changes), LocalTally("trace"))
+        scenario = small(**changes)
+        options = RunOptions(max_spout_pending=scenario.window, commit_group_max=scenario.group)
+        topology = topology_of(scenario, LocalTally("trace"))
         cluster.submit(topology, options=options, frame_fault=noted).run_until_idle()
     return sent
 
@@ -277,6 +281,18 @@ def test_one_seed_is_one_schedule_and_other_seeds_are_others():
     assert trace(1) == trace(1)
     without_ids = {tuple((f.attempt.txid, f.source, f.target, f.sequence) for f in trace(seed)) for seed in range(8)}
     assert len(without_ids) == 8
+
+
+def test_the_next_commit_phase_begins_beside_a_wave_that_is_being_processed():
+    """What follows from an event is begun at once, not when everything else has come to rest."""
+    committing, processing = (5, 6), (1, 2, 3, 4)
+    overlaps = 0
+    for seed in range(10):
+        sent = [(frame.attempt.txid, frame.source) for frame in trace(seed, batches=FOUR, group=1)]
+        second = [place for place, (txid, source) in enumerate(sent) if txid == 2 and source in committing]
+        third = [place for place, (txid, source) in enumerate(sent) if txid == 3 and source in processing]
+        overlaps += min(second) < max(third)
+    assert overlaps > 5
 
 
 # What commit phases do
@@ -292,7 +308,6 @@ def writing(operations: tuple[str, ...], tasks: int = 2, mode: str = "any") -> P
 
 
 SPOUT = Part("spout", 1, outputs=("default",))
-FOUR = tuple((("a", txid), ("b", txid), ("c", txid), ("d", txid)) for txid in range(1, 5))
 
 
 @pytest.mark.parametrize(
