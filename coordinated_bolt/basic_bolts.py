@@ -53,7 +53,7 @@ class IBasicBolt(IComponent):
 
 
 class BaseBasicBolt(IBasicBolt):
-    """An `IBasicBolt` that keeps what `prepare` is given."""
+    """An `IBasicBolt` that keeps what `prepare` is given; who overrides that calls ``super().prepare(...)``."""
 
     conf: Mapping[str, Any]
     context: TopologyContext

@@ -77,7 +77,10 @@ class IBatchBolt(IComponent):
 
 
 class BaseBatchBolt(IBatchBolt):
-    """An `IBatchBolt` that keeps what `prepare` is given and ignores tuples unless told otherwise."""
+    """An `IBatchBolt` that keeps what `prepare` is given and ignores tuples unless told otherwise.
+
+    Who overrides `prepare` and uses the attributes calls ``super().prepare(...)``.
+    """
 
     conf: Mapping[str, Any]
     context: TopologyContext

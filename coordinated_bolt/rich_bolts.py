@@ -42,7 +42,7 @@ class IRichBolt(IComponent):
 
 
 class BaseRichBolt(IRichBolt):
-    """An `IRichBolt` that keeps what `prepare` is given."""
+    """An `IRichBolt` that keeps what `prepare` is given; who overrides that calls ``super().prepare(...)``."""
 
     conf: Mapping[str, Any]
     context: TopologyContext

@@ -73,7 +73,11 @@ class Router:
             ValueError: the tuple does not fit the stream, or there is no such regular stream.
         """
         index, width, choosers = self._outputs.get(stream_id) or self._output(stream_id)
-        row = list(values)
+        try:
+            row = list(values)
+        except TypeError:
+            self._refuse_scalars(stream_id, [values])
+            raise
         if len(row) != width or isinstance(values, (str, bytes)):
             raise self._wrong_length(self._streams[stream_id], values)
         receivers = []
@@ -88,7 +92,11 @@ class Router:
             ValueError: as `route`.
         """
         index, width, choosers = self._outputs.get(stream_id) or self._output(stream_id)
-        rows = list(map(list, given))
+        try:
+            rows = list(map(list, given))
+        except TypeError:
+            self._refuse_scalars(stream_id, given)
+            raise
         if rows and (set(map(len, rows)) != {width} or not _TEXT.isdisjoint(map(type, given))):
             wrong = (row for row, values in zip(given, rows, strict=True) if len(values) != width or type(row) in _TEXT)
             raise self._wrong_length(self._streams[stream_id], next(wrong))
@@ -103,6 +111,7 @@ class Router:
         stream = self._streams.get(stream_id)
         if stream is None or not stream.spec.direct:
             raise ValueError(f"component {self._component_id!r} has no direct stream {stream_id!r}")
+        self._refuse_scalars(stream_id, [values])
         if len(values) != len(stream.spec.fields) or isinstance(values, (str, bytes)):
             raise self._wrong_length(stream, values)
         if not any(task_id in subscriber.tasks for subscriber in stream.subscribers):
@@ -125,6 +134,11 @@ class Router:
         ]
         output = self._outputs[stream_id] = (stream.index, len(stream.spec.fields), choosers)
         return output
+
+    def _refuse_scalars(self, stream_id: str, given: Sequence[Any]) -> None:
+        for values in given:
+            if not hasattr(values, "__iter__"):
+                raise self._wrong_length(self._streams[stream_id], values) from None
 
     def _wrong_length(self, stream: OutputStream, values: Any) -> ValueError:
         return ValueError(

@@ -51,7 +51,7 @@ class ISpout(IComponent):
 
 
 class BaseSpout(ISpout):
-    """An `ISpout` that keeps what `open` is given."""
+    """An `ISpout` that keeps what `open` is given; who overrides that calls ``super().open(...)``."""
 
     conf: Mapping[str, Any]
     context: TopologyContext

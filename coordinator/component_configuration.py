@@ -94,19 +94,25 @@ def check_no_ticks(where: str, conf: Mapping[str, Any]) -> None:
         )
 
 
+def topology_configuration(values: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The configuration of all components, refused if it is no plain data."""
+    return _checked_values("the topology", {} if values is None else values)
+
+
 def _checked(component_id: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    return _checked_values(f"component {component_id!r}", values)
+
+
+def _checked_values(where: str, values: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(values, Mapping):
-        raise TopologyError(
-            f"component {component_id!r}: its configuration {values!r} is no mapping; give names to values"
-        )
+        raise TopologyError(f"{where}: its configuration {values!r} is no mapping; give names to values")
     for name, value in values.items():
         if not isinstance(name, str) or not name:
-            raise TopologyError(f"component {component_id!r}: {name!r} is no name of a configuration value; give text")
+            raise TopologyError(f"{where}: {name!r} is no name of a configuration value; give text")
         try:
             pack(value)
         except CodecError as error:
             raise TopologyError(
-                f"component {component_id!r}: configuration value {name!r} {error}; give plain data, and make what "
-                "lives in prepare"
+                f"{where}: configuration value {name!r} {error}; give plain data, and make what lives in prepare"
             ) from None
     return dict(values)

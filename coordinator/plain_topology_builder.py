@@ -7,7 +7,7 @@ from typing import Any
 
 from committers import ICommitter
 from coordinated_bolt import IBasicBolt, IBatchBolt, IRichBolt, ISpout
-from coordinator.component_configuration import SpoutDeclarer
+from coordinator.component_configuration import SpoutDeclarer, topology_configuration
 from coordinator.plain_topology import PlainTopology
 from coordinator.topology import ComponentKind, Spout
 from coordinator.topology_builder import BoltDeclarer, GraphBuilder, described
@@ -98,18 +98,18 @@ class TopologyBuilder(GraphBuilder):
         """Checks everything and returns the topology.
 
         Args:
-            conf: configuration handed to every `open` and `prepare`.
+            conf: configuration handed to every `open` and `prepare`; plain data.
 
         Raises:
-            TopologyError: no spout, a cycle, an unknown component, stream or field, a bolt without input, or a
-                grouping that does not fit its stream.
+            TopologyError: no spout, a cycle, an unknown component, stream or field, a bolt without input, a
+                grouping that does not fit its stream, or a configuration value that is no plain data.
         """
         if all(kind is not ComponentKind.SPOUT for kind, *_ in self._components.values()):
             raise TopologyError("the topology has no spout: add one with set_spout")
         return PlainTopology(
             topology_id=self._topology_id,
             components=self._graph(),
-            conf=dict(conf or {}),
+            conf=topology_configuration(conf),
             acker_count=self._acker_count,
             message_timeout_s=self._message_timeout_s,
             max_spout_pending=self._max_spout_pending,

@@ -31,6 +31,7 @@ from coordinator.component_configuration import (
     SpoutDeclarer,
     check_no_ticks,
     component_configuration,
+    topology_configuration,
 )
 from coordinator.topology import Component, ComponentKind, Spec, Spout, Subscription, Topology
 from coordinator.topology_checks import (
@@ -251,11 +252,12 @@ class TransactionalTopologyBuilder(GraphBuilder):
         """Checks everything and returns the topology.
 
         Args:
-            conf: configuration handed to every `prepare`, below what is set per component.
+            conf: configuration handed to every `prepare`, below what is set per component; plain data.
 
         Raises:
             TopologyError: the graph has a cycle, an unknown component, stream or field, a bolt without
-                input, a grouping that does not fit its stream, or state declared where it cannot be kept.
+                input, a grouping that does not fit its stream, or state declared where it cannot be kept; or a
+                configuration value is no plain data.
         """
         components = self._graph()
         check_no_ticks("the topology's configuration", conf or {})
@@ -265,7 +267,7 @@ class TransactionalTopologyBuilder(GraphBuilder):
         return Topology(
             topology_id=self._topology_id,
             components=components,
-            conf=dict(conf or {}),
+            conf=topology_configuration(conf),
             acker_count=self._acker_count,
             message_timeout_s=self._message_timeout_s,
             task_hooks=tuple(self._task_hooks),

@@ -67,6 +67,7 @@ class TransactionalRun:
         self._topology, self._client = topology, client
         self._timers = Timers()
         self._is_done = self._is_closed = False
+        self._error: Exception | None = None
         self._is_due = True
         self._plan = plan = _tuple_by_tuple(plan)
         store = RedisStore(server, topology.topology_id, client=client, unreachable_timeout_s=ANSWER_TIMEOUT_S)
@@ -103,10 +104,15 @@ class TransactionalRun:
         """Delivers one message, or lets the coordinator decide; False if there was nothing to do.
 
         Raises:
-            TransactionError: as `Coordinator.run`.
+            TransactionError: as `Coordinator.run`; after it, every further call raises it again.
+            RuntimeError: the run is closed.
         """
-        if self._is_done or self._is_closed:
+        if self._error is not None:
+            raise self._error
+        if self._is_done:
             return False
+        if self._is_closed:
+            raise RuntimeError("the run is closed: its tasks are gone; submit the topology again")
         has_event = self._engine.has_event()
         is_due = self._is_due or has_event
         if not is_due and self._engine.step():
@@ -115,7 +121,8 @@ class TransactionalRun:
         commands = self._engine.command_count
         try:
             self._is_done = self._coordinator.turn()
-        except Exception:
+        except Exception as error:
+            self._error = error
             self.close()
             raise
         return is_due or self._engine.command_count != commands

@@ -93,7 +93,7 @@ def test_a_tuple_on_a_stream_nobody_hears_goes_nowhere_and_is_counted_as_emitted
     assert contents(sent) == {21: [], 22: [], 23: []}
 
 
-@pytest.mark.parametrize("values", [[], ["k"], ["k", 1, 2], "ab", b"ab"], ids=repr)
+@pytest.mark.parametrize("values", [[], ["k"], ["k", 1, 2], "ab", b"ab", 5, None], ids=repr)
 @pytest.mark.parametrize(
     "emit",
     [

@@ -189,6 +189,10 @@ def test_a_value_that_is_no_plain_data_is_refused_with_its_name(value):
     builder.set_bolt("odd", Odd()).shuffle_grouping("lines")
     with pytest.raises(TopologyError, match="component 'odd': configuration value 'odd' cannot be sent or stored"):
         builder.build()
+    good = builder_of()
+    good.set_bolt("pass", Pass()).shuffle_grouping("lines")
+    with pytest.raises(TopologyError, match="the topology: configuration value 'odd' cannot be sent or stored"):
+        good.build({"odd": value})
 
 
 @pytest.mark.parametrize("name", ["", 7, None])

@@ -118,7 +118,9 @@ def test_closing_gives_up_what_is_under_way_and_says_that_it_is_not_done(cluster
     assert leftovers(run) != []
     run.close()
     assert leftovers(run) == []
-    assert (run.is_done, run.tick()) == (False, False)
+    assert not run.is_done
+    with pytest.raises(RuntimeError, match="the run is closed"):
+        run.tick()
     run.close()
 
 
@@ -183,7 +185,10 @@ def test_what_user_code_raises_ends_the_run_with_everything_below_committed(clus
     assert raised.value.component_id == "count"
     assert raised.value.attempt.startswith("3:")
     assert run.state("counts") == counted(2)
-    assert (run.is_done, run.tick(), leftovers(run)) == (False, False, [])
+    assert (run.is_done, leftovers(run)) == (False, [])
+    with pytest.raises(UserCodeError) as again:  # as it cannot go on
+        run.tick()
+    assert again.value is raised.value
 
 
 class RaisingWork(BaseBatchBolt):
