@@ -145,7 +145,9 @@ def _from_composed(
         return Again(prefix, composed=False, reason=f"{error}: transaction by transaction")
     operation_count = total.operations()
     if operation_count > group.operations_max:
-        fitting = max(1, len(prefix) * group.operations_max // operation_count)
+        # transactions share fields, so a part has more changes than its share: cut well below, or the commit phase
+        # is run again and again for a little less each time
+        fitting = max(1, min(len(prefix) * group.operations_max // operation_count, -(-len(prefix) // 2)))
         reason = f"{operation_count} operations are over {group.operations_max}"
         return Again(prefix[:fitting], composed=True, reason=reason)
     return Publish(prefix, total)

@@ -15,6 +15,7 @@ from coordinated_bolt.bolt_task import BoltTask
 from coordinated_bolt.bolts import BaseBatchBolt, BatchOutputCollector, IBatchBolt
 from coordinated_bolt.callbacks import FinishedCallback, TimeoutCallback
 from coordinated_bolt.choosers import Chooser, stable_hash
+from coordinated_bolt.closing import close_all
 from coordinated_bolt.collectors import AttemptCollector
 from coordinated_bolt.components import IComponent
 from coordinated_bolt.context import TopologyContext
@@ -173,6 +174,7 @@ __all__ = [
     "XorRotatingMap",
     "acker_of",
     "batch_edge",
+    "close_all",
     "coord_message",
     "edges_message",
     "frame_target",

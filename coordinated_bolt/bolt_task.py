@@ -11,10 +11,12 @@ from __future__ import annotations
 import pickle
 import traceback
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import Any
 
 from coordinated_bolt.basic_bolts import IBasicBolt
+from coordinated_bolt.closing import close_all
 from coordinated_bolt.hook_observer import HookObserver
 from coordinated_bolt.messages import Message, MessageKind, SendMessage
 from coordinated_bolt.metrics import no_clock
@@ -88,14 +90,8 @@ class BoltTask:
         Raises:
             UserCodeError: what the first of them raised.
         """
-        errors = []
-        for close in (self.bolt.cleanup, *(hook.cleanup for hook in self._context.hooks)):
-            try:
-                self._call(close)
-            except UserCodeError as error:
-                errors.append(error)
-        if errors:
-            raise errors[0]
+        cleanups = (self.bolt.cleanup, *(hook.cleanup for hook in self._context.hooks))
+        close_all(partial(self._call, cleanup) for cleanup in cleanups)
 
     def _prepare(self) -> None:
         self._wiring.add_hooks(self._context)

@@ -9,9 +9,11 @@ from __future__ import annotations
 import pickle
 import traceback
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import Any
 
+from coordinated_bolt.closing import close_all
 from coordinated_bolt.hook_observer import HookObserver
 from coordinated_bolt.messages import Message, MessageKind, SendMessage
 from coordinated_bolt.metrics import no_clock
@@ -131,14 +133,8 @@ class SpoutTask:
 
     def close(self) -> None:
         """Closes the spout, and then lets its hooks clean up, all of them."""
-        errors = []
-        for close in (self.spout.close, *(hook.cleanup for hook in self._context.hooks)):
-            try:
-                self._call(close)
-            except UserCodeError as error:
-                errors.append(error)
-        if errors:
-            raise errors[0]
+        closings = (self.spout.close, *(hook.cleanup for hook in self._context.hooks))
+        close_all(partial(self._call, close) for close in closings)
 
     def _ack(self, message: PendingMessage) -> None:
         if isinstance(self.spout, IAckValueSpout):

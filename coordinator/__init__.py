@@ -5,6 +5,7 @@ from coordinated_bolt.neighbours import require_own_packages
 require_own_packages()
 
 from coordinator.batch_subtopology_builder import BatchSubtopologyBuilder
+from coordinator.component_configuration import SpoutDeclarer
 from coordinator.coordinator import Coordinator
 from coordinator.local import BoltTrial, LocalCluster, PlainRun, TransactionalRun, run_bolt
 from coordinator.options import RunOptions
@@ -64,6 +65,7 @@ __all__ = [
     "RunStatistics",
     "SpoutCommitter",
     "SpoutCoordinator",
+    "SpoutDeclarer",
     "SpoutEmitter",
     "TextFiles",
     "Topology",

@@ -64,9 +64,13 @@ class BatchSubtopologyBuilder:
         """Adds the sub-topology to a topology; called last, once.
 
         Raises:
-            TopologyError: there is no bolt behind the master, a bolt subscribes to something outside or wants tick
-                tuples, or the topology has a component of one of the ids.
+            TopologyError: `builder` builds no plain topology, there is no bolt behind the master, a bolt subscribes to
+                something outside or wants tick tuples, or the topology has a component of one of the ids.
         """
+        if not isinstance(builder, TopologyBuilder):
+            raise TopologyError(
+                f"the sub-topology of {self._master_id!r} cannot extend {described(builder)}; give a TopologyBuilder"
+            )
         if len(self._bolts) == 1:
             raise TopologyError(
                 f"the sub-topology of {self._master_id!r} has no bolt behind its master: add one with set_bolt"

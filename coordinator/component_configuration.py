@@ -104,6 +104,8 @@ def _checked(component_id: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _checked_values(where: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(values, Mapping):
+        raise TopologyError(f"{where}: its configuration {values!r} is no mapping; give names to values")
     for name, value in values.items():
         if not isinstance(name, str) or not name:
             raise TopologyError(f"{where}: {name!r} is no name of a configuration value; give text")

@@ -6,11 +6,11 @@ is kept here, by attempt, until the commit that publishes the attempt stores it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from coordinated_bolt import AttemptOutcome
-from state import MetadataChanges, TransactionalState, TransactionAttempt, metadata_field
+from state import MetadataChanges, TransactionalState, TransactionAttempt, metadata_field, parse_metadata_field
 
 COORDINATOR_SCOPE = "coordinator"
 
@@ -25,7 +25,8 @@ class MetadataLog:
     """
 
     def __init__(self, stored: Mapping[str, Any], *, is_opaque: bool = False, committed_txid: int = 0) -> None:
-        self._state = TransactionalState(stored)
+        self._void = frozenset(_foreign(stored, committed_txid)) if is_opaque else frozenset()
+        self._state = TransactionalState({name: value for name, value in stored.items() if name not in self._void})
         self._is_opaque = is_opaque
         self._committed_txid = committed_txid
         self._uncommitted: dict[TransactionAttempt, Mapping[str, Any]] = {}
@@ -92,7 +93,7 @@ class MetadataLog:
             for scope in self._state.scopes()
             for txid in self._outdated(scope, committed_txid, newest=fresh[scope][0] if scope in fresh else 0)
         )
-        return MetadataChanges(puts, forgets)
+        return MetadataChanges(puts, (*forgets, *sorted(self._void - puts.keys())))
 
     def committed(self, committed_txid: int) -> None:
         """Those changes are made: the same is done here."""
@@ -101,6 +102,7 @@ class MetadataLog:
         for scope in self._state.scopes():
             self._state.remove(scope, self._outdated(scope, committed_txid))
         self._state.take_changes()
+        self._void = frozenset()
         self.drop([attempt for attempt in self._uncommitted if attempt.txid <= committed_txid])
         self._committed_txid = committed_txid
 
@@ -116,3 +118,14 @@ class MetadataLog:
         txids = self._state.values(scope)
         last = max((txid for txid in txids if txid <= committed_txid), default=newest)
         return [txid for txid in txids if txid < max(last, newest)]
+
+
+def _foreign(stored: Iterable[str], committed_txid: int) -> Iterator[str]:
+    """Fields that no opaque spout has stored, but one of another kind, over which it was adopted.
+
+    What that one stored ahead of its commits never came to be, and what its coordinator said is not asked for.
+    """
+    for name in stored:
+        scope, txid = parse_metadata_field(name)
+        if scope == COORDINATOR_SCOPE or txid > committed_txid:
+            yield name

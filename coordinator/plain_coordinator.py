@@ -21,6 +21,7 @@ from coordinated_bolt import (
     PendingMessage,
     SpoutTask,
     TaskObserver,
+    close_all,
     tree_message,
 )
 from coordinator.engine import WaveCrashed
@@ -30,7 +31,7 @@ from coordinator.plain_plan import PlainPlan
 from coordinator.plain_statistics import PlainStatistics
 from coordinator.spout_wave import SpoutWave
 from coordinator.wave_size import WaveSize
-from state import TransactionAttempt, TransactionError, UserCodeError, WaveCrashError
+from state import TransactionAttempt, UserCodeError, WaveCrashError
 
 _LOG = logging.getLogger("txbatch")
 SHORTEST_PAUSE_S = 0.001
@@ -103,8 +104,7 @@ class PlainCoordinator:
         are neither acked nor failed.
 
         Raises:
-            UserCodeError: a spout or bolt raised.
-            CodecError: a spout emitted what cannot travel.
+            UserCodeError: a spout or bolt raised, or emitted what cannot travel; a spout's `FailedException` too.
             WaveCrashError: waves crash, however small.
         """
         opened: list[SpoutTask] = []
@@ -124,7 +124,7 @@ class PlainCoordinator:
                 except UserCodeError as error:  # the first error is the one to report
                     _LOG.warning("while the run ended by another error, %s", error)
             raise
-        _close_all(opened)
+        close_all(spout.close for spout in opened)
         return self.statistics
 
     def count_emitted(self) -> None:
@@ -220,15 +220,3 @@ class _Counter(TaskObserver):
 def _raise_first(drained: WaveDrained) -> None:
     for failure in drained.failures:
         raise UserCodeError(failure.component_id, failure.task_index, "", failure.tuple_text, failure.text)
-
-
-def _close_all(spouts: list[SpoutTask]) -> None:
-    """Closes every spout, and only then raises what the first of them raised."""
-    errors: list[TransactionError] = []
-    for spout in spouts:
-        try:
-            spout.close()
-        except UserCodeError as error:
-            errors.append(error)
-    if errors:
-        raise errors[0]

@@ -38,5 +38,6 @@ class PlainRunOptions:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise TopologyError(f"option {name} is {value!r}; give an integer from 1")
-        if isinstance(self.wave_fill_s, bool) or not 0 < self.wave_fill_s < float("inf"):
-            raise TopologyError(f"option wave_fill_s is {self.wave_fill_s!r}; give a number of seconds above 0")
+        fill_s = self.wave_fill_s
+        if isinstance(fill_s, bool) or not isinstance(fill_s, (int, float)) or not 0 < fill_s < float("inf"):
+            raise TopologyError(f"option wave_fill_s is {fill_s!r}; give a number of seconds above 0")

@@ -16,8 +16,8 @@ Differs from Storm, and from `LocalCluster`:
 - Spark may run a task of a wave again, so a tuple may be executed twice though nothing failed.
 - After a crash the next waves are smaller, so that what ends its worker is alone in the end; after `max_crashes`
   crashes in a row of single tuples the run stops.
-- Whatever user code raises, but for `FailedException`, ends the run. Messages of that wave are neither acked nor
-  failed; spouts are closed.
+- Whatever user code raises, but for a bolt's `FailedException`, ends the run. Messages of that wave are neither
+  acked nor failed; spouts are closed.
 - A tuple without message id is lost with a wave that crashes. Without ackers messages are acked when they are
   emitted, before any bolt has seen them.
 """

@@ -86,10 +86,7 @@ class BoltDeclarer(ComponentConfigurationDeclarer):
         return self.grouping(component_id, NoneGrouping(), stream_id)
 
     def local_or_shuffle_grouping(self, component_id: str, stream_id: str = DEFAULT_STREAM) -> BoltDeclarer:
-        """Prefers tasks on the emitter's worker where an engine knows workers beforehand; else the same as shuffle.
-
-        On Spark none is known, and `LocalCluster` is a single worker.
-        """
+        """Prefers tasks on the emitter's worker; on Spark, where none is known beforehand, the same as shuffle."""
         return self.grouping(component_id, LocalOrShuffleGrouping(), stream_id)
 
     def direct_grouping(self, component_id: str, stream_id: str = DEFAULT_STREAM) -> BoltDeclarer:
@@ -109,6 +106,10 @@ class BoltDeclarer(ComponentConfigurationDeclarer):
 
     def grouping(self, component_id: str, grouping: Grouping, stream_id: str = DEFAULT_STREAM) -> BoltDeclarer:
         """Subscribes with any grouping."""
+        if not isinstance(grouping, Grouping):
+            raise TopologyError(
+                f"component {self.component_id!r}: grouping got {described(grouping)}; give an instance of Grouping"
+            )
         if any((s.source, s.stream_id) == (component_id, stream_id) for s in self.subscriptions):
             raise TopologyError(
                 f"component {self.component_id!r} subscribes twice to stream {stream_id!r} of {component_id!r}"

@@ -39,6 +39,6 @@ class WaveSize:
         """A wave has crashed; whether to try no more."""
         if self.limit == 1 or tuple_count == 1:
             self.crashes_alone += 1
-        self._owed += tuple_count
+        self._owed = max(self._owed, tuple_count)  # not the sum: those of a smaller wave were owed already
         self.limit = max(1, min(self.limit, tuple_count) // 2)
         return self.crashes_alone >= self._max_crashes

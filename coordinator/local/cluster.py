@@ -60,8 +60,10 @@ class LocalCluster:
         receive_capacity: int = DEFAULT_RECEIVE_CAPACITY,
         worker_count: int = 1,
     ) -> None:
-        if worker_count < 1:
-            raise ValueError(f"worker count is {worker_count}; give at least 1")
+        if isinstance(seed, bool) or not isinstance(seed, int):
+            raise TypeError(f"seed is {seed!r}; give an integer: one seed is one schedule")
+        if isinstance(worker_count, bool) or not isinstance(worker_count, int) or worker_count < 1:
+            raise ValueError(f"worker count is {worker_count!r}; give an integer from 1")
         self._worker_count = worker_count
         self._random = Random(seed)
         self._receive_capacity = receive_capacity

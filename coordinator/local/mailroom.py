@@ -67,12 +67,12 @@ class Mailroom(Generic[Letter]):
         receive_capacity: messages a task's receive queue holds, at least 1.
 
     Raises:
-        ValueError: a capacity below 1.
+        ValueError: the capacity is no integer from 1.
     """
 
     def __init__(self, random: Random, receive_capacity: int = DEFAULT_RECEIVE_CAPACITY) -> None:
-        if receive_capacity < 1:
-            raise ValueError(f"receive capacity {receive_capacity} leaves no room for a message; give at least 1")
+        if isinstance(receive_capacity, bool) or not isinstance(receive_capacity, int) or receive_capacity < 1:
+            raise ValueError(f"receive capacity is {receive_capacity!r}; give an integer from 1")
         self._random = random
         self._capacity = receive_capacity
         self._desks: dict[int, _Desk[Letter]] = {}

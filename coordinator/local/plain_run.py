@@ -28,6 +28,7 @@ from coordinated_bolt import (
     PlainTuple,
     SpoutTask,
     TaskWiring,
+    close_all,
     make_task,
     tick_message,
 )
@@ -51,7 +52,8 @@ MessageFault = Callable[[Message], Sequence[Message]]
 class PlainRun:
     """A plain topology on one mailroom. Bolts are prepared and spouts opened here; `activate` begins.
 
-    What user code raises ends the run: the method raises `UserCodeError`, and so does each after it but `close`.
+    What user code raises ends the run: the method raises `UserCodeError`, and so does whatever would move it on.
+    Once it is closed, that raises `RuntimeError`; what was done can still be asked.
 
     Args:
         plan: what to run.
@@ -172,14 +174,7 @@ class PlainRun:
         if self._is_closed:
             return
         self._is_closed = True
-        errors = []
-        for component in reversed(self._started):
-            try:
-                component.close()
-            except UserCodeError as error:
-                errors.append(error)
-        if errors:
-            raise errors[0]
+        close_all(component.close for component in reversed(self._started))
 
     def feed(self, spout_id: str, values: Sequence[Any], message_id: Any = None) -> None:
         """Has a `FeederSpout` emit values; its tasks take turns.
@@ -317,6 +312,8 @@ class PlainRun:
     def _ending_the_run(self) -> Iterator[None]:
         if self._error is not None:
             raise self._error
+        if self._is_closed:
+            raise RuntimeError("the run is closed: its bolts and spouts are gone; submit the topology again")
         try:
             yield
         except UserCodeError as error:

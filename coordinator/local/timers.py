@@ -27,9 +27,9 @@ class Timers:
         """Moves time on and calls what falls due, in order of time, then of registration.
 
         Raises:
-            ValueError: time does not go back.
+            ValueError: time does not go back, nor to where it never ends.
         """
-        if seconds < 0:
+        if not 0 <= seconds < float("inf"):
             raise ValueError(f"time cannot be moved by {seconds} seconds")
         until_s = self.now_s + seconds
         while self._due and self._due[0][0] <= until_s:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
 
 from coordinator.engine import WaveCrashed
@@ -45,12 +45,12 @@ class SparkPlainEngine:
     def run_wave(self, wave: PlainWave) -> WaveDrained | WaveCrashed:
         """Runs a wave on the lane, so that a signal finds the calling thread at rest."""
         running = self._running = self._lane.submit(self._run, wave)
-        try:
-            return running.result(self._wave_timeout_s)
-        except TimeoutError:
+        if wait([running], self._wave_timeout_s).not_done:
             self._context.cancelJobGroup(self._job_group)
             running.exception()  # its end, for the next wave is to have the executors to itself
             return WaveCrashed(wave.attempt.txid, f"it took longer than {self._wave_timeout_s:g} s and was cancelled")
+        try:
+            return running.result()
         except Exception as error:  # noqa: BLE001 - whatever Spark raises, the wave's messages have failed
             return WaveCrashed(wave.attempt.txid, crash_reason(error))
 

@@ -85,6 +85,8 @@ class OpaqueMemoryTransactionalSpout(IOpaquePartitionedTransactionalSpout):
         empty_batches: int = 0,
     ) -> None:
         self._input = _Input(self, partitions, fields, take, empty_batches)
+        if unavailable is not None and not callable(unavailable) and not isinstance(unavailable, Mapping):
+            raise _wrong(self, "unavailable", unavailable, "a mapping from txids to partitions, or a function")
         self._unavailable = unavailable if callable(unavailable) else dict(unavailable or {})
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
@@ -113,7 +115,9 @@ class FixedBatchesSpout(ITransactionalSpout):
 
     def __init__(self, batches: Sequence[Sequence[Row]], fields: Sequence[str]) -> None:
         self._fields = _checked_fields(self, fields)
-        self._batches = [_checked_rows(self, self._fields, batch) for batch in batches]
+        if not isinstance(batches, Sequence):
+            raise _wrong(self, "batches", batches, "a list of the rows of each")
+        self._batches = [_checked_rows(self, "a batch", self._fields, batch) for batch in batches]
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         declarer.declare(self._fields)
@@ -137,11 +141,13 @@ class _Input:
         self.fields = _checked_fields(spout, fields)
         self.take = _checked_count(spout, "take", take, least=1)
         self.empty_batches = _checked_count(spout, "empty_batches", empty_batches, least=0)
+        if not isinstance(partitions, (Mapping, Sequence)):
+            raise _wrong(spout, "partitions", partitions, "a list of the rows of each, or a mapping")
         given = partitions if isinstance(partitions, Mapping) else dict(enumerate(partitions))
         for partition in given:
             _checked_count(spout, "a partition", partition, least=0)
         self.partitions = [
-            _checked_rows(spout, self.fields, given.get(partition, ()))
+            _checked_rows(spout, "a partition", self.fields, given.get(partition, ()))
             for partition in range(max(given, default=-1) + 1)
         ]
 
@@ -271,7 +277,9 @@ def _checked_count(spout: object, what: str, count: Any, *, least: int) -> int:
     return count
 
 
-def _checked_rows(spout: object, fields: tuple[str, ...], rows: Sequence[Row]) -> list[list[Any]]:
+def _checked_rows(spout: object, what: str, fields: tuple[str, ...], rows: Sequence[Row]) -> list[list[Any]]:
+    if not isinstance(rows, Sequence):
+        raise _wrong(spout, what, rows, "a list of rows")
     for row in rows:
         if not isinstance(row, (list, tuple)) or len(row) != len(fields):
             raise TopologyError(
@@ -279,3 +287,7 @@ def _checked_rows(spout: object, fields: tuple[str, ...], rows: Sequence[Row]) -
                 f"{list(fields)} ask for"
             )
     return [list(row) for row in rows]
+
+
+def _wrong(spout: object, what: str, given: object, wanted: str) -> TopologyError:
+    return TopologyError(f"{what} of {type(spout).__name__} is {given!r}; give {wanted}")

@@ -291,3 +291,9 @@ def test_again_always_makes_progress_until_something_is_published_or_fails(data,
     step = decision.step
     assert step.attempts == attempts[: len(step.attempts)]
     assert step.attempts or decision.failed
+
+
+def test_a_group_just_over_the_operation_limit_is_halved_since_a_part_has_more_changes_than_its_share():
+    sets = [[writes(**{f"{task}{n}": 1}) for n in range(4)] for task in "st"]
+    step = decide_group(group_of(operations_max=7), [report(2, *sets[0]), report(3, *sets[1])]).step
+    assert step == Again(A[:2], composed=True, reason="8 operations are over 7")

@@ -65,3 +65,18 @@ def test_nothing_above_the_commit_is_forgotten():
     log.coordinator_entries({5: "c5"})
     log.committed(4)
     assert log.coordinator == {4: "c4", 5: "c5"}
+
+
+def test_an_opaque_spout_knows_nothing_of_what_was_stored_ahead_of_the_last_commit():
+    """A partitioned spout, which this one is adopted over, stores before it commits: nothing of that was published."""
+    log = MetadataLog(STORED | {"partition.1:5": [4, 8]}, is_opaque=True, committed_txid=3)
+    assert (log.coordinator, log.partitions) == ({}, {"partition.0": {3: [0, 30]}})
+    assert log.last_positions() == {"partition.0": [0, 30]}
+    cut = outcome(4, **{"partition.1": [0, 2]})
+    assert log.partition_entries([cut]) == {}
+    changes = log.commit_changes(4)
+    assert changes.puts == {"partition.1:4": [0, 2]}
+    assert changes.forgets == ("coordinator:3", "coordinator:4", "partition.0:4", "partition.1:5")
+    log.committed(4)
+    assert log.partitions == {"partition.0": {3: [0, 30]}, "partition.1": {4: [0, 2]}}
+    assert log.commit_changes(5).forgets == ()

@@ -27,6 +27,18 @@ def test_the_limit_doubles_once_as_many_tuples_as_crashed_got_through():
     assert limits == [50, 100, 100, 100]
 
 
+def test_tuples_that_crash_again_are_not_owed_twice():
+    """Else a single culprit among 50,000 would be followed by 50,000 waves of one tuple."""
+    size = WaveSize(64, max_crashes=5)
+    size.crashed(64)
+    for half in (32, 16, 8, 4, 2, 1):
+        size.drained(half)
+        size.crashed(half)
+    assert size.limit == 1
+    size.drained(1)
+    assert size.limit == 2
+
+
 def test_only_crashes_in_a_row_of_single_tuples_are_counted():
     size = WaveSize(4, max_crashes=2)
     assert [size.crashed(4), size.crashed(2), size.crashed(1)] == [False, False, False]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from coordinated_bolt import AllGrouping, FieldsGrouping, GlobalGrouping, Grouping, MessageKind, ShuffleGrouping
@@ -85,7 +85,7 @@ class Shape:
                     and all(executed[batch, name] == wanted[name] for name in wanted)
                     and all(finished[batch, name] == count for name, count in everybody.items())
                 ]
-                assert len(whole) == 1, rest
+                assert whole, rest  # a request that came twice is two batches, and both may be whole by then
                 assert got[rest[0]] >= wanted[last]
 
 
@@ -131,6 +131,7 @@ def test_bolts_that_fail_batches_delay_the_acks_and_nothing_else(seed, capacity,
 
 @settings(max_examples=120, deadline=None)
 @given(st.integers(0, 2**32), CAPACITIES, st.sampled_from(LOSABLE), st.integers(0, 2), st.integers(0, 30))
+@example(179, 2, MessageKind.TUPLE, 2, 0)
 def test_p07_one_message_lost_or_doubled_never_makes_an_ack_a_lie(seed, capacity, kind, copies, nth):
     shape, random = Shape(Random(seed)), Random(seed)
     seen = Counter[MessageKind]()

@@ -250,6 +250,19 @@ def test_an_inactive_topology_emits_nothing_and_finishes_what_is_under_way():
     assert len(run.emitted("spout")) == 2
 
 
+def test_a_closed_run_calls_no_user_code_any_more():
+    builder = fed_builder()
+    builder.set_bolt("life", Life()).shuffle_grouping("spout")
+    run = start(builder)
+    run.feed("spout", ["a"])
+    run.close()
+    Life.log.clear()
+    for move in (run.tick, run.activate, run.deactivate, run.run_until_idle, lambda: run.advance_time(100 * T)):
+        with pytest.raises(RuntimeError, match="the run is closed"):
+            move()
+    assert Life.log == []
+
+
 def test_what_user_code_raises_ends_the_run_and_every_task_is_closed_still():
     builder = fed_builder()
     builder.set_bolt("life", Life()).shuffle_grouping("spout")

@@ -12,6 +12,7 @@ from coordinator import (
     LocalCluster,
     MemoryTransactionalSpout,
     OpaqueMemoryTransactionalSpout,
+    OpaquePartitionedEmitter,
     RunOptions,
     SpoutCommitter,
     TransactionalTopologyBuilder,
@@ -52,6 +53,22 @@ class ToldSpout(FixedBatchesSpout, ICommitterTransactionalSpout):
         return Committer()
 
 
+class Reluctant(OpaqueMemoryTransactionalSpout):
+    """Leaves a position as it was by None, which says the same as giving it back."""
+
+    def get_emitter(self, conf, context):
+        return ReluctantEmitter(super().get_emitter(conf, context))
+
+
+class ReluctantEmitter(OpaquePartitionedEmitter):
+    def __init__(self, emitter):
+        self.emitter = emitter
+
+    def emit_partition_batch(self, attempt, collector, partition, last):
+        position = self.emitter.emit_partition_batch(attempt, collector, partition, last)
+        return None if position == last else position
+
+
 def topology(spout: Any, tasks: int = 2):
     builder = TransactionalTopologyBuilder("kinds", "lines", spout, parallelism=tasks)
     builder.set_bolt("pass", FailsOnce(), 2).shuffle_grouping("lines")
@@ -88,6 +105,26 @@ def test_every_row_counts_once_though_attempts_fail(spout, window, seed):
     if isinstance(spout, OpaqueMemoryTransactionalSpout):
         assert scopes == {b"partition.0", b"partition.1", b"partition.2"}
         assert len(stored) == 3
+
+
+@pytest.mark.parametrize("committed", [1, 2, 3])
+def test_what_a_partitioned_spout_has_stored_and_not_committed_is_nothing_to_the_opaque_one_that_follows(committed):
+    FailsOnce.left[:] = []
+    away_at_first = {txid: [0, 1] for txid in range(1, 8)}
+    with LocalCluster() as cluster:
+        options = RunOptions(max_spout_pending=8, commit_group_max=1)
+        first = cluster.submit(topology(MemoryTransactionalSpout(ROWS, FIELDS, 2)), options=options)
+        while first.statistics.committed < committed:
+            first.tick()
+        first.close()
+        assert b"partition.0:4" in cluster.client.hkeys("{kinds}:txbatch:metadata"), "processed, and not committed"
+        spout = Reluctant(ROWS, FIELDS, 2, unavailable=away_at_first)
+        run = cluster.submit(topology(spout), options=RunOptions(max_spout_pending=2, adopt=True))
+        run.run_until_idle()
+        assert run.is_done
+        assert run.state("counts0") == EXACT
+        stored = cluster.client.hkeys("{kinds}:txbatch:metadata")
+        assert sorted(field.partition(b":")[0] for field in stored) == [b"partition.0", b"partition.1", b"partition.2"]
 
 
 def test_p08_after_a_run_that_ended_before_it_told_the_next_one_tells_the_whole_group():

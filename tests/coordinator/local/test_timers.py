@@ -48,3 +48,11 @@ def test_time_does_not_go_back():
     timers, _ = recording()
     with pytest.raises(ValueError, match="time cannot be moved by -1 seconds"):
         timers.advance(-1)
+
+
+@pytest.mark.parametrize("seconds", [float("inf"), float("nan")])
+def test_time_does_not_jump_out_of_reach(seconds):
+    timers, calls = recording()
+    with pytest.raises(ValueError, match=f"time cannot be moved by {seconds} seconds"):
+        timers.advance(seconds)
+    assert (timers.now_s, calls) == (0.0, [])

@@ -1,0 +1,112 @@
+"""What is given to the wrong place, or of the wrong type, is refused in a sentence that says what to give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from coordinated_bolt import BaseBatchBolt
+from coordinator import (
+    BatchSubtopologyBuilder,
+    FixedBatchesSpout,
+    LocalCluster,
+    MemoryTransactionalSpout,
+    OpaqueMemoryTransactionalSpout,
+    PlainRunOptions,
+    RunOptions,
+    TransactionalTopologyBuilder,
+    run,
+    run_plain,
+)
+from state import TopologyError
+from tests.coordinator.local.plain_components import Identity, fed_builder
+
+NOWHERE = "redis://localhost:1"
+
+
+class Count(BaseBatchBolt):
+    output_fields = ("value",)
+
+    def execute(self, tup):
+        pass
+
+    def finish_batch(self):
+        pass
+
+
+def transactional_builder():
+    builder = TransactionalTopologyBuilder("t", "spout", FixedBatchesSpout([[["x"]]], ["value"]))
+    builder.set_bolt("count", Count()).shuffle_grouping("spout")
+    return builder
+
+
+def plain_builder():
+    builder = fed_builder()
+    builder.set_bolt("bolt", Identity()).shuffle_grouping("spout")
+    return builder
+
+
+def anything(value: object) -> Any:
+    """A value of a type that a type checker would refuse."""
+    return value
+
+
+def submitted(topology, **given):
+    with LocalCluster() as cluster:
+        cluster.submit(topology, **given)
+
+
+def sub_topology(builder):
+    batches = BatchSubtopologyBuilder("master", Count())
+    batches.set_bolt("behind", Count()).shuffle_grouping("master")
+    batches.extend_topology(builder)
+
+
+def configured(values):
+    transactional_builder().spout_declarer.add_configurations(values)
+
+
+WRONG = {
+    "a builder to a cluster": (lambda: submitted(transactional_builder()), "give what the build"),
+    "nothing to a cluster": (lambda: submitted(None), "give what the build"),
+    "a plain topology to run": (lambda: run(plain_builder().build(), redis_url=NOWHERE), "use run_plain"),
+    "a transactional one to run_plain": (lambda: run_plain(transactional_builder().build()), "use run"),
+    "a builder to run_plain": (lambda: run_plain(plain_builder()), "a PlainTopology is run here"),
+    "options to a plain run": (lambda: submitted(plain_builder().build(), options=RunOptions()), "options"),
+    "a frame fault to a plain run": (lambda: submitted(plain_builder().build(), frame_fault=list), "frame_fault"),
+    "by_hand to transactions": (lambda: submitted(transactional_builder().build(), by_hand=["count"]), "by_hand"),
+    "by_hand as text": (lambda: submitted(plain_builder().build(), by_hand="bolt"), r"write \['bolt'\]"),
+    "a sub-topology in transactions": (lambda: sub_topology(transactional_builder()), "give a TopologyBuilder"),
+    "a fill time as text": (lambda: PlainRunOptions(wave_fill_s=anything("0.2")), "wave_fill_s is '0.2'"),
+    "a grouping by name": (
+        lambda: transactional_builder().set_bolt("x", Count()).grouping("spout", "shuffle"),
+        "give an instance of Grouping",
+    ),
+    "configurations as a list": (lambda: configured(["a"]), r"configuration \['a'\] is no mapping"),
+    "partitions as a number": (lambda: MemoryTransactionalSpout(anything(5), ["a"], 1), "partitions of Mem.* is 5"),
+    "partitions away as a list": (
+        lambda: OpaqueMemoryTransactionalSpout([[["a"]]], ["a"], 1, unavailable=anything([1])),
+        r"unavailable of Opaque.* is \[1\]",
+    ),
+    "batches as a number": (lambda: FixedBatchesSpout(anything(3), ["a"]), "batches of FixedBatchesSpout is 3"),
+    "a batch of nothing": (lambda: FixedBatchesSpout([anything(None)], ["a"]), "a batch of FixedBatchesSpout is None"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_is_refused(what):
+    call, message = WRONG[what]
+    with pytest.raises(TopologyError, match=message):
+        call()
+
+
+@pytest.mark.parametrize("capacity", ["5", 0, True, 1.5], ids=repr)
+def test_a_receive_capacity_is_a_number_from_1(capacity):
+    with pytest.raises(ValueError, match="receive capacity"):
+        LocalCluster(receive_capacity=capacity).submit(plain_builder().build())
+
+
+def test_a_cluster_without_a_seed_would_have_no_schedule_to_repeat():
+    with pytest.raises(TypeError, match="seed is None; give an integer"):
+        LocalCluster(seed=anything(None))
