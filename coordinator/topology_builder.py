@@ -86,10 +86,7 @@ class BoltDeclarer(ComponentConfigurationDeclarer):
         return self.grouping(component_id, NoneGrouping(), stream_id)
 
     def local_or_shuffle_grouping(self, component_id: str, stream_id: str = DEFAULT_STREAM) -> BoltDeclarer:
-        """Prefers tasks on the emitter's worker where an engine knows workers beforehand; else the same as shuffle.
-
-        On Spark none is known, and `LocalCluster` is a single worker.
-        """
+        """Prefers tasks on the emitter's worker; on Spark, where none is known beforehand, the same as shuffle."""
         return self.grouping(component_id, LocalOrShuffleGrouping(), stream_id)
 
     def direct_grouping(self, component_id: str, stream_id: str = DEFAULT_STREAM) -> BoltDeclarer:
