@@ -34,7 +34,7 @@ class IBasicBolt(IComponent):
     An instance sees `prepare`, then `execute` for every tuple, and `cleanup` when the run ends in an orderly
     way; that `cleanup` is called is never promised. A tuple may be executed more than once: after a failure
     or a timeout anywhere in its tree the spout may emit it again. In a plain topology on Spark an instance lives for
-    one wave, see `coordinator.run_plain`.
+    one wave, see `coordinator.plain.run`.
 
     `execute` may raise `FailedException` to fail its tuple at once. Any other exception stops the run.
 

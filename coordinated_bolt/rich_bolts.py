@@ -21,7 +21,7 @@ class IRichBolt(IComponent):
     once: after a failure or a timeout anywhere in its tree the spout may emit it again.
 
     On Spark an instance lives for one wave, and what it neither acked nor failed when `cleanup` has returned has
-    failed; in `cleanup` it may still emit and ack. See `coordinator.run_plain`.
+    failed; in `cleanup` it may still emit and ack. See `coordinator.plain.run`.
 
     `execute` may raise `FailedException` to fail its tuple at once. Any other exception stops the run.
 

@@ -18,7 +18,7 @@ class ISpout(IComponent):
     sees `open`, then `activate`; while it is active and has fewer than ``max_spout_pending`` messages under
     way, `next_tuple` again and again; in between `ack` and `fail`, each message exactly one of them. All
     calls come one at a time. What any of them raises stops the run. On Spark spouts live in the driver, and `ack`
-    and `fail` are called between waves, see `coordinator.run_plain`.
+    and `fail` are called between waves, see `coordinator.plain.run`.
 
     Source: backtype.storm.spout.ISpout.
     """

@@ -4,18 +4,18 @@ from coordinated_bolt.neighbours import require_own_packages
 
 require_own_packages()
 
-from coordinator.batch_subtopology_builder import BatchSubtopologyBuilder
 from coordinator.component_configuration import SpoutDeclarer
 from coordinator.coordinator import Coordinator
 from coordinator.local import BoltTrial, LocalCluster, PlainRun, TransactionalRun, run_bolt
 from coordinator.options import RunOptions
-from coordinator.plain_coordinator import PlainCoordinator
-from coordinator.plain_options import PlainRunOptions
-from coordinator.plain_statistics import PlainStatistics
-from coordinator.plain_topology import PlainTopology
-from coordinator.plain_topology_builder import TopologyBuilder
+from coordinator.plain.batch_subtopology_builder import BatchSubtopologyBuilder
+from coordinator.plain.coordinator import PlainCoordinator
+from coordinator.plain.options import PlainRunOptions
+from coordinator.plain.run import run_plain
+from coordinator.plain.run_summary import PlainStatistics
+from coordinator.plain.topology import PlainTopology
+from coordinator.plain.topology_builder import TopologyBuilder
 from coordinator.run import run
-from coordinator.run_plain import run_plain
 from coordinator.run_summary import RunStatistics
 from coordinator.sources import TextFiles
 from coordinator.spouts import (

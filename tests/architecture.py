@@ -50,8 +50,8 @@ PURE_MODULES = (
     "coordinator/plan",
     "coordinator/topology_builder",
     "coordinator/transactions",
-    "coordinator/wave_plan",
-    "coordinator/wave_size",
+    "coordinator/plain/wave_plan",
+    "coordinator/plain/wave_size",
 )
 IMPURE_MODULES = frozenset({"time", "uuid", "secrets"})
 IMPURE_NAMES = re.compile(

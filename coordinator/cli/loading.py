@@ -10,7 +10,7 @@ from typing import Any
 
 from coordinator.cli.blame import story_of
 from coordinator.cli.parameters import bind_parameters
-from coordinator.plain_topology import PlainTopology
+from coordinator.plain.topology import PlainTopology
 from coordinator.topology import Topology
 from state import TopologyError, TransactionError
 

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 
 from coordinator.cli.figures import WINDOW_S
-from coordinator.plain_statistics import PlainStatistics
+from coordinator.plain.run_summary import PlainStatistics
 
 
 class PlainFigures:

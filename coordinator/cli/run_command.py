@@ -19,12 +19,12 @@ from coordinator.cli.server_choice import ServerChoice
 from coordinator.cli.signals import DrainOnSignal
 from coordinator.coordinator import Coordinator
 from coordinator.options import RunOptions
-from coordinator.plain_coordinator import PlainCoordinator
-from coordinator.plain_options import PlainRunOptions
-from coordinator.plain_statistics import PlainStatistics
-from coordinator.plain_topology import PlainTopology
+from coordinator.plain.coordinator import PlainCoordinator
+from coordinator.plain.options import PlainRunOptions
+from coordinator.plain.run import run_plain
+from coordinator.plain.run_summary import PlainStatistics
+from coordinator.plain.topology import PlainTopology
 from coordinator.run import run
-from coordinator.run_plain import run_plain
 from coordinator.run_summary import RunStatistics
 from coordinator.topology import Topology
 from state import Keys, TopologyError, declared_states

@@ -13,8 +13,8 @@ from coordinator.local.mailroom import DEFAULT_RECEIVE_CAPACITY
 from coordinator.local.plain_run import MessageFault, PlainRun
 from coordinator.local.transactional_run import TransactionalRun
 from coordinator.options import RunOptions
-from coordinator.plain_plan import make_plain_plan
-from coordinator.plain_topology import PlainTopology
+from coordinator.plain.plan import make_plain_plan
+from coordinator.plain.topology import PlainTopology
 from coordinator.plan import make_plan
 from coordinator.spark.shipping import pickle_spec
 from coordinator.topology import Topology

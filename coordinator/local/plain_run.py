@@ -36,7 +36,7 @@ from coordinator.local.hand_bolt import HandBolt
 from coordinator.local.mailroom import DEFAULT_RECEIVE_CAPACITY, Mailroom
 from coordinator.local.recorder import Recorder
 from coordinator.local.timers import Timers
-from coordinator.plain_plan import PlainPlan
+from coordinator.plain.plan import PlainPlan
 from coordinator.spouts.feeder import FeederSpout
 from state import TopologyError, UserCodeError, digest64, pack, unpack
 

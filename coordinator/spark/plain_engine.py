@@ -6,11 +6,11 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
 
 from coordinator.engine import WaveCrashed
-from coordinator.plain_engine import PlainWave, WaveDrained
+from coordinator.plain.engine import PlainWave, WaveDrained
+from coordinator.plain.wave_plan import WavePlan
 from coordinator.spark.crash_reason import crash_reason
 from coordinator.spark.frame_flow import FrameFault
 from coordinator.spark.plain_wave import PlainDeployment
-from coordinator.wave_plan import WavePlan
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

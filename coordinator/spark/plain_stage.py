@@ -31,9 +31,9 @@ from coordinated_bolt import (
     messages_of,
     unpack_frame,
 )
-from coordinator.plain_engine import WaveDrained
+from coordinator.plain.engine import WaveDrained
+from coordinator.plain.wave_plan import WavePlan
 from coordinator.spark.frame_flow import Addressed, FrameFault, Post, disturbed, sort_out, spare_the_collector
-from coordinator.wave_plan import WavePlan
 from state import CodecError, TransactionAttempt, UserCodeError, digest64, pack, unpack
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from coordinated_bolt import frame_target
-from coordinator.plain_engine import PlainWave, WaveDrained
+from coordinator.plain.engine import PlainWave, WaveDrained
+from coordinator.plain.wave_plan import WavePlan
 from coordinator.spark.frame_flow import Addressed, FrameFault, named_partition
 from coordinator.spark.plain_stage import BoltStage, PlainAckerStage, SpoutEnd, wave_drained
-from coordinator.wave_plan import WavePlan
 
 if TYPE_CHECKING:
     from pyspark import RDD, Broadcast, SparkContext

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from coordinated_bolt import BaseBasicBolt, BaseRichBolt, BaseSpout, Tuple, is_tick
 from coordinator import FeederSpout, TopologyBuilder
 from coordinator.local.plain_run import PlainRun
-from coordinator.plain_plan import make_plain_plan
+from coordinator.plain.plan import make_plain_plan
 from state import FailedException
 
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from coordinated_bolt import BaseBatchBolt
 from coordinator import BatchSubtopologyBuilder
-from coordinator.wave_plan import WavePlan
+from coordinator.plain.wave_plan import WavePlan
 from state import UserCodeError
-from tests.coordinator.in_process_plain_engine import InProcessPlainEngine
 from tests.coordinator.local.batch_components import Diary, Outside, Pass, square_builder
-from tests.coordinator.plain_jobs import coordinator_of, planned
+from tests.coordinator.plain.in_process_engine import InProcessPlainEngine
+from tests.coordinator.plain.plain_jobs import coordinator_of, planned
 
 REQUESTS = {"two": 2, "ten": 10, "one": 1, "none": 0}
 SQUARES = {("none", 0), ("one", 1), ("ten", 100), ("two", 4)}

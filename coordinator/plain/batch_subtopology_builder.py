@@ -5,7 +5,7 @@ from __future__ import annotations
 from committers import ICommitter
 from coordinated_bolt import TICK_TUPLE_FREQ_SECS, IBasicBolt, IBatchBolt
 from coordinator.component_configuration import component_configuration
-from coordinator.plain_topology_builder import TRANSACTIONS_WAY, TopologyBuilder
+from coordinator.plain.topology_builder import TRANSACTIONS_WAY, TopologyBuilder
 from coordinator.topology_builder import BoltDeclarer, described
 from coordinator.topology_checks import check_parallelism
 from state import TopologyError

@@ -7,7 +7,7 @@ import pytest
 from coordinated_bolt import DRIVER, BaseBasicBolt
 from coordinator import FeederSpout, TopologyBuilder
 from coordinator.plan import Stage
-from tests.coordinator.plain_jobs import planned
+from tests.coordinator.plain.plain_jobs import planned
 
 
 class Pass(BaseBasicBolt):

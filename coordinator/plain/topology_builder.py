@@ -8,7 +8,7 @@ from typing import Any
 from committers import ICommitter
 from coordinated_bolt import IBasicBolt, IBatchBolt, IRichBolt, ISpout
 from coordinator.component_configuration import SpoutDeclarer, topology_configuration
-from coordinator.plain_topology import PlainTopology
+from coordinator.plain.topology import PlainTopology
 from coordinator.topology import ComponentKind, Spout
 from coordinator.topology_builder import BoltDeclarer, GraphBuilder, described
 from coordinator.topology_checks import check_message_timeout, check_parallelism

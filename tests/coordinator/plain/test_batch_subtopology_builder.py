@@ -10,7 +10,7 @@ import pytest
 from committers import ICommitter
 from coordinated_bolt import TICK_TUPLE_FREQ_SECS, BaseBasicBolt, BaseBatchBolt, BaseRichBolt, Coordination, SourceArgs
 from coordinator import BatchSubtopologyBuilder, FeederSpout, LocalCluster, TopologyBuilder
-from coordinator.plain_plan import make_plain_plan
+from coordinator.plain.plan import make_plain_plan
 from state import HashState, TopologyError
 
 

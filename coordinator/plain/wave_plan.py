@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from coordinated_bolt import DRIVER
-from coordinator.plain_plan import PlainPlan
+from coordinator.plain.plan import PlainPlan
 from coordinator.plan import Stage
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from coordinator.engine import WaveCrashed
-from coordinator.plain_engine import PlainWave
-from coordinator.plain_plan import make_plain_plan
+from coordinator.plain.engine import PlainWave
+from coordinator.plain.plan import make_plain_plan
+from coordinator.plain.wave_plan import make_wave_plan
 from coordinator.spark import SparkPlainEngine
-from coordinator.wave_plan import make_wave_plan
 from state import TransactionAttempt
 from tests.coordinator.local.plain_components import Identity, fed_builder
 

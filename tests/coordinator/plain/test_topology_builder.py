@@ -9,7 +9,7 @@ import pytest
 from committers import ICommitter
 from coordinated_bolt import BaseBasicBolt, BaseRichBolt, BaseSpout, BoltTask, SpoutTask
 from coordinator import FeederSpout, PlainTopology, TopologyBuilder, TransactionalTopologyBuilder
-from coordinator.plain_plan import make_plain_plan
+from coordinator.plain.plan import make_plain_plan
 from coordinator.topology import ComponentKind
 from state import HashState, TopologyError
 from tests.coordinator.components import Lines

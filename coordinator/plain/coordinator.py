@@ -25,12 +25,12 @@ from coordinated_bolt import (
     tree_message,
 )
 from coordinator.engine import WaveCrashed
-from coordinator.plain_engine import PlainEngine, WaveDrained
-from coordinator.plain_options import PlainRunOptions
-from coordinator.plain_plan import PlainPlan
-from coordinator.plain_statistics import PlainStatistics
-from coordinator.spout_wave import SpoutWave
-from coordinator.wave_size import WaveSize
+from coordinator.plain.engine import PlainEngine, WaveDrained
+from coordinator.plain.options import PlainRunOptions
+from coordinator.plain.plan import PlainPlan
+from coordinator.plain.run_summary import PlainStatistics
+from coordinator.plain.spout_wave import SpoutWave
+from coordinator.plain.wave_size import WaveSize
 from state import TransactionAttempt, UserCodeError, WaveCrashError
 
 _LOG = logging.getLogger("txbatch")

@@ -8,11 +8,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from coordinator.engine import WaveCrashed
-from coordinator.plain_engine import PlainWave, WaveDrained
+from coordinator.plain.engine import PlainWave, WaveDrained
+from coordinator.plain.wave_plan import WavePlan
 from coordinator.spark.frame_flow import Addressed, FrameFault
 from coordinator.spark.plain_stage import BoltStage, PlainAckerStage, wave_drained
 from coordinator.spark.plain_wave import emitted_parts
-from coordinator.wave_plan import WavePlan
 
 CrashFault = Callable[[PlainWave], str | None]
 """Given a wave that has run: None, or why it is to have crashed."""

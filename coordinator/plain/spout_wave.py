@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from coordinated_bolt import Frame, Message, MessageKind, MessageOutbox, TaskWiring, pack_frame
-from coordinator.plain_engine import PlainWave
+from coordinator.plain.engine import PlainWave
 from state import TransactionAttempt
 
 

@@ -21,12 +21,12 @@ from coordinated_bolt import (
     unpack_frame,
 )
 from coordinator import TopologyBuilder
+from coordinator.plain.wave_plan import WavePlan
 from coordinator.spark.plain_stage import BoltStage
 from coordinator.spark.plain_wave import emitted_parts
-from coordinator.wave_plan import WavePlan
 from state import TransactionAttempt, UserCodeError
-from tests.coordinator.in_process_plain_engine import InProcessPlainEngine
-from tests.coordinator.plain_jobs import Diary, Scripted, Told, coordinator_of, planned
+from tests.coordinator.plain.in_process_engine import InProcessPlainEngine
+from tests.coordinator.plain.plain_jobs import Diary, Scripted, Told, coordinator_of, planned
 
 BOLTS = ("spread", "left", "right", "end")
 

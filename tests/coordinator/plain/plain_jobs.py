@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 from coordinated_bolt import BaseRichBolt, BaseSpout
 from coordinator import PlainCoordinator, PlainRunOptions, PlainTopology
-from coordinator.plain_engine import PlainEngine
-from coordinator.plain_plan import PlainPlan, make_plain_plan
-from coordinator.wave_plan import WavePlan, make_wave_plan
+from coordinator.plain.engine import PlainEngine
+from coordinator.plain.plan import PlainPlan, make_plain_plan
+from coordinator.plain.wave_plan import WavePlan, make_wave_plan
 from state import FailedException
 
 

@@ -30,14 +30,14 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from coordinator.plain_coordinator import PlainCoordinator
-from coordinator.plain_options import PlainRunOptions
-from coordinator.plain_plan import PlainPlan, make_plain_plan
-from coordinator.plain_statistics import PlainStatistics
-from coordinator.plain_topology import PlainTopology
+from coordinator.plain.coordinator import PlainCoordinator
+from coordinator.plain.options import PlainRunOptions
+from coordinator.plain.plan import PlainPlan, make_plain_plan
+from coordinator.plain.run_summary import PlainStatistics
+from coordinator.plain.topology import PlainTopology
+from coordinator.plain.wave_plan import make_wave_plan
 from coordinator.spark import FrameFault, SparkPlainEngine, pickle_spec, ship_topology, spark_context
 from coordinator.topology_checks import check_is_a
-from coordinator.wave_plan import make_wave_plan
 
 _LOG = logging.getLogger("txbatch")
 OnPlainStart = Callable[[PlainCoordinator], None]

@@ -9,10 +9,10 @@ import pytest
 from coordinated_bolt import BaseBasicBolt, BaseSpout, Failure, FailureKind, MessageKind, messages_of, unpack_frame
 from coordinator import PlainRunOptions, TopologyBuilder, run, run_plain
 from coordinator.engine import WaveCrashed
-from coordinator.plain_engine import WaveDrained
+from coordinator.plain.engine import WaveDrained
 from state import TopologyError, UserCodeError, WaveCrashError
 from tests.coordinator.components import Count, build
-from tests.coordinator.plain_jobs import Clock, Diary, Told, coordinator_of, planned
+from tests.coordinator.plain.plain_jobs import Clock, Diary, Told, coordinator_of, planned
 
 
 class Sink(BaseBasicBolt):

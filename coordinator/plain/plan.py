@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from coordinated_bolt import ACKER_COMPONENT, TICK_TUPLE_FREQ_SECS, TaskWiring
 from coordinator.placement import workers
-from coordinator.plain_topology import PlainTopology
+from coordinator.plain.topology import PlainTopology
 from coordinator.task_wirings import PickleSpec, executors_of, make_wirings, number_tasks
 from state import TopologyError
 
