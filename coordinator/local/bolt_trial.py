@@ -11,6 +11,7 @@ from coordinator.local.cluster import LocalCluster
 from coordinator.local.recorder import Emission
 from coordinator.spouts.memory import FixedBatchesSpout
 from coordinator.topology_builder import TransactionalTopologyBuilder
+from state import TopologyError
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +54,10 @@ def run_bolt(
     Raises:
         UserCodeError: the bolt raised; the traceback is in the message.
         ReplayLimitError: it raised `FailedException` at every attempt.
-        TopologyError: it could not run on a cluster either.
+        TopologyError: it could not run on a cluster either, or there is no batch.
     """
+    if not batches:
+        raise TopologyError("run_bolt got no batch, so it would try nothing; give at least one, [] for an empty one")
     builder = TransactionalTopologyBuilder("trial", "input", FixedBatchesSpout(batches, fields))
     builder.set_bolt("bolt", bolt).shuffle_grouping("input")
     with LocalCluster() as cluster:

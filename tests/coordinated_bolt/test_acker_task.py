@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt import AckerTask, Message, MessageKind, edges_message, tick_message, tree_message
+from coordinated_bolt import AckerTask, Message, MessageKind, acker_task, edges_message, tick_message, tree_message
 from state import ProtocolError
 
 ACKER, SPOUT, BOLT, ROOT = 90, 1, 10, 77
@@ -81,13 +81,24 @@ def test_a_tree_is_forgotten_by_the_third_tick_after_its_last_message():
     assert sent == []
 
 
-def test_what_is_left_of_a_failed_tree_does_not_stay():
+def test_nothing_is_kept_of_a_tree_that_has_failed_whatever_comes_of_it_later():
+    acker, sent = make()
+    receive(acker, INIT, FAIL, ACK, FAIL, RESET)
+    assert (len(acker), sent) == (0, [FAILED])
+
+
+def test_an_acker_remembers_a_bounded_number_of_failures(monkeypatch):
+    monkeypatch.setattr(acker_task, "REMEMBERED_FAILURES", 2)
     acker, _ = make()
-    receive(acker, INIT, FAIL, ACK)
-    assert len(acker) == 1
-    for _ in range(3):
-        acker.tick()
-    assert len(acker) == 0
+    for root in (1, 2, 3):
+        for message in (
+            edges_message(MessageKind.INIT, SPOUT, ACKER, root=root, edges=5),
+            tree_message(MessageKind.FAIL, BOLT, ACKER, root),
+        ):
+            acker.receive(message)
+    for root in (1, 2, 3):
+        acker.receive(edges_message(MessageKind.ACK, BOLT, ACKER, root=root, edges=5))
+    assert len(acker) == 1  # root 1 was forgotten first
 
 
 def test_a_reset_begins_the_trees_time_anew_and_reaches_the_spout():
