@@ -192,7 +192,7 @@ class MeetingStage:
             pass
         inbox = Inbox(disturbed(wave.frame_fault, task_id, own))
         own.clear()
-        task = CommitTask(plan.wirings[task_id], RefusingReader(), Post({}).send)
+        task = CommitTask(plan.wirings[task_id], RefusingReader(), Post({}).send, clock=perf_counter_ns)
         reports = []
         for attempts in self.early.groups:
             report = task.run_group(attempts, inbox, composed=self.early.composed)

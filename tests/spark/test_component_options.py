@@ -7,7 +7,7 @@ import pytest
 from coordinated_bolt import BaseBasicBolt, FinishedCallback, ITaskHook
 from coordinator import TransactionalTopologyBuilder
 from state import FailedException
-from tests.spark.bolts import Numbers, Store, exact_counts, exact_sums, once
+from tests.spark.bolts import Numbers, Store, exact_counts, exact_sums, numbers_topology, once
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
 
@@ -67,3 +67,11 @@ def test_a_basic_bolt_with_its_own_tasks_and_configuration_is_watched_and_measur
     assert components["store"].acked == {"work/default": tuples}
     assert components["work"].work.execute_ns["numbers/default"] > 0
     assert components["store"].work.finish_ns > 0
+
+
+@pytest.mark.parametrize("early_commit", [True, False])
+def test_committers_are_timed_in_whichever_job_they_run(cluster, early_commit):
+    statistics = cluster.run(numbers_topology(TRANSACTIONS), early_commit=early_commit)
+    store = statistics.components["store"].work
+    assert store.execute_ns["work/default"] > 0
+    assert store.finish_ns > 0
