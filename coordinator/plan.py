@@ -56,10 +56,6 @@ class Plan:
     executor_of: Mapping[int, int] = field(default_factory=dict)
     worker_of: Mapping[int, int] = field(default_factory=dict)
 
-    def stage_of(self, task_id: int) -> int:
-        """Index of the stage a task runs in."""
-        return next(index for index, stage in enumerate(self.stages) if task_id in stage.tasks)
-
     def routes(self, stage_index: int) -> dict[int, int]:
         """Target task -> partition of the next stage, for every task further down."""
         following = self.stages[stage_index + 1]

@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from coordinated_bolt import AttemptCollector, BatchOutputCollector, IComponent, TopologyContext
+from coordinator.spouts.count_coordinator import CountCoordinator
 from coordinator.spouts.partitioned import partition_of, partition_scope
-from coordinator.spouts.transactional import SpoutCoordinator
 from state import TransactionAttempt, pack_exact
 
 
@@ -137,17 +137,17 @@ class Positions(Protocol):
         """The highest txid whose positions are known, or the last committed one."""
 
 
-class OpaqueCountCoordinator(SpoutCoordinator):
-    """Makes an opaque spout look like a plain one to the coordinator: metadata is an attempt's partition count.
+class OpaqueCountCoordinator(CountCoordinator):
+    """The coordinator of an opaque spout, for which the input ends at the positions of its partitions.
 
     Args:
         coordinator: the user's coordinator.
     """
 
     def __init__(self, coordinator: OpaquePartitionedCoordinator) -> None:
+        super().__init__(coordinator)
         self._coordinator = coordinator
         self._positions: Positions | None = None
-        self._last_txid = 0
 
     def follow(self, positions: Positions) -> None:
         """Says where positions are to be looked up; called once, before anything is asked."""
@@ -157,34 +157,13 @@ class OpaqueCountCoordinator(SpoutCoordinator):
         # an input that has ended is not begun again by the next run, however often that is started
         return not self.is_exhausted(None) and self._coordinator.is_ready()
 
-    def initialize_transaction(self, txid: int, previous: Any) -> int:
-        self._last_txid = txid - 1  # should the next line fail, then whatever stood higher is void
-        count = self._coordinator.number_of_partitions()
-        self._last_txid = txid
-        return count
-
     def is_exhausted(self, last: Any) -> bool:
         assert self._positions is not None
         pending = max(0, self._last_txid - self._positions.last_cut_txid())
         return self._coordinator.is_exhausted(self._by_partition(), pending)
 
-    def is_finite(self) -> bool:
-        return self._coordinator.is_finite()
-
     def progress(self, last: Any) -> float | None:
         return self._coordinator.progress(self._by_partition())
-
-    def resume(self, last_txid: int, last: Any) -> None:
-        self._last_txid = last_txid
-
-    def activate(self) -> None:
-        self._coordinator.activate()
-
-    def deactivate(self) -> None:
-        self._coordinator.deactivate()
-
-    def close(self) -> None:
-        self._coordinator.close()
 
     def _by_partition(self) -> dict[int, Any]:
         assert self._positions is not None

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from coordinated_bolt import BatchOutputCollector, IComponent, TopologyContext
-from coordinator.spouts.transactional import SpoutCoordinator
+from coordinator.spouts.count_coordinator import CountCoordinator
 from state import RotatingTransactionalState, TransactionAttempt, pack_exact
 
 
@@ -122,41 +122,22 @@ def partition_of(scope: str) -> int:
     return int(scope.removeprefix("partition."))
 
 
-class PartitionCountCoordinator(SpoutCoordinator):
-    """Makes a partitioned spout look like a plain one to the coordinator: metadata is the partition count."""
+class PartitionCountCoordinator(CountCoordinator):
+    """The coordinator of a partitioned spout, for which the input ends after a number of transactions."""
 
     def __init__(self, coordinator: PartitionedCoordinator) -> None:
+        super().__init__(coordinator)
         self._coordinator = coordinator
-        self._last_txid = 0
 
     def is_ready(self) -> bool:
         # the user's object is not told how far earlier runs came; the number it is asked with here says it
         return not self._coordinator.is_exhausted(self._last_txid) and self._coordinator.is_ready()
 
-    def initialize_transaction(self, txid: int, previous: Any) -> int:
-        self._last_txid = txid
-        return self._coordinator.number_of_partitions()
-
     def is_exhausted(self, last: Any) -> bool:
         return self._coordinator.is_exhausted(self._last_txid)
 
-    def is_finite(self) -> bool:
-        return self._coordinator.is_finite()
-
     def progress(self, last: Any) -> float | None:
         return self._coordinator.progress(self._last_txid)
-
-    def resume(self, last_txid: int, last: Any) -> None:
-        self._last_txid = last_txid
-
-    def activate(self) -> None:
-        self._coordinator.activate()
-
-    def deactivate(self) -> None:
-        self._coordinator.deactivate()
-
-    def close(self) -> None:
-        self._coordinator.close()
 
 
 class PartitionBatches:

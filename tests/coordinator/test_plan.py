@@ -13,6 +13,11 @@ from state import TopologyError
 from tests.coordinator.components import Commit, Lines, Pass, Sink, build, plan
 
 
+def stage_of(made, task_id):
+    """Index of the stage a task runs in."""
+    return next(index for index, stage in enumerate(made.stages) if task_id in stage.tasks)
+
+
 def layout(made):
     """Stages as lists of component ids, one for each task."""
     name = {task: wiring.component_id for task, wiring in made.wirings.items()}
@@ -202,7 +207,7 @@ def test_a_frame_for_the_next_stage_goes_to_its_slot_and_deeper_ones_are_carried
     assert made.routes(0) == {2: 0, 3: 1, 8: 0, 4: 0, 5: 1, 6: 0, 7: 1}
     assert made.routes(1) == {8: 0, 4: 1, 5: 2, 6: 1, 7: 2}
     assert made.routes(2) == {6: 0, 7: 1}
-    assert [made.stage_of(task) for task in (1, 3, 8, 4, 7)] == [0, 1, 2, 2, 3]
+    assert [stage_of(made, task) for task in (1, 3, 8, 4, 7)] == [0, 1, 2, 2, 3]
 
 
 def test_ackers_carry_nothing():
@@ -270,12 +275,12 @@ def test_every_frame_finds_its_way_and_nothing_hears_what_runs_later(topology):
         below[component.component_id] = above or component.kind.value == "committer"
     for task, wiring in made.wirings.items():
         assert (task in made.commit_tasks) == below[wiring.component_id]
-        assert (made.stage_of(task) >= made.meeting_stage) == (task in made.commit_tasks)
-        assert made.stage_of(task) == 0 or task not in made.emitter_tasks
+        assert (stage_of(made, task) >= made.meeting_stage) == (task in made.commit_tasks)
+        assert stage_of(made, task) == 0 or task not in made.emitter_tasks
         for target in [*wiring.targets, *([made.acker_of(1)] if task not in made.commit_tasks else [])]:
-            index, carriers = made.stage_of(task), []
-            assert index < made.stage_of(target)
-            while index < made.stage_of(target):
+            index, carriers = stage_of(made, task), []
+            assert index < stage_of(made, target)
+            while index < stage_of(made, target):
                 partition = made.routes(index)[target]
                 index += 1
                 carriers.append(made.stages[index].tasks[partition])
