@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import traceback
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
+from coordinated_bolt.user_code import story_of
 from state.attempt import TransactionAttempt
 from state.errors import (
     FailedException,
@@ -53,7 +53,7 @@ class Failure:
     tuple_text: str = ""
 
     @classmethod
-    def from_exception(cls, error: Exception, component_id: str, task_index: int, tuple_text: str = "") -> Failure:
+    def from_exception(cls, error: BaseException, component_id: str, task_index: int, tuple_text: str = "") -> Failure:
         """Sorts an exception that came out of user code or a handle."""
         if isinstance(error, (FailedException, StateUnreachableError)):
             kind, text = FailureKind.FAILED, f"{type(error).__name__}: {error}"
@@ -62,7 +62,7 @@ class Failure:
         elif isinstance(error, StateRefusedError):
             kind, text = FailureKind.STATE, str(error)
         else:
-            kind, text = FailureKind.USER, "".join(traceback.format_exception(error))
+            kind, text = FailureKind.USER, story_of(error)
         return cls(kind, component_id, task_index, text, tuple_text)
 
     def halts(self) -> bool:

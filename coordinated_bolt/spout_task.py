@@ -7,7 +7,6 @@ after the call that emitted it, not in the middle of it.
 from __future__ import annotations
 
 import pickle
-import traceback
 from collections.abc import Callable
 from functools import partial
 from random import Random
@@ -21,6 +20,7 @@ from coordinated_bolt.pending_message import PendingMessage
 from coordinated_bolt.spout_output_collector import SpoutOutputCollector
 from coordinated_bolt.spouts import IAckValueSpout, IFailValueSpout, ISpout
 from coordinated_bolt.task_observer import TaskObserver
+from coordinated_bolt.user_code import is_interruption, story_of
 from coordinated_bolt.wiring import TaskWiring
 from state.errors import ProtocolError, UserCodeError
 
@@ -158,6 +158,8 @@ class SpoutTask:
     def _call(self, method: Callable[..., None], *arguments: Any) -> None:
         try:
             method(*arguments)
-        except Exception as error:
-            story = "".join(traceback.format_exception(error))
-            raise UserCodeError(self._wiring.component_id, self._wiring.task_index, "", "", story) from error
+        except BaseException as error:
+            if is_interruption(error):
+                raise
+            where = (self._wiring.component_id, self._wiring.task_index)
+            raise UserCodeError(*where, "", "", story_of(error)) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from coordinated_bolt.user_code import is_interruption
 from state.attempt import TransactionAttempt
 
 
@@ -108,6 +109,8 @@ def shortened(tup: Tuple, limit: int = 300) -> str:
     """A tuple as text for a message, whatever its values do when they are asked for theirs."""
     try:
         text = repr(tup)
-    except Exception as error:  # noqa: BLE001 - a value's own repr may raise anything
+    except BaseException as error:  # a value's own repr may raise anything
+        if is_interruption(error):
+            raise
         text = f"<tuple whose repr raised {type(error).__name__}>"
     return text if len(text) <= limit else text[:limit] + "…"

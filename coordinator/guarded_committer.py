@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-import traceback
 from collections.abc import Callable
 from functools import partial
 
+from coordinated_bolt import is_interruption, story_of
 from coordinator.spouts.committing import SpoutCommitter
 from state import SourceError, TransactionAttempt, TransactionError, UserCodeError
 
@@ -43,11 +43,13 @@ class GuardedCommitter:
     def _guarded(self, method: str, attempt: str, call: Callable[[], None]) -> TransactionError | None:
         try:
             call()
-        except Exception as error:  # noqa: BLE001 - user code may raise anything
+        except BaseException as error:
+            if is_interruption(error):
+                raise
             _LOG.warning(
                 "%s of the spout's committer raised after attempt %s was committed: %s", method, attempt, error
             )
             if isinstance(error, SourceError):
                 return error
-            return UserCodeError(self._component_id, 0, attempt, "", traceback.format_exc())
+            return UserCodeError(self._component_id, 0, attempt, "", story_of(error))
         return None

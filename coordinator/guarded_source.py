@@ -7,10 +7,10 @@ after what is under way has been committed.
 from __future__ import annotations
 
 import logging
-import traceback
 from collections.abc import Callable
 from typing import Any
 
+from coordinated_bolt import is_interruption, story_of
 from coordinator.spouts.transactional import SpoutCoordinator
 from state import CodecError, FailedException, TransactionError, UserCodeError, pack_exact
 
@@ -75,14 +75,18 @@ class GuardedSource:
     def progress(self, last: Any) -> float | None:
         try:
             return self._source.progress(last)
-        except Exception as error:  # noqa: BLE001 - what is only shown does not end a run
+        except BaseException as error:  # what is only shown does not end a run
+            if is_interruption(error):
+                raise
             _LOG.debug("the spout cannot tell its progress: %s", error)
             return None
 
     def estimated_bytes(self, metadata: Any) -> int:
         try:
             return self._source.estimated_bytes(metadata)
-        except Exception as error:  # noqa: BLE001 - an estimate only keeps waves small
+        except BaseException as error:  # an estimate only keeps waves small
+            if is_interruption(error):
+                raise
             _LOG.debug("the spout cannot estimate a batch: %s", error)
             return 0
 
@@ -93,9 +97,11 @@ class GuardedSource:
         except FailedException as error:
             _LOG.info("%s of the spout failed and is tried again: %s", what, error)
             raise
-        except Exception as error:  # noqa: BLE001 - user code may raise anything
+        except BaseException as error:
+            if is_interruption(error):
+                raise
             if isinstance(error, TransactionError) and not isinstance(error, CodecError):
                 self.error = error
             else:
-                self.error = UserCodeError(self._component_id, 0, what, "", traceback.format_exc())
+                self.error = UserCodeError(self._component_id, 0, what, "", story_of(error))
         raise FailedException(f"{what} raised") from self.error

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 
-from state import FencedError, StateError, TopologyError, TransactionError
+from state import EngineError, FencedError, Interruption, StateError, TopologyError, TransactionError
 
 
 class ExitCode(IntEnum):
@@ -21,10 +21,12 @@ class ExitCode(IntEnum):
     FENCED = 3
     """A newer run took over: do not restart."""
     STATE = 4
+    ENGINE = 5
+    """Spark is gone or cannot work; nothing is wrong with the topology or its state: mend that, run again."""
 
 
-class StoppedError(BaseException):
-    """A signal asked the process to stop at once; not an `Exception`, so that nobody handles it by chance.
+class StoppedError(Interruption):
+    """A signal asked the process to stop at once.
 
     Attributes:
         signal_number: the signal.
@@ -45,6 +47,8 @@ def exit_code_of(error: BaseException) -> int:
         return ExitCode.FENCED
     if isinstance(error, StateError):
         return ExitCode.STATE
+    if isinstance(error, EngineError):
+        return ExitCode.ENGINE
     if isinstance(error, TopologyError):
         return ExitCode.USAGE
     return ExitCode.JOB_FAILED
@@ -73,7 +77,7 @@ def errors_reported(*, debug: bool = False, secret: str | None = None, replaceme
     """
     try:
         yield
-    except (Exception, KeyboardInterrupt, StoppedError) as error:  # noqa: BLE001 - the last one who can say it
+    except BaseException as error:  # noqa: BLE001 - the last one who can say it, also for a user's sys.exit
         text = "".join(traceback.format_exception(error)) if debug else ""
         text += f"txbatch: {sentence_of(error)}"
         if secret:

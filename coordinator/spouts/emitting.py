@@ -24,6 +24,7 @@ from coordinated_bolt import (
     TaskWiring,
     TopologyContext,
     batch_edge,
+    is_interruption,
 )
 from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout, OpaqueBatches
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionBatches, partition_scope
@@ -103,7 +104,9 @@ class EmitterTask:
         for close in closing:
             try:
                 close()
-            except Exception:  # noqa: BLE001 - every batch is emitted: what an emitter cannot let go of fails none
+            except BaseException as error:  # every batch is emitted: what an emitter cannot let go of fails none
+                if is_interruption(error):
+                    raise
                 _LOG.exception("emitter of %r could not be closed", self._wiring.component_id)
 
     def emit(self, batch: Batch) -> Emitted:
@@ -118,7 +121,9 @@ class EmitterTask:
         try:
             metadata = self._call(attempt, unpack(batch.packed_metadata), collector)
             sent_edges = outbox.close()  # values are packed here, so the codec may refuse one here
-        except Exception as error:  # noqa: BLE001 - user code may raise anything
+        except BaseException as error:
+            if is_interruption(error):
+                raise
             where = (self._wiring.component_id, self._wiring.task_index)
             self._failed = Failure(FailureKind.INCOMPLETE, *where, f"attempt {attempt} failed before on this task")
             self._wiring.count_output(metrics, collector, outbox)
