@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from committers import Again, Group, GroupSize, Publish, SlotReport, decide_group
 from coordinated_bolt import ACKER_COMPONENT, AttemptOutcome, Failure, FailureKind, TaskMetrics
 from coordinator.early_groups import EarlyGroups
-from coordinator.engine import Engine, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
+from coordinator.engine import CrashKind, Engine, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
 from coordinator.guarded_committer import GuardedCommitter
 from coordinator.guarded_source import GuardedSource
 from coordinator.metadata_log import MetadataLog
@@ -25,7 +25,7 @@ from coordinator.spouts.committing import SpoutCommitter
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.transactions import EmitBatch, Phase, StartCommit, StoreMetadata, TransactionCoordinator
 from coordinator.waves import WaveBook
-from state import ReplayLimitError, TransactionAttempt, TransactionError
+from state import EngineError, ReplayLimitError, TransactionAttempt, TransactionError
 
 _LOG = logging.getLogger("txbatch")
 BUSY_WAIT_S = 0.5
@@ -84,6 +84,7 @@ class Coordinator:
         self._message_timeout_s = message_timeout_s
         self._asked = 0
         self._failures: Counter[int] = Counter()
+        self._overdue: set[int] = set()
         self._error: TransactionError | None = None
         self.statistics = RunStatistics(last_txid=machine.currtx - 1)
 
@@ -151,11 +152,14 @@ class Coordinator:
         for wave_id in self._waves.overdue(now_s):
             _LOG.warning("wave %d exceeds the message timeout and is cancelled", wave_id)
             self._early.turn_off()  # each phase has the timeout for itself
+            self._overdue.add(wave_id)
             self._engine.cancel(wave_id)
         if self._group and now_s - self._group_started_s > self._message_timeout_s:
             _LOG.warning("the commit phase of %d attempts exceeds the message timeout, is cancelled", len(self._group))
             self._group_started_s = now_s  # named once per timeout
-            self._engine.cancel(self._waves.wave_of(self._group[0]))
+            wave_id = self._waves.wave_of(self._group[0])
+            self._overdue.add(wave_id)
+            self._engine.cancel(wave_id)
 
     def _report_progress(self) -> None:
         self.statistics.active = self._waves.active_count()
@@ -210,6 +214,7 @@ class Coordinator:
         elif isinstance(event, GroupCrashed):
             self._group_crashed(event)
         for wave_id in self._waves.take_finished():
+            self._overdue.discard(wave_id)
             self._engine.release(wave_id)
 
     def _wave_processed(self, event: WaveProcessed) -> None:
@@ -241,17 +246,40 @@ class Coordinator:
     def _wave_crashed(self, event: WaveCrashed) -> None:
         attempts = self._waves.crashed(event.wave_id)
         live = [attempt for attempt in attempts if self._machine.is_current(attempt)]
+        reason, kind = self._crash(event)
+        if kind is CrashKind.OVERDUE:
+            self._waves.keep_below(len(attempts))
         if live:
-            _LOG.warning("wave %d of %d attempts crashed: %s", event.wave_id, len(attempts), event.reason)
-            self._lose(live[0], Phase.PROCESSING, event.reason, counts=len(attempts) == 1)
+            _LOG.warning("wave %d of %d attempts crashed: %s", event.wave_id, len(attempts), reason)
+            self._crashed(live[0], Phase.PROCESSING, reason, kind, size=len(attempts))
 
     def _group_crashed(self, event: GroupCrashed) -> None:
         self._group = ()
         self._waves.halve(len(event.attempts))
         live = [attempt for attempt in event.attempts if self._machine.is_current(attempt)]
+        reason, kind = self._crash(event)
         if live:
-            _LOG.warning("the commit phase of %d attempts crashed: %s", len(event.attempts), event.reason)
-            self._lose(live[0], Phase.COMMIT, event.reason, counts=len(event.attempts) == 1)
+            _LOG.warning("the commit phase of %d attempts crashed: %s", len(event.attempts), reason)
+            self._crashed(live[0], Phase.COMMIT, reason, kind, size=len(event.attempts))
+
+    def _crash(self, event: WaveCrashed | GroupCrashed) -> tuple[str, CrashKind]:
+        """Why something crashed; what was cancelled for its time tells that, unless it says more itself."""
+        was_cancelled = event.wave_id in self._overdue
+        self._overdue.discard(event.wave_id)
+        if not was_cancelled or event.kind is CrashKind.OVERDUE:
+            return event.reason, event.kind
+        return f"it exceeded the message timeout of {self._message_timeout_s:g} s and was cancelled", CrashKind.OVERDUE
+
+    def _crashed(self, attempt: TransactionAttempt, phase: Phase, reason: str, kind: CrashKind, *, size: int) -> None:
+        """An engine gave up on attempts from this one on, `size` of them together."""
+        if kind is CrashKind.CERTAIN:
+            self._error = EngineError(f"Spark cannot run txid {attempt.txid}: {reason}; lower txids are committed")
+            self._machine.halt_before(attempt.txid)
+            self._drop(self._machine.fail(attempt, phase))
+            return
+        if kind is CrashKind.OVERDUE:
+            reason += "; if it needs longer, raise it by the builder's set_message_timeout_s"
+        self._lose(attempt, phase, reason, counts=size == 1)
 
     def _group_executed(self, event: GroupExecuted) -> None:
         group = Group(
@@ -332,7 +360,7 @@ class Coordinator:
 
     def _drop(self, attempts: list[TransactionAttempt]) -> None:
         """Forgets attempts that are void, and cancels waves that hold nothing else."""
-        self.statistics.failed_attempts += len(attempts)
+        self.statistics.failed_attempts += sum(map(self._waves.was_started, attempts))
         self.statistics.failed_outcomes(self._waves.kept(attempts))
         self._early.dropped(attempts)
         self._metadata.drop(attempts)

@@ -19,7 +19,7 @@ from coordinator.spark import (
     SparkEngine,
     pickle_spec,
     ship_topology,
-    spark_context,
+    spark_lease,
 )
 from coordinator.topology import Topology
 from coordinator.topology_checks import check_is_a
@@ -62,6 +62,7 @@ def run(
 
     Raises:
         TopologyError: refused before anything was started.
+        EngineError: Spark is gone, cannot be reached, or cannot work.
         TransactionError: see `Coordinator.run`.
     """
     check_is_a(Topology, topology, "use run_plain for a plain topology")
@@ -69,10 +70,10 @@ def run(
     plan = make_plan(topology, pickle_spec)
     with (
         _state_store(topology, redis_url, data_dir) as (store, url),
-        spark_context(topology.topology_id, spark, master, conf or {}) as context,
+        spark_lease(topology.topology_id, spark, master, conf or {}) as lease,
     ):
-        ship_topology(context, topology, factory_module)
-        engine = SparkEngine(context, plan, url, frame_fault=frame_fault)
+        lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
+        engine = SparkEngine(lease.context, lease.watch, plan, url, frame_fault=frame_fault)
         try:
             with assembled(
                 topology,

@@ -96,6 +96,15 @@ class WaveBook:
         """The next wave takes half of `size` attempts."""
         self._size = max(1, size // 2)
 
+    def keep_below(self, size: int) -> None:
+        """Waves of `size` attempts take too long: from now on they have half of that at most."""
+        self._full_size = max(1, min(self._full_size, size // 2))
+        self._size = min(self._size, self._full_size)
+
+    def was_started(self, attempt: TransactionAttempt) -> bool:
+        """Whether an attempt that is under way has been in a wave; else it waits for its first one."""
+        return attempt in self._wave_of
+
     def keep(self, outcome: AttemptOutcome) -> None:
         """Keeps what the commit phase needs of a processed attempt."""
         self._outcomes[outcome.attempt] = outcome

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 LOGGER = "txbatch"
+PY4J_MODULES = frozenset({"clientserver", "java_gateway"})
+"""It logs there by the root logger, with tracebacks."""
 
 
 class StderrHandler(logging.Handler):
@@ -15,6 +17,13 @@ class StderrHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         print(self.format(record), file=sys.stderr, flush=True)
+
+
+class Quietly(StderrHandler):
+    """For other people's loggers: warnings as ever, but not how py4j takes the end of its Java process, which is told."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return record.levelno >= logging.WARNING and record.module not in PY4J_MODULES
 
 
 @contextmanager
@@ -27,8 +36,14 @@ def logging_to_stderr(*, debug: bool) -> Iterator[None]:
     logger.handlers = [handler]
     logger.propagate = False  # a user's module may have given the root logger a handler too
     logger.setLevel(logging.DEBUG if debug else logging.WARNING)
+    root = logging.getLogger()
+    quietly = None if root.handlers or debug else Quietly()
+    if quietly is not None:
+        root.addHandler(quietly)
     try:
         yield
     finally:
+        if quietly is not None:
+            root.removeHandler(quietly)
         logger.handlers, logger.propagate = before[:2]
         logger.setLevel(before[2])

@@ -50,6 +50,13 @@ class Deployment:
     credentials_path: str
 
 
+def deploy(context: SparkContext, plan: Plan, credentials_path: str) -> Deployment:
+    """Ships a plan (driver, once a run)."""
+    emitter_count = len(plan.emitter_tasks)
+    seeds = context.parallelize(range(emitter_count), emitter_count)
+    return Deployment(context, plan, context.broadcast(plan), seeds, credentials_path)
+
+
 class Wave:
     """Many attempts on their way through Spark together.
 
