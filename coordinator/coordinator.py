@@ -266,9 +266,12 @@ class Coordinator:
         """Why something crashed; what was cancelled for its time tells that, unless it says more itself."""
         was_cancelled = event.wave_id in self._overdue
         self._overdue.discard(event.wave_id)
-        if not was_cancelled or event.kind is CrashKind.OVERDUE:
+        if not was_cancelled and event.kind is not CrashKind.OVERDUE:
             return event.reason, event.kind
-        return f"it exceeded the message timeout of {self._message_timeout_s:g} s and was cancelled", CrashKind.OVERDUE
+        told = f"it exceeded the message timeout of {self._message_timeout_s:g} s and was cancelled"
+        if event.kind is CrashKind.OVERDUE:
+            told = event.reason
+        return f"{told}; if it needs longer, set_message_timeout_s of the builder raises that", CrashKind.OVERDUE
 
     def _crashed(self, attempt: TransactionAttempt, phase: Phase, reason: str, kind: CrashKind, *, size: int) -> None:
         """An engine gave up on attempts from this one on, `size` of them together."""
@@ -277,8 +280,6 @@ class Coordinator:
             self._machine.halt_before(attempt.txid)
             self._drop(self._machine.fail(attempt, phase))
             return
-        if kind is CrashKind.OVERDUE:
-            reason += "; if it needs longer, raise it by the builder's set_message_timeout_s"
         self._lose(attempt, phase, reason, counts=size == 1)
 
     def _group_executed(self, event: GroupExecuted) -> None:

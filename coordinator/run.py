@@ -73,7 +73,14 @@ def run(
         spark_lease(topology.topology_id, spark, master, conf or {}) as lease,
     ):
         lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
-        engine = SparkEngine(lease.context, lease.watch, plan, url, frame_fault=frame_fault)
+        engine = SparkEngine(
+            lease.context,
+            lease.watch,
+            plan,
+            url,
+            message_timeout_s=topology.message_timeout_s,
+            frame_fault=frame_fault,
+        )
         try:
             with assembled(
                 topology,

@@ -20,7 +20,7 @@ class StderrHandler(logging.Handler):
 
 
 class Quietly(StderrHandler):
-    """For other people's loggers: warnings as ever, but not how py4j takes the end of its Java process, which is told."""
+    """For other loggers: warnings as ever, but not what py4j says of a Java process that ends; that is told."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return record.levelno >= logging.WARNING and record.module not in PY4J_MODULES

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import queue
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from coordinator.engine import CrashKind, EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed
 from coordinator.plan import Plan
+from coordinator.spark.alarm import Deadline
 from coordinator.spark.crash_story import crash_story
 from coordinator.spark.frame_flow import FrameFault
 from coordinator.spark.java_watch import JavaWatch
@@ -38,6 +40,7 @@ class SparkEngine:
         watch: over its Java process.
         plan: what to run.
         redis_url: where committers' reads go; written to a file only its owner can read.
+        message_timeout_s: how long a job may take before user code that does not return is ended; None for ever.
         frame_fault: installed by tests only.
     """
 
@@ -48,11 +51,13 @@ class SparkEngine:
         plan: Plan,
         redis_url: str,
         *,
+        message_timeout_s: float | None = None,
         frame_fault: FrameFault | None = None,
     ) -> None:
         self._context = context
         self._watch = watch
         self._plan = plan
+        self._message_timeout_s = message_timeout_s
         self._frame_fault = frame_fault
         self._private = tempfile.TemporaryDirectory(prefix="txbatch-run-")
         path = save_redis_url(redis_url, Path(self._private.name))
@@ -75,9 +80,8 @@ class SparkEngine:
         early: EarlyCommit,
     ) -> None:
         """Starts job 1 of a wave."""
-        wave_input = WaveInput(
-            wave_id, batches, {scope: dict(values) for scope, values in stored.items()}, self._frame_fault
-        )
+        copied = {scope: dict(values) for scope, values in stored.items()}
+        wave_input = WaveInput(wave_id, batches, copied, self._frame_fault, self._deadline())
 
         def job() -> Event:
             wave = self._waves[wave_id] = Wave(self._deployment, wave_input)
@@ -92,8 +96,10 @@ class SparkEngine:
             self._events.put(GroupExecuted(wave_id, attempts, ()))
             return
 
+        deadline = self._deadline()
+
         def job() -> Event:
-            reports = self._waves[wave_id].commit(attempts, composed=composed)
+            reports = self._waves[wave_id].commit(attempts, composed=composed, deadline=deadline)
             return GroupExecuted(wave_id, attempts, tuple(reports))
 
         crashed = partial(GroupCrashed, wave_id, attempts)
@@ -174,6 +180,9 @@ class SparkEngine:
                 wave.release()
             except Exception as error:  # noqa: BLE001 - a context that is gone has no files left
                 _LOG.debug("wave %d could not be cleaned up: %s", wave_id, crash_story(error).reason)
+
+    def _deadline(self) -> Deadline | None:
+        return None if self._message_timeout_s is None else Deadline(time.time(), self._message_timeout_s)
 
     def _job_group(self, phase: str, wave_id: int) -> str:
         return f"txbatch-{id(self)}-{phase}-{wave_id}"

@@ -50,7 +50,7 @@ class SparkPlainEngine:
         self._topology_id = plan.plain.topology_id
         self._wave_timeout_s = wave_timeout_s
         shipped_plan = watch.call(lambda: context.broadcast(plan))
-        self._deployment = PlainDeployment(context, plan, shipped_plan, frame_fault)
+        self._deployment = PlainDeployment(context, plan, shipped_plan, frame_fault, wave_timeout_s)
         self._job_group = f"txbatch-{id(self)}-plain"
         self._lane = Lane("txbatch-plain")
         self._running: Future[WaveDrained] | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import pickle
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -89,9 +89,12 @@ class EmitterTask:
         self._states: dict[int, RotatingTransactionalState] = {}
         self._failed: Failure | None = None
 
-    def run(self, batches: Sequence[Batch]) -> Iterator[Emitted]:
-        """Emits every batch in order and closes the emitter."""
+    def run(
+        self, batches: Sequence[Batch], begin: Callable[[TransactionAttempt], None] = lambda attempt: None
+    ) -> Iterator[Emitted]:
+        """Emits every batch in order and closes the emitter; `begin` is called with each attempt before."""
         for batch in batches:
+            begin(batch.attempt)
             yield self.emit(batch)
         self.close()
 
