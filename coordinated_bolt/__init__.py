@@ -76,7 +76,8 @@ from coordinated_bolt.task_observer import TaskObserver
 from coordinated_bolt.time_cache_map import TimeCacheMap
 from coordinated_bolt.tracking import SourceArgs, Tracking, TrackingStatus
 from coordinated_bolt.tuples import Tuple, TupleOrigin
-from coordinated_bolt.user_code import is_interruption, story_of
+from coordinated_bolt.user_code import is_interruption
+from coordinated_bolt.user_traceback import user_traceback
 from coordinated_bolt.wiring import Coordination, Source, TaskWiring
 
 __all__ = [
@@ -188,7 +189,7 @@ __all__ = [
     "regular_message",
     "send_report",
     "stable_hash",
-    "story_of",
+    "user_traceback",
     "tick_message",
     "tree_message",
     "tuple_message",

@@ -24,7 +24,8 @@ from coordinated_bolt.plain_tuple import TICK_ORIGIN, PlainTuple, TupleStatus
 from coordinated_bolt.rich_bolts import IRichBolt
 from coordinated_bolt.task_observer import TaskObserver
 from coordinated_bolt.tuples import TupleOrigin, shortened
-from coordinated_bolt.user_code import is_interruption, story_of
+from coordinated_bolt.user_code import is_interruption
+from coordinated_bolt.user_traceback import user_traceback
 from coordinated_bolt.wiring import TaskWiring
 from state.errors import FailedException, ProtocolError, UserCodeError
 
@@ -132,7 +133,7 @@ class BoltTask:
 
     def _user_error(self, error: BaseException, tup: PlainTuple | None = None) -> UserCodeError:
         text = "" if tup is None else shortened(tup)
-        return UserCodeError(self._wiring.component_id, self._wiring.task_index, "", text, story_of(error))
+        return UserCodeError(self._wiring.component_id, self._wiring.task_index, "", text, user_traceback(error))
 
     def _origin(self, source_task: int, stream_index: int) -> TupleOrigin:
         origin = self._origins.get((source_task, stream_index))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from coordinated_bolt.user_code import story_of
+from coordinated_bolt.user_traceback import user_traceback
 from state.attempt import TransactionAttempt
 from state.errors import (
     FailedException,
@@ -62,7 +62,7 @@ class Failure:
         elif isinstance(error, StateRefusedError):
             kind, text = FailureKind.STATE, str(error)
         else:
-            kind, text = FailureKind.USER, story_of(error)
+            kind, text = FailureKind.USER, user_traceback(error)
         return cls(kind, component_id, task_index, text, tuple_text)
 
     def halts(self) -> bool:

@@ -20,7 +20,8 @@ from coordinated_bolt.pending_message import PendingMessage
 from coordinated_bolt.spout_output_collector import SpoutOutputCollector
 from coordinated_bolt.spouts import IAckValueSpout, IFailValueSpout, ISpout
 from coordinated_bolt.task_observer import TaskObserver
-from coordinated_bolt.user_code import is_interruption, story_of
+from coordinated_bolt.user_code import is_interruption
+from coordinated_bolt.user_traceback import user_traceback
 from coordinated_bolt.wiring import TaskWiring
 from state.errors import ProtocolError, UserCodeError
 
@@ -162,4 +163,4 @@ class SpoutTask:
             if is_interruption(error):
                 raise
             where = (self._wiring.component_id, self._wiring.task_index)
-            raise UserCodeError(*where, "", "", story_of(error)) from error
+            raise UserCodeError(*where, "", "", user_traceback(error)) from error

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
-from coordinated_bolt import is_interruption, story_of
+from coordinated_bolt import is_interruption, user_traceback
 from coordinator.spouts.committing import SpoutCommitter
 from state import SourceError, TransactionAttempt, TransactionError, UserCodeError
 
@@ -51,5 +51,5 @@ class GuardedCommitter:
             )
             if isinstance(error, SourceError):
                 return error
-            return UserCodeError(self._component_id, 0, attempt, "", story_of(error))
+            return UserCodeError(self._component_id, 0, attempt, "", user_traceback(error))
         return None

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from coordinated_bolt import is_interruption, story_of
+from coordinated_bolt import is_interruption, user_traceback
 from coordinator.spouts.transactional import SpoutCoordinator
 from state import CodecError, FailedException, TransactionError, UserCodeError, pack_exact
 
@@ -103,5 +103,5 @@ class GuardedSource:
             if isinstance(error, TransactionError) and not isinstance(error, CodecError):
                 self.error = error
             else:
-                self.error = UserCodeError(self._component_id, 0, what, "", story_of(error))
+                self.error = UserCodeError(self._component_id, 0, what, "", user_traceback(error))
         raise FailedException(f"{what} raised") from self.error

@@ -107,7 +107,7 @@ def main(repository: str, folder: str, redis_url: str) -> None:
             killer()
             return commit(self, *given, **named)
 
-        wave.Wave.commit = killing_commit  # type: ignore[assignment,method-assign]
+        wave.Wave.commit = killing_commit  # type: ignore[method-assign]
         await_until(lambda: known_executors(context) == 2)
         if topology_id == "unguarded":
             _ignore_residues()
