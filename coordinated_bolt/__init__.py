@@ -189,9 +189,9 @@ __all__ = [
     "regular_message",
     "send_report",
     "stable_hash",
-    "user_traceback",
     "tick_message",
     "tree_message",
     "tuple_message",
     "unpack_frame",
+    "user_traceback",
 ]

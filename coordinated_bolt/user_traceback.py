@@ -1,4 +1,4 @@
-"""The story of an exception that came out of user code: its traceback, from the user's first line on, and the remedy."""
+"""The story of an exception that came out of user code: its traceback, from the user's first line, and the remedy."""
 
 from __future__ import annotations
 

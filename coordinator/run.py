@@ -73,14 +73,9 @@ def run(
         spark_lease(topology.topology_id, spark, master, conf or {}) as lease,
     ):
         lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
-        engine = SparkEngine(
-            lease.context,
-            lease.watch,
-            plan,
-            url,
-            message_timeout_s=topology.message_timeout_s,
-            frame_fault=frame_fault,
-        )
+        nonce = secrets.token_hex(16)
+        timeout_s = topology.message_timeout_s
+        engine = SparkEngine(lease, plan, url, nonce, message_timeout_s=timeout_s, frame_fault=frame_fault)
         try:
             with assembled(
                 topology,
@@ -88,6 +83,7 @@ def run(
                 store,
                 engine,
                 options,
+                nonce=nonce,
                 clock=time.monotonic,
                 draw_bits=secrets.randbits,
                 on_progress=on_progress,

@@ -90,9 +90,7 @@ def run_plain(
     with spark_lease(topology.topology_id, spark, master, conf or {}) as lease:
         lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
         timeout_s = None if topology.message_timeout_s is None else 2 * topology.message_timeout_s
-        engine = SparkPlainEngine(
-            lease.context, lease.watch, wave_plan, wave_timeout_s=timeout_s, frame_fault=frame_fault
-        )
+        engine = SparkPlainEngine(lease, wave_plan, wave_timeout_s=timeout_s, frame_fault=frame_fault)
         try:
             coordinator = PlainCoordinator(
                 plan,

@@ -9,23 +9,19 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from coordinator.engine import CrashKind, EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed
 from coordinator.plan import Plan
 from coordinator.spark.alarm import Deadline
 from coordinator.spark.crash_story import crash_story
 from coordinator.spark.frame_flow import FrameFault
-from coordinator.spark.java_watch import JavaWatch
 from coordinator.spark.lane import Lane
-from coordinator.spark.session import is_fair
-from coordinator.spark.stage import WaveInput
+from coordinator.spark.session import SparkLease, is_fair
+from coordinator.spark.stage import Reading, WaveInput
 from coordinator.spark.wave import Wave, deploy
 from coordinator.spouts.emitting import Batch
 from state import EngineError, TransactionAttempt, save_redis_url
-
-if TYPE_CHECKING:
-    from pyspark import SparkContext
 
 _LOG = logging.getLogger("txbatch")
 LANE_CLOSE_S = 30.0
@@ -36,32 +32,31 @@ class SparkEngine:
     """Runs waves as Spark jobs.
 
     Args:
-        context: a Spark context; it stays running after `close`.
-        watch: over its Java process.
+        lease: a Spark context, which stays running after `close`, and the watch over its Java process.
         plan: what to run.
         redis_url: where committers' reads go; written to a file only its owner can read.
+        nonce: of this run; its committers read no state that another run has written.
         message_timeout_s: how long a job may take before user code that does not return is ended; None for ever.
         frame_fault: installed by tests only.
     """
 
     def __init__(
         self,
-        context: SparkContext,
-        watch: JavaWatch,
+        lease: SparkLease,
         plan: Plan,
         redis_url: str,
+        nonce: str,
         *,
         message_timeout_s: float | None = None,
         frame_fault: FrameFault | None = None,
     ) -> None:
-        self._context = context
-        self._watch = watch
+        self._context, self._watch = context, watch = lease.context, lease.watch
         self._plan = plan
         self._message_timeout_s = message_timeout_s
         self._frame_fault = frame_fault
         self._private = tempfile.TemporaryDirectory(prefix="txbatch-run-")
-        path = save_redis_url(redis_url, Path(self._private.name))
-        self._deployment = watch.call(lambda: deploy(context, plan, path))
+        reading = Reading(save_redis_url(redis_url, Path(self._private.name)), nonce)
+        self._deployment = watch.call(lambda: deploy(context, plan, reading))
         self._waves: dict[int, Wave] = {}
         self._running: set[str] = set()
         self._events: queue.SimpleQueue[Event | EngineError] = queue.SimpleQueue()

@@ -5,20 +5,16 @@ from __future__ import annotations
 import logging
 from concurrent.futures import Future
 from functools import partial
-from typing import TYPE_CHECKING
 
 from coordinator.engine import CrashKind, WaveCrashed
 from coordinator.plain.engine import PlainWave, WaveDrained
 from coordinator.plain.wave_plan import WavePlan
 from coordinator.spark.crash_story import crash_story
 from coordinator.spark.frame_flow import FrameFault
-from coordinator.spark.java_watch import JavaWatch
 from coordinator.spark.lane import Lane
 from coordinator.spark.plain_wave import PlainDeployment
+from coordinator.spark.session import SparkLease
 from state import EngineError
-
-if TYPE_CHECKING:
-    from pyspark import SparkContext
 
 _LOG = logging.getLogger("txbatch")
 CANCEL_MAX_S = 60.0
@@ -29,8 +25,7 @@ class SparkPlainEngine:
     """Runs waves as Spark jobs.
 
     Args:
-        context: a Spark context; it stays running after `close`.
-        watch: over its Java process.
+        lease: a Spark context, which stays running after `close`, and the watch over its Java process.
         plan: what to run.
         wave_timeout_s: a wave that takes longer is cancelled; None lets it take its time.
         frame_fault: installed by tests only.
@@ -38,15 +33,13 @@ class SparkPlainEngine:
 
     def __init__(
         self,
-        context: SparkContext,
-        watch: JavaWatch,
+        lease: SparkLease,
         plan: WavePlan,
         *,
         wave_timeout_s: float | None = None,
         frame_fault: FrameFault | None = None,
     ) -> None:
-        self._context = context
-        self._watch = watch
+        self._context, self._watch = context, watch = lease.context, lease.watch
         self._topology_id = plan.plain.topology_id
         self._wave_timeout_s = wave_timeout_s
         shipped_plan = watch.call(lambda: context.broadcast(plan))

@@ -23,6 +23,7 @@ from coordinator.spark.stage import (
     EmitterStage,
     MeetingStage,
     ProcessingStage,
+    Reading,
     WaveInput,
     wave_processed,
 )
@@ -41,21 +42,21 @@ class Deployment:
         plan: the plan.
         shipped_plan: the same, broadcast.
         seeds: an RDD with one partition per spout task.
-        credentials_path: where executors find the Redis URL.
+        reading: how committers read state.
     """
 
     context: SparkContext
     plan: Plan
     shipped_plan: Broadcast[Plan]
     seeds: RDD[int]
-    credentials_path: str
+    reading: Reading
 
 
-def deploy(context: SparkContext, plan: Plan, credentials_path: str) -> Deployment:
+def deploy(context: SparkContext, plan: Plan, reading: Reading) -> Deployment:
     """Ships a plan (driver, once a run)."""
     emitter_count = len(plan.emitter_tasks)
     seeds = context.parallelize(range(emitter_count), emitter_count)
-    return Deployment(context, plan, context.broadcast(plan), seeds, credentials_path)
+    return Deployment(context, plan, context.broadcast(plan), seeds, reading)
 
 
 class Wave:
@@ -89,10 +90,10 @@ class Wave:
         self, attempts: tuple[TransactionAttempt, ...], *, composed: bool, deadline: Deadline | None = None
     ) -> list[SlotReport]:
         """Job 2: the commit phase of some attempts, in order."""
-        shipped_plan, path = self._deployment.shipped_plan, self._deployment.credentials_path
+        shipped_plan, reading = self._deployment.shipped_plan, self._deployment.reading
 
         def commit_stage(index: int) -> CommitStage:
-            return CommitStage(shipped_plan, self._lean_input, index, attempts, composed, path, deadline)
+            return CommitStage(shipped_plan, self._lean_input, index, attempts, composed, reading, deadline)
 
         first, last = self._plan.meeting_stage, len(self._plan.stages) - 1
         frames = self._meeting.mapPartitionsWithIndex(commit_stage(first))
