@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from coordinator.engine import CrashKind
+from coordinator.spark.java_watch import MAKE_ROOM
 
 TEXT_LIMIT = 1000
 TRACEBACK = "Traceback (most recent call last):"
@@ -53,7 +54,7 @@ REMEDIES: Sequence[Remedy] = (
     ),
     Remedy(
         re.compile(r"No space left on device|Disk quota exceeded"),
-        "the disk below spark.local.dir is full: make room, or name another folder by --conf spark.local.dir=DIR",
+        MAKE_ROOM,
     ),
     Remedy(
         re.compile(r"spark\.driver\.maxResultSize"),

@@ -8,6 +8,7 @@ process that belongs to us is ended, which frees whatever else hangs on it.
 
 from __future__ import annotations
 
+import errno
 import logging
 import threading
 from collections.abc import Callable
@@ -25,6 +26,8 @@ PING_S = 2.0
 SILENCE_MAX_S = 30.0
 SILENCE_PARTS = 6
 """The silence is waited for in parts: a machine or terminal that was suspended loses one of them, not all."""
+FULL_DISK = frozenset({errno.ENOSPC, errno.EDQUOT})
+MAKE_ROOM = "the disk below spark.local.dir is full: make room, or name another folder by --conf spark.local.dir=DIR"
 ADVICE = "nothing that was committed is lost; run again"
 Result = TypeVar("Result")
 
@@ -103,9 +106,11 @@ class JavaWatch:
             return future.result(timeout_s)
         except EngineError:
             raise
-        except Exception:
+        except Exception as error:
             if future.done():  # else the time is up
                 self.check()
+            if isinstance(error, OSError) and error.errno in FULL_DISK:
+                raise EngineError(f"{error}; {MAKE_ROOM}") from error
             raise
         finally:
             with self._lock:

@@ -103,8 +103,8 @@ def test_a_java_process_that_is_frozen_ends_the_run_within_a_bound(hanging):
     assert job.wait(60) == 5
     assert time.monotonic() - began < 45
     assert told(job) == [
-        f"txbatch: Spark's Java process (pid {java}) has not answered for 30 s: it is stopped, swapped out, or short of "
-        "memory; nothing that was committed is lost; run again"
+        f"txbatch: Spark's Java process (pid {java}) has not answered for 30 s: it is stopped, swapped out, or short "
+        "of memory; nothing that was committed is lost; run again"
     ]
     assert await_true(lambda: not site.leftovers(), TIMEOUT_S)
 
