@@ -206,6 +206,8 @@ class Coordinator:
         self._engine.commit(self._waves.wave_of(attempts[0]), attempts, composed=composed)
 
     def _handle(self, event: Event) -> None:
+        if isinstance(event, (WaveProcessed, GroupExecuted)):
+            self._overdue.discard(event.wave_id)  # it came to its end before it could be cancelled
         if isinstance(event, WaveProcessed):
             self._wave_processed(event)
         elif isinstance(event, WaveCrashed):

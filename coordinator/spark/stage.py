@@ -172,11 +172,11 @@ class CommitStage:
     deadline: Deadline | None = None
 
     def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[Addressed]:
+        settle_worker()
         plan = self.plan.value
         task_id = plan.stages[self.stage_index].tasks[partition]
         if task_id not in plan.commit_tasks:
             return
-        settle_worker()
         last = self.stage_index == len(plan.stages) - 1
         routes = {} if last else plan.routes(self.stage_index)
         routes[DRIVER] = 0 if last else min(routes.values())
@@ -205,12 +205,12 @@ class MeetingStage:
     early: EarlyCommit
 
     def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[tuple[int, bytes]]:
+        settle_worker()
         plan, wave = self.ackers.plan.value, self.ackers.wave
         task_id = plan.stages[plan.meeting_stage].tasks[partition]
         if task_id not in plan.commit_tasks:
             yield from ((task_id, packed) for packed in self.ackers(partition, records))
             return
-        settle_worker()
         own: list[bytes] = []
         for _ in sort_out(records, {task_id}, own, {}):
             pass
