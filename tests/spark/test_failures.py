@@ -12,8 +12,8 @@ import time
 
 import pytest
 
-from coordinator import RunStatistics
-from state import FailedException, ReplayLimitError, UserCodeError
+from coordinator import RunStatistics, run
+from state import EngineError, FailedException, ReplayLimitError, UserCodeError
 from tests.spark.bolts import Pass, Store, exact_counts, numbers_topology, once
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
@@ -329,6 +329,19 @@ def test_a_committer_that_hangs_is_cancelled_after_the_message_timeout_and_tried
     phase = "wave 1 of" if early_commit else "the commit phase of"
     assert any(text.startswith(phase) and "component 'store', task" in text for text in caplog.messages)
     assert cluster.hash("{numbers}:counts") == exact_counts(2)
+
+
+def test_an_application_that_is_stopped_under_a_run_is_told(contexts, redis_backend):
+    context = contexts.open(spark__app__name="stopped")
+
+    def stop(_: RunStatistics) -> None:
+        context._jsc.sc().stop()
+
+    try:
+        with pytest.raises(EngineError, match="Spark's application was stopped, by its master or by whoever else"):
+            run(numbers_topology(40), spark=context, redis_url=redis_backend.url, on_progress=stop)
+    finally:
+        contexts.close()
 
 
 class DrawingAndKilling(Pass):
