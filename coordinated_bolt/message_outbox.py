@@ -55,8 +55,8 @@ class MessageOutbox:
         packed = pack(message.to_wire())
         if len(packed) > MESSAGE_BYTES_MAX:
             raise CodecError(
-                f"a tuple of {len(packed):,} bytes was emitted, and {MESSAGE_BYTES_MAX:,} can travel: emit smaller ones, "
-                "or put the content where the receiver can read it, and emit its name"
+                f"a tuple of {len(packed):,} bytes was emitted, and {MESSAGE_BYTES_MAX:,} can travel: emit smaller "
+                "ones, or put the content where the receiver can read it, and emit its name"
             )
         box = self._boxes.get(message.target)
         if box is None:
