@@ -152,7 +152,6 @@ class Coordinator:
         now_s = self._clock()
         for wave_id in self._waves.overdue(now_s):
             _LOG.warning("wave %d exceeds the message timeout and is cancelled", wave_id)
-            self._early.turn_off()  # each phase has the timeout for itself
             self._overdue.add(wave_id)
             self._engine.cancel(wave_id)
         if self._group and now_s - self._group_started_s > self._message_timeout_s:
@@ -252,6 +251,7 @@ class Coordinator:
         reason, kind = self._crash(event)
         if kind is CrashKind.OVERDUE:
             self._waves.keep_below(len(attempts))
+            self._early.turn_off()  # each phase has the timeout for itself
         if live:
             _LOG.warning("wave %d of %d attempts crashed: %s", event.wave_id, len(attempts), reason)
             self._crashed(live[0], Phase.PROCESSING, reason, kind, size=len(attempts))
