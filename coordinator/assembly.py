@@ -34,6 +34,7 @@ def assembled(
     *,
     clock: Callable[[], float],
     draw_bits: Callable[[int], int],
+    draw_unique_bits: Callable[[int], int],
     on_progress: Callable[[RunStatistics], None] | None = None,
 ) -> Iterator[Coordinator]:
     """Becomes the owner of a topology and yields the coordinator of a run that goes on where the last one ended.
@@ -45,7 +46,9 @@ def assembled(
         engine: runs its waves; closed by the caller.
         options: bounds of the run.
         clock: seconds, monotonic.
-        draw_bits: number of bits -> a random number, for the run's and the attempts' identities.
+        draw_bits: number of bits -> a random number, for the attempts' identities; may come from a seed.
+        draw_unique_bits: the same for the run's own identity, by which the server knows its owner: never from a seed,
+            or two runs with equal seeds would own the topology at the same time.
         on_progress: called with the statistics after every event.
 
     Raises:
@@ -60,8 +63,8 @@ def assembled(
         if committer is not None:
             resources.callback(committer.close)
         acquired = store.acquire(
-            nonce=f"{draw_bits(128):032x}",
-            new_generation=f"{draw_bits(128):032x}",
+            nonce=f"{draw_unique_bits(128):032x}",
+            new_generation=f"{draw_unique_bits(128):032x}",
             topology_fingerprint=topology.fingerprint(),
             source_fingerprint=topology.spout.spec.fingerprint(),  # type: ignore[union-attr] # a spout by its place
             adopt=options.adopt,
@@ -71,7 +74,7 @@ def assembled(
         machine = TransactionCoordinator(
             currtx=acquired.committed_txid + 1,
             metadata=metadata.coordinator,
-            max_spout_pending=options.max_spout_pending,
+            max_spout_pending=options.window(),
             commit_group_max=options.commit_group_max,
             new_attempt_id=lambda: draw_bits(64),
             is_opaque=is_opaque,

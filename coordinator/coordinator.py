@@ -75,7 +75,7 @@ class Coordinator:
         self._options = options
         self._clock = clock
         self._on_progress = on_progress
-        self._waves = WaveBook(options.max_spout_pending, message_timeout_s, self._source.estimated_bytes)
+        self._waves = WaveBook(options.window(), message_timeout_s, self._source.estimated_bytes)
         self._size = GroupSize(options.commit_group_max, options.commit_operations_max)
         self._early = EarlyGroups(is_on=options.early_commit and plan.has_flat_commit_phase())
         self._composed = True

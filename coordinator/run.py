@@ -82,6 +82,7 @@ def run(
                 options,
                 clock=time.monotonic,
                 draw_bits=secrets.randbits,
+                draw_unique_bits=secrets.randbits,
                 on_progress=on_progress,
             ) as coordinator:
                 if on_start is not None:

@@ -22,6 +22,8 @@ from coordinator.topology_builder import described
 from state import TopologyError, connect, in_memory_client, redact
 
 IN_MEMORY = "in memory"
+LOCAL_WINDOW = 1
+"""One transaction in flight unless the options say more, as Storm does."""
 
 
 class LocalCluster:
@@ -95,7 +97,8 @@ class LocalCluster:
 
         Args:
             topology: what `TransactionalTopologyBuilder.build` or `TopologyBuilder.build` returned.
-            options: bounds of a transactional run; None keeps one transaction in flight, as Storm does.
+            options: bounds of a transactional run. Where they do not set `max_spout_pending`, one transaction is in
+                flight, as in Storm.
             frame_fault: for tests: loses, doubles, alters or replaces frames of a transactional run.
             by_hand: bolts of a plain topology whose tuples the test acks, fails and emits from by itself.
             message_fault: for tests: loses, doubles, alters or replaces messages of a plain run.
@@ -115,7 +118,7 @@ class LocalCluster:
             self.client,
             server=self._server,
             random=self._random,
-            options=options or RunOptions(max_spout_pending=1),
+            options=(options or RunOptions()).or_window(LOCAL_WINDOW),
             receive_capacity=self._receive_capacity,
             frame_fault=frame_fault,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -87,6 +88,7 @@ class TransactionalRun:
                 options,
                 clock=lambda: self._timers.now_s,
                 draw_bits=random.getrandbits,
+                draw_unique_bits=lambda bits: random.getrandbits(bits) ^ secrets.randbits(bits),
             )
         )
 
