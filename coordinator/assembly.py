@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from coordinated_bolt import TopologyContext
+from coordinator.attempt_watch import AttemptWatch
 from coordinator.coordinator import Coordinator
 from coordinator.engine import Engine
 from coordinator.metadata_log import MetadataLog
@@ -36,6 +37,7 @@ def assembled(
     draw_bits: Callable[[int], int],
     draw_unique_bits: Callable[[int], int],
     on_progress: Callable[[RunStatistics], None] | None = None,
+    watch: AttemptWatch | None = None,
 ) -> Iterator[Coordinator]:
     """Becomes the owner of a topology and yields the coordinator of a run that goes on where the last one ended.
 
@@ -50,6 +52,7 @@ def assembled(
         draw_unique_bits: the same for the run's own identity, by which the server knows its owner: never from a seed,
             or two runs with equal seeds would own the topology at the same time.
         on_progress: called with the statistics after every event.
+        watch: told of every attempt, and may hold its phases.
 
     Raises:
         TransactionError: the topology cannot be owned; see `RedisStore.acquire`.
@@ -71,14 +74,7 @@ def assembled(
         )
         is_opaque = isinstance(source, OpaqueCountCoordinator)
         metadata = MetadataLog(acquired.metadata, is_opaque=is_opaque, committed_txid=acquired.committed_txid)
-        machine = TransactionCoordinator(
-            currtx=acquired.committed_txid + 1,
-            metadata=metadata.coordinator,
-            max_spout_pending=options.window(),
-            commit_group_max=options.commit_group_max,
-            new_attempt_id=lambda: draw_bits(64),
-            is_opaque=is_opaque,
-        )
+        machine = _machine(acquired.committed_txid, metadata, options, draw_bits, is_opaque=is_opaque)
         if isinstance(source, OpaqueCountCoordinator):
             source.follow(metadata)
         source.resume(machine.last_txid(), machine.last_metadata())
@@ -95,7 +91,27 @@ def assembled(
             message_timeout_s=topology.message_timeout_s,
             committer=committer,
             last_group=() if committer is None else store.last_group(),
+            watch=watch,
         )
+
+
+def _machine(
+    committed_txid: int,
+    metadata: MetadataLog,
+    options: RunOptions,
+    draw_bits: Callable[[int], int],
+    *,
+    is_opaque: bool,
+) -> TransactionCoordinator:
+    """The state machine, at the first uncommitted txid."""
+    return TransactionCoordinator(
+        currtx=committed_txid + 1,
+        metadata=metadata.coordinator,
+        max_spout_pending=options.window(),
+        commit_group_max=options.commit_group_max,
+        new_attempt_id=lambda: draw_bits(64),
+        is_opaque=is_opaque,
+    )
 
 
 def has_external_effects(topology: Topology) -> bool:

@@ -242,11 +242,12 @@ def idle_checks(root: Path) -> list[str]:
         f"{path}:{node.lineno} {complaint}"
         for path, tree in sources(root, "tests")
         for node in ast.walk(tree)
+        if isinstance(node, ast.stmt)
         for complaint in _idle_check(node)
     ]
 
 
-def _idle_check(node: ast.AST) -> Iterator[str]:
+def _idle_check(node: ast.stmt) -> Iterator[str]:
     match node:
         case ast.Assert(test=ast.BoolOp(op=ast.Or(), values=values)):
             equates = any(isinstance(v, ast.Compare) and isinstance(v.ops[0], ast.Eq) for v in values)

@@ -111,7 +111,12 @@ class LocalCluster:
             return self._submit_plain(topology, by_hand, message_fault)
         if not isinstance(topology, Topology):
             raise TopologyError(f"submit got {described(topology)}; give what the build method of a builder returned")
-        _refuse_given("a transactional topology", by_hand=by_hand, message_fault=message_fault)
+        if by_hand:
+            raise TopologyError(
+                "submit got by_hand, which means nothing for a transactional topology: it names bolts of a plain one; "
+                'hold phases of transactions by hold("processing") or hold("commit") of the run that submit returns'
+            )
+        _refuse_given("a transactional topology", message_fault=message_fault)
         run = TransactionalRun(
             topology,
             make_plan(topology, pickle_spec, worker_count=self._worker_count),

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 from coordinator.assembly import assembled
+from coordinator.local.attempt_book import AttemptBook, AttemptRecord, HeldPhase, phase_of
 from coordinator.local.batch_letters import BatchLetters
 from coordinator.local.engine import FrameFault, LocalEngine
 from coordinator.local.mailroom import Mailroom
@@ -26,6 +27,7 @@ from state import (
     Snapshot,
     StateHandle,
     TopologyError,
+    TransactionAttempt,
     declared_states,
     snapshot,
 )
@@ -77,6 +79,7 @@ class TransactionalRun:
         reader = RedisReader(server, topology.topology_id, connection=connection)
         mailroom: Mailroom[BatchLetters] = Mailroom(random, receive_capacity)
         self._engine = LocalEngine(plan, mailroom, reader, frame_fault=frame_fault)
+        self._book = AttemptBook(self._engine.deliver, lambda: self._timers.now_s, topology.message_timeout_s)
         self._open = ExitStack()
         self._open.callback(self._engine.close)
         self._coordinator = self._open.enter_context(
@@ -89,6 +92,7 @@ class TransactionalRun:
                 clock=lambda: self._timers.now_s,
                 draw_bits=random.getrandbits,
                 draw_unique_bits=lambda bits: random.getrandbits(bits) ^ secrets.randbits(bits),
+                watch=self._book,
             )
         )
 
@@ -130,7 +134,7 @@ class TransactionalRun:
         return is_due or self._engine.command_count != commands
 
     def run_until_idle(self) -> RunStatistics:
-        """Goes on until there is nothing left to do: the input has ended, or has nothing for now.
+        """Goes on until there is nothing left to do: the input has ended or has nothing for now, or phases are held.
 
         A spout whose coordinator raises a `FailedException` has nothing for now: it is asked again by the next call.
 
@@ -144,6 +148,7 @@ class TransactionalRun:
     def advance_time(self, seconds: float) -> None:
         """Moves the clock; what exceeds the message timeout is given up at the next tick."""
         self._timers.advance(seconds)
+        self._book.fail_overdue()
         self._is_due = True
 
     def drain(self) -> None:
@@ -158,7 +163,60 @@ class TransactionalRun:
         """Ends what `deactivate` began."""
         self._coordinator.activate()
 
-    def emitted(self, component_id: str, txid: int | None = None) -> list[Emission]:
+    def hold(self, phase: str, *txids: int) -> None:
+        """Holds a phase of transactions by hand: it runs, and then waits for `ack` or `fail`.
+
+        A transaction whose processing phase is held does not commit, nor does a later one. One whose commit phase is
+        held has run its committers, alone, and nothing of it is published. Every attempt is held, the next one after
+        a failure too, until `release`. What fails by itself is not held.
+
+            run.hold("processing", 2)
+            run.run_until_idle()
+            run.fail(2)  # replayed, and held again
+            run.release("processing", 2)
+
+        Args:
+            phase: "processing" or "commit".
+            txids: the transactions; all if none is given.
+
+        Raises:
+            ValueError: there is no such phase.
+        """
+        self._book.hold(phase_of(phase), txids)
+
+    def release(self, phase: str, *txids: int) -> None:
+        """Ends what `hold` began, and acks what is held of it; takes effect as `ack`."""
+        self._book.release(phase_of(phase), txids)
+
+    def held(self) -> list[HeldPhase]:
+        """The phases that have run and wait for `ack` or `fail`, by txid; one of a transaction at most."""
+        return self._book.held()
+
+    def ack(self, txid: int) -> None:
+        """Lets the phase that is held of a transaction end as it has; takes effect when the run is moved next.
+
+        Raises:
+            ValueError: nothing of this transaction is held.
+        """
+        self._book.end(txid, None)
+
+    def fail(self, txid: int, reason: str = "failed by hand") -> None:
+        """Fails the phase that is held of a transaction, as a `FailedException` does; takes effect as `ack`.
+
+        The transaction and all later ones are replayed. It counts as a failure of `RunOptions.max_attempts`.
+
+        Raises:
+            ValueError: nothing of this transaction is held.
+        """
+        self._book.end(txid, reason)
+
+    def attempts(self, txid: int | None = None) -> list[AttemptRecord]:
+        """Every attempt of this run, or those at one transaction, as issued: how each ended, and why it failed."""
+        return self._book.records(txid)
+
+    def emitted(
+        self, component_id: str, txid: int | None = None, *, attempt: TransactionAttempt | None = None
+    ) -> list[Emission]:
         """(stream id, values) of every tuple a component emitted, in the last attempt at each transaction.
 
         Ordered by txid, then by task, then as they were emitted.
@@ -166,13 +224,19 @@ class TransactionalRun:
         Args:
             component_id: the component.
             txid: of this transaction only.
+            attempt: of this attempt only, one of `attempts`, also if it failed.
 
         Raises:
             TopologyError: the topology has no such component.
         """
         recorders = [self._engine.recorders[task] for task in self._tasks_of(component_id)]
-        txids = sorted(set().union(*(recorder.txids() for recorder in recorders))) if txid is None else [txid]
-        return [emission for txid in txids for recorder in recorders for emission in recorder.emissions(txid)]
+        if attempt is not None:
+            return [emission for recorder in recorders for emission in recorder.emissions(attempt)]
+        last: dict[int, TransactionAttempt] = {}
+        for recorder in recorders:
+            last |= recorder.last_attempts()
+        chosen = [last[found] for found in sorted(last) if txid in (None, found)]
+        return [emission for a in chosen for recorder in recorders for emission in recorder.emissions(a)]
 
     def snapshot(self) -> Snapshot:
         """All declared state as of the last commit."""
