@@ -19,6 +19,7 @@ from coordinator.run_summary import RunStatistics
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout, OpaqueCountCoordinator
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionCountCoordinator
+from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator
 from coordinator.topology import Topology
 from coordinator.transactions import TransactionCoordinator
@@ -77,6 +78,7 @@ def assembled(
         machine = _machine(acquired.committed_txid, metadata, options, draw_bits, is_opaque=is_opaque)
         if isinstance(source, OpaqueCountCoordinator):
             source.follow(metadata)
+        source.inform(RunSoFar(machine.last_txid(), machine.last_metadata(), acquired.committed_txid))
         source.resume(machine.last_txid(), machine.last_metadata())
         yield Coordinator(
             plan=plan,

@@ -23,6 +23,7 @@ from coordinator.plan import Plan
 from coordinator.publisher import Publisher, RefusedGroup
 from coordinator.run_summary import RunStatistics
 from coordinator.spouts.committing import SpoutCommitter
+from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.transactions import EmitBatch, Phase, StartCommit, StoreMetadata, TransactionCoordinator
 from coordinator.waves import WaveBook
@@ -71,7 +72,8 @@ class Coordinator:
     ) -> None:
         self._plan, self._engine, self._publisher, self._machine = plan, engine, publisher, machine
         spout_id = plan.wirings[plan.emitter_tasks[0]].component_id
-        self._source = GuardedSource(source, spout_id)
+        run_so_far = RunSoFar(machine.last_txid(), machine.last_metadata(), machine.currtx - 1)
+        self._source = GuardedSource(source, spout_id, run_so_far)
         self._committer = GuardedCommitter(committer, spout_id)
         self._last_group = last_group
         self._watch = watch or AttemptWatch()
@@ -176,6 +178,7 @@ class Coordinator:
             A group to commit whose commit phase has run early; to be handled at once.
         """
         executed = None
+        self._source.committed_txid = self._machine.currtx - 1
         commit_limit = self._early.limit(self._machine.currtx, self._size.limit())
         commit_limit = self._watch.commit_limit(self._machine.currtx, commit_limit)
         for decision in self._machine.sync(self._source, commit_limit=commit_limit):
