@@ -11,6 +11,7 @@ from coordinated_bolt import TopologyContext
 from coordinator.attempt_watch import AttemptWatch
 from coordinator.coordinator import Coordinator
 from coordinator.engine import Engine
+from coordinator.metadata_check import check_coordinator_metadata, check_partition_metadata
 from coordinator.metadata_log import MetadataLog
 from coordinator.options import RunOptions
 from coordinator.plan import Plan
@@ -34,9 +35,10 @@ def assembled(
     engine: Engine,
     options: RunOptions,
     *,
+    nonce: str,
+    new_generation: str,
     clock: Callable[[], float],
     draw_bits: Callable[[int], int],
-    draw_unique_bits: Callable[[int], int],
     on_progress: Callable[[RunStatistics], None] | None = None,
     watch: AttemptWatch | None = None,
 ) -> Iterator[Coordinator]:
@@ -48,10 +50,11 @@ def assembled(
         store: where its state is; the server was checked.
         engine: runs its waves; closed by the caller.
         options: bounds of the run.
+        nonce: 128-bit random, hexadecimal, new for every run; the engine's readers of state were given the same.
+        new_generation: the same, for the topology should this be its first start.
         clock: seconds, monotonic.
-        draw_bits: number of bits -> a random number, for the attempts' identities; may come from a seed.
-        draw_unique_bits: the same for the run's own identity, by which the server knows its owner: never from a seed,
-            or two runs with equal seeds would own the topology at the same time.
+        draw_bits: number of bits -> a random number, for the attempts' identities. It may come from a seed; `nonce`
+            must not, or two runs with equal seeds would own the topology at the same time.
         on_progress: called with the statistics after every event.
         watch: told of every attempt, and may hold its phases.
 
@@ -67,19 +70,17 @@ def assembled(
         if committer is not None:
             resources.callback(committer.close)
         acquired = store.acquire(
-            nonce=f"{draw_unique_bits(128):032x}",
-            new_generation=f"{draw_unique_bits(128):032x}",
+            nonce=nonce,
+            new_generation=new_generation,
             topology_fingerprint=topology.fingerprint(),
             source_fingerprint=topology.spout.spec.fingerprint(),  # type: ignore[union-attr] # a spout by its place
             adopt=options.adopt,
         )
         is_opaque = isinstance(source, OpaqueCountCoordinator)
         metadata = MetadataLog(acquired.metadata, is_opaque=is_opaque, committed_txid=acquired.committed_txid)
+        _check_metadata(topology.topology_id, source, metadata, acquired.committed_txid)
         machine = _machine(acquired.committed_txid, metadata, options, draw_bits, is_opaque=is_opaque)
-        if isinstance(source, OpaqueCountCoordinator):
-            source.follow(metadata)
-        source.inform(RunSoFar(machine.last_txid(), machine.last_metadata(), acquired.committed_txid))
-        source.resume(machine.last_txid(), machine.last_metadata())
+        _resume(source, metadata, machine)
         yield Coordinator(
             plan=plan,
             source=source,
@@ -114,6 +115,24 @@ def _machine(
         new_attempt_id=lambda: draw_bits(64),
         is_opaque=is_opaque,
     )
+
+
+def _resume(source: SpoutCoordinator, metadata: MetadataLog, machine: TransactionCoordinator) -> None:
+    """Tells the spout's coordinator where earlier runs stopped."""
+    if isinstance(source, OpaqueCountCoordinator):
+        source.follow(metadata)
+    source.inform(RunSoFar(machine.last_txid(), machine.last_metadata(), machine.currtx - 1))
+    source.resume(machine.last_txid(), machine.last_metadata())
+
+
+def _check_metadata(topology_id: str, source: SpoutCoordinator, metadata: MetadataLog, committed_txid: int) -> None:
+    """Refuses metadata with a hole; an opaque spout stores nothing ahead of its commits, so it can have none."""
+    if isinstance(source, OpaqueCountCoordinator):
+        return
+    counts = metadata.coordinator
+    check_coordinator_metadata(topology_id, counts, committed_txid=committed_txid)
+    if isinstance(source, PartitionCountCoordinator):
+        check_partition_metadata(topology_id, metadata.partitions, counts, committed_txid=committed_txid)
 
 
 def has_external_effects(topology: Topology) -> bool:

@@ -76,7 +76,8 @@ class TransactionalRun:
         store = RedisStore(server, topology.topology_id, client=client, unreachable_timeout_s=ANSWER_TIMEOUT_S)
         store.check_server()
         connection = RedisConnection(client, server, timeout_s=ANSWER_TIMEOUT_S)
-        reader = RedisReader(server, topology.topology_id, connection=connection)
+        nonce, new_generation = _identity(random), _identity(random)
+        reader = RedisReader(server, topology.topology_id, nonce=nonce, connection=connection)
         mailroom: Mailroom[BatchLetters] = Mailroom(random, receive_capacity)
         self._engine = LocalEngine(plan, mailroom, reader, frame_fault=frame_fault)
         self._book = AttemptBook(self._engine.deliver, lambda: self._timers.now_s, topology.message_timeout_s)
@@ -89,9 +90,10 @@ class TransactionalRun:
                 store,
                 self._engine,
                 options,
+                nonce=nonce,
+                new_generation=new_generation,
                 clock=lambda: self._timers.now_s,
                 draw_bits=random.getrandbits,
-                draw_unique_bits=lambda bits: random.getrandbits(bits) ^ secrets.randbits(bits),
                 watch=self._book,
             )
         )
@@ -268,6 +270,12 @@ class TransactionalRun:
     def _handles(self) -> Mapping[str, StateHandle]:
         handles = [h for c in self._topology.components for h in declared_states(type(c.spec)).values()]
         return {handle.name: handle for handle in handles}
+
+
+def _identity(random: Random) -> str:
+    """128 bits that no other run has, not even one of a cluster with the same seed on the same server."""
+    drawn = random.getrandbits(128)  # so that a seed is the schedule it always was
+    return f"{drawn ^ secrets.randbits(128):032x}"
 
 
 def _tuple_by_tuple(plan: Plan) -> Plan:
