@@ -27,7 +27,7 @@ from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.transactions import EmitBatch, Phase, StartCommit, StoreMetadata, TransactionCoordinator
 from coordinator.waves import WaveBook
-from state import ReplayLimitError, TransactionAttempt, TransactionError
+from state import ReplayLimitError, StateRefusedError, TransactionAttempt, TransactionError
 
 _LOG = logging.getLogger("txbatch")
 BUSY_WAIT_S = 0.5
@@ -127,6 +127,7 @@ class Coordinator:
         self._tell(self._last_group)
         self._last_group = ()
         if self._error is not None and self._machine.halted():
+            self._confirm_ownership(self._error)
             raise self._error
         self._source.tell_activity()
         executed = self._carry_out()
@@ -139,6 +140,14 @@ class Coordinator:
             self._report_progress()
         self._cancel_overdue()
         return False
+
+    def _confirm_ownership(self, error: TransactionError) -> None:
+        """Makes sure that the topology is still ours before the run ends with an error that may follow from its loss.
+
+        A committer that reads learns first that the state was dropped, or belongs to a newer run, and can only fail.
+        """
+        if isinstance(error, (StateRefusedError, ReplayLimitError)):
+            self._publisher.confirm()
 
     def _is_done(self) -> bool:
         if not self._machine.is_idle() or self._waves.has_running():

@@ -30,6 +30,7 @@ from state.redis_arguments import (
 from state.redis_connection import RedisConnection, connect
 from state.redis_drop import drop_topology
 from state.redis_errors import redact
+from state.redis_presence import announce_run, connected_runs
 from state.redis_rights import require_all_rights
 from state.redis_server import ServerFacts, facts_of
 
@@ -203,7 +204,9 @@ class RedisStore:
             reply = self._connection.function("acquire", "3", *own, previous, *given)
             status = _text(reply[0])
             if status == "OK":
-                return self._acquired(reply)
+                acquired = self._acquired(reply)
+                announce_run(self._connection, self.keys)
+                return acquired
             if status != "RACED":
                 self._refuse_acquire(status, [_text(item) for item in reply[1:]])
             previous = _text(reply[1])
@@ -222,8 +225,7 @@ class RedisStore:
         keys = [self.keys.control, self.keys.metadata]
         change = self._metadata_sum.change(packed, forget)
         reply = self._write("metadata", keys, metadata_arguments(packed, forget), change)
-        if reply.status is CommitStatus.FENCED:
-            raise FencedError(self.keys.topology_id)
+        self._refuse_strangers(reply.status)
         if reply.status not in (CommitStatus.OK, CommitStatus.ALREADY):
             raise self._not_as_left("cannot store metadata", reply)
 
@@ -289,6 +291,10 @@ class RedisStore:
         receipts = {int(items[i]): _receipt(_text(items[i + 1])) for i in range(0, len(items), 2)}
         return tuple(TransactionAttempt(txid, receipt.attempt_id) for txid, receipt in receipts.items() if receipt)
 
+    def connected_runs(self) -> int:
+        """How many runs of the topology are connected to the server, as far as it tells; needs no ownership."""
+        return connected_runs(self._connection, self.keys)
+
     def drop(self) -> int:
         """Deletes every key of the topology and returns how many there were.
 
@@ -352,11 +358,14 @@ class RedisStore:
         """What a function that changes nothing tells the owner, and nobody else."""
         reply = self._connection.function(name, str(len(keys)), *keys, *self._ownership().arguments(), read_only=True)
         status = CommitStatus(_text(reply[0]))
-        if status is CommitStatus.FENCED:
-            raise FencedError(self.keys.topology_id)
+        self._refuse_strangers(status)
         if status is not CommitStatus.OK:
             raise self._not_as_left("was stopped", CommitReply(status, _text(reply[1])))
         return list(reply[2:])
+
+    def _refuse_strangers(self, status: CommitStatus) -> None:
+        if status in (CommitStatus.FENCED, CommitStatus.DROPPED):
+            raise FencedError(self.keys.topology_id, status is CommitStatus.DROPPED)
 
     def _not_as_left(self, what: str, reply: CommitReply) -> StateRefusedError:
         return StateRefusedError(
@@ -382,6 +391,11 @@ class RedisStore:
 
 def state_not_as_left(reply: CommitReply) -> str:
     """What to do about a reply that says the server does not hold what its owner left there."""
+    if reply.status is CommitStatus.REGRESSED and reply.detail.endswith("is gone"):
+        return (
+            "the topology was dropped, or the server has lost all it held of it; this run stops; restore the server's "
+            "data, or run again to begin with the first transaction"
+        )
     if reply.status is CommitStatus.REGRESSED:
         return (
             "the server has gone back to an earlier state (a restored backup, a lagging replica, a lost last second); "

@@ -29,7 +29,7 @@ def show_status(topology_id: str, server: ServerChoice, *, as_json: bool) -> Non
 
 
 def drop(topology_id: str, server: ServerChoice, *, confirm: Callable[[str], bool] | None) -> None:
-    """Deletes every key of a topology and says how many went.
+    """Deletes every key of a topology and says how many went, and whether it was running.
 
     Args:
         topology_id: the topology.
@@ -42,14 +42,17 @@ def drop(topology_id: str, server: ServerChoice, *, confirm: Callable[[str], boo
     """
     with server.store(topology_id) as store:
         status = store.status()
+        runs = store.connected_runs()
         found = "state without a control key" if status is None else f"committed up to txid {status.committed_txid:,}"
+        found += "; it is running" if runs else ""
         question = f"delete all state of topology {topology_id!r} ({found}) on {server}?"
         if confirm is not None and not confirm(question):
             raise TopologyError(f"topology {topology_id!r} is kept")
         count = store.drop()
     if not count:
         raise TopologyError(f"topology {topology_id!r} is unknown to {server}; nothing was deleted")
-    print(f"topology {topology_id!r} is dropped: {count:,} keys deleted on {server}")
+    stopped = "; it was running: that run stops at its next write, with exit code 3" if runs else ""
+    print(f"topology {topology_id!r} is dropped: {count:,} keys deleted on {server}{stopped}")
 
 
 def ask(question: str) -> bool:
