@@ -11,7 +11,7 @@ from coordinated_bolt import TopologyContext
 from coordinator.attempt_watch import AttemptWatch
 from coordinator.coordinator import Coordinator
 from coordinator.engine import Engine
-from coordinator.metadata_check import check_coordinator_metadata, check_partition_metadata
+from coordinator.metadata_check import check_coordinator_metadata, check_partition_metadata, check_scopes
 from coordinator.metadata_log import MetadataLog
 from coordinator.options import RunOptions
 from coordinator.plan import Plan
@@ -127,6 +127,7 @@ def _resume(source: SpoutCoordinator, metadata: MetadataLog, machine: Transactio
 
 def _check_metadata(topology_id: str, source: SpoutCoordinator, metadata: MetadataLog, committed_txid: int) -> None:
     """Refuses metadata with a hole; an opaque spout stores nothing ahead of its commits, so it can have none."""
+    check_scopes(topology_id, metadata.partitions)
     if isinstance(source, OpaqueCountCoordinator):
         return
     counts = metadata.coordinator

@@ -732,7 +732,8 @@ local function status(keys, argv)
   for i = 1, 3 do
     local sentence = wrong_kind(keys[i], 'hash')
     if sentence then
-      return redis.error_reply('TYPE ' .. sentence)
+      local remedy = '; remove the key, or start over with `txbatch drop ' .. string.match(keys[1], '{(.-)}') .. '`'
+      return redis.error_reply('TYPE ' .. sentence .. remedy)
     end
   end
   local committed = redis.call('HGET', keys[1], 'committed')

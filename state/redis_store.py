@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from state.attempt import TransactionAttempt
-from state.codec import pack_exact, unpack
+from state.codec import pack_exact
 from state.commit import Commit, CommitReply, CommitStatus
 from state.errors import FencedError, ProtocolError, StateRefusedError
 from state.keys import Keys
 from state.metadata_sum import MetadataSum, MetadataSumChange
+from state.receipt import Receipt, parse_receipt
 from state.redis_arguments import (
     Argument,
     CommitTooLargeError,
@@ -33,6 +34,7 @@ from state.redis_errors import redact
 from state.redis_presence import announce_run, connected_runs
 from state.redis_rights import require_all_rights
 from state.redis_server import ServerFacts, facts_of
+from state.stored_metadata import checked_control, unpack_metadata, unreadable_metadata
 
 FIRST_CONTACT_TIMEOUT_S = 10.0
 """How long `check_server` waits for a server that was perhaps never there."""
@@ -77,22 +79,6 @@ class Ownership:
     def arguments(self) -> list[Argument]:
         """As the function library reads them."""
         return [self.fence, self.generation, str(self.revision)]
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """What was published for a txid.
-
-    Attributes:
-        attempt_id: the attempt that was committed.
-        digest: content address of the group's changes, hexadecimal.
-        first_txid, last_txid: the group it was published with.
-    """
-
-    attempt_id: int
-    digest: str
-    first_txid: int
-    last_txid: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +250,7 @@ class RedisStore:
             StateRefusedError, StateUnreachableError: as `acquire`.
         """
         reply = self._status()
-        control = _pairs(reply[2:])
+        control = checked_control(self.keys, _pairs(reply[2:]))
         if not control:
             return None
         return TopologyStatus(
@@ -275,7 +261,7 @@ class RedisStore:
             topology_fingerprint=control.get("topology_fingerprint", ""),
             source_fingerprint=control.get("source_fingerprint", ""),
             metadata_count=int(reply[0]),
-            last_receipt=_receipt(_text(reply[1])),
+            last_receipt=parse_receipt(self.keys, _text(reply[1])),
             is_dropping="dropping" in control,
         )
 
@@ -288,7 +274,7 @@ class RedisStore:
             FencedError, StateRefusedError, StateUnreachableError: as `confirm`.
         """
         items = self._owned_reply("last_group", self.keys.control, self.keys.receipts)
-        receipts = {int(items[i]): _receipt(_text(items[i + 1])) for i in range(0, len(items), 2)}
+        receipts = {int(items[i]): parse_receipt(self.keys, _text(items[i + 1])) for i in range(0, len(items), 2)}
         return tuple(TransactionAttempt(txid, receipt.attempt_id) for txid, receipt in receipts.items() if receipt)
 
     def connected_runs(self) -> int:
@@ -316,21 +302,21 @@ class RedisStore:
         return list(self._connection.function("status", "3", *own, read_only=True))
 
     def _control(self) -> dict[str, str]:
-        return _pairs(self._status()[2:])
+        return checked_control(self.keys, _pairs(self._status()[2:]))
 
     def _acquired(self, reply: Sequence[Any]) -> Acquired:
         fence, generation, revision, committed, stored_sum, previous_topology = map(_text, reply[1:7])
         items = reply[7:]
         packed = {_text(items[i]): bytes(items[i + 1]) for i in range(0, len(items), 2)}
-        metadata = {field: unpack(value) for field, value in packed.items()}
         found_sum = MetadataSum(packed)
         if str(found_sum) != stored_sum:
             raise StateRefusedError(
                 f"topology {self.keys.topology_id!r} cannot start: its {len(packed)} stored metadata entries are not "
                 f"the ones its last write left (checksum {found_sum}, expected {stored_sum}), so the server has lost "
-                "or altered some; restore its data from a copy taken at one moment, or start over with "
-                f"`txbatch drop {self.keys.topology_id}`"
+                f"or altered some{unreadable_metadata(packed)}; restore its data from a copy taken at one moment, or "
+                f"start over with `txbatch drop {self.keys.topology_id}`"
             )
+        metadata = unpack_metadata(self.keys, packed)
         self._owned = Ownership(fence, generation, int(revision))
         self._metadata_sum = found_sum
         return Acquired(fence, generation, int(committed), metadata, previous_topology)
@@ -410,10 +396,3 @@ def _text(item: Any) -> str:
 
 def _pairs(items: Sequence[Any]) -> dict[str, str]:
     return {_text(items[i]): _text(items[i + 1]) for i in range(0, len(items), 2)}
-
-
-def _receipt(text: str) -> Receipt | None:
-    if not text:
-        return None
-    attempt_id, digest, first, last = text.split(" ")
-    return Receipt(int(attempt_id, 16), digest, int(first), int(last))

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 
 from coordinator.cli.server_choice import ServerChoice
-from state import TopologyError, TopologyStatus
+from state import RedisStore, StateRefusedError, TopologyError, TopologyStatus
 
 
 def show_status(topology_id: str, server: ServerChoice, *, as_json: bool) -> None:
@@ -41,9 +41,8 @@ def drop(topology_id: str, server: ServerChoice, *, confirm: Callable[[str], boo
         StateError: the server cannot be asked.
     """
     with server.store(topology_id) as store:
-        status = store.status()
         runs = store.connected_runs()
-        found = "state without a control key" if status is None else f"committed up to txid {status.committed_txid:,}"
+        found = _found(store)
         found += "; it is running" if runs else ""
         question = f"delete all state of topology {topology_id!r} ({found}) on {server}?"
         if confirm is not None and not confirm(question):
@@ -53,6 +52,15 @@ def drop(topology_id: str, server: ServerChoice, *, confirm: Callable[[str], boo
         raise TopologyError(f"topology {topology_id!r} is unknown to {server}; nothing was deleted")
     stopped = "; it was running: that run stops at its next write, with exit code 3" if runs else ""
     print(f"topology {topology_id!r} is dropped: {count:,} keys deleted on {server}{stopped}")
+
+
+def _found(store: RedisStore) -> str:
+    """What there is to drop; damage, which a drop is the remedy of, does not keep it from being dropped."""
+    try:
+        status = store.status()
+    except StateRefusedError as error:
+        return f"it cannot be read: {error}"
+    return "state without a control key" if status is None else f"committed up to txid {status.committed_txid:,}"
 
 
 def ask(question: str) -> bool:

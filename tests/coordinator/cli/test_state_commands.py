@@ -118,6 +118,30 @@ def test_drop_says_that_the_topology_was_running(
         other.close()
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        ("HSET", "{words}:txbatch:control", "committed", "x"),
+        ("HSET", "{words}:txbatch:control", "revision", "x"),
+        ("HSET", "{words}:txbatch:metadata", "coordinator:1", "\\xc1"),
+        ("HSET", "{words}:txbatch:receipts", "0", "not a receipt"),
+        ("SET", "{words}:txbatch:metadata", "text"),
+        ("SET", "{words}:txbatch:receipts", "text"),
+        ("SET", "{words}:txbatch:control", "text"),
+    ],
+)
+def test_what_is_damaged_can_be_dropped_as_its_message_says(
+    url: str, redis_backend: Backend, capsys: pytest.CaptureFixture[str], damage: tuple[str, ...]
+) -> None:
+    client = redis_backend.client()
+    client.execute_command(*damage)
+    if damage[2] != "coordinator:1":
+        assert ended("status", "words", "--redis", url) == 4
+        assert "`txbatch drop words`" in capsys.readouterr().err
+    assert ended("drop", "words", "--redis", url, "--yes") == 0
+    assert client.keys() == []
+
+
 def test_drop_asks_nobody_without_a_terminal(
     url: str, redis_backend: Backend, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
