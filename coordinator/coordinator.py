@@ -147,7 +147,10 @@ class Coordinator:
         A committer that reads learns first that the state was dropped, or belongs to a newer run, and can only fail.
         """
         if isinstance(error, (StateRefusedError, ReplayLimitError)):
-            self._publisher.confirm()
+            try:
+                self._publisher.confirm()
+            except TransactionError as lost:
+                raise lost from error
 
     def _is_done(self) -> bool:
         if not self._machine.is_idle() or self._waves.has_running():
@@ -225,7 +228,9 @@ class Coordinator:
         elif isinstance(event, WaveCrashed):
             self._wave_crashed(event)
         elif isinstance(event, GroupExecuted):
-            if not self._watch.holds_commit(event):
+            if self._watch.holds_commit(event):
+                self._group_started_s = self._clock()  # who holds it looks after the message timeout
+            else:
                 self._group_executed(event)
         elif isinstance(event, PhaseEnded):
             self._phase_ended(event)

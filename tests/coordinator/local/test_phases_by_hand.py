@@ -198,6 +198,18 @@ def test_a_phase_held_longer_than_the_message_timeout_fails(cluster, caplog, pha
     assert not any("is cancelled" in text for text in caplog.messages)
 
 
+def test_the_time_of_a_held_commit_phase_begins_when_it_has_run(cluster, caplog):
+    run = cluster.submit(build(("count", Count(), ["lines"]), spout=Lines(1)))
+    run.hold("commit", 1)
+    while not run._coordinator._group:
+        run.tick()
+    run.advance_time(400)
+    run.run_until_idle()
+    run.advance_time(400)
+    run.run_until_idle()
+    assert (held(run), caplog.messages) == ([(1, "commit")], [])
+
+
 def test_what_is_not_held_can_neither_be_acked_nor_failed(cluster):
     run = cluster.submit(counting(), options=FOUR)
     run.hold("processing", 2)
