@@ -12,8 +12,19 @@ from collections.abc import Callable, Iterable, Iterator
 
 from committers import Again, Group, GroupSize, Publish, SlotReport, decide_group
 from coordinated_bolt import ACKER_COMPONENT, AttemptOutcome, Failure, FailureKind, TaskMetrics
+from coordinator.attempt_watch import AttemptWatch
+from coordinator.crash_causes import CrashCauses
 from coordinator.early_groups import EarlyGroups
-from coordinator.engine import CrashKind, Engine, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
+from coordinator.engine import (
+    CrashKind,
+    Engine,
+    Event,
+    GroupCrashed,
+    GroupExecuted,
+    PhaseEnded,
+    WaveCrashed,
+    WaveProcessed,
+)
 from coordinator.guarded_committer import GuardedCommitter
 from coordinator.guarded_source import GuardedSource
 from coordinator.metadata_log import MetadataLog
@@ -22,10 +33,11 @@ from coordinator.plan import Plan
 from coordinator.publisher import Publisher, RefusedGroup
 from coordinator.run_summary import RunStatistics
 from coordinator.spouts.committing import SpoutCommitter
+from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.transactions import EmitBatch, Phase, StartCommit, StoreMetadata, TransactionCoordinator
 from coordinator.waves import WaveBook
-from state import EngineError, ReplayLimitError, TransactionAttempt, TransactionError
+from state import EngineError, ReplayLimitError, StateRefusedError, TransactionAttempt, TransactionError
 
 _LOG = logging.getLogger("txbatch")
 BUSY_WAIT_S = 0.5
@@ -48,6 +60,7 @@ class Coordinator:
         message_timeout_s: how long a wave may take, in each of its phases.
         committer: the spout's committer, if it has one.
         last_group: what earlier runs committed last, to be told to the committer again.
+        watch: told of every attempt, and may hold its phases.
     """
 
     def __init__(
@@ -65,17 +78,20 @@ class Coordinator:
         message_timeout_s: float,
         committer: SpoutCommitter | None = None,
         last_group: tuple[TransactionAttempt, ...] = (),
+        watch: AttemptWatch | None = None,
     ) -> None:
         self._plan, self._engine, self._publisher, self._machine = plan, engine, publisher, machine
         spout_id = plan.wirings[plan.emitter_tasks[0]].component_id
-        self._source = GuardedSource(source, spout_id)
+        run_so_far = RunSoFar(machine.last_txid(), machine.last_metadata(), machine.currtx - 1)
+        self._source = GuardedSource(source, spout_id, run_so_far)
         self._committer = GuardedCommitter(committer, spout_id)
         self._last_group = last_group
+        self._watch = watch or AttemptWatch()
         self._metadata = metadata
         self._options = options
         self._clock = clock
         self._on_progress = on_progress
-        self._waves = WaveBook(options.max_spout_pending, message_timeout_s, self._source.estimated_bytes)
+        self._waves = WaveBook(options.window(), message_timeout_s, self._source.estimated_bytes)
         self._size = GroupSize(options.commit_group_max, options.commit_operations_max)
         self._early = EarlyGroups(is_on=options.early_commit and plan.has_flat_commit_phase())
         self._composed = True
@@ -84,7 +100,7 @@ class Coordinator:
         self._message_timeout_s = message_timeout_s
         self._asked = 0
         self._failures: Counter[int] = Counter()
-        self._overdue: set[int] = set()
+        self._causes = CrashCauses(message_timeout_s)
         self._error: TransactionError | None = None
         self.statistics = RunStatistics(last_txid=machine.currtx - 1)
 
@@ -122,6 +138,7 @@ class Coordinator:
         self._tell(self._last_group)
         self._last_group = ()
         if self._error is not None and self._machine.halted():
+            self._confirm_ownership(self._error)
             raise self._error
         self._source.tell_activity()
         executed = self._carry_out()
@@ -134,6 +151,17 @@ class Coordinator:
             self._report_progress()
         self._cancel_overdue()
         return False
+
+    def _confirm_ownership(self, error: TransactionError) -> None:
+        """Makes sure that the topology is still ours before the run ends with an error that may follow from its loss.
+
+        A committer that reads learns first that the state was dropped, or belongs to a newer run, and can only fail.
+        """
+        if isinstance(error, (StateRefusedError, ReplayLimitError)):
+            try:
+                self._publisher.confirm()
+            except TransactionError as lost:
+                raise lost from error
 
     def _is_done(self) -> bool:
         if not self._machine.is_idle() or self._waves.has_running():
@@ -152,13 +180,13 @@ class Coordinator:
         now_s = self._clock()
         for wave_id in self._waves.overdue(now_s):
             _LOG.warning("wave %d exceeds the message timeout and is cancelled", wave_id)
-            self._overdue.add(wave_id)
+            self._causes.cancelled(wave_id)
             self._engine.cancel(wave_id)
         if self._group and now_s - self._group_started_s > self._message_timeout_s:
             _LOG.warning("the commit phase of %d attempts exceeds the message timeout, is cancelled", len(self._group))
             self._group_started_s = now_s  # named once per timeout
             wave_id = self._waves.wave_of(self._group[0])
-            self._overdue.add(wave_id)
+            self._causes.cancelled(wave_id)
             self._engine.cancel(wave_id)
 
     def _report_progress(self) -> None:
@@ -176,11 +204,14 @@ class Coordinator:
             A group to commit whose commit phase has run early; to be handled at once.
         """
         executed = None
+        self._source.committed_txid = self._machine.currtx - 1
         commit_limit = self._early.limit(self._machine.currtx, self._size.limit())
+        commit_limit = self._watch.commit_limit(self._machine.currtx, commit_limit)
         for decision in self._machine.sync(self._source, commit_limit=commit_limit):
             if isinstance(decision, StoreMetadata):
                 self._publisher.store_metadata(self._metadata.coordinator_entries(decision.entries))
             elif isinstance(decision, EmitBatch):
+                self._watch.issued(decision.attempt)
                 self._waves.add(decision.attempt, decision.metadata)
             elif isinstance(decision, StartCommit):
                 self._asked = len(decision.attempts)
@@ -206,17 +237,22 @@ class Coordinator:
 
     def _handle(self, event: Event) -> None:
         if isinstance(event, (WaveProcessed, GroupExecuted)):
-            self._overdue.discard(event.wave_id)  # it came to its end before it could be cancelled
+            self._causes.ended(event.wave_id)
         if isinstance(event, WaveProcessed):
             self._wave_processed(event)
         elif isinstance(event, WaveCrashed):
             self._wave_crashed(event)
         elif isinstance(event, GroupExecuted):
-            self._group_executed(event)
+            if self._watch.holds_commit(event):
+                self._group_started_s = self._clock()  # who holds it looks after the message timeout
+            else:
+                self._group_executed(event)
+        elif isinstance(event, PhaseEnded):
+            self._phase_ended(event)
         elif isinstance(event, GroupCrashed):
             self._group_crashed(event)
         for wave_id in self._waves.take_finished():
-            self._overdue.discard(wave_id)
+            self._causes.ended(wave_id)
             self._engine.release(wave_id)
 
     def _wave_processed(self, event: WaveProcessed) -> None:
@@ -230,9 +266,33 @@ class Coordinator:
                 self.statistics.failed_outcomes([outcome])
                 self._fail(outcome.attempt, Phase.PROCESSING, outcome.failure)
                 continue
-            self._waves.keep(outcome)
-            self._machine.ack(outcome.attempt, Phase.PROCESSING, wave=event.wave_id)
+            if not self._watch.holds_processing(event.wave_id, outcome):
+                self._processed(event.wave_id, outcome)
         self._early.keep(group for group in event.executed if all(map(self._machine.is_current, group.attempts)))
+
+    def _processed(self, wave_id: int, outcome: AttemptOutcome) -> None:
+        self._waves.keep(outcome)
+        self._machine.ack(outcome.attempt, Phase.PROCESSING, wave=wave_id)
+
+    def _phase_ended(self, event: PhaseEnded) -> None:
+        """What was held ends, unless a lower attempt has failed meanwhile."""
+        if not self._machine.is_current(event.attempt):
+            return
+        held = event.held
+        if isinstance(held, AttemptOutcome):
+            if event.failure is None:
+                self._processed(event.wave_id, held)
+                return
+            self.statistics.failed_outcomes([held])
+            self._fail(event.attempt, Phase.PROCESSING, event.failure)
+        elif event.failure is None:
+            self._group_executed(held)
+        else:
+            self._group = ()
+            place = held.attempts.index(event.attempt)
+            self.statistics.worked(_work(held.reports, slice(place, None)), is_committed=False)
+            self._fail(event.attempt, Phase.COMMIT, event.failure)
+            self._machine.defer(held.attempts[:place])
 
     def _store_cut_metadata(self, outcomes: list[AttemptOutcome]) -> None:
         """Stores what emitters cut, before the commit phase; nothing from the first failure on."""
@@ -248,7 +308,7 @@ class Coordinator:
     def _wave_crashed(self, event: WaveCrashed) -> None:
         attempts = self._waves.crashed(event.wave_id)
         live = [attempt for attempt in attempts if self._machine.is_current(attempt)]
-        reason, kind = self._crash(event)
+        reason, kind = self._causes.of(event)
         if kind is CrashKind.OVERDUE:
             self._waves.keep_below(len(attempts))
             self._early.turn_off()  # each phase has the timeout for itself
@@ -260,28 +320,17 @@ class Coordinator:
         self._group = ()
         self._waves.halve(len(event.attempts))
         live = [attempt for attempt in event.attempts if self._machine.is_current(attempt)]
-        reason, kind = self._crash(event)
+        reason, kind = self._causes.of(event)
         if live:
             _LOG.warning("the commit phase of %d attempts crashed: %s", len(event.attempts), reason)
             self._crashed(live[0], Phase.COMMIT, reason, kind, size=len(event.attempts))
-
-    def _crash(self, event: WaveCrashed | GroupCrashed) -> tuple[str, CrashKind]:
-        """Why something crashed; what was cancelled for its time tells that, unless it says more itself."""
-        was_cancelled = event.wave_id in self._overdue
-        self._overdue.discard(event.wave_id)
-        if not was_cancelled and event.kind is not CrashKind.OVERDUE:
-            return event.reason, event.kind
-        told = f"it exceeded the message timeout of {self._message_timeout_s:g} s and was cancelled"
-        if event.kind is CrashKind.OVERDUE:
-            told = event.reason
-        return f"{told}; if it needs longer, set_message_timeout_s of the builder raises that", CrashKind.OVERDUE
 
     def _crashed(self, attempt: TransactionAttempt, phase: Phase, reason: str, kind: CrashKind, *, size: int) -> None:
         """An engine gave up on attempts from this one on, `size` of them together."""
         if kind is CrashKind.CERTAIN:
             self._error = EngineError(f"Spark cannot run txid {attempt.txid}: {reason}; lower txids are committed")
             self._machine.halt_before(attempt.txid)
-            self._drop(self._machine.fail(attempt, phase))
+            self._drop(self._machine.fail(attempt, phase), phase, reason)
             return
         self._lose(attempt, phase, reason, counts=size == 1)
 
@@ -325,10 +374,11 @@ class Coordinator:
             if len(attempts) == 1:
                 self._error = refusal.error
                 self._machine.halt_before(attempts[0].txid)
-                self._drop(self._machine.fail(attempts[0], Phase.PROCESSING))
+                self._drop(self._machine.fail(attempts[0], Phase.PROCESSING), Phase.COMMIT, str(refusal.error))
             return
         self._size.published(asked=self._asked, published=len(attempts), operation_count=operation_count)
         self._metadata.committed(last)
+        self._watch.committed(attempts)
         for attempt in attempts:
             outcome = self._waves.committed(attempt)
             self._machine.ack(attempt, Phase.COMMIT)
@@ -350,20 +400,22 @@ class Coordinator:
         if failure.halts():
             self._error = failure.to_error(attempt)
             self._machine.halt_before(attempt.txid)
-            self._drop(self._machine.fail(attempt, phase))
+            self._drop(self._machine.fail(attempt, phase), phase, str(failure))
             return
         _LOG.info("attempt %s failed and is replayed: %s", attempt, failure)
         self._lose(attempt, phase, str(failure), counts=True)
 
     def _lose(self, attempt: TransactionAttempt, phase: Phase, reason: str, *, counts: bool) -> None:
-        self._drop(self._machine.fail(attempt, phase))
+        self._drop(self._machine.fail(attempt, phase), phase, reason)
         self._failures[attempt.txid] += counts
         if self._failures[attempt.txid] >= self._options.max_attempts:
             self._error = ReplayLimitError(attempt.txid, self._failures[attempt.txid], reason)
             self._machine.halt_before(attempt.txid)
 
-    def _drop(self, attempts: list[TransactionAttempt]) -> None:
-        """Forgets attempts that are void, and cancels waves that hold nothing else."""
+    def _drop(self, attempts: list[TransactionAttempt], phase: Phase, reason: str) -> None:
+        """Forgets attempts that are void because the first of them failed, and cancels waves that hold nothing else."""
+        if attempts:
+            self._watch.failed(attempts, phase, reason)
         self.statistics.failed_attempts += sum(map(self._waves.was_started, attempts))
         self.statistics.failed_outcomes(self._waves.kept(attempts))
         self._early.dropped(attempts)
