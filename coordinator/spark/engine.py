@@ -134,7 +134,7 @@ class SparkEngine:
             for wave_id in list(self._waves):
                 self.cancel(wave_id)
             for lane in (self._commit_lane, self._processing_lane):
-                lane.close(LANE_CLOSE_S)
+                lane.close(LANE_CLOSE_S if self._watch.lost is None else 0)
             self._watch.call(self._tidy_up)
         except EngineError as error:
             _LOG.debug("nothing was cleaned up: %s", error)

@@ -12,6 +12,8 @@ from pyspark import SparkContext
 END_TIMEOUT_S = 2.0
 OUT_OF_MEMORY_CODES = (3, 52)
 """What Spark and the Java machine exit with when memory runs out."""
+NO_FOLDER_CODE = 53
+"""What Spark exits with when no local folder can be made."""
 
 
 class GatewayProcess:
@@ -50,6 +52,8 @@ class GatewayProcess:
             return "it was killed by signal 9, as the kernel does when the machine's memory runs out"
         if code < 0:
             return f"it was killed by signal {-code} ({signal.Signals(-code).name})"
+        if code == NO_FOLDER_CODE:
+            return f"exit code {code}, it could make no folder: name a usable one by --conf spark.local.dir=DIR"
         if code in OUT_OF_MEMORY_CODES:
             return f"exit code {code}, its memory ran out: raise spark.driver.memory, or cut smaller transactions"
         return f"exit code {code}"

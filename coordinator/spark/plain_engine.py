@@ -86,7 +86,7 @@ class SparkPlainEngine:
         try:
             if self._running is not None and not self._running.done():
                 self._watch.call(partial(self._context.cancelJobGroup, self._job_group))
-            self._lane.close(CANCEL_MAX_S)
+            self._lane.close(CANCEL_MAX_S if self._watch.lost is None else 0)
             self._watch.call(self._deployment.shipped_plan.destroy)
         except EngineError as error:  # then there is nothing to clean up
             _LOG.debug("nothing was cleaned up: %s", error)
