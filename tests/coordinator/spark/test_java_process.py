@@ -11,9 +11,11 @@ import pytest
 
 from coordinator.spark.java_process import GatewayProcess
 
-EXITS = (
-    "import os, sys; os.kill(os.getpid(), -int(sys.argv[1])) if sys.argv[1][0] == '-' else sys.exit(int(sys.argv[1]))"
-)
+EXITS = """
+import os, sys
+code = int(sys.argv[1])
+os.kill(os.getpid(), -code) if code < 0 else sys.exit(code)
+"""
 
 
 def ended(code: int) -> GatewayProcess:
