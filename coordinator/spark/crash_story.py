@@ -12,7 +12,9 @@ from coordinator.spark.java_watch import MAKE_ROOM
 TEXT_LIMIT = 1000
 TRACEBACK = "Traceback (most recent call last):"
 PLACE = re.compile(r'  File "(?P<file>[^"]+)", line (?P<line>\d+)')
-NOT_USERS = re.compile(r"/pyspark(\.zip)?/|<frozen |/(state|coordinated_bolt|committers|coordinator)/[\w/]+\.py$")
+NOT_USERS = re.compile(
+    r"/lib/python3[^/]*/|/pyspark(\.zip)?/|<frozen |/(state|coordinated_bolt|committers|coordinator)/[\w/]+\.py$"
+)
 END_OF_TRACEBACK = re.compile(r"\s+at |\s*SQLSTATE|Driver stacktrace|\s*Caused by: ")
 TASK = re.compile(r"\(TID \d+\) \([^)]*\): ")
 WRAPPING = re.compile(

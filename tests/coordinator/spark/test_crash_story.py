@@ -18,6 +18,8 @@ Traceback (most recent call last):
     run_process()
   File "{WORKER}", line 4100, in read_command
     command = serializer._read_with_length(file)
+  File "/usr/lib/python3.11/importlib/__init__.py", line 126, in import_module
+    return _bootstrap._gcd_import(name[level:], package, level)
   File "/tmp/spark-1/userFiles-2/txbatch_code_00.zip/state/codec.py", line 16, in <module>
     import msgpack
 ModuleNotFoundError: No module named 'msgpack'
