@@ -6,12 +6,10 @@ from coordinated_bolt.frames import Frame, FrameKind
 from coordinated_bolt.messages import Message
 from coordinated_bolt.outbox import FRAME_TUPLES, Send
 from state.attempt import TransactionAttempt
-from state.codec import MAX_BYTES, CodecError, pack, unpack
+from state.codec import CodecError, pack, unpack
 
 FRAME_BYTES = 4 * 1024 * 1024
 """A frame is sent once it holds so many bytes, far below what the codec takes."""
-MESSAGE_BYTES_MAX = MAX_BYTES - 2 * FRAME_BYTES
-"""The largest message; one more fills a frame, and a receiver refuses what the codec does not allow."""
 
 
 class _TargetBox:
@@ -53,11 +51,6 @@ class MessageOutbox:
             CodecError: a value cannot travel. It is raised here, where whoever emitted it can see it.
         """
         packed = pack(message.to_wire())
-        if len(packed) > MESSAGE_BYTES_MAX:
-            raise CodecError(
-                f"a tuple of {len(packed):,} bytes was emitted, and {MESSAGE_BYTES_MAX:,} can travel: emit smaller "
-                "ones, or put the content where the receiver can read it, and emit its name"
-            )
         box = self._boxes.get(message.target)
         if box is None:
             box = self._boxes[message.target] = _TargetBox()

@@ -63,11 +63,3 @@ def test_what_cannot_travel_is_refused_at_once_and_leaves_no_trace():
 def test_other_frames_hold_no_messages():
     with pytest.raises(CodecError, match="frame of kind COORD holds no messages"):
         messages_of(Frame(attempt(3), 1, 0, 2, FrameKind.COORD, b""))
-
-
-def test_a_message_nobody_could_receive_is_refused_where_it_is_emitted(monkeypatch):
-    monkeypatch.setattr(module, "MESSAGE_BYTES_MAX", 100)
-    outbox = MessageOutbox(attempt(3), 1, Sent().send)
-    outbox.add(message(2, "a" * 50))
-    with pytest.raises(CodecError, match=r"a tuple of 2\d\d bytes was emitted, and 100 can travel: emit smaller ones"):
-        outbox.add(message(2, "a" * 200))
