@@ -24,8 +24,8 @@ def process() -> Iterator[RunningProcess]:
     process.thaw.set()
 
 
-def watch_over(process: RunningProcess) -> JavaWatch:
-    return JavaWatch(process, ping_s=OFTEN_S, silence_max_s=SOON_S)
+def watch_over(process: RunningProcess, silence_max_s: float = TIMEOUT_S) -> JavaWatch:
+    return JavaWatch(process, ping_s=OFTEN_S, silence_max_s=silence_max_s)
 
 
 def hang() -> None:
@@ -45,7 +45,7 @@ def test_a_call_returns_what_it_gives_or_raises(process: RunningProcess) -> None
 
 
 def test_a_call_into_a_frozen_process_ends_and_the_process_is_ended(process: RunningProcess) -> None:
-    with watch_over(process) as watch:
+    with watch_over(process, SOON_S) as watch:
         process.thaw.clear()
         with pytest.raises(EngineError, match=r"the Java process has not answered for 0\.06 s.*run again"):
             watch.call(hang)
@@ -55,7 +55,7 @@ def test_a_call_into_a_frozen_process_ends_and_the_process_is_ended(process: Run
 
 
 def test_a_process_that_is_slow_to_answer_is_left_alone(process: RunningProcess) -> None:
-    with JavaWatch(process, ping_s=OFTEN_S, silence_max_s=TIMEOUT_S) as watch:
+    with watch_over(process) as watch:
         process.thaw.clear()
         call: Future[int] = Future()
         threading.Timer(SOON_S, process.thaw.set).start()
@@ -106,9 +106,9 @@ def test_an_application_that_we_stop_is_not(process: RunningProcess) -> None:
 
 
 def test_a_call_may_take_longer_than_the_process_may_be_silent(process: RunningProcess) -> None:
-    with watch_over(process) as watch:
+    with watch_over(process, silence_max_s=0.5) as watch:
         waited = threading.Event()
-        assert watch.call(lambda: waited.wait(3 * SOON_S)) is False
+        assert watch.call(lambda: waited.wait(0.6)) is False
         assert watch.lost is None
 
 
