@@ -29,9 +29,11 @@ from state.handles import (
     declared_states,
 )
 from state.keys import Keys, check_name, metadata_field, parse_metadata_field
+from state.printable import block, one_line, said_by
+from state.redis_address import redact, secrets_in
 from state.redis_connection import RedisConnection, connect
 from state.redis_embedded import EmbeddedServer
-from state.redis_errors import redact
+from state.redis_encryption import PLAINTEXT_VARIABLE, require_encryption
 from state.redis_in_memory import in_memory_client
 from state.redis_reader import URL_VARIABLE, RedisReader, load_redis_url, save_redis_url
 from state.redis_server import ServerFacts
@@ -71,6 +73,7 @@ __all__ = [
     "MAX_TXID",
     "MetadataChanges",
     "OrderMattersError",
+    "PLAINTEXT_VARIABLE",
     "ProtocolError",
     "RECEIPTS_KEPT",
     "Receipt",
@@ -107,6 +110,7 @@ __all__ = [
     "WaveCrashError",
     "WriteSet",
     "bind_states",
+    "block",
     "check_name",
     "compose",
     "connect",
@@ -115,11 +119,15 @@ __all__ = [
     "in_memory_client",
     "load_redis_url",
     "metadata_field",
+    "one_line",
     "pack",
     "pack_exact",
     "parse_metadata_field",
     "redact",
+    "require_encryption",
+    "said_by",
     "save_redis_url",
+    "secrets_in",
     "snapshot",
     "unpack",
 ]

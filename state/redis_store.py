@@ -12,9 +12,9 @@ from state.codec import unpack
 from state.commit import Commit, CommitReply, CommitStatus
 from state.errors import FencedError, ProtocolError, StateRefusedError
 from state.keys import Keys
+from state.redis_address import redact
 from state.redis_arguments import CommitTooLargeError, commit_arguments, metadata_arguments
 from state.redis_connection import RedisConnection, connect
-from state.redis_errors import redact
 from state.redis_server import ServerFacts, facts_of
 
 FIRST_CONTACT_TIMEOUT_S = 10.0

@@ -100,7 +100,7 @@ def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_secret_is_never_shown(capsys: pytest.CaptureFixture[str], debug: bool) -> None:
     url = "redis://:hunter22@host:6379"
 
-    reported(ValueError(f"cannot use {url}"), debug=debug, secret=url, replacement="redis://host:6379")
+    reported(ValueError(f"cannot use {url}"), debug=debug, hidden={url: "redis://host:6379"})
 
     shown = capsys.readouterr().err
     assert "hunter22" not in shown
