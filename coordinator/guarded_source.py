@@ -7,12 +7,12 @@ after what is under way has been committed.
 from __future__ import annotations
 
 import logging
-import traceback
 from collections.abc import Callable
 from typing import Any
 
+from coordinated_bolt import user_traceback
 from coordinator.spouts.transactional import SpoutCoordinator
-from state import CodecError, FailedException, TransactionError, UserCodeError, pack_exact
+from state import CodecError, FailedException, TransactionError, UserCodeError, pack_exact, said_by
 
 _LOG = logging.getLogger("txbatch")
 
@@ -76,14 +76,14 @@ class GuardedSource:
         try:
             return self._source.progress(last)
         except Exception as error:  # noqa: BLE001 - what is only shown does not end a run
-            _LOG.debug("the spout cannot tell its progress: %s", error)
+            _LOG.debug("the spout cannot tell its progress: %s", said_by(error))
             return None
 
     def estimated_bytes(self, metadata: Any) -> int:
         try:
             return self._source.estimated_bytes(metadata)
         except Exception as error:  # noqa: BLE001 - an estimate only keeps waves small
-            _LOG.debug("the spout cannot estimate a batch: %s", error)
+            _LOG.debug("the spout cannot estimate a batch: %s", said_by(error))
             return 0
 
     def _guarded(self, what: str, call: Callable[[], Any]) -> Any:
@@ -97,5 +97,5 @@ class GuardedSource:
             if isinstance(error, TransactionError) and not isinstance(error, CodecError):
                 self.error = error
             else:
-                self.error = UserCodeError(self._component_id, 0, what, "", traceback.format_exc())
+                self.error = UserCodeError(self._component_id, 0, what, "", user_traceback(error))
         raise FailedException(f"{what} raised") from self.error
