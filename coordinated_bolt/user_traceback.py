@@ -25,7 +25,7 @@ def user_traceback(error: BaseException) -> str:
 
 def remedy_for(error: BaseException) -> str:
     """What to do about an error whose own words do not tell; "" for most."""
-    if not isinstance(error, AttributeError) or not isinstance(error.obj, IComponent):
+    if not isinstance(error, AttributeError) or error.name is None or not isinstance(error.obj, IComponent):
         return ""
     name, owner = error.name, type(error.obj).__name__
     call = _call_that_sets(name, type(error.obj))

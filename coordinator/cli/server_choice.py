@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from state import URL_VARIABLE, EmbeddedServer, RedisStore, TopologyError, redact, require_encryption
+from state import URL_VARIABLE, EmbeddedServer, RedisStore, StateRefusedError, TopologyError, redact, require_encryption
 
 DEFAULT_DATA_DIR = ".txbatch"
 LOOK_TIMEOUT_S = 10.0
@@ -49,7 +49,14 @@ class ServerChoice:
             finally:
                 store.close()
             return
-        if not (self.data_dir / "lock").is_file():
+        try:
+            was_used = (self.data_dir / "lock").is_file()
+        except OSError as error:
+            raise StateRefusedError(
+                f"data directory {str(self.data_dir)!r} cannot be looked into: {error.strerror}; choose another "
+                "--data-dir"
+            ) from error
+        if not was_used:
             raise TopologyError(
                 f"data directory {str(self.data_dir)!r} holds no state; give --data-dir, or --redis for a server"
             )

@@ -72,9 +72,7 @@ class TestDeclaration:
 
     def test_a_handle_made_by_code_that_runs_says_that_it_has_to_be_declared(self):
         for made in (HashState("counts"), pickle.loads(pickle.dumps(HashState("counts")))):
-            with pytest.raises(
-                TopologyError, match=r"state 'counts' is not declared: HashState\('counts'\) was"
-            ):
+            with pytest.raises(TopologyError, match=r"state 'counts' is not declared: HashState\('counts'\) was"):
                 made.increment("a")
         with pytest.raises(TopologyError, match=r"write `seen = SetState\('seen'\)` in the class body"):
             SetState("seen").contains("a")
