@@ -76,11 +76,12 @@ def assembled(
         if isinstance(source, OpaqueCountCoordinator):
             source.follow(metadata)
         source.resume(machine.last_txid(), machine.last_metadata())
-        yield Coordinator(
+        coordinator = Coordinator(
             plan=plan,
             source=source,
             engine=engine,
             publisher=Publisher(store, topology.topology_id),
+            watch=store.watch(clock),
             machine=machine,
             metadata=metadata,
             options=options,
@@ -90,6 +91,8 @@ def assembled(
             committer=committer,
             last_group=() if committer is None else store.last_group(),
         )
+        resources.callback(coordinator.close)
+        yield coordinator
 
 
 def _machine(

@@ -20,12 +20,13 @@ from coordinator.metadata_log import MetadataLog
 from coordinator.options import RunOptions
 from coordinator.plan import Plan
 from coordinator.publisher import Publisher, RefusedGroup
+from coordinator.replay_log import ReplayLog
 from coordinator.run_summary import RunStatistics
 from coordinator.spouts.committing import SpoutCommitter
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.transactions import EmitBatch, Phase, StartCommit, StoreMetadata, TransactionCoordinator
 from coordinator.waves import WaveBook
-from state import ReplayLimitError, TransactionAttempt, TransactionError
+from state import ReplayLimitError, ServerWatch, TransactionAttempt, TransactionError
 
 _LOG = logging.getLogger("txbatch")
 BUSY_WAIT_S = 0.5
@@ -48,6 +49,7 @@ class Coordinator:
         message_timeout_s: how long a wave may take, in each of its phases.
         committer: the spout's committer, if it has one.
         last_group: what earlier runs committed last, to be told to the committer again.
+        watch: looks at the server again while the run lasts.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class Coordinator:
         message_timeout_s: float,
         committer: SpoutCommitter | None = None,
         last_group: tuple[TransactionAttempt, ...] = (),
+        watch: ServerWatch | None = None,
     ) -> None:
         self._plan, self._engine, self._publisher, self._machine = plan, engine, publisher, machine
         spout_id = plan.wirings[plan.emitter_tasks[0]].component_id
@@ -85,6 +88,8 @@ class Coordinator:
         self._asked = 0
         self._failures: Counter[int] = Counter()
         self._error: TransactionError | None = None
+        self._watch = watch
+        self._replays = ReplayLog(clock)
         self.statistics = RunStatistics(last_txid=machine.currtx - 1)
 
     def drain(self) -> None:
@@ -112,6 +117,10 @@ class Coordinator:
             pass  # bounded by the input; a continuous one ends by drain
         return self.statistics
 
+    def close(self) -> None:
+        """Says what was left out of the log; called once, however the run has ended."""
+        self._replays.close()
+
     def turn(self) -> bool:
         """One turn of `run`: carries out what is due and handles at most one event; True once the run is done.
 
@@ -122,10 +131,12 @@ class Coordinator:
         self._last_group = ()
         if self._error is not None and self._machine.halted():
             raise self._error
+        self._look_at_server()
         self._source.tell_activity()
         executed = self._carry_out()
         if self._is_done():
             self._publisher.confirm()  # "done" means that the server holds it all, not only that it once answered so
+            self._note_absence()
             return True
         event = executed or self._engine.next_event(IDLE_WAIT_S if self._machine.is_idle() else BUSY_WAIT_S)
         if event is not None:
@@ -133,6 +144,16 @@ class Coordinator:
             self._report_progress()
         self._cancel_overdue()
         return False
+
+    def _look_at_server(self) -> None:
+        if self._watch is not None:
+            self._watch.look()
+            self._note_absence()
+
+    def _note_absence(self) -> None:
+        if self._watch is not None:
+            self.statistics.server_away_count = self._watch.away_count
+            self.statistics.server_away_s = self._watch.away_s
 
     def _is_done(self) -> bool:
         if not self._machine.is_idle() or self._waves.has_running():
@@ -321,7 +342,7 @@ class Coordinator:
             self._machine.halt_before(attempt.txid)
             self._drop(self._machine.fail(attempt, phase))
             return
-        _LOG.info("attempt %s failed and is replayed: %s", attempt, failure)
+        self._replays.failed(attempt, str(failure))
         self._lose(attempt, phase, str(failure), counts=True)
 
     def _lose(self, attempt: TransactionAttempt, phase: Phase, reason: str, *, counts: bool) -> None:

@@ -40,6 +40,7 @@ from state.redis_rights import acl_rules
 from state.redis_server import ServerFacts
 from state.redis_snapshot import Snapshot, snapshot
 from state.redis_store import RECEIPTS_KEPT, Acquired, Receipt, RedisStore, TopologyStatus, state_not_as_left
+from state.redis_watch import ServerWatch
 from state.rotating_transactional_state import RotatingTransactionalState
 from state.session import StateReader, StateSession
 from state.state_handle import StateHandle
@@ -84,6 +85,7 @@ __all__ = [
     "ReplayLimitError",
     "RotatingTransactionalState",
     "ServerFacts",
+    "ServerWatch",
     "SetState",
     "Snapshot",
     "SortedSetState",

@@ -32,6 +32,7 @@ from state.redis_connection import RedisConnection, connect
 from state.redis_drop import drop_topology
 from state.redis_rights import require_all_rights
 from state.redis_server import ServerFacts, facts_of
+from state.redis_watch import ServerWatch
 
 FIRST_CONTACT_TIMEOUT_S = 10.0
 """How long `check_server` waits for a server that was perhaps never there."""
@@ -140,6 +141,7 @@ class RedisStore:
         self.server = redact(url)
         self._is_injected = client is not None
         self._timeout_s = unreachable_timeout_s
+        self._evicted_keys = 0
         self._owned: Ownership | None = None
         self._metadata_sum = MetadataSum({})
         self._sequence = threading.Lock()
@@ -169,7 +171,12 @@ class RedisStore:
             facts = ServerFacts("redis", "", "noeviction", is_cluster=False, has_append_only_file=False)
         self._connection.load_library()
         require_all_rights(self._connection, self.keys)
+        self._evicted_keys = facts.evicted_keys
         return facts
+
+    def watch(self, clock: Callable[[], float]) -> ServerWatch:
+        """What looks at the server again while a run lasts; called once, after `check_server`."""
+        return ServerWatch(self._connection, evicted_before=self._evicted_keys, clock=clock)
 
     def acquire(
         self,

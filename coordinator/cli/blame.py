@@ -17,7 +17,9 @@ _LIBRARIES = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib",
 def story_of(error: BaseException) -> str:
     """Kind, text and place of an error that user code raised."""
     said = one_line(error.msg) if isinstance(error, SyntaxError) else said_by(error)
-    text = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    kind, module = type(error).__qualname__, type(error).__module__
+    name = kind if module in ("builtins", "__main__") else f"{module}.{kind}"
+    text = f"{name}: {said}" if said else name
     place = place_of(error)
     return f"{text} ({place})" if place else text
 

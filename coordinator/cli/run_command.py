@@ -165,6 +165,9 @@ def summary(topology: Topology, statistics: RunStatistics, server: ServerChoice)
             f"  {statistics.committed / seconds:,.1f} transactions/s, {statistics.tuples / seconds:,.0f} tuples/s, "
             f"{statistics.waves:,} waves, {statistics.commit_groups:,} commits"
         )
+    if statistics.server_away_count:
+        times = "once" if statistics.server_away_count == 1 else f"{statistics.server_away_count:,} times"
+        lines.append(f"  the server was away {times}, {statistics.server_away_s:.1f} s in all; nothing is lost")
     lines += [f"  {one_line(name)}: {count:,}" for name, count in sorted(statistics.counters.items())]
     keys = Keys(topology.topology_id)
     for component in topology.components:

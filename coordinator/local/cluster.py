@@ -21,7 +21,7 @@ from coordinator.topology import Topology
 from coordinator.topology_builder import described
 from state import TopologyError, connect, in_memory_client, redact, require_encryption
 
-IN_MEMORY = "in memory"
+IN_MEMORY = "memory://"
 
 
 class LocalCluster:
