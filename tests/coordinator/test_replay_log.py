@@ -33,4 +33,4 @@ def test_many_replays_are_one_line_in_five_seconds_and_none_is_uncounted(caplog)
         "reason 100 (18 more before it)",
     ]
     log.close()
-    assert len(caplog.messages) == 3
+    assert len(caplog.messages) == 4
