@@ -8,17 +8,24 @@ from __future__ import annotations
 
 import inspect
 import traceback
+from pathlib import Path
 
 from coordinated_bolt.bolts import IBatchBolt
 from coordinated_bolt.components import IComponent
 from state.printable import block
 
 _PREPARING = ("prepare", "open")
+_PACKAGES = ("state", "coordinated_bolt", "committers", "coordinator")
 
 
 def user_traceback(error: BaseException) -> str:
-    """Traceback and remedy as printable text, bounded however long the message is (where the code ran)."""
-    text = block("".join(traceback.format_exception(error)).rstrip("\n"))
+    """Traceback and remedy as printable text, bounded however long the message is (where the code ran).
+
+    Our own frames around the user's are left out: what he has to mend is in his.
+    """
+    story = traceback.TracebackException.from_exception(error)
+    _leave_out_ours(story)
+    text = block("".join(story.format()).rstrip("\n"))
     remedy = remedy_for(error)
     return f"{text}\n{remedy}\n" if remedy else f"{text}\n"
 
@@ -35,6 +42,27 @@ def remedy_for(error: BaseException) -> str:
     if isinstance(error.obj, IBatchBolt):
         remedy += f", or, if it is a committer's state, declare it in the class {owner}: {name} = HashState({name!r})"
     return remedy
+
+
+def _leave_out_ours(story: traceback.TracebackException) -> None:
+    """Cuts each stack of a chain to the part from the first to the last frame that is not ours, if there is one.
+
+    An error that our code has raised says itself what was wrong; what it was made from is left out.
+    """
+    told: traceback.TracebackException | None = story
+    while told is not None:
+        if told.stack and _is_ours(told.stack[-1].filename):
+            told.__cause__ = told.__context__ = None
+        others = [place for place, frame in enumerate(told.stack) if not _is_ours(frame.filename)]
+        if others:
+            told.stack = traceback.StackSummary.from_list(told.stack[others[0] : others[-1] + 1])
+        told = told.__cause__ or told.__context__
+
+
+def _is_ours(file_name: str) -> bool:
+    # of the code, not of the module: on executors it may be compiled elsewhere
+    root = Path(_is_ours.__code__.co_filename).parent.parent
+    return any(Path(file_name).is_relative_to(root / package) for package in _PACKAGES)
 
 
 def _call_that_sets(name: str, component: type) -> str:

@@ -58,7 +58,19 @@ def connect(url: str) -> redis.Redis:
         decode_responses=False,
         protocol=2,
     )
+    if url.startswith("rediss://"):
+        client.connection_pool.connection_class = _Encrypted
     return client
+
+
+class _Encrypted(redis.SSLConnection):
+    """Waits for the handshake as long as for a connection: a port without TLS never answers it."""
+
+    def _wrap_socket_with_ssl(self, sock: Any) -> Any:
+        sock.settimeout(CONNECT_TIMEOUT_S)
+        encrypted = super()._wrap_socket_with_ssl(sock)  # type: ignore[no-untyped-call] # redis-py's own
+        encrypted.settimeout(self.socket_timeout)
+        return encrypted
 
 
 class RedisConnection:

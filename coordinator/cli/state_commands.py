@@ -21,7 +21,7 @@ def show_status(topology_id: str, server: ServerChoice, *, as_json: bool) -> Non
     with server.store(topology_id) as store:
         status = store.status()
     if status is None:
-        raise TopologyError(f"topology {topology_id!r} is unknown to {server}")
+        raise TopologyError(f"topology {topology_id!r} is unknown to {server}; check its id, and the server")
     if as_json:
         print(json.dumps(dataclasses.asdict(status)))
         return

@@ -10,13 +10,14 @@ from coordinated_bolt import (
     BaseBatchBolt,
     BaseRichBolt,
     BaseSpout,
+    BatchBoltExecutor,
     Failure,
     IBatchBolt,
     Tuple,
     user_traceback,
 )
 from coordinated_bolt.tuples import shortened
-from state import FailedException, HashState
+from state import FailedException, HashState, pack
 from tests.coordinated_bolt.wirings import RecordingBolt, attempt, origin_of, wire
 
 
@@ -121,3 +122,31 @@ def test_a_tuple_whose_value_draws_is_shown_as_text():
 
     origin = origin_of(wire(RecordingBolt()), attempt(1))
     assert shortened(Tuple([Red()], origin)) == "Tuple(source/default: value=\\x1b[31mred\\n)"
+
+
+def test_only_the_users_frames_are_told(monkeypatch):
+    executor = BatchBoltExecutor(wire(RecordingBolt({"execute": ValueError("mine")})), lambda *_: None)  # type: ignore[arg-type]
+    failure = executor.execute(attempt(1), origin_of(wire(RecordingBolt()), attempt(1)), [["a"]])
+
+    assert failure is not None
+    frames = [line for line in failure.text.splitlines() if line.startswith("  File ")]
+    assert frames
+    assert all("wirings.py" in frame for frame in frames)
+
+
+def test_what_our_own_check_was_made_from_is_left_out():
+    text = user_traceback(raised(lambda: pack([object()])))
+
+    assert text.count("Traceback") == 1
+    assert "msgpack" not in text
+    assert "CodecError: cannot be sent or stored: <object object at" in text
+
+
+def test_a_chain_of_the_users_own_is_kept():
+    def fail():
+        try:
+            int("a")
+        except ValueError as error:
+            raise KeyError("b") from error
+
+    assert user_traceback(raised(fail)).count("Traceback") == 2

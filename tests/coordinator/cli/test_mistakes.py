@@ -1,0 +1,246 @@
+"""Each mistake ends in one sentence that says what happened, whose fault it is and what to do, and in its exit code."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from coordinator import LocalCluster, RunStatistics
+from coordinator.cli import app as app_module
+from coordinator.cli import main
+from coordinator.cli.run_command import execute
+from coordinator.sources import line_ranges
+from state import redis_store
+from tests.conftest import running_server
+from tests.coordinator.cli.faulty_jobs import OTHER_MODULES
+from tests.coordinator.cli.jobs import JobFolder
+from tests.coordinator.cli.mistakes import (
+    COMMAND_LINE,
+    INPUT,
+    LOADING,
+    REAL_SERVER,
+    REAL_SPARK,
+    RUNNING,
+    SERVER,
+    SILENT,
+    WIRING,
+    Mistake,
+)
+
+by_name = partial(pytest.mark.parametrize, "mistake", ids=lambda row: row.name.replace(" ", "_"))
+LONGEST = 6_000
+
+
+@pytest.fixture
+def jobs(folder: JobFolder) -> JobFolder:
+    for name, text in OTHER_MODULES.items():
+        folder.write(name, text)
+    folder.write("input.txt", "one\ntwo\nthree\n")
+    folder.write("folder/input.txt", "one\n")
+    folder.write("shared/report.txt", "not ours")
+    (folder.path / "shared").chmod(0o755)
+    (folder.path / "lines.gz").write_bytes(gzip.compress(b"one\n"))
+    with zipfile.ZipFile(folder.path / "lines.zip", "w") as archive:
+        archive.writestr("lines.txt", "one\n")
+    (folder.path / "utf16.txt").write_bytes("one\n".encode("utf-16"))
+    (folder.path / "latin1.txt").write_bytes("one\ncaf\xe9\n".encode("latin-1"))
+    (folder.path / "endless.txt").write_bytes(b"one\n" + b"x" * (3 * 1024 * 1024))
+    os.mkfifo(folder.path / "pipe")
+    return folder
+
+
+def told(mistake: Mistake, capsys: pytest.CaptureFixture[str], **filled: str) -> str:
+    """Types it and returns what is said, after what holds for every row."""
+    arguments = [word.format(**filled) for word in mistake.typed.split(" ")]
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    shown = capsys.readouterr()
+    assert end.value.code == mistake.code, shown.err
+    assert shown.out == ""
+    assert "canary" not in shown.err
+    assert all(character.isprintable() or character == "\n" for character in shown.err), "no control characters"
+    assert len(shown.err) < LONGEST
+    assert "this was not expected" not in shown.err
+    place = 0
+    for part in mistake.told:
+        assert part in shown.err[place:], shown.err
+        place = shown.err.index(part, place) + len(part)
+    return shown.err
+
+
+def one_sentence(text: str) -> str:
+    said = [line for line in text.splitlines() if line.startswith("txbatch: ")]
+    assert len(said) == 1, text
+    assert "Traceback" not in text
+    return said[0]
+
+
+@pytest.fixture(autouse=True)
+def no_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is refused is refused before Spark is started."""
+    if request.node.get_closest_marker("spark") is None:
+
+        def started(*arguments: Any, **options: Any) -> Any:
+            raise AssertionError("Spark was started")
+
+        for module in ("coordinator.run", "coordinator.plain.run"):
+            monkeypatch.setattr(sys.modules[module], "spark_context", started)
+
+
+@by_name(argvalues=COMMAND_LINE)
+def test_a_mistake_of_the_command_line(jobs: JobFolder, capsys: pytest.CaptureFixture[str], mistake: Mistake) -> None:
+    assert told(mistake, capsys).startswith("Usage: txbatch")
+
+
+@by_name(argvalues=[*LOADING, *WIRING, *INPUT])
+def test_a_mistake_that_is_refused_before_anything_is_written(
+    jobs: JobFolder, capsys: pytest.CaptureFixture[str], mistake: Mistake
+) -> None:
+    one_sentence(told(mistake, capsys))
+    assert not (jobs.path / ".txbatch").exists()
+
+
+@by_name(argvalues=SERVER)
+def test_a_mistake_about_the_server(
+    jobs: JobFolder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, mistake: Mistake
+) -> None:
+    if mistake.redis_url:
+        monkeypatch.setenv("TXBATCH_REDIS_URL", mistake.redis_url)
+    one_sentence(told(mistake, capsys))
+    assert not (jobs.path / ".txbatch").exists()
+
+
+@by_name(argvalues=SILENT)
+def test_a_server_that_is_silent(
+    jobs: JobFolder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, mistake: Mistake
+) -> None:
+    be_impatient(monkeypatch)
+    one_sentence(told(mistake, capsys))
+
+
+@by_name(argvalues=RUNNING)
+def test_a_mistake_of_a_job_that_runs(
+    jobs: JobFolder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, mistake: Mistake
+) -> None:
+    monkeypatch.setattr(app_module, "execute", partial(execute, runner=on_local_cluster))
+    monkeypatch.setattr(
+        line_ranges.LineScanner.__init__, "__kwdefaults__", {"block_bytes": 4096, "line_bytes_max": 2**20}
+    )
+    text = told(mistake, capsys)
+    assert text.count("txbatch: ") == text.count("\ntxbatch: ")
+    assert text.count("Traceback (most recent call last)") <= 1, "the user's own, and only where his code raised"
+    assert text.splitlines()[-1].strip()
+
+
+@pytest.mark.redis
+@by_name(argvalues=REAL_SERVER)
+def test_a_mistake_about_a_real_server(
+    jobs: JobFolder,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    servers: dict[str, str],
+    mistake: Mistake,
+) -> None:
+    be_impatient(monkeypatch)
+    one_sentence(told(mistake, capsys, **servers))
+
+
+@pytest.mark.spark
+@by_name(argvalues=REAL_SPARK)
+def test_a_mistake_that_spark_has_to_find(
+    jobs: JobFolder, capsys: pytest.CaptureFixture[str], mistake: Mistake
+) -> None:
+    text = told(mistake, capsys)
+    assert "Traceback" not in text
+
+
+def test_the_table_has_sixty_rows_and_no_two_alike() -> None:
+    rows = [*COMMAND_LINE, *LOADING, *WIRING, *INPUT, *SERVER, *SILENT, *RUNNING, *REAL_SERVER, *REAL_SPARK]
+    assert len({(row.typed, row.redis_url) for row in rows}) == len(rows) >= 60
+
+
+def on_local_cluster(topology: Any, *, options: Any, on_start: Any, **_others: Any) -> RunStatistics:
+    """Stands in for `run`: the same coordinator and tasks, in this process."""
+    with LocalCluster() as cluster:
+        run = cluster.submit(topology, options=options)
+        on_start(run._coordinator)
+        return run.run_until_idle()
+
+
+def be_impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redis_store, "FIRST_CONTACT_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("state.redis_connection.CONNECT_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("coordinator.cli.server_choice.LOOK_TIMEOUT_S", 0.1)
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[dict[str, str]]:
+    """A server with a password that evicts, and one with a plain and a TLS port."""
+    program, openssl = shutil.which("redis-server"), shutil.which("openssl")
+    if program is None or openssl is None:
+        pytest.skip("redis-server or openssl on PATH is missing")
+    with running_server(program) as url, tempfile.TemporaryDirectory(prefix="txbatch-") as name:
+        with redis.Redis.from_url(url) as client:
+            client.config_set("maxmemory-policy", "allkeys-lru")
+            client.config_set("requirepass", "right-canary")
+        plain_port, tls_port = free_port(), free_port()
+        with tls_server(program, openssl, Path(name), plain_port, tls_port):
+            yield {
+                "url": url,
+                "right": url.replace("unix://", "unix://:right-canary@"),
+                "wrong": url.replace("unix://", "unix://:wrong-canary@"),
+                "tls_to_plain": f"rediss://127.0.0.1:{plain_port}",
+                "plain_to_tls": f"redis://127.0.0.1:{tls_port}",
+                "untrusted": f"rediss://127.0.0.1:{tls_port}",
+            }
+
+
+class tls_server:  # noqa: N801 - used as a context manager
+    """A server with both kinds of port, under a certificate that nobody else trusts."""
+
+    def __init__(self, program: str, openssl: str, folder: Path, plain_port: int, tls_port: int) -> None:
+        key, certificate = folder / "key.pem", folder / "certificate.pem"
+        made = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+        files = ["-keyout", str(key), "-out", str(certificate)]
+        subprocess.run([openssl, *made, *files], check=True, capture_output=True)
+        ports = ["--port", str(plain_port), "--tls-port", str(tls_port), "--bind", "127.0.0.1"]
+        tls = ["--tls-cert-file", str(certificate), "--tls-key-file", str(key), "--tls-ca-cert-file", str(certificate)]
+        self._command = [program, *ports, *tls, "--tls-auth-clients", "no", "--save", "", "--dir", str(folder)]
+        self._plain_port = plain_port
+
+    def __enter__(self) -> None:
+        self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 10
+        while self._process.poll() is None and time.monotonic() < deadline:
+            try:
+                with redis.Redis(port=self._plain_port) as client:
+                    client.ping()
+            except redis.ConnectionError:
+                time.sleep(0.01)  # there is no event to wait for
+            else:
+                return
+        pytest.skip("redis-server on PATH has no TLS")
+
+    def __exit__(self, *_error: object) -> None:
+        self._process.terminate()
+        self._process.wait(10)
+
+
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
