@@ -362,4 +362,16 @@ REAL_SPARK = [
         USAGE,
         "spark does not start with master 'nowhere': ",
     ),
+    row(
+        "memory in words",
+        "run jobs:sound --master local[1] --conf spark.driver.memory=lots",
+        USAGE,
+        "spark does not start",
+    ),
+    row(
+        "scratch in a file",
+        "run jobs:sound --master local[1] --conf spark.local.dir=input.txt",
+        USAGE,
+        "File exists; give",
+    ),
 ]
