@@ -17,7 +17,7 @@ from state.errors import (
     TransactionError,
     UserCodeError,
 )
-from state.printable import said_by
+from state.printable import SENTENCE_LIMIT, said_by
 
 
 class FailureKind(IntEnum):
@@ -59,9 +59,9 @@ class Failure:
         if isinstance(error, (FailedException, StateUnreachableError)):
             kind, text = FailureKind.FAILED, f"{type(error).__name__}: {said_by(error)}"
         elif isinstance(error, SourceError):
-            kind, text = FailureKind.SOURCE, said_by(error)
+            kind, text = FailureKind.SOURCE, said_by(error, SENTENCE_LIMIT)
         elif isinstance(error, StateRefusedError):
-            kind, text = FailureKind.STATE, said_by(error)
+            kind, text = FailureKind.STATE, said_by(error, SENTENCE_LIMIT)
         else:
             kind, text = FailureKind.USER, user_traceback(error)
         return cls(kind, component_id, task_index, text, tuple_text)

@@ -29,7 +29,7 @@ from state.handles import (
     declared_states,
 )
 from state.keys import Keys, check_name, metadata_field, parse_metadata_field
-from state.printable import block, one_line, said_by
+from state.printable import SENTENCE_LIMIT, block, one_line, said_by
 from state.redis_address import redact, secrets_in
 from state.redis_connection import RedisConnection, connect
 from state.redis_embedded import EmbeddedServer
@@ -84,6 +84,7 @@ __all__ = [
     "RedisStore",
     "ReplayLimitError",
     "RotatingTransactionalState",
+    "SENTENCE_LIMIT",
     "ServerFacts",
     "ServerWatch",
     "SetState",

@@ -9,7 +9,10 @@ from contextlib import contextmanager
 from enum import IntEnum
 
 from coordinator.cli.logs import without
-from state import FencedError, StateError, TopologyError, TransactionError, block, said_by
+from state import SENTENCE_LIMIT, FencedError, StateError, TopologyError, TransactionError, block, said_by
+
+WHOLE = {"line_limit": 100_000, "lines_max": 10_000}
+"""Of a traceback that was asked for nothing is left out that anybody would read."""
 
 
 class ExitCode(IntEnum):
@@ -74,7 +77,7 @@ def errors_reported(*, debug: bool = False, hidden: Mapping[str, str] | None = N
     try:
         yield
     except (Exception, KeyboardInterrupt, StoppedError) as error:  # noqa: BLE001 - the last one who can say it
-        text = "".join(traceback.format_exception(error)) if debug else ""
-        text += f"txbatch: {block(sentence_of(error))}"
+        text = block("".join(traceback.format_exception(error)), **WHOLE) if debug else ""
+        text += f"txbatch: {block(sentence_of(error), line_limit=SENTENCE_LIMIT)}"
         print(without(hidden or {}, text), file=sys.stderr)
         raise SystemExit(int(exit_code_of(error))) from None

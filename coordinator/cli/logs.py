@@ -8,11 +8,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from state import block, one_line
+from state import SENTENCE_LIMIT, block, one_line
 
 LOGGER = "txbatch"
-MESSAGE_LIMIT = 3_000
-"""Characters of one entry; user text in it was cut before."""
 
 
 class StderrHandler(logging.Handler):
@@ -36,7 +34,7 @@ class OneLineFormatter(logging.Formatter):
     """Makes a record a line that starts with the command's name; a traceback follows below it."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the library's name
-        return f"txbatch: {one_line(record.message, MESSAGE_LIMIT)}"
+        return f"txbatch: {one_line(record.message, SENTENCE_LIMIT)}"
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - the library's name
         return block(super().formatException(ei))

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 
 from coordinator.cli.server_choice import ServerChoice
-from state import TopologyError, TopologyStatus
+from state import SENTENCE_LIMIT, TopologyError, TopologyStatus, one_line
 
 
 def show_status(topology_id: str, server: ServerChoice, *, as_json: bool) -> None:
@@ -25,7 +25,7 @@ def show_status(topology_id: str, server: ServerChoice, *, as_json: bool) -> Non
     if as_json:
         print(json.dumps(dataclasses.asdict(status)))
         return
-    print("\n".join(_lines(status, server)))
+    print("\n".join(one_line(line, SENTENCE_LIMIT) for line in _lines(status, server)))
 
 
 def drop(topology_id: str, server: ServerChoice, *, confirm: Callable[[str], bool] | None) -> None:

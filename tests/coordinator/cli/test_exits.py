@@ -111,3 +111,18 @@ def test_markup_is_left_alone(capsys: pytest.CaptureFixture[str]) -> None:
     reported(TopologyError("stream [red]a[/red] [0]"))
 
     assert capsys.readouterr().err == "txbatch: stream [red]a[/red] [0]\n"
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_nothing_that_is_said_writes_to_the_terminal_but_text(capsys: pytest.CaptureFixture[str], debug: bool) -> None:
+    reported(ValueError("\x1b[2Jgone\rover"), debug=debug)
+
+    shown = capsys.readouterr().err
+    assert "\\x1b[2Jgone\\rover" in shown
+    assert not {"\x1b", "\r"} & set(shown)
+
+
+def test_the_remedy_at_the_end_of_a_long_sentence_is_not_cut_off(capsys: pytest.CaptureFixture[str]) -> None:
+    reported(SourceError(f"input file {'x' * 2_000!r} has changed; put it back as it was"))
+
+    assert capsys.readouterr().err.endswith("put it back as it was\n")
