@@ -125,7 +125,9 @@ def stop_sentence(error: Exception, server: str) -> str:
 def hint_for(error: Exception, server: str) -> str:
     """What an address might have meant when nobody answers at it, to be put after the error; often nothing."""
     text = str(error).lower()
-    if server.startswith("rediss://") and any(part in text for part in ("timed out", "timeout", "eof", "closed")):
+    if server.startswith("rediss://") and any(part in text for part in ("eof", "closed", "reset")):
+        return "; if it asks for a client certificate, give ssl_certfile and ssl_keyfile"
+    if server.startswith("rediss://") and ("timed out" in text or "timeout" in text):
         return "; if this port does not speak TLS, write redis://"
     if server.startswith("redis://") and any(part in text for part in ("closed", "reset")):
         return "; if this port speaks TLS only, write rediss://"

@@ -5,11 +5,8 @@ from __future__ import annotations
 import gzip
 import os
 import shutil
-import socket
 import subprocess
 import sys
-import tempfile
-import time
 import zipfile
 from collections.abc import Iterator
 from functools import partial
@@ -40,6 +37,7 @@ from tests.coordinator.cli.mistakes import (
     WIRING,
     Mistake,
 )
+from tests.tls_server import running_tls_server
 
 by_name = partial(pytest.mark.parametrize, "mistake", ids=lambda row: row.name.replace(" ", "_"))
 LONGEST = 6_000
@@ -197,57 +195,18 @@ def be_impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def servers() -> Iterator[dict[str, str]]:
     """A server with a password that evicts, and one with a plain and a TLS port."""
-    program, openssl = shutil.which("redis-server"), shutil.which("openssl")
-    if program is None or openssl is None:
-        pytest.skip("redis-server or openssl on PATH is missing")
-    with running_server(program) as url, tempfile.TemporaryDirectory(prefix="txbatch-") as name:
+    program = shutil.which("redis-server")
+    if program is None:
+        pytest.skip("redis-server on PATH is missing")
+    with running_server(program) as url, running_tls_server() as tls:
         with redis.Redis.from_url(url) as client:
             client.config_set("maxmemory-policy", "allkeys-lru")
             client.config_set("requirepass", "right-canary")
-        plain_port, tls_port = free_port(), free_port()
-        with tls_server(program, openssl, Path(name), plain_port, tls_port):
-            yield {
-                "url": url,
-                "right": url.replace("unix://", "unix://:right-canary@"),
-                "wrong": url.replace("unix://", "unix://:wrong-canary@"),
-                "tls_to_plain": f"rediss://127.0.0.1:{plain_port}",
-                "plain_to_tls": f"redis://127.0.0.1:{tls_port}",
-                "untrusted": f"rediss://127.0.0.1:{tls_port}",
-            }
-
-
-class tls_server:  # noqa: N801 - used as a context manager
-    """A server with both kinds of port, under a certificate that nobody else trusts."""
-
-    def __init__(self, program: str, openssl: str, folder: Path, plain_port: int, tls_port: int) -> None:
-        key, certificate = folder / "key.pem", folder / "certificate.pem"
-        made = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
-        files = ["-keyout", str(key), "-out", str(certificate)]
-        subprocess.run([openssl, *made, *files], check=True, capture_output=True)
-        ports = ["--port", str(plain_port), "--tls-port", str(tls_port), "--bind", "127.0.0.1"]
-        tls = ["--tls-cert-file", str(certificate), "--tls-key-file", str(key), "--tls-ca-cert-file", str(certificate)]
-        self._command = [program, *ports, *tls, "--tls-auth-clients", "no", "--save", "", "--dir", str(folder)]
-        self._plain_port = plain_port
-
-    def __enter__(self) -> None:
-        self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 10
-        while self._process.poll() is None and time.monotonic() < deadline:
-            try:
-                with redis.Redis(port=self._plain_port) as client:
-                    client.ping()
-            except redis.ConnectionError:
-                time.sleep(0.01)  # there is no event to wait for
-            else:
-                return
-        pytest.skip("redis-server on PATH has no TLS")
-
-    def __exit__(self, *_error: object) -> None:
-        self._process.terminate()
-        self._process.wait(10)
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
+        yield {
+            "url": url,
+            "right": url.replace("unix://", "unix://:right-canary@"),
+            "wrong": url.replace("unix://", "unix://:wrong-canary@"),
+            "tls_to_plain": f"rediss://127.0.0.1:{tls.plain_port}",
+            "plain_to_tls": f"redis://127.0.0.1:{tls.tls_port}",
+            "untrusted": f"rediss://127.0.0.1:{tls.tls_port}",
+        }
