@@ -30,6 +30,7 @@ from state.handles import (
 )
 from state.keys import Keys, check_name, metadata_field, parse_metadata_field
 from state.printable import SENTENCE_LIMIT, block, one_line, said_by
+from state.receipt import Receipt
 from state.redis_address import redact, secrets_in
 from state.redis_connection import RedisConnection, connect
 from state.redis_embedded import EmbeddedServer
@@ -39,7 +40,7 @@ from state.redis_reader import URL_VARIABLE, RedisReader, load_redis_url, save_r
 from state.redis_rights import acl_rules
 from state.redis_server import ServerFacts
 from state.redis_snapshot import Snapshot, snapshot
-from state.redis_store import RECEIPTS_KEPT, Acquired, Receipt, RedisStore, TopologyStatus, state_not_as_left
+from state.redis_store import RECEIPTS_KEPT, Acquired, RedisStore, TopologyStatus, state_not_as_left
 from state.redis_watch import ServerWatch
 from state.rotating_transactional_state import RotatingTransactionalState
 from state.session import StateReader, StateSession

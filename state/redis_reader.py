@@ -103,5 +103,13 @@ def save_redis_url(url: str, directory: str | Path) -> str:
 
 @lru_cache(maxsize=8)
 def _process_connection(url: str, _process_id: int) -> RedisConnection:
-    """One connection per process: a forked worker must not share its parent's socket."""
-    return RedisConnection(connect(url), redact(url), timeout_s=READ_TIMEOUT_S)
+    """One connection per process: a forked worker must not share its parent's socket.
+
+    Raises:
+        StateRefusedError: the address cannot be used on this host, which may lack a certificate it names.
+    """
+    try:
+        client = connect(url)
+    except TopologyError as error:
+        raise StateRefusedError(f"an executor cannot reach the state: {error}") from error
+    return RedisConnection(client, redact(url), timeout_s=READ_TIMEOUT_S)

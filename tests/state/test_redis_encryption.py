@@ -6,7 +6,7 @@ import pytest
 
 from state.errors import StateRefusedError, TopologyError
 from state.redis_encryption import require_encryption
-from state.redis_reader import load_redis_url
+from state.redis_reader import RedisReader, load_redis_url
 
 ADDRESSES = {"near": ["127.0.0.1", "::1"], "far": ["10.0.0.7"], "both": ["127.0.0.1", "10.0.0.7"], "nobody": []}
 
@@ -62,3 +62,8 @@ def test_an_executor_does_not_speak_plain_text_to_another_machine_either(monkeyp
         load_redis_url(None)
     monkeypatch.setenv("TXBATCH_ALLOW_PLAINTEXT", "1")
     assert load_redis_url(None) == "redis://:canary@192.0.2.1"
+
+
+def test_a_certificate_an_executor_does_not_have_is_refused_in_a_sentence():
+    with pytest.raises(StateRefusedError, match="an executor cannot reach the state: redis url 'rediss://far' names a"):
+        RedisReader("rediss://far?ssl_ca_certs=/no/such.pem", "words", nonce="0")
