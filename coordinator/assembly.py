@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -97,8 +97,7 @@ def assembled(
             last_group=() if committer is None else store.last_group(),
             watch=watch,
         )
-        resources.callback(coordinator.close)
-        yield coordinator
+        yield resources.enter_context(closing(coordinator))
 
 
 def _machine(
