@@ -78,6 +78,7 @@ def errors_reported(*, debug: bool = False, hidden: Mapping[str, str] | None = N
         yield
     except (Exception, KeyboardInterrupt, StoppedError) as error:  # noqa: BLE001 - the last one who can say it
         text = block("".join(traceback.format_exception(error)), **WHOLE) if debug else ""
-        text += f"txbatch: {block(sentence_of(error), line_limit=SENTENCE_LIMIT)}"
+        said = block(sentence_of(error), line_limit=SENTENCE_LIMIT)
+        text += "txbatch: " + said.replace("\ntxbatch:", "\n  txbatch:")  # a user's message is not taken for ours
         print(without(hidden or {}, text), file=sys.stderr)
         raise SystemExit(int(exit_code_of(error))) from None

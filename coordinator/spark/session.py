@@ -62,7 +62,7 @@ def open_context(topology_id: str, master: str, settings: Mapping[str, str]) -> 
     try:
         return start_context(conf, is_local=local)
     except RuntimeError as error:
-        raise TopologyError(f"spark does not start with master {master!r}: {error}") from error
+        raise TopologyError(f"spark does not start with master {master!r}: {error}; check master and conf") from error
 
 
 def close_context(context: SparkContext) -> None:

@@ -126,3 +126,11 @@ def test_the_remedy_at_the_end_of_a_long_sentence_is_not_cut_off(capsys: pytest.
     reported(SourceError(f"input file {'x' * 2_000!r} has changed; put it back as it was"))
 
     assert capsys.readouterr().err.endswith("put it back as it was\n")
+
+
+def test_the_second_line_of_a_users_message_is_not_taken_for_ours(capsys: pytest.CaptureFixture[str]) -> None:
+    reported(UserCodeError("bolt", 0, "7:1", "", "ValueError: no\ntxbatch: done"))
+
+    assert [line for line in capsys.readouterr().err.splitlines() if line.startswith("txbatch:")] == [
+        "txbatch: component 'bolt', task 0, attempt 7:1 raised:"
+    ]
