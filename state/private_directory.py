@@ -20,9 +20,9 @@ def make_private(path: Path, *, own_names: frozenset[str]) -> None:
         OSError: it belongs to another user, is open to others and holds other files, or cannot be made.
     """
     path.mkdir(mode=PRIVATE_MODE, parents=True, exist_ok=True)
-    found = path.stat()
-    if found.st_uid != os.getuid():
-        raise PermissionError(f"{path} belongs to user {found.st_uid}, and txbatch runs as user {os.getuid()}")
+    for found in (path.lstat(), path.stat()):  # a link that somebody else put there, and what it leads to
+        if found.st_uid != os.getuid():
+            raise PermissionError(f"{path} belongs to user {found.st_uid}, and txbatch runs as user {os.getuid()}")
     if not found.st_mode & _OTHERS:
         return
     foreign = sorted({entry.name for entry in path.iterdir()} - own_names)

@@ -83,3 +83,18 @@ def test_a_data_directory_made_by_hand_is_closed_before_the_server_starts(tmp_pa
 
     with EmbeddedServer(path):
         assert mode_of(path) == 0o700
+
+
+def test_a_link_that_another_user_has_put_there_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "ours").mkdir(mode=0o700)
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "ours")
+    plain = type(link).lstat
+
+    def of_another(self):
+        return SimpleNamespace(st_uid=4711) if self == link else plain(self)
+
+    monkeypatch.setattr(type(link), "lstat", of_another)
+
+    with pytest.raises(PermissionError, match="link belongs to user 4711"):
+        make_private(link, own_names=OURS)
