@@ -19,6 +19,8 @@ FRAME_TUPLES = 8_192
 
 FRAME_BYTES_MAX = 64 * 1024 * 1024
 """A frame that gets larger is sent in parts: a receiver refuses what `MAX_BYTES` of the codec does not allow."""
+TUPLE_BYTES_MAX = MAX_BYTES - 1024
+"""What is left for one tuple in a frame that a receiver takes."""
 EMITTED_LATE = "a tuple was emitted after finish_batch had returned; emit it before"
 """What is said of a tuple that comes when the counts were reported."""
 
@@ -107,11 +109,7 @@ class _TargetBox:
             for part in _halves(runs, tuple_count // 2):
                 self._send_rows(part, sum(len(rows) for _, rows in part))
             return
-        if len(payload) > MAX_BYTES:
-            raise CodecError(
-                f"a tuple of {len(payload):,} bytes was emitted, and {MAX_BYTES:,} can travel: emit smaller ones, or "
-                "put the content where the receiver can read it, and emit its name"
-            )
+        check_tuple_size(payload)
         self.digest.add(self._send(FrameKind.REGULAR, payload), tuple_count)
 
     def _send(self, kind: FrameKind, payload: bytes) -> Frame:
@@ -170,6 +168,19 @@ class Outbox:
         edges = {target: box.close() for target, box in self._boxes.items()}
         self._boxes = _Closed()
         return edges
+
+
+def check_tuple_size(packed: bytes) -> None:
+    """Refuses a packed tuple that no receiver would take; called where it is emitted (executor, driver).
+
+    Raises:
+        CodecError: it is too large.
+    """
+    if len(packed) > TUPLE_BYTES_MAX:
+        raise CodecError(
+            f"a tuple of {len(packed):,} bytes was emitted, and {TUPLE_BYTES_MAX:,} can travel: emit smaller ones, or "
+            "put the content where the receiver can read it, and emit its name"
+        )
 
 
 def _halves(runs: list[list[Any]], first_count: int) -> tuple[list[list[Any]], list[list[Any]]]:

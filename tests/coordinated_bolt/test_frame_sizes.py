@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from coordinated_bolt import outbox as outbox_module
+from coordinated_bolt import tuple_message
 from coordinated_bolt.frames import Frame, FrameKind
+from coordinated_bolt.message_outbox import MessageOutbox
 from coordinated_bolt.outbox import Outbox
 from state import CodecError, unpack
 from tests.coordinated_bolt.wirings import attempt
@@ -44,6 +46,14 @@ def test_a_large_frame_is_sent_in_parts_that_hold_every_tuple_once_and_in_order(
 
 def test_a_tuple_nobody_could_receive_is_refused_where_it_is_emitted(monkeypatch):
     monkeypatch.setattr(outbox_module, "FRAME_BYTES_MAX", 100)
-    monkeypatch.setattr(outbox_module, "MAX_BYTES", 200)
+    monkeypatch.setattr(outbox_module, "TUPLE_BYTES_MAX", 200)
     with pytest.raises(CodecError, match=r"a tuple of 3\d\d bytes was emitted, and 200 can travel: emit smaller ones"):
         sent_by([(0, [["a"], ["b" * 300]])])
+
+
+def test_a_message_nobody_could_receive_is_refused_where_it_is_emitted(monkeypatch):
+    monkeypatch.setattr(outbox_module, "TUPLE_BYTES_MAX", 200)
+    outbox = MessageOutbox(attempt(1), 1, lambda frame: None)
+    outbox.add(tuple_message(1, 2, stream_index=0, values=["a"], roots={}))
+    with pytest.raises(CodecError, match=r"a tuple of 3\d\d bytes was emitted, and 200 can travel"):
+        outbox.add(tuple_message(1, 2, stream_index=0, values=["b" * 300], roots={}))
