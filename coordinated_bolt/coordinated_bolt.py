@@ -147,10 +147,11 @@ class CoordinatedBolt:
     def _report(self, attempt: TransactionAttempt, finished: Finished) -> Failure | None:
         """Tells every task downstream what it was sent; values are packed here, so the codec may refuse one here."""
         try:
+            counters = self.executor.counters(attempt)
             finished.sent_edges = self._outbox(attempt).close()
-        except CodecError as error:
+        except (CodecError, TypeError, ValueError) as error:
             return Failure.from_exception(error, self._wiring.component_id, self._wiring.task_index)
-        finished.counters = self.executor.counters(attempt)
+        finished.counters = counters
         return None
 
     def _metrics(self, attempt: TransactionAttempt) -> TaskMetrics:

@@ -29,6 +29,7 @@ from state.handles import (
     declared_states,
 )
 from state.keys import Keys, check_name, metadata_field, parse_metadata_field
+from state.own_copy import own_copy
 from state.redis_connection import RedisConnection, connect
 from state.redis_embedded import EmbeddedServer
 from state.redis_errors import redact
@@ -115,6 +116,7 @@ __all__ = [
     "in_memory_client",
     "load_redis_url",
     "metadata_field",
+    "own_copy",
     "pack",
     "pack_exact",
     "parse_metadata_field",
