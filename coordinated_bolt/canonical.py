@@ -8,7 +8,8 @@ form: they then share a task, which does no harm. State keys are not concerned, 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Collection, Sequence
 from decimal import Decimal
 from operator import index
 from types import NoneType
@@ -37,41 +38,48 @@ def canonical_bytes(values: Sequence[Any]) -> bytes:
             return value.encode("utf-8", "surrogatepass")
         if type(value) is int:
             return b"%d" % value
+    for value in values:
+        if type(value) not in _HAVE_ONE_FORM:
+            return _bytes_of_forms(values)
+    return pack(list(values))
+
+
+def _bytes_of_forms(values: Sequence[Any]) -> bytes:
     try:
-        given = list(values)
-        for position, value in enumerate(given):
-            if type(value) not in _HAVE_ONE_FORM:
-                given[position] = _canonical(value)
+        forms = [_canonical(value) for value in values]
     except RecursionError:
         raise CodecError("cannot be hashed: it has too many lists within each other; flatten it") from None
-    if len(given) == 1 and type(given[0]) is int:
-        return b"%d" % given[0]
-    return pack(given)
+    return b"%d" % forms[0] if len(forms) == 1 and type(forms[0]) is int else pack(forms)
 
 
 def _canonical(value: Any) -> Any:
     kind = type(value)
     if kind in _HAVE_ONE_FORM:
         return value
-    if kind is float:
-        return _float(value)
-    if kind is list:
-        return [_canonical(item) for item in value]
-    if kind is tuple:
-        return tuple([_canonical(item) for item in value])
-    if kind is dict:
-        return ["mapping", *sorted(pack([_canonical(key), _canonical(item)]) for key, item in value.items())]
-    if kind is set or kind is frozenset:
-        return ["set", *sorted(pack(_canonical(item)) for item in value)]
-    if kind is Decimal:
-        return _decimal(value)
-    if kind is dt.datetime:
-        return _moment(value)
+    form = _FORMS.get(kind)
+    if form is not None:
+        return form(value)
     return index(value) if hasattr(kind, "__index__") else value  # what cannot travel is refused by the codec
 
 
+def _list(value: list[Any]) -> Any:
+    return [_canonical(item) for item in value]
+
+
+def _tuple(value: tuple[Any, ...]) -> Any:
+    return tuple([_canonical(item) for item in value])
+
+
+def _mapping(value: dict[Any, Any]) -> Any:
+    return ["mapping", *sorted(pack([_canonical(key), _canonical(item)]) for key, item in value.items())]
+
+
+def _set(value: Collection[Any]) -> Any:
+    return ["set", *sorted(pack(_canonical(item)) for item in value)]
+
+
 def _float(value: float) -> Any:
-    if value != value:
+    if math.isnan(value):
         return _NAN
     return int(value) if value.is_integer() else value
 
@@ -88,7 +96,7 @@ def _decimal(value: Decimal) -> Any:
     if exponent >= 0 and len(text) + exponent <= _MOST_DIGITS:
         return (-1 if sign else 1) * int(text) * 10**exponent
     nearest = float(value)
-    is_float = Decimal.from_float(nearest) == value
+    is_float = Decimal.from_float(nearest) == value  # noqa: FURB164 - the constructor may be trapped by the context
     return nearest if is_float else ["decimal", sign, text, exponent]
 
 
@@ -98,3 +106,15 @@ def _moment(value: dt.datetime) -> Any:
     offset = first.utcoffset()
     since = first.replace(tzinfo=None) - _EPOCH
     return ["moment", since // _MICROSECOND] if offset is None else ["instant", (since - offset) // _MICROSECOND]
+
+
+_FORMS: dict[type, Callable[[Any], Any]] = {
+    float: _float,
+    list: _list,
+    tuple: _tuple,
+    dict: _mapping,
+    set: _set,
+    frozenset: _set,
+    Decimal: _decimal,
+    dt.datetime: _moment,
+}

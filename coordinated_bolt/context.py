@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from operator import index
-from typing import Any
+from typing import Any, SupportsIndex
 
 from coordinated_bolt.task_hook import ITaskHook
 from coordinated_bolt.tuples import cut
@@ -52,7 +52,7 @@ class TopologyContext:
         except KeyError:
             raise TopologyError(f"topology {self.topology_id!r} has no component {component_id!r}") from None
 
-    def count(self, name: str, amount: int = 1) -> None:
+    def count(self, name: str, amount: SupportsIndex = 1) -> None:
         """Adds to a counter of the current attempt; committed attempts' counters are summed and shown.
 
         Args:

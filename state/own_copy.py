@@ -107,8 +107,8 @@ def _rare(value: Any) -> Any:
             return value
         zone = type(value.tzinfo)
         raise CodecError(
-            f"holds {_shown(value)} in a time zone of type {zone.__module__}.{zone.__qualname__}; use zoneinfo.ZoneInfo, "
-            "or astimezone(datetime.timezone.utc)"
+            f"holds {_shown(value)} in a time zone of type {zone.__module__}.{zone.__qualname__}; "
+            "use zoneinfo.ZoneInfo, or astimezone(datetime.timezone.utc)"
         )
     if hasattr(kind, "__index__"):
         try:
@@ -116,6 +116,8 @@ def _rare(value: Any) -> Any:
         except TypeError:  # an array that is no number
             pass
     hint = _HINTS.get(kind, f"send {TRAVELLING_TYPES}")
+    if kind.__module__ == "numpy":
+        hint = "send value.item(), of an array value.tolist()"
     raise CodecError(f"holds {_shown(value)} of type {kind.__module__}.{kind.__qualname__}; {hint}")
 
 

@@ -71,7 +71,7 @@ class StateHandle:
         return self._session.read(self.name, self.kind, self.value_type, fields)
 
     def _check(self, what: str, value: Any, declared: ValueType) -> Any:
-        """`value` if it is exactly of the declared type and can be stored; of an integer's, what `index` makes of it."""
+        """`value` if it is exactly of the declared type and can be stored; an int for what stands for one."""
         if declared is ValueType.INT:
             value = _as_int(value)
         if type(value) is not _TYPES[declared]:

@@ -66,6 +66,8 @@ class OrderMattersError(TransactionError):
 class StateWrites:
     """The changes to one state. A field is in at most one of puts, increments and deletes.
 
+    Two are equal if they change the same, however they were composed.
+
     Attributes:
         kind: Redis type of the state.
         value_type: declared type of its values; a sorted set's are its scores, so FLOAT.
@@ -84,8 +86,8 @@ class StateWrites:
     increments: dict[Field, Any] = field(default_factory=dict)
     deletes: dict[Field, bool] = field(default_factory=dict)
     appends: list[Any] = field(default_factory=list)
-    overwritten: dict[Field, float] = field(default_factory=dict)
-    reach: float = 0
+    overwritten: dict[Field, float] = field(default_factory=dict, compare=False)
+    reach: float = field(default=0, compare=False)
 
     def most(self) -> float:
         """The largest number a field may hold."""
@@ -165,7 +167,9 @@ class StateWrites:
         if self.reach or not self.increments or self.value_type is not ValueType.INT:
             return self.reach
         amounts = self.increments.values()
-        return max(max(amounts), -min(amounts))
+        highest: int = max(amounts)
+        lowest: int = min(amounts)
+        return max(highest, -lowest)
 
     def _overwrite(self, later: StateWrites) -> None:
         """Notes the increments that are void after `later`, since alone they are refused where they lead too far."""

@@ -113,7 +113,7 @@ def test_a_row_without_an_order_is_refused(emit, row, reason):
 @pytest.mark.parametrize("rows", [{("a", 1): 2}, {("a", 1), ("b", 2)}, frozenset({("a", 1)})], ids=repr)
 def test_rows_in_no_order_are_refused(rows):
     collector, _, _ = make(ONE)
-    with pytest.raises(ValueError, match="component 'bolt' called emit_all with .*; give a list of rows"):
+    with pytest.raises(ValueError, match=r"component 'bolt' called emit_all with .*; give a list of rows"):
         collector.emit_all(rows, "pairs")
     assert collector.emitted_count == 0
 
@@ -148,7 +148,7 @@ def test_a_value_that_cannot_travel_is_refused_at_the_emit_with_stream_field_tup
 
 def test_of_many_rows_the_one_that_cannot_travel_is_named():
     collector, _, _ = make(ONE)
-    rows = [["k", "v"] for _ in range(1_000)]
+    rows: list[list[object]] = [["k", "v"] for _ in range(1_000)]
     rows[700][0] = "\udc80"
     rows[701][1] = object()
     with pytest.raises(CodecError, match=r"emitted \['\\udc80', 'v'\] on stream 'pairs'.*field 'key' holds"):

@@ -1,11 +1,13 @@
 """What travels is copied where it could change, comes back as it was, and is refused where it could not."""
 
+# ruff: noqa: DTZ001 - datetimes in no time zone are among the values
 from __future__ import annotations
 
 import datetime as dt
 import enum
-from collections import Counter, namedtuple
+from collections import Counter
 from decimal import Decimal
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -34,6 +36,13 @@ class Foreign(dt.tzinfo):
 
     def dst(self, moment):
         return None
+
+    def tzname(self, moment):
+        return "foreign"
+
+
+class Pair(NamedTuple):
+    one: int
 
 
 class Unspeakable:
@@ -131,7 +140,7 @@ REFUSED = [
     (dt.time(1), r"isoformat\(\)"),
     (object(), "of type builtins.object; send None, bool, int"),
     (Counter("a"), "of type collections.Counter; send"),
-    (namedtuple("Pair", "a")(1), "Pair"),
+    (Pair(1), "Pair"),
     (dt.datetime(2026, 7, 1, tzinfo=Foreign()), "time zone of type .*Foreign; use zoneinfo.ZoneInfo"),
     ("\ud800", "not valid Unicode at position 0"),
     (1j, "complex"),
