@@ -173,9 +173,13 @@ class StateWrites:
 
     def _overwrite(self, later: StateWrites) -> None:
         """Notes the increments that are void after `later`, since alone they are refused where they lead too far."""
+        if not self.increments and not later.overwritten:
+            return
         is_int = self.value_type is ValueType.INT
-        for key in (*later.puts, *later.deletes):
-            if key in self.increments:
+        for changed in (later.puts, later.deletes):
+            if self.increments.keys().isdisjoint(changed):
+                continue
+            for key in filter(self.increments.__contains__, changed):
                 self.overwritten[key] = self.reach if is_int else sum(map(abs, self.increments[key]))
         for key, reach in later.overwritten.items():
             if key not in self.puts and key not in self.deletes:
@@ -189,9 +193,11 @@ class StateWrites:
         if self.value_type not in (ValueType.INT, ValueType.FLOAT) or self.kind not in _NUMBERED:
             return
         most = self.most()
-        for key in (*later.puts, *later.increments):
-            if key in self.puts and not -most <= self.puts[key] <= most:
-                self.reach = math.inf
+        put, moved = later.puts.values(), self.puts.keys() & later.increments.keys()
+        if (put and not -most <= min(put) <= max(put) <= most) or not all(
+            -most <= self.puts[key] <= most for key in moved
+        ):
+            self.reach = math.inf
 
     def _check_commutes(self, other: StateWrites) -> None:
         if self.kind is StateKind.LIST:
