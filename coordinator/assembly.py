@@ -22,7 +22,7 @@ from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, Parti
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator
 from coordinator.topology import Topology
 from coordinator.transactions import TransactionCoordinator
-from state import RECEIPTS_KEPT, RedisStore
+from state import RECEIPTS_KEPT, RedisStore, own_copy
 
 
 @contextmanager
@@ -75,7 +75,7 @@ def assembled(
         machine = _machine(acquired.committed_txid, metadata, options, draw_bits, is_opaque=is_opaque)
         if isinstance(source, OpaqueCountCoordinator):
             source.follow(metadata)
-        source.resume(machine.last_txid(), machine.last_metadata())
+        source.resume(machine.last_txid(), own_copy(machine.last_metadata()))  # it may go on with what it is given
         yield Coordinator(
             plan=plan,
             source=source,

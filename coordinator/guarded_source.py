@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from coordinator.spouts.transactional import SpoutCoordinator
-from state import CodecError, FailedException, TransactionError, UserCodeError, pack_exact
+from state import CodecError, FailedException, TransactionError, UserCodeError, own_copy, pack_exact
 
 _LOG = logging.getLogger("txbatch")
 
@@ -57,15 +57,16 @@ class GuardedSource:
             raise FailedException("the spout has raised before")
 
         def cut() -> Any:
-            metadata = self._source.initialize_transaction(txid, previous)
+            # copies: what is stored, and replayed, is what was returned, whatever the spout does to it or to the last
+            metadata = self._source.initialize_transaction(txid, own_copy(previous))
             pack_exact(metadata)  # refused while what is under way can still be committed
-            return metadata
+            return own_copy(metadata)
 
         return self._guarded(f"initialize_transaction of txid {txid}", cut)
 
     def is_exhausted(self, last: Any) -> bool:
         try:
-            return bool(self._guarded("is_exhausted", lambda: self._source.is_exhausted(last)))
+            return bool(self._guarded("is_exhausted", lambda: self._source.is_exhausted(own_copy(last))))
         except FailedException:
             return False
 
@@ -74,14 +75,14 @@ class GuardedSource:
 
     def progress(self, last: Any) -> float | None:
         try:
-            return self._source.progress(last)
+            return self._source.progress(own_copy(last))
         except Exception as error:  # noqa: BLE001 - what is only shown does not end a run
             _LOG.debug("the spout cannot tell its progress: %s", error)
             return None
 
     def estimated_bytes(self, metadata: Any) -> int:
         try:
-            return self._source.estimated_bytes(metadata)
+            return self._source.estimated_bytes(own_copy(metadata))
         except Exception as error:  # noqa: BLE001 - an estimate only keeps waves small
             _LOG.debug("the spout cannot estimate a batch: %s", error)
             return 0
