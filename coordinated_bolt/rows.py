@@ -42,9 +42,9 @@ class StreamRows:
             f"which takes a list of {len(self._spec.fields)} values: {self._spec.fields}"
         )
         if isinstance(values, Mapping):
-            text += f"; a {type(values).__name__} has names instead of places, so emit [row[name] for name in fields]"
+            text += f"; {type(values).__name__} has names instead of places, so emit [row[name] for name in fields]"
         elif isinstance(values, Set):
-            text += f"; a {type(values).__name__} has no order, so emit sorted(row), or a list"
+            text += f"; {type(values).__name__} has no order, so emit sorted(row), or a list"
         return ValueError(text)
 
     def own(self, row: list[Any]) -> list[Any]:
@@ -108,8 +108,8 @@ def listed(component_id: str, rows: Iterable[Sequence[Any]]) -> list[Sequence[An
     """
     if type(rows) not in ORDINARY and is_unordered(rows):
         raise ValueError(
-            f"component {component_id!r} called emit_all with {cut(rows)}; give a list of rows, as a "
-            f"{type(rows).__name__} has none or no order (of a mapping: its items())"
+            f"component {component_id!r} called emit_all with {cut(rows)}, a {type(rows).__name__}; "
+            "give a list of rows: of a mapping its items(), of a set sorted(rows)"
         )
     return list(rows)
 

@@ -214,7 +214,7 @@ MISUSES = {
     ],
     "emit_all_bytearray": ["field 'second' holds bytearray(b'x')", "send bytes(value)", "self.collector.emit_all(["],
     "emit_text": ["field 'second' holds 'half a pair: \\ud800', which is not valid Unicode", "self.collector.emit(["],
-    "emit_mapping": ["a dict has names instead of places", "self.collector.emit({"],
+    "emit_mapping": ["dict has names instead of places", "self.collector.emit({"],
     "count_float": ["counter 'seen' was given 2.5 of type float; give an integer", 'self.context.count("seen", 2.5)'],
     "count_name": ["the name of a counter is 5 of type int; give text", "self.context.count(5)"],
     "count_past_the_guard": ["counter 'seen' was given 2.5 of type float; give an integer"],
@@ -354,5 +354,5 @@ PLAIN_MISUSES = {
         "; send None, bool, int, float, str, bytes, list",
         'collector.emit(["good", {"bad": EmitObject}])',
     ],
-    "set": ["component 'spout' emitted {'x'} on stream 'default'", "a set has no order", 'self.collector.emit({"x"})'],
+    "set": ["component 'spout' emitted {'x'} on stream 'default'", "set has no order", 'self.collector.emit({"x"})'],
 }

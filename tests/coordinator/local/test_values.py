@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from coordinator import LocalCluster, RunOptions
-from state import UserCodeError
+from coordinator import FeederSpout, LocalCluster, RunOptions, TopologyBuilder
+from state import TopologyError, UserCodeError
 from tests.coordinator import value_jobs
 from tests.coordinator.value_jobs import MISUSES, PLAIN_MISUSES
 
@@ -85,3 +85,13 @@ def test_what_breaks_inside_ends_the_run_for_good(cluster, monkeypatch):
         with pytest.raises(ZeroDivisionError):
             run.run_until_idle()
     assert not run.is_done
+
+
+@pytest.mark.parametrize("values", [{"word": "x"}, {"x"}, "x"], ids=repr)
+def test_what_is_fed_is_a_list_of_values(cluster, values):
+    builder = TopologyBuilder("fed")
+    builder.set_spout("spout", FeederSpout(["word"]))
+    builder.set_bolt("sink", value_jobs.EmitObject()).shuffle_grouping("spout")
+    run = cluster.submit(builder.build())
+    with pytest.raises(TopologyError, match="feed takes a list of values, not"):
+        run.feed("spout", values)
