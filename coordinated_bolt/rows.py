@@ -79,8 +79,8 @@ class StreamRows:
 
     def _cannot_travel(self, row: list[Any], error: CodecError) -> CodecError:
         return CodecError(
-            f"component {self._component_id!r} emitted {cut(row)} on stream {self._spec.stream_id!r}, which cannot be "
-            f"sent or stored: field {self._field_of(row)!r} {error}"
+            f"cannot be sent or stored: component {self._component_id!r} emitted {cut(row)} on stream "
+            f"{self._spec.stream_id!r}, whose field {self._field_of(row)!r} {error}"
         )
 
     def _field_of(self, row: list[Any]) -> str:

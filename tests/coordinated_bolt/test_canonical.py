@@ -147,13 +147,7 @@ def test_a_key_that_holds_itself_is_refused():
         by_fields(key)
 
 
-numbers = (
-    st.integers()
-    | st.floats()
-    | st.booleans()
-    | st.decimals()
-    | st.fractions().map(lambda f: Decimal(f.numerator) / f.denominator)
-)
+numbers = st.integers() | st.floats(allow_nan=False) | st.booleans() | st.decimals(allow_nan=False)
 moments = st.datetimes(
     timezones=st.none() | st.sampled_from([BERLIN, UTC, ZoneInfo("Asia/Kolkata")]),
     min_value=dt.datetime(1990, 1, 1),
@@ -190,7 +184,7 @@ def retyped(value, draw):
     return value
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=60)
 @given(keys, st.data())
 def test_two_ways_to_say_one_key_go_to_one_task(key, data):
     other = retyped(key, data.draw)

@@ -136,8 +136,8 @@ def test_whatever_has_an_order_is_a_row(row):
 def test_a_value_that_cannot_travel_is_refused_at_the_emit_with_stream_field_tuple_and_remedy(emit, value):
     collector, box, sent = make(ONE, TWO)
     message = (
-        r"component 'bolt' emitted \['k', .*\] on stream '(pairs|orders)', which cannot be sent or stored: "
-        r"field 'value' holds .*; (send|replace) "
+        r"cannot be sent or stored: component 'bolt' emitted \['k', .*\] on stream '(pairs|orders)', "
+        r"whose field 'value' holds .*; (send|replace) "
     )
     with pytest.raises(CodecError, match=message):
         emit(collector, ["k", value])

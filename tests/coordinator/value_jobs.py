@@ -208,7 +208,7 @@ class Misuse(BaseBatchBolt, ICommitter):
 MISUSES = {
     "emit_object": [
         "component 'misuse' emitted ['good', [<class ",
-        "on stream 'default', which cannot be sent or stored: field 'second' holds <class",
+        "on stream 'default', whose field 'second' holds <class",
         "; send None, bool, int, float, str, bytes, list",
         'self.collector.emit(["good", [Misuse]])',
     ],
@@ -350,7 +350,7 @@ def plain_misuse(wrong):
 PLAIN_MISUSES = {
     "object": [
         "component 'emit' emitted ['good', {'bad': <class ",
-        "on stream 'default', which cannot be sent or stored: field 'second' holds <class",
+        "on stream 'default', whose field 'second' holds <class",
         "; send None, bool, int, float, str, bytes, list",
         'collector.emit(["good", {"bad": EmitObject}])',
     ],
