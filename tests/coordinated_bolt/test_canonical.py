@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from coordinated_bolt import FieldsGrouping, PartialKeyGrouping, canonical
 from state import CodecError
 
-TASKS = 1_000_003
+TASKS = 10_007
 BERLIN, UTC = ZoneInfo("Europe/Berlin"), dt.UTC
 
 
