@@ -6,7 +6,16 @@ require_own_packages()
 
 from coordinator.component_configuration import SpoutDeclarer
 from coordinator.coordinator import Coordinator
-from coordinator.local import BoltTrial, LocalCluster, PlainRun, TransactionalRun, run_bolt
+from coordinator.local import (
+    AttemptEnd,
+    AttemptRecord,
+    BoltTrial,
+    HeldPhase,
+    LocalCluster,
+    PlainRun,
+    TransactionalRun,
+    run_bolt,
+)
 from coordinator.options import RunOptions
 from coordinator.plain.batch_subtopology_builder import BatchSubtopologyBuilder
 from coordinator.plain.coordinator import PlainCoordinator
@@ -31,6 +40,7 @@ from coordinator.spouts import (
     OpaquePartitionedEmitter,
     PartitionedCoordinator,
     PartitionedEmitter,
+    RunSoFar,
     SpoutCommitter,
     SpoutCoordinator,
     SpoutEmitter,
@@ -39,12 +49,15 @@ from coordinator.topology import Topology
 from coordinator.topology_builder import BoltDeclarer, TransactionalTopologyBuilder
 
 __all__ = [
+    "AttemptEnd",
+    "AttemptRecord",
     "BatchSubtopologyBuilder",
     "BoltDeclarer",
     "BoltTrial",
     "Coordinator",
     "FeederSpout",
     "FixedBatchesSpout",
+    "HeldPhase",
     "ICommitterTransactionalSpout",
     "IOpaquePartitionedTransactionalSpout",
     "IPartitionedTransactionalSpout",
@@ -62,6 +75,7 @@ __all__ = [
     "PlainStatistics",
     "PlainTopology",
     "RunOptions",
+    "RunSoFar",
     "RunStatistics",
     "SpoutCommitter",
     "SpoutCoordinator",

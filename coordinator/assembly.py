@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from coordinated_bolt import TopologyContext
+from coordinator.attempt_watch import AttemptWatch
 from coordinator.coordinator import Coordinator
 from coordinator.engine import Engine
-from coordinator.metadata_check import check_coordinator_metadata, check_partition_metadata
+from coordinator.metadata_check import check_coordinator_metadata, check_partition_metadata, check_scopes
 from coordinator.metadata_log import MetadataLog
 from coordinator.options import RunOptions
 from coordinator.plan import Plan
@@ -19,6 +20,7 @@ from coordinator.run_summary import RunStatistics
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout, OpaqueCountCoordinator
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionCountCoordinator
+from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator
 from coordinator.topology import Topology
 from coordinator.transactions import TransactionCoordinator
@@ -34,9 +36,11 @@ def assembled(
     options: RunOptions,
     *,
     nonce: str,
+    new_generation: str,
     clock: Callable[[], float],
     draw_bits: Callable[[int], int],
     on_progress: Callable[[RunStatistics], None] | None = None,
+    watch: AttemptWatch | None = None,
 ) -> Iterator[Coordinator]:
     """Becomes the owner of a topology and yields the coordinator of a run that goes on where the last one ended.
 
@@ -47,9 +51,12 @@ def assembled(
         engine: runs its waves; closed by the caller.
         options: bounds of the run.
         nonce: 128-bit random, hexadecimal, new for every run; the engine's readers of state were given the same.
+        new_generation: the same, for the topology should this be its first start.
         clock: seconds, monotonic.
-        draw_bits: number of bits -> a random number, for the attempts' identities.
+        draw_bits: number of bits -> a random number, for the attempts' identities. It may come from a seed; `nonce`
+            must not, or two runs with equal seeds would own the topology at the same time.
         on_progress: called with the statistics after every event.
+        watch: told of every attempt, and may hold its phases.
 
     Raises:
         TransactionError: the topology cannot be owned; see `RedisStore.acquire`.
@@ -64,7 +71,7 @@ def assembled(
             resources.callback(committer.close)
         acquired = store.acquire(
             nonce=nonce,
-            new_generation=f"{draw_bits(128):032x}",
+            new_generation=new_generation,
             topology_fingerprint=topology.fingerprint(),
             source_fingerprint=topology.spout.spec.fingerprint(),  # type: ignore[union-attr] # a spout by its place
             adopt=options.adopt,
@@ -73,9 +80,7 @@ def assembled(
         metadata = MetadataLog(acquired.metadata, is_opaque=is_opaque, committed_txid=acquired.committed_txid)
         _check_metadata(topology.topology_id, source, metadata, acquired.committed_txid)
         machine = _machine(acquired.committed_txid, metadata, options, draw_bits, is_opaque=is_opaque)
-        if isinstance(source, OpaqueCountCoordinator):
-            source.follow(metadata)
-        source.resume(machine.last_txid(), own_copy(machine.last_metadata()))  # it may go on with what it is given
+        _resume(source, metadata, machine)
         yield Coordinator(
             plan=plan,
             source=source,
@@ -89,6 +94,7 @@ def assembled(
             message_timeout_s=topology.message_timeout_s,
             committer=committer,
             last_group=() if committer is None else store.last_group(),
+            watch=watch,
         )
 
 
@@ -100,18 +106,28 @@ def _machine(
     *,
     is_opaque: bool,
 ) -> TransactionCoordinator:
+    """The state machine, at the first uncommitted txid."""
     return TransactionCoordinator(
         currtx=committed_txid + 1,
         metadata=metadata.coordinator,
-        max_spout_pending=options.max_spout_pending,
+        max_spout_pending=options.window(),
         commit_group_max=options.commit_group_max,
         new_attempt_id=lambda: draw_bits(64),
         is_opaque=is_opaque,
     )
 
 
+def _resume(source: SpoutCoordinator, metadata: MetadataLog, machine: TransactionCoordinator) -> None:
+    """Tells the spout's coordinator where earlier runs stopped; it may change what it is given."""
+    if isinstance(source, OpaqueCountCoordinator):
+        source.follow(metadata)
+    source.inform(RunSoFar(machine.last_txid(), own_copy(machine.last_metadata()), machine.currtx - 1))
+    source.resume(machine.last_txid(), own_copy(machine.last_metadata()))
+
+
 def _check_metadata(topology_id: str, source: SpoutCoordinator, metadata: MetadataLog, committed_txid: int) -> None:
     """Refuses metadata with a hole; an opaque spout stores nothing ahead of its commits, so it can have none."""
+    check_scopes(topology_id, metadata.partitions)
     if isinstance(source, OpaqueCountCoordinator):
         return
     counts = metadata.coordinator

@@ -9,8 +9,10 @@ from __future__ import annotations
 import logging
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
 from state import CodecError, FailedException, TransactionError, UserCodeError, own_copy, pack_exact
 
@@ -22,14 +24,22 @@ class GuardedSource:
 
     Transactions that are under way are committed before its error ends the run.
 
+    Args:
+        source: the user's object, or what makes a spout with partitions look like one.
+        component_id: the spout, for messages.
+        run_so_far: where earlier runs stopped.
+
     Attributes:
         draining: nothing more is cut in this run.
         active: nothing is cut while this is False; set by any thread.
         error: what the spout has raised.
+        committed_txid: the last committed transaction, kept up to date by the coordinator.
     """
 
-    def __init__(self, source: SpoutCoordinator, component_id: str) -> None:
+    def __init__(self, source: SpoutCoordinator, component_id: str, run_so_far: RunSoFar | None = None) -> None:
         self._source = source
+        self._so_far = run_so_far or RunSoFar()
+        self.committed_txid = self._so_far.committed_txid
         self._component_id = component_id
         self.draining = False
         self.active = True
@@ -50,7 +60,13 @@ class GuardedSource:
 
     def is_ready(self) -> bool:
         may_cut = self._told_active and self.active and not self.draining and self.error is None
-        return may_cut and bool(self._guarded("is_ready", self._source.is_ready))
+        return may_cut and bool(self._guarded("is_ready", lambda: self._informed().is_ready()))
+
+    def _informed(self) -> SpoutCoordinator:
+        """The spout, which has been told how far the run is."""
+        last = own_copy(self._so_far.last)
+        self._source.inform(replace(self._so_far, last=last, committed_txid=self.committed_txid))
+        return self._source
 
     def initialize_transaction(self, txid: int, previous: Any) -> Any:
         if self.error is not None:  # an opaque spout is asked for replays too
@@ -60,13 +76,16 @@ class GuardedSource:
             # copies: what is stored, and replayed, is what was returned, whatever the spout does to it or to the last
             metadata = self._source.initialize_transaction(txid, own_copy(previous))
             pack_exact(metadata)  # refused while what is under way can still be committed
-            return own_copy(metadata)
+            kept = own_copy(metadata)
+            if txid >= self._so_far.last_txid:  # else an opaque spout is asked for a replay
+                self._so_far = replace(self._so_far, last_txid=txid, last=kept)
+            return kept
 
         return self._guarded(f"initialize_transaction of txid {txid}", cut)
 
     def is_exhausted(self, last: Any) -> bool:
         try:
-            return bool(self._guarded("is_exhausted", lambda: self._source.is_exhausted(own_copy(last))))
+            return bool(self._guarded("is_exhausted", lambda: self._informed().is_exhausted(own_copy(last))))
         except FailedException:
             return False
 

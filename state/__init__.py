@@ -30,6 +30,7 @@ from state.handles import (
 )
 from state.keys import Keys, check_name, metadata_field, parse_metadata_field
 from state.own_copy import own_copy
+from state.receipt import Receipt
 from state.redis_connection import RedisConnection, connect
 from state.redis_embedded import EmbeddedServer
 from state.redis_errors import redact
@@ -38,7 +39,7 @@ from state.redis_reader import URL_VARIABLE, RedisReader, load_redis_url, save_r
 from state.redis_rights import acl_rules
 from state.redis_server import ServerFacts
 from state.redis_snapshot import Snapshot, snapshot
-from state.redis_store import RECEIPTS_KEPT, Acquired, Receipt, RedisStore, TopologyStatus, state_not_as_left
+from state.redis_store import RECEIPTS_KEPT, Acquired, RedisStore, TopologyStatus, state_not_as_left
 from state.rotating_transactional_state import RotatingTransactionalState
 from state.session import StateReader, StateSession
 from state.state_handle import StateHandle

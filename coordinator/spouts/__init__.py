@@ -13,6 +13,7 @@ from coordinator.spouts.partitioned import (
     PartitionedCoordinator,
     PartitionedEmitter,
 )
+from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "OpaquePartitionedEmitter",
     "PartitionedCoordinator",
     "PartitionedEmitter",
+    "RunSoFar",
     "SpoutCommitter",
     "SpoutCoordinator",
     "SpoutEmitter",

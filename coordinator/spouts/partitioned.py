@@ -14,10 +14,11 @@ from typing import Any
 
 from coordinated_bolt import BatchOutputCollector, IComponent, TopologyContext
 from coordinator.spouts.count_coordinator import CountCoordinator
+from coordinator.spouts.run_so_far import KnowsRunSoFar
 from state import RotatingTransactionalState, TransactionAttempt, own_copy, pack_exact
 
 
-class PartitionedCoordinator(ABC):
+class PartitionedCoordinator(KnowsRunSoFar, ABC):
     """Knows how many partitions there are (driver).
 
     Source: backtype.storm.transactional.partitioned.IPartitionedTransactionalSpout.Coordinator.
@@ -28,7 +29,7 @@ class PartitionedCoordinator(ABC):
         """The number of partitions now; a transaction keeps the number it was first given."""
 
     def is_ready(self) -> bool:
-        """Whether a further transaction may be started."""
+        """Whether a further transaction may be started; `run_so_far` tells how far the run is."""
         return True
 
     def is_exhausted(self, number_of_transactions: int) -> bool:
@@ -51,13 +52,13 @@ class PartitionedCoordinator(ABC):
         """
         return None
 
-    def activate(self) -> None:  # noqa: B027 - optional by design
+    def activate(self) -> None:
         """See `SpoutCoordinator.activate`."""
 
-    def deactivate(self) -> None:  # noqa: B027 - optional by design
+    def deactivate(self) -> None:
         """See `SpoutCoordinator.deactivate`."""
 
-    def close(self) -> None:  # noqa: B027 - optional by design
+    def close(self) -> None:
         """Called once, when the run ends."""
 
 
