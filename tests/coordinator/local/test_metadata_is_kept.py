@@ -35,16 +35,23 @@ def moved(position: Any) -> Any:
     return position
 
 
+def spoil(position: Any) -> None:
+    if position:
+        position["to"][0] = 10_000
+
+
 def emit_rows(collector, position):
     collector.emit_all([n] for n in range(position["from"], position["to"][0]))
-    position["to"][0] = 10_000
+    spoil(position)
 
 
 class Cutter(SpoutCoordinator):
     def resume(self, last_txid, last):
         self.last_txid = last_txid
+        spoil(last)
 
     def is_ready(self):
+        spoil(self.run_so_far.last)
         return self.last_txid * TAKE < ROWS
 
     def initialize_transaction(self, txid, previous):
@@ -52,8 +59,7 @@ class Cutter(SpoutCoordinator):
         return moved(previous)
 
     def is_exhausted(self, last):
-        if last:
-            last["to"][0] = 10_000
+        spoil(last)
         return self.last_txid * TAKE >= ROWS
 
 
@@ -107,8 +113,7 @@ class OneOpaquePartition(OpaquePartitionedCoordinator):
     def is_exhausted(self, positions, pending):
         position = positions.get(0)
         read = position["to"][0] if position else 0
-        if position:
-            position["to"][0] = 10_000
+        spoil(position)
         return read + pending * TAKE >= ROWS
 
 
@@ -156,3 +161,18 @@ def test_a_spout_that_changes_its_metadata_in_place_loses_and_doubles_nothing(sp
         run.run_until_idle()
         assert run.state("numbers") == list(range(ROWS))
         assert Keep.failures == 2
+
+
+@pytest.mark.parametrize("spout", [Moving(), MovingPartition(), MovingOpaque()], ids=lambda spout: type(spout).__name__)
+def test_a_run_that_goes_on_where_another_was_abandoned_is_not_misled_either(spout):
+    Keep.failures = 2
+    builder = TransactionalTopologyBuilder("moving", "numbers", spout)
+    builder.set_committer_bolt("keep", Keep()).global_grouping("numbers")
+    with LocalCluster(seed=5) as cluster:
+        abandoned = cluster.submit(builder.build(), options=RunOptions(max_spout_pending=4))
+        while abandoned.statistics.committed < 2:
+            abandoned.tick()
+        abandoned.close()
+        run = cluster.submit(builder.build(), options=RunOptions(max_spout_pending=4))
+        run.run_until_idle()
+        assert run.state("numbers") == list(range(ROWS))
