@@ -71,11 +71,19 @@ def _tuple(value: tuple[Any, ...]) -> Any:
 
 
 def _mapping(value: dict[Any, Any]) -> Any:
+    if _are_text(value):  # whatever equals it has the same names
+        return ["mapping", *[[name, _canonical(value[name])] for name in sorted(value)]]
     return ["mapping", *sorted(pack([_canonical(key), _canonical(item)]) for key, item in value.items())]
 
 
 def _set(value: Collection[Any]) -> Any:
+    if _are_text(value):
+        return ["set", *sorted(value)]
     return ["set", *sorted(pack(_canonical(item)) for item in value)]
+
+
+def _are_text(values: Collection[Any]) -> bool:
+    return {*map(type, values)} == {str}
 
 
 def _float(value: float) -> Any:
