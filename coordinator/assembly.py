@@ -24,7 +24,7 @@ from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator
 from coordinator.topology import Topology
 from coordinator.transactions import TransactionCoordinator
-from state import RECEIPTS_KEPT, RedisStore
+from state import RECEIPTS_KEPT, RedisStore, own_copy
 
 
 @contextmanager
@@ -120,11 +120,11 @@ def _machine(
 
 
 def _resume(source: SpoutCoordinator, metadata: MetadataLog, machine: TransactionCoordinator) -> None:
-    """Tells the spout's coordinator where earlier runs stopped."""
+    """Tells the spout's coordinator where earlier runs stopped; it may change what it is given."""
     if isinstance(source, OpaqueCountCoordinator):
         source.follow(metadata)
-    source.inform(RunSoFar(machine.last_txid(), machine.last_metadata(), machine.currtx - 1))
-    source.resume(machine.last_txid(), machine.last_metadata())
+    source.inform(RunSoFar(machine.last_txid(), own_copy(machine.last_metadata()), machine.currtx - 1))
+    source.resume(machine.last_txid(), own_copy(machine.last_metadata()))
 
 
 def _check_metadata(topology_id: str, source: SpoutCoordinator, metadata: MetadataLog, committed_txid: int) -> None:
