@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +24,7 @@ from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator
 from coordinator.topology import Topology
 from coordinator.transactions import TransactionCoordinator
-from state import RECEIPTS_KEPT, RedisStore
+from state import RECEIPTS_KEPT, RedisStore, own_copy
 
 
 @contextmanager
@@ -81,11 +81,12 @@ def assembled(
         _check_metadata(topology.topology_id, source, metadata, acquired.committed_txid)
         machine = _machine(acquired.committed_txid, metadata, options, draw_bits, is_opaque=is_opaque)
         _resume(source, metadata, machine)
-        yield Coordinator(
+        coordinator = Coordinator(
             plan=plan,
             source=source,
             engine=engine,
             publisher=Publisher(store, topology.topology_id),
+            server_watch=store.watch(clock),
             machine=machine,
             metadata=metadata,
             options=options,
@@ -96,6 +97,7 @@ def assembled(
             last_group=() if committer is None else store.last_group(),
             watch=watch,
         )
+        yield resources.enter_context(closing(coordinator))
 
 
 def _machine(
@@ -118,11 +120,11 @@ def _machine(
 
 
 def _resume(source: SpoutCoordinator, metadata: MetadataLog, machine: TransactionCoordinator) -> None:
-    """Tells the spout's coordinator where earlier runs stopped."""
+    """Tells the spout's coordinator where earlier runs stopped; it may change what it is given."""
     if isinstance(source, OpaqueCountCoordinator):
         source.follow(metadata)
-    source.inform(RunSoFar(machine.last_txid(), machine.last_metadata(), machine.currtx - 1))
-    source.resume(machine.last_txid(), machine.last_metadata())
+    source.inform(RunSoFar(machine.last_txid(), own_copy(machine.last_metadata()), machine.currtx - 1))
+    source.resume(machine.last_txid(), own_copy(machine.last_metadata()))
 
 
 def _check_metadata(topology_id: str, source: SpoutCoordinator, metadata: MetadataLog, committed_txid: int) -> None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 
 from committers import Again, Group, GroupSize, Publish, SlotReport, decide_group
-from coordinated_bolt import ACKER_COMPONENT, AttemptOutcome, Failure, FailureKind, TaskMetrics
+from coordinated_bolt import AttemptOutcome, Failure
 from coordinator.attempt_watch import AttemptWatch
 from coordinator.crash_causes import CrashCauses
 from coordinator.early_groups import EarlyGroups
@@ -31,13 +31,14 @@ from coordinator.metadata_log import MetadataLog
 from coordinator.options import RunOptions
 from coordinator.plan import Plan
 from coordinator.publisher import Publisher, RefusedGroup
-from coordinator.run_summary import RunStatistics
+from coordinator.replay_log import ReplayLog
+from coordinator.run_summary import RunStatistics, work_of
 from coordinator.spouts.committing import SpoutCommitter
 from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.transactions import EmitBatch, Phase, StartCommit, StoreMetadata, TransactionCoordinator
-from coordinator.waves import WaveBook
-from state import EngineError, ReplayLimitError, StateRefusedError, TransactionAttempt, TransactionError
+from coordinator.waves import WaveBook, complete_outcomes
+from state import EngineError, ReplayLimitError, ServerWatch, StateRefusedError, TransactionAttempt, TransactionError
 
 _LOG = logging.getLogger("txbatch")
 BUSY_WAIT_S = 0.5
@@ -61,6 +62,7 @@ class Coordinator:
         committer: the spout's committer, if it has one.
         last_group: what earlier runs committed last, to be told to the committer again.
         watch: told of every attempt, and may hold its phases.
+        server_watch: looks at the server again while the run lasts.
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class Coordinator:
         committer: SpoutCommitter | None = None,
         last_group: tuple[TransactionAttempt, ...] = (),
         watch: AttemptWatch | None = None,
+        server_watch: ServerWatch | None = None,
     ) -> None:
         self._plan, self._engine, self._publisher, self._machine = plan, engine, publisher, machine
         spout_id = plan.wirings[plan.emitter_tasks[0]].component_id
@@ -102,6 +105,8 @@ class Coordinator:
         self._failures: Counter[int] = Counter()
         self._causes = CrashCauses(message_timeout_s)
         self._error: TransactionError | None = None
+        self._server_watch = server_watch
+        self._replays = ReplayLog(clock)
         self.statistics = RunStatistics(last_txid=machine.currtx - 1)
 
     def drain(self) -> None:
@@ -129,6 +134,10 @@ class Coordinator:
             pass  # bounded by the input; a continuous one ends by drain
         return self.statistics
 
+    def close(self) -> None:
+        """Says what was left out of the log; called once, however the run has ended."""
+        self._replays.close()
+
     def turn(self) -> bool:
         """One turn of `run`: carries out what is due and handles at most one event; True once the run is done.
 
@@ -140,10 +149,12 @@ class Coordinator:
         if self._error is not None and self._machine.halted():
             self._confirm_ownership(self._error)
             raise self._error
+        self._look_at_server()
         self._source.tell_activity()
         executed = self._carry_out()
         if self._is_done():
             self._publisher.confirm()  # "done" means that the server holds it all, not only that it once answered so
+            self._note_absence()
             return True
         event = executed or self._engine.next_event(IDLE_WAIT_S if self._machine.is_idle() else BUSY_WAIT_S)
         if event is not None:
@@ -151,6 +162,16 @@ class Coordinator:
             self._report_progress()
         self._cancel_overdue()
         return False
+
+    def _look_at_server(self) -> None:
+        if self._server_watch is not None:
+            self._server_watch.look()
+            self._note_absence()
+
+    def _note_absence(self) -> None:
+        if self._server_watch is not None:
+            self.statistics.server_away_count = self._server_watch.away_count
+            self.statistics.server_away_s = self._server_watch.away_s
 
     def _confirm_ownership(self, error: TransactionError) -> None:
         """Makes sure that the topology is still ours before the run ends with an error that may follow from its loss.
@@ -256,7 +277,7 @@ class Coordinator:
             self._engine.release(wave_id)
 
     def _wave_processed(self, event: WaveProcessed) -> None:
-        outcomes = _complete(self._waves.processed(event.wave_id), event.outcomes)
+        outcomes = complete_outcomes(self._waves.processed(event.wave_id), event.outcomes)
         self._store_cut_metadata(outcomes)
         for outcome in outcomes:
             if not self._machine.is_current(outcome.attempt):
@@ -290,7 +311,7 @@ class Coordinator:
         else:
             self._group = ()
             place = held.attempts.index(event.attempt)
-            self.statistics.worked(_work(held.reports, slice(place, None)), is_committed=False)
+            self.statistics.worked(work_of(held.reports, slice(place, None)), is_committed=False)
             self._fail(event.attempt, Phase.COMMIT, event.failure)
             self._machine.defer(held.attempts[:place])
 
@@ -345,7 +366,7 @@ class Coordinator:
         decision = decide_group(group, event.reports)
         if decision.failed is not None:
             place = event.attempts.index(decision.failed[0])
-            self.statistics.worked(_work(event.reports, slice(place, place + 1)), is_committed=False)
+            self.statistics.worked(work_of(event.reports, slice(place, place + 1)), is_committed=False)
             self._fail(decision.failed[0], Phase.COMMIT, decision.failed[1])
         step = decision.step
         rest = [a for a in event.attempts[len(step.attempts) :] if self._machine.is_current(a)]
@@ -386,7 +407,7 @@ class Coordinator:
             self.statistics.committed_one(attempt.txid, outcome)
         counted = [verdict.counters for report in reports for verdict in report.verdicts[: len(attempts)]]
         self.statistics.committed_group(self._clock(), counted)
-        self.statistics.worked(_work(reports, slice(len(attempts))), is_committed=True)
+        self.statistics.worked(work_of(reports, slice(len(attempts))), is_committed=True)
         self._tell(attempts)
 
     def _tell(self, attempts: tuple[TransactionAttempt, ...]) -> None:
@@ -402,7 +423,7 @@ class Coordinator:
             self._machine.halt_before(attempt.txid)
             self._drop(self._machine.fail(attempt, phase), phase, str(failure))
             return
-        _LOG.info("attempt %s failed and is replayed: %s", attempt, failure)
+        self._replays.failed(attempt, str(failure))
         self._lose(attempt, phase, str(failure), counts=True)
 
     def _lose(self, attempt: TransactionAttempt, phase: Phase, reason: str, *, counts: bool) -> None:
@@ -422,17 +443,3 @@ class Coordinator:
         self._metadata.drop(attempts)
         for wave_id in self._waves.dropped(attempts):
             self._engine.cancel(wave_id)
-
-
-def _work(reports: Iterable[SlotReport], places: slice) -> Iterator[tuple[str, TaskMetrics]]:
-    """What commit tasks did for the attempts at these places of a group."""
-    for report in reports:
-        for verdict in report.verdicts[places]:
-            yield report.component_id, verdict.metrics
-
-
-def _complete(attempts: list[TransactionAttempt], outcomes: Iterable[AttemptOutcome]) -> list[AttemptOutcome]:
-    """The outcomes of a wave in order; one that is missing means unknown, never done."""
-    found = {outcome.attempt: outcome for outcome in outcomes}
-    unknown = Failure(FailureKind.INCOMPLETE, ACKER_COMPONENT, 0, "gave no verdict")
-    return [found.get(attempt) or AttemptOutcome(attempt, unknown) for attempt in attempts]

@@ -8,7 +8,7 @@ from functools import partial
 
 from coordinated_bolt import is_interruption, user_traceback
 from coordinator.spouts.committing import SpoutCommitter
-from state import SourceError, TransactionAttempt, TransactionError, UserCodeError
+from state import SourceError, TransactionAttempt, TransactionError, UserCodeError, said_by
 
 _LOG = logging.getLogger("txbatch")
 
@@ -47,7 +47,7 @@ class GuardedCommitter:
             if is_interruption(error):
                 raise
             _LOG.warning(
-                "%s of the spout's committer raised after attempt %s was committed: %s", method, attempt, error
+                "%s of the spout's committer raised after attempt %s was committed: %s", method, attempt, said_by(error)
             )
             if isinstance(error, SourceError):
                 return error

@@ -14,7 +14,7 @@ from typing import Any
 from coordinated_bolt import is_interruption, user_traceback
 from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
-from state import CodecError, FailedException, TransactionError, UserCodeError, pack_exact
+from state import CodecError, FailedException, TransactionError, UserCodeError, own_copy, pack_exact, said_by
 
 _LOG = logging.getLogger("txbatch")
 
@@ -64,7 +64,8 @@ class GuardedSource:
 
     def _informed(self) -> SpoutCoordinator:
         """The spout, which has been told how far the run is."""
-        self._source.inform(replace(self._so_far, committed_txid=self.committed_txid))
+        last = own_copy(self._so_far.last)
+        self._source.inform(replace(self._so_far, last=last, committed_txid=self.committed_txid))
         return self._source
 
     def initialize_transaction(self, txid: int, previous: Any) -> Any:
@@ -72,17 +73,19 @@ class GuardedSource:
             raise FailedException("the spout has raised before")
 
         def cut() -> Any:
-            metadata = self._source.initialize_transaction(txid, previous)
+            # copies: what is stored, and replayed, is what was returned, whatever the spout does to it or to the last
+            metadata = self._source.initialize_transaction(txid, own_copy(previous))
             pack_exact(metadata)  # refused while what is under way can still be committed
+            kept = own_copy(metadata)
             if txid >= self._so_far.last_txid:  # else an opaque spout is asked for a replay
-                self._so_far = replace(self._so_far, last_txid=txid, last=metadata)
-            return metadata
+                self._so_far = replace(self._so_far, last_txid=txid, last=kept)
+            return kept
 
         return self._guarded(f"initialize_transaction of txid {txid}", cut)
 
     def is_exhausted(self, last: Any) -> bool:
         try:
-            return bool(self._guarded("is_exhausted", lambda: self._informed().is_exhausted(last)))
+            return bool(self._guarded("is_exhausted", lambda: self._informed().is_exhausted(own_copy(last))))
         except FailedException:
             return False
 
@@ -91,20 +94,20 @@ class GuardedSource:
 
     def progress(self, last: Any) -> float | None:
         try:
-            return self._source.progress(last)
+            return self._source.progress(own_copy(last))
         except BaseException as error:  # what is only shown does not end a run
             if is_interruption(error):
                 raise
-            _LOG.debug("the spout cannot tell its progress: %s", error)
+            _LOG.debug("the spout cannot tell its progress: %s", said_by(error))
             return None
 
     def estimated_bytes(self, metadata: Any) -> int:
         try:
-            return self._source.estimated_bytes(metadata)
+            return self._source.estimated_bytes(own_copy(metadata))
         except BaseException as error:  # an estimate only keeps waves small
             if is_interruption(error):
                 raise
-            _LOG.debug("the spout cannot estimate a batch: %s", error)
+            _LOG.debug("the spout cannot estimate a batch: %s", said_by(error))
             return 0
 
     def _guarded(self, what: str, call: Callable[[], Any]) -> Any:
@@ -112,7 +115,7 @@ class GuardedSource:
         try:
             return call()
         except FailedException as error:
-            _LOG.info("%s of the spout failed and is tried again: %s", what, error)
+            _LOG.info("%s of the spout failed and is tried again: %s", what, said_by(error))
             raise
         except BaseException as error:
             if is_interruption(error):

@@ -23,7 +23,7 @@ from coordinator.spark import (
 )
 from coordinator.topology import Topology
 from coordinator.topology_checks import check_is_a
-from state import EmbeddedServer, RedisStore
+from state import EmbeddedServer, RedisStore, require_encryption
 
 OnStart = Callable[[Coordinator], None]
 
@@ -33,6 +33,7 @@ def run(
     *,
     redis_url: str | None = None,
     data_dir: str | Path = ".txbatch",
+    allow_plaintext: bool = False,
     spark: Any = None,
     master: str = "local[*]",
     conf: Mapping[str, str] | None = None,
@@ -48,6 +49,7 @@ def run(
         topology: what `TransactionalTopologyBuilder.build` returned.
         redis_url: redis://, rediss:// or unix://; None starts, or joins, the embedded server.
         data_dir: where the embedded server keeps its data.
+        allow_plaintext: speak to a server on another machine without TLS, on a network you trust.
         spark: a SparkSession or SparkContext of yours, which is left running; None starts one.
         master: Spark master of a session of our own.
         conf: Spark settings of a session of our own; they win over ours.
@@ -69,7 +71,7 @@ def run(
     options = options or RunOptions()
     plan = make_plan(topology, pickle_spec)
     with (
-        _state_store(topology, redis_url, data_dir) as (store, url),
+        _state_store(topology, redis_url, data_dir, allow_plaintext=allow_plaintext) as (store, url),
         spark_lease(topology.topology_id, spark, master, conf or {}) as lease,
     ):
         lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
@@ -97,8 +99,11 @@ def run(
 
 
 @contextmanager
-def _state_store(topology: Topology, redis_url: str | None, data_dir: str | Path) -> Iterator[tuple[RedisStore, str]]:
+def _state_store(
+    topology: Topology, redis_url: str | None, data_dir: str | Path, *, allow_plaintext: bool
+) -> Iterator[tuple[RedisStore, str]]:
     if redis_url is not None:
+        require_encryption(redis_url, allow_plaintext=allow_plaintext)
         yield from _checked(RedisStore(redis_url, topology.topology_id), redis_url)
         return
     with EmbeddedServer(data_dir) as server:

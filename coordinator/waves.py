@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from coordinated_bolt import AttemptOutcome
+from coordinated_bolt import ACKER_COMPONENT, AttemptOutcome, Failure, FailureKind
 from coordinator.spouts.emitting import Batch
 from state import TransactionAttempt, pack
 
@@ -167,3 +167,10 @@ class WaveBook:
         if wave_id is not None:
             self._waves[wave_id].live.discard(attempt)
         return wave_id
+
+
+def complete_outcomes(attempts: list[TransactionAttempt], outcomes: Iterable[AttemptOutcome]) -> list[AttemptOutcome]:
+    """The outcomes of a wave in order; one that is missing means unknown, never done."""
+    found = {outcome.attempt: outcome for outcome in outcomes}
+    unknown = Failure(FailureKind.INCOMPLETE, ACKER_COMPONENT, 0, "gave no verdict")
+    return [found.get(attempt) or AttemptOutcome(attempt, unknown) for attempt in attempts]

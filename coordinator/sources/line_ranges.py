@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from heapq import heapify, heapreplace
-from typing import Any
+from typing import Any, NoReturn
 
 from coordinator.sources.input_file import InputFile
 from state import SourceError
@@ -20,6 +20,9 @@ BLOCK_BYTES = 1024 * 1024
 
 STRIDE_BYTES = 4096
 """How much of a block is counted at a time; the last stride is searched newline by newline."""
+
+LINE_BYTES_MAX = 64 * 1024 * 1024
+"""A longer line is refused where it is cut: it would have to fit into a worker, several times, as one tuple."""
 
 DIGEST_BYTES = 8
 
@@ -99,13 +102,22 @@ class LineScanner:
         start: offset where the first range begins.
         end: offset behind the last byte that may be cut, usually the size of the file.
         block_bytes: how much is read at a time.
+        line_bytes_max: a line that is longer, by a block at least, is refused.
     """
 
-    def __init__(self, file: InputFile, start: int, end: int, *, block_bytes: int = BLOCK_BYTES) -> None:
+    def __init__(
+        self,
+        file: InputFile,
+        start: int,
+        end: int,
+        *,
+        block_bytes: int = BLOCK_BYTES,
+        line_bytes_max: int = LINE_BYTES_MAX,
+    ) -> None:
         self.file = file
         self.offset = start
         self._end = end
-        self._block_bytes = block_bytes
+        self._block_bytes, self._line_bytes_max = block_bytes, line_bytes_max
         self._block = b""
         self._cursor = 0
 
@@ -119,9 +131,9 @@ class LineScanner:
         Memory is bound by the block size, not by lines or ranges.
 
         Raises:
-            SourceError: the file has shrunk or cannot be read.
+            SourceError: the file has shrunk, cannot be read, or has a line that is too long.
         """
-        start = self.offset
+        start = line_start = self.offset
         hasher = hashlib.blake2b(digest_size=DIGEST_BYTES)
         line_count = 0
         ends_line = True
@@ -130,12 +142,27 @@ class LineScanner:
             stop, found = after_lines(self._block, self._cursor, line_limit - line_count)
             hasher.update(memoryview(self._block)[self._cursor : stop])
             self.offset += stop - self._cursor
+            if found:
+                line_start = self.offset - (stop - 1 - self._block.rindex(b"\n", self._cursor, stop))
+            elif self.offset - line_start > self._line_bytes_max:
+                self._fail_long_line(line_start)
             self._cursor = stop
             line_count += found
             ends_line = self._block[stop - 1] == ord("\n")
         if not ends_line:
             line_count += 1
         return LineRange(self.file.path, start, self.offset, line_count, int.from_bytes(hasher.digest(), "big"))
+
+    def _fail_long_line(self, line_start: int) -> NoReturn:
+        """Names the line by its number, for which everything before it is counted once more."""
+        number = 1
+        for start in range(0, line_start, self._block_bytes):
+            number += self.file.read(start, min(start + self._block_bytes, line_start)).count(b"\n")
+        raise SourceError(
+            f"input file {self.file.path!r} has a line of more than {self._line_bytes_max:,} bytes: line {number:,}, "
+            f"which starts at byte {line_start:,}; a line is one tuple and has to fit into a worker: break it up, or "
+            "leave the file out"
+        )
 
     def _fill(self) -> None:
         if self._cursor == len(self._block):

@@ -16,6 +16,7 @@ from coordinator.spark.gateway import abandon_context, mute_java, output_of, sta
 from coordinator.spark.java_process import GatewayProcess
 from coordinator.spark.java_watch import JavaWatch
 from coordinator.spark.masters import check_reachable
+from coordinator.spark.privacy import keep_scratch_private, warn_of_open_cluster
 from state import TopologyError
 
 OUR_SETTINGS = {
@@ -70,6 +71,8 @@ def open_context(topology_id: str, master: str, settings: Mapping[str, str]) -> 
             conf.set(key, value)
     for key, value in settings.items():
         conf.set(key, value)
+    if local:
+        keep_scratch_private(conf)
     if local and "PYSPARK_PYTHON" not in os.environ and "spark.pyspark.python" not in settings:
         # the workers need the interpreter, and so the packages, of the driver
         os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -79,7 +82,7 @@ def open_context(topology_id: str, master: str, settings: Mapping[str, str]) -> 
     try:
         return start_context(conf, is_local=local)
     except RuntimeError as error:
-        raise TopologyError(f"spark does not start with master {master!r}: {error}") from error
+        raise TopologyError(f"spark does not start with master {master!r}: {error}; check master and conf") from error
 
 
 def close_context(context: SparkContext) -> None:
@@ -125,6 +128,7 @@ def spark_lease(topology_id: str, spark: Any, master: str, settings: Mapping[str
             raise TopologyError("conf is for a session of our own; set it on the session you pass as spark=…")
         context = accept_context(spark)
         with _watch_over(context, is_ours=False) as watch:
+            watch.call(lambda: warn_of_open_cluster(context))
             yield SparkLease(context, watch)
         return
     context = open_context(topology_id, master, settings)
@@ -132,6 +136,7 @@ def spark_lease(topology_id: str, spark: Any, master: str, settings: Mapping[str
     with _watch_over(context, is_ours=output_of(gateway) is not None) as watch:
         watch.tell(lambda _: mute_java())
         try:
+            watch.call(lambda: warn_of_open_cluster(context))
             yield SparkLease(context, watch)
         finally:
             watch.let_stop()

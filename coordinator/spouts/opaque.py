@@ -19,7 +19,7 @@ from coordinated_bolt import AttemptCollector, BatchOutputCollector, IComponent,
 from coordinator.spouts.count_coordinator import CountCoordinator
 from coordinator.spouts.partitioned import partition_of, partition_scope
 from coordinator.spouts.run_so_far import KnowsRunSoFar
-from state import TransactionAttempt, pack_exact
+from state import TransactionAttempt, own_copy, pack_exact
 
 
 class OpaquePartitionedCoordinator(KnowsRunSoFar, ABC):
@@ -171,7 +171,8 @@ class OpaqueCountCoordinator(CountCoordinator):
 
     def _by_partition(self) -> dict[int, Any]:
         assert self._positions is not None
-        return {partition_of(scope): position for scope, position in self._positions.last_positions().items()}
+        last = self._positions.last_positions()
+        return {partition_of(scope): own_copy(position) for scope, position in last.items()}
 
 
 class OpaqueBatches:
@@ -199,12 +200,12 @@ class OpaqueBatches:
             scope = partition_scope(partition)
             by_txid = self._positions.setdefault(scope, {})
             below = max((txid for txid in by_txid if txid < attempt.txid), default=None)
-            last = None if below is None else by_txid[below]
+            last = None if below is None else own_copy(by_txid[below])
             emitted_before = collector.emitted_count
             position = self._emitter.emit_partition_batch(attempt, collector, partition, last)
             if position is not None:
                 pack_exact(position)
-                cut[scope] = by_txid[attempt.txid] = position
+                cut[scope] = by_txid[attempt.txid] = own_copy(position)
             elif collector.emitted_count > emitted_before:
                 raise TypeError(
                     f"emit_partition_batch returned None for partition {partition} though it emitted "
