@@ -99,8 +99,9 @@ def run_topology(
     master: Annotated[str, typer.Option(metavar="MASTER", help="Spark master.")] = "local[*]",
     conf: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Spark setting; repeat.")] = None,
     max_pending: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Transactions in flight at most.")
-    ] = DEFAULTS.window(),
+        int | None,
+        typer.Option(min=1, metavar="N", help=f"Transactions in flight at most. [default: {DEFAULTS.window()}]"),
+    ] = None,
     commit_group_max: Annotated[
         int, typer.Option(min=1, metavar="N", help="Transactions of one commit at most.")
     ] = DEFAULTS.commit_group_max,
