@@ -16,6 +16,7 @@ from coordinator.plan import Plan
 from coordinator.publisher import Publisher
 from coordinator.run_summary import RunStatistics
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
+from coordinator.spouts.count_coordinator import CountCoordinator
 from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout, OpaqueCountCoordinator
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionCountCoordinator
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator
@@ -76,7 +77,7 @@ def assembled(
             new_attempt_id=lambda: draw_bits(64),
             is_opaque=is_opaque,
         )
-        if isinstance(source, OpaqueCountCoordinator):
+        if isinstance(source, CountCoordinator):
             source.follow(metadata)
         source.resume(machine.last_txid(), machine.last_metadata())
         yield Coordinator(

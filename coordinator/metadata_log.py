@@ -31,6 +31,7 @@ class MetadataLog:
         self._committed_txid = committed_txid
         self._uncommitted: dict[TransactionAttempt, Mapping[str, Any]] = {}
         self._last_positions: dict[str, Any] | None = None  # asked for each new txid, so made once a change
+        self._last_cut_txid = max((txid for by_txid in self.partitions.values() for txid in by_txid), default=0)
 
     @property
     def coordinator(self) -> Mapping[int, Any]:
@@ -55,7 +56,9 @@ class MetadataLog:
 
     def last_cut_txid(self) -> int:
         """The highest txid whose emitters have told what they cut, or the last committed one."""
-        return max((attempt.txid for attempt in self._uncommitted), default=self._committed_txid)
+        if self._is_opaque:
+            return max((attempt.txid for attempt in self._uncommitted), default=self._committed_txid)
+        return max(self._last_cut_txid, self._committed_txid)
 
     def coordinator_entries(self, entries: Mapping[int, Any]) -> dict[str, Any]:
         """Takes in what the coordinator cut; returns the fields to store."""
@@ -70,6 +73,7 @@ class MetadataLog:
             if self._is_opaque:
                 self._uncommitted[outcome.attempt] = outcome.metadata
                 continue
+            self._last_cut_txid = max(self._last_cut_txid, outcome.attempt.txid)
             for scope, value in outcome.metadata.items():
                 self._state.put(scope, outcome.attempt.txid, value)
         return self._state.take_changes().puts

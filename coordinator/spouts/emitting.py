@@ -25,8 +25,9 @@ from coordinated_bolt import (
     TopologyContext,
     batch_edge,
 )
+from coordinator.spouts.count_coordinator import partition_scope
 from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout, OpaqueBatches
-from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionBatches, partition_scope
+from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionBatches
 from coordinator.spouts.transactional import SpoutEmitter
 from state import RotatingTransactionalState, TransactionalState, TransactionAttempt, metadata_field, unpack
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from coordinated_bolt import BatchOutputCollector, IComponent, TopologyContext
-from coordinator.spouts.count_coordinator import CountCoordinator
+from coordinator.spouts.count_coordinator import CountCoordinator, PartitionPositions, Positions, partition_scope
 from state import RotatingTransactionalState, TransactionAttempt, pack_exact
 
 
@@ -22,6 +22,12 @@ class PartitionedCoordinator(ABC):
 
     Source: backtype.storm.transactional.partitioned.IPartitionedTransactionalSpout.Coordinator.
     """
+
+    def follow(self, read: PartitionPositions) -> None:  # noqa: B027 - optional by design
+        """Hands over a view of how far each partition was cut; called once, before anything else is asked.
+
+        Keep it if the end of the input, or whether it is ready, depends on where the partitions stand.
+        """
 
     @abstractmethod
     def number_of_partitions(self) -> int:
@@ -112,22 +118,16 @@ class IPartitionedTransactionalSpout(IComponent):
         return f"{type(self).__module__}.{type(self).__qualname__}"
 
 
-def partition_scope(partition: int) -> str:
-    """Scope of a partition's rotating state in the stored metadata."""
-    return f"partition.{partition}"
-
-
-def partition_of(scope: str) -> int:
-    """Inverse of `partition_scope`."""
-    return int(scope.removeprefix("partition."))
-
-
 class PartitionCountCoordinator(CountCoordinator):
     """The coordinator of a partitioned spout, for which the input ends after a number of transactions."""
 
     def __init__(self, coordinator: PartitionedCoordinator) -> None:
         super().__init__(coordinator)
         self._coordinator = coordinator
+
+    def follow(self, positions: Positions) -> None:
+        super().follow(positions)
+        self._coordinator.follow(self)
 
     def is_ready(self) -> bool:
         # the user's object is not told how far earlier runs came; the number it is asked with here says it

@@ -32,6 +32,7 @@ from coordinator.assembly import spout_committer, spout_coordinator
 from coordinator.metadata_log import MetadataLog
 from coordinator.publisher import Publisher
 from coordinator.spark import stage
+from coordinator.spouts.count_coordinator import CountCoordinator
 from coordinator.spouts.opaque import OpaqueCountCoordinator
 from coordinator.topology import Topology
 from coordinator.transactions import TransactionCoordinator
@@ -152,7 +153,7 @@ def run(topology: Topology, store: MemoryStore, *, seed=0, fault=None, **options
         new_attempt_id=ids.__next__,
         is_opaque=is_opaque,
     )
-    if isinstance(source, OpaqueCountCoordinator):
+    if isinstance(source, CountCoordinator):
         source.follow(metadata)
     source.resume(machine.last_txid(), machine.last_metadata())
     coordinator = Coordinator(
