@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import Any
 
-from coordinated_bolt import TopologyContext
 from coordinator.coordinator import Coordinator
 from coordinator.engine import Engine
 from coordinator.metadata_log import MetadataLog
@@ -15,11 +13,10 @@ from coordinator.options import RunOptions
 from coordinator.plan import Plan
 from coordinator.publisher import Publisher
 from coordinator.run_summary import RunStatistics
-from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
+from coordinator.spout_start import SpoutStart
+from coordinator.spouts.committing import ICommitterTransactionalSpout
 from coordinator.spouts.count_coordinator import CountCoordinator
-from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout, OpaqueCountCoordinator
-from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionCountCoordinator
-from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator
+from coordinator.spouts.opaque import OpaqueCountCoordinator
 from coordinator.topology import Topology
 from coordinator.transactions import TransactionCoordinator
 from state import RECEIPTS_KEPT, RedisStore
@@ -36,6 +33,7 @@ def assembled(
     clock: Callable[[], float],
     draw_bits: Callable[[int], int],
     on_progress: Callable[[RunStatistics], None] | None = None,
+    pause: Callable[[float], None] | None = None,
 ) -> Iterator[Coordinator]:
     """Becomes the owner of a topology and yields the coordinator of a run that goes on where the last one ended.
 
@@ -48,23 +46,23 @@ def assembled(
         clock: seconds, monotonic.
         draw_bits: number of bits -> a random number, for the run's and the attempts' identities.
         on_progress: called with the statistics after every event.
+        pause: waits so many seconds before a spout that failed to start is asked again; None does not wait.
 
     Raises:
         TransactionError: the topology cannot be owned; see `RedisStore.acquire`.
+        UserCodeError, SourceError: the spout cannot be started.
     """
     context = plan.wirings[plan.emitter_tasks[0]].context()
     options = fitting(topology, options)
+    start = SpoutStart(topology, context, tries=options.max_attempts, pause=pause or _ignore)
     with ExitStack() as resources:
-        source = spout_coordinator(topology, context)
-        resources.callback(source.close)
-        committer = spout_committer(topology, context)
-        if committer is not None:
-            resources.callback(committer.close)
+        source = start.coordinator(resources)
+        committer = start.committer(resources)
         acquired = store.acquire(
             nonce=f"{draw_bits(128):032x}",
             new_generation=f"{draw_bits(128):032x}",
             topology_fingerprint=topology.fingerprint(),
-            source_fingerprint=topology.spout.spec.fingerprint(),  # type: ignore[union-attr] # a spout by its place
+            source_fingerprint=start.fingerprint(),
             adopt=options.adopt,
         )
         is_opaque = isinstance(source, OpaqueCountCoordinator)
@@ -79,7 +77,7 @@ def assembled(
         )
         if isinstance(source, CountCoordinator):
             source.follow(metadata)
-        source.resume(machine.last_txid(), machine.last_metadata())
+        start.resume(source, machine.last_txid(), machine.last_metadata())
         yield Coordinator(
             plan=plan,
             source=source,
@@ -116,22 +114,5 @@ def group_max(topology: Topology, options: RunOptions) -> int:
     return min(options.commit_group_max, RECEIPTS_KEPT) if told else options.commit_group_max
 
 
-def spout_coordinator(topology: Topology, context: TopologyContext) -> SpoutCoordinator:
-    """Makes the spout's coordinator, of whichever kind, as the run uses it."""
-    spec = topology.spout.spec
-    if isinstance(spec, ITransactionalSpout):
-        return spec.get_coordinator(context.conf, context)
-    if isinstance(spec, IOpaquePartitionedTransactionalSpout):
-        return OpaqueCountCoordinator(spec.get_coordinator(context.conf, context))
-    assert isinstance(spec, IPartitionedTransactionalSpout)
-    return PartitionCountCoordinator(spec.get_coordinator(context.conf, context))
-
-
-def spout_committer(topology: Topology, context: TopologyContext) -> SpoutCommitter | None:
-    """Makes who is told what is durable, if the spout wants to know."""
-    spec: Any = topology.spout.spec
-    return spec.get_committer(context.conf, context) if isinstance(spec, ICommitterTransactionalSpout) else None
-
-
-def _ignore(statistics: RunStatistics) -> None:
-    """No progress is wanted."""
+def _ignore(_: object) -> None:
+    """Neither progress nor a pause is wanted."""

@@ -7,10 +7,11 @@ after what is under way has been committed.
 from __future__ import annotations
 
 import logging
-import traceback
+import math
 from collections.abc import Callable
 from typing import Any
 
+from coordinator.spouts.answers import expect_truth, story_of
 from coordinator.spouts.transactional import SpoutCoordinator
 from state import CodecError, FailedException, TransactionError, UserCodeError, pack_exact
 
@@ -50,7 +51,7 @@ class GuardedSource:
 
     def is_ready(self) -> bool:
         may_cut = self._told_active and self.active and not self.draining and self.error is None
-        return may_cut and bool(self._guarded("is_ready", self._source.is_ready))
+        return may_cut and self._truth("is_ready", self._source.is_ready)
 
     def initialize_transaction(self, txid: int, previous: Any) -> Any:
         if self.error is not None:  # an opaque spout is asked for replays too
@@ -65,26 +66,40 @@ class GuardedSource:
 
     def is_exhausted(self, last: Any) -> bool:
         try:
-            return bool(self._guarded("is_exhausted", lambda: self._source.is_exhausted(last)))
+            return self._truth("is_exhausted", lambda: self._source.is_exhausted(last))
         except FailedException:
             return False
 
     def is_finite(self) -> bool:
-        return self._source.is_finite()
+        """Whether the input ends by itself; one that cannot tell just now is taken to, so nobody forgets its rest.
+
+        Raises:
+            TransactionError: the spout raised something else.
+        """
+        try:
+            return self._truth("is_finite", self._source.is_finite)
+        except FailedException:
+            if self.error is not None:
+                raise self.error from None
+            return True
 
     def progress(self, last: Any) -> float | None:
         try:
-            return self._source.progress(last)
+            fraction = self._source.progress(last)
+            return None if fraction is None else min(1.0, max(0.0, float(fraction)))
         except Exception as error:  # noqa: BLE001 - what is only shown does not end a run
             _LOG.debug("the spout cannot tell its progress: %s", error)
             return None
 
     def estimated_bytes(self, metadata: Any) -> int:
         try:
-            return self._source.estimated_bytes(metadata)
+            return max(0, math.ceil(self._source.estimated_bytes(metadata)))
         except Exception as error:  # noqa: BLE001 - an estimate only keeps waves small
             _LOG.debug("the spout cannot estimate a batch: %s", error)
             return 0
+
+    def _truth(self, what: str, ask: Callable[[], Any]) -> bool:
+        return bool(self._guarded(what, lambda: expect_truth(what, ask())))
 
     def _guarded(self, what: str, call: Callable[[], Any]) -> Any:
         """Calls user code; a FailedException means later, anything else is kept to end the run."""
@@ -97,5 +112,5 @@ class GuardedSource:
             if isinstance(error, TransactionError) and not isinstance(error, CodecError):
                 self.error = error
             else:
-                self.error = UserCodeError(self._component_id, 0, what, "", traceback.format_exc())
+                self.error = UserCodeError(self._component_id, 0, what, "", story_of(error))
         raise FailedException(f"{what} raised") from self.error

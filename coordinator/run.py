@@ -83,6 +83,7 @@ def run(
                 clock=time.monotonic,
                 draw_bits=secrets.randbits,
                 on_progress=on_progress,
+                pause=time.sleep,
             ) as coordinator:
                 if on_start is not None:
                     on_start(coordinator)

@@ -1,6 +1,7 @@
 """Spouts: where transactions come from."""
 
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
+from coordinator.spouts.count_coordinator import PartitionPositions
 from coordinator.spouts.feeder import FeederSpout
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.spouts.opaque import (
@@ -26,6 +27,7 @@ __all__ = [
     "OpaqueMemoryTransactionalSpout",
     "OpaquePartitionedCoordinator",
     "OpaquePartitionedEmitter",
+    "PartitionPositions",
     "PartitionedCoordinator",
     "PartitionedEmitter",
     "SpoutCommitter",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from coordinator.spouts.answers import expect_count
 from coordinator.spouts.transactional import SpoutCoordinator
 
 
@@ -85,7 +86,7 @@ class CountCoordinator(SpoutCoordinator):
 
     def initialize_transaction(self, txid: int, previous: Any) -> int:
         self._last_txid = txid - 1  # should the next line fail, then whatever stood higher is void
-        count = self._counter.number_of_partitions()
+        count = expect_count(self._counter.number_of_partitions())
         self._last_txid = txid
         return count
 

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from coordinated_bolt import AttemptCollector, BatchOutputCollector, IComponent, TopologyContext
+from coordinator.spouts.answers import expect_truth
 from coordinator.spouts.count_coordinator import CountCoordinator, partition_scope
 from state import TransactionAttempt, pack_exact
 
@@ -139,10 +140,10 @@ class OpaqueCountCoordinator(CountCoordinator):
 
     def is_ready(self) -> bool:
         # an input that has ended is not begun again by the next run, however often that is started
-        return not self.is_exhausted(None) and self._coordinator.is_ready()
+        return not self.is_exhausted(None) and expect_truth("is_ready", self._coordinator.is_ready())
 
     def is_exhausted(self, last: Any) -> bool:
-        return self._coordinator.is_exhausted(self.by_partition(), self.pending())
+        return expect_truth("is_exhausted", self._coordinator.is_exhausted(self.by_partition(), self.pending()))
 
     def progress(self, last: Any) -> float | None:
         return self._coordinator.progress(self.by_partition())

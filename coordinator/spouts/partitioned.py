@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from coordinated_bolt import BatchOutputCollector, IComponent, TopologyContext
+from coordinator.spouts.answers import expect_truth
 from coordinator.spouts.count_coordinator import CountCoordinator, PartitionPositions, Positions, partition_scope
 from state import RotatingTransactionalState, TransactionAttempt, pack_exact
 
@@ -131,10 +132,10 @@ class PartitionCountCoordinator(CountCoordinator):
 
     def is_ready(self) -> bool:
         # the user's object is not told how far earlier runs came; the number it is asked with here says it
-        return not self._coordinator.is_exhausted(self._last_txid) and self._coordinator.is_ready()
+        return not self.is_exhausted(None) and expect_truth("is_ready", self._coordinator.is_ready())
 
     def is_exhausted(self, last: Any) -> bool:
-        return self._coordinator.is_exhausted(self._last_txid)
+        return expect_truth("is_exhausted", self._coordinator.is_exhausted(self._last_txid))
 
     def progress(self, last: Any) -> float | None:
         return self._coordinator.progress(self._last_txid)
