@@ -15,10 +15,10 @@ from coordinator.cli.bench_command import bench as run_bench
 from coordinator.cli.exits import errors_reported
 from coordinator.cli.logs import logging_to_stderr
 from coordinator.cli.run_command import RunRequest, execute
-from coordinator.cli.server_choice import DEFAULT_DATA_DIR, choose_server
 from coordinator.cli.state_commands import ask, show_status
 from coordinator.cli.state_commands import drop as drop_topology
 from coordinator.options import RunOptions
+from coordinator.server_choice import DEFAULT_DATA_DIR, choose_server
 from state import URL_VARIABLE, redact
 
 DEFAULTS = RunOptions()

@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Callable
 
-from coordinator.cli.server_choice import ServerChoice
+from coordinator.server_choice import ServerChoice
 from state import TopologyError, TopologyStatus
 
 
