@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from coordinator.coordinator import Coordinator
 from coordinator.engine import Engine
+from coordinator.metadata_check import check_coordinator_metadata, check_partition_metadata
 from coordinator.metadata_log import MetadataLog
 from coordinator.options import RunOptions
 from coordinator.plan import Plan
@@ -17,6 +18,8 @@ from coordinator.spout_start import SpoutStart
 from coordinator.spouts.committing import ICommitterTransactionalSpout
 from coordinator.spouts.count_coordinator import CountCoordinator
 from coordinator.spouts.opaque import OpaqueCountCoordinator
+from coordinator.spouts.partitioned import PartitionCountCoordinator
+from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.topology import Topology
 from coordinator.transactions import TransactionCoordinator
 from state import RECEIPTS_KEPT, RedisStore
@@ -30,6 +33,7 @@ def assembled(
     engine: Engine,
     options: RunOptions,
     *,
+    nonce: str,
     clock: Callable[[], float],
     draw_bits: Callable[[int], int],
     on_progress: Callable[[RunStatistics], None] | None = None,
@@ -43,8 +47,9 @@ def assembled(
         store: where its state is; the server was checked.
         engine: runs its waves; closed by the caller.
         options: bounds of the run.
+        nonce: 128-bit random, hexadecimal, new for every run; the engine's readers of state were given the same.
         clock: seconds, monotonic.
-        draw_bits: number of bits -> a random number, for the run's and the attempts' identities.
+        draw_bits: number of bits -> a random number, for the attempts' identities.
         on_progress: called with the statistics after every event.
         pause: waits so many seconds before a spout that failed to start is asked again; None does not wait.
 
@@ -59,7 +64,7 @@ def assembled(
         source = start.coordinator(resources)
         committer = start.committer(resources)
         acquired = store.acquire(
-            nonce=f"{draw_bits(128):032x}",
+            nonce=nonce,
             new_generation=f"{draw_bits(128):032x}",
             topology_fingerprint=topology.fingerprint(),
             source_fingerprint=start.fingerprint(),
@@ -67,14 +72,8 @@ def assembled(
         )
         is_opaque = isinstance(source, OpaqueCountCoordinator)
         metadata = MetadataLog(acquired.metadata, is_opaque=is_opaque, committed_txid=acquired.committed_txid)
-        machine = TransactionCoordinator(
-            currtx=acquired.committed_txid + 1,
-            metadata=metadata.coordinator,
-            max_spout_pending=options.max_spout_pending,
-            commit_group_max=options.commit_group_max,
-            new_attempt_id=lambda: draw_bits(64),
-            is_opaque=is_opaque,
-        )
+        _check_metadata(topology.topology_id, source, metadata, acquired.committed_txid)
+        machine = _machine(acquired.committed_txid, metadata, options, draw_bits, is_opaque=is_opaque)
         if isinstance(source, CountCoordinator):
             source.follow(metadata)
         start.resume(source, machine.last_txid(), machine.last_metadata())
@@ -92,6 +91,34 @@ def assembled(
             committer=committer,
             last_group=() if committer is None else store.last_group(),
         )
+
+
+def _machine(
+    committed_txid: int,
+    metadata: MetadataLog,
+    options: RunOptions,
+    draw_bits: Callable[[int], int],
+    *,
+    is_opaque: bool,
+) -> TransactionCoordinator:
+    return TransactionCoordinator(
+        currtx=committed_txid + 1,
+        metadata=metadata.coordinator,
+        max_spout_pending=options.max_spout_pending,
+        commit_group_max=options.commit_group_max,
+        new_attempt_id=lambda: draw_bits(64),
+        is_opaque=is_opaque,
+    )
+
+
+def _check_metadata(topology_id: str, source: SpoutCoordinator, metadata: MetadataLog, committed_txid: int) -> None:
+    """Refuses metadata with a hole; an opaque spout stores nothing ahead of its commits, so it can have none."""
+    if isinstance(source, OpaqueCountCoordinator):
+        return
+    counts = metadata.coordinator
+    check_coordinator_metadata(topology_id, counts, committed_txid=committed_txid)
+    if isinstance(source, PartitionCountCoordinator):
+        check_partition_metadata(topology_id, metadata.partitions, counts, committed_txid=committed_txid)
 
 
 def has_external_effects(topology: Topology) -> bool:

@@ -125,6 +125,7 @@ class Coordinator:
         self._source.tell_activity()
         executed = self._carry_out()
         if self._is_done():
+            self._publisher.confirm()  # "done" means that the server holds it all, not only that it once answered so
             return True
         event = executed or self._engine.next_event(IDLE_WAIT_S if self._machine.is_idle() else BUSY_WAIT_S)
         if event is not None:

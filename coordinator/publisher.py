@@ -18,6 +18,7 @@ from state import (
     TransactionError,
     TransactionTooLargeError,
     WriteSet,
+    state_not_as_left,
 )
 
 
@@ -29,6 +30,9 @@ class Store(Protocol):
 
     def commit(self, commit: Commit) -> CommitReply:
         """Publishes a group."""
+
+    def confirm(self) -> None:
+        """Makes sure that nothing of what was answered is lost."""
 
 
 class RefusedGroup(Exception):  # noqa: N818 - not an error of the run yet
@@ -58,6 +62,14 @@ class Publisher:
     def store_metadata(self, entries: Mapping[str, Any]) -> None:
         """Stores metadata before what depends on it is emitted or committed."""
         self._store.store_metadata(entries)
+
+    def confirm(self) -> None:
+        """Makes sure that the store still holds everything this run has published.
+
+        Raises:
+            FencedError, StateRefusedError, StateUnreachableError: as `commit`.
+        """
+        self._store.confirm()
 
     def commit(self, attempts: tuple[TransactionAttempt, ...], write_set: WriteSet, metadata: MetadataChanges) -> None:
         """Publishes a group; returns once it is published, by this call or an earlier identical one.
@@ -94,5 +106,5 @@ class Publisher:
             raise ProtocolError(f"transactions {names} were sent out of order: {reply.detail}")
         raise StateRefusedError(
             f"topology {self._topology_id!r}: commit of {names} was answered {reply.status}: {reply.detail}; "
-            "the state in Redis is not the one this run left; find out who changed it before you run again"
+            f"{state_not_as_left(reply)}"
         )

@@ -77,7 +77,8 @@ def run(
         spark_context(topology.topology_id, spark, master, conf or {}) as context,
     ):
         ship_topology(context, topology, factory_module)
-        engine = SparkEngine(context, plan, url, frame_fault=frame_fault)
+        nonce = secrets.token_hex(16)
+        engine = SparkEngine(context, plan, url, nonce, frame_fault=frame_fault)
         try:
             with assembled(
                 topology,
@@ -85,6 +86,7 @@ def run(
                 store,
                 engine,
                 options,
+                nonce=nonce,
                 clock=time.monotonic,
                 draw_bits=secrets.randbits,
                 on_progress=on_progress,

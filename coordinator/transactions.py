@@ -231,6 +231,8 @@ class TransactionCoordinator:
         try:
             if txid not in self._metadata and not source.is_ready():
                 return False
+            if txid > 1 and txid - 1 not in self._metadata and not self._is_opaque:
+                raise ProtocolError(f"txid {txid} was to be cut without the metadata of txid {txid - 1}")
             self._metadata[txid] = fresh[txid] = source.initialize_transaction(txid, self._metadata.get(txid - 1))
         except FailedException:
             return False  # asked again at the next sync

@@ -34,9 +34,10 @@ from state.redis_embedded import EmbeddedServer
 from state.redis_errors import redact
 from state.redis_in_memory import in_memory_client
 from state.redis_reader import URL_VARIABLE, RedisReader, load_redis_url, save_redis_url
+from state.redis_rights import acl_rules
 from state.redis_server import ServerFacts
 from state.redis_snapshot import Snapshot, snapshot
-from state.redis_store import RECEIPTS_KEPT, Acquired, Receipt, RedisStore, TopologyStatus
+from state.redis_store import RECEIPTS_KEPT, Acquired, Receipt, RedisStore, TopologyStatus, state_not_as_left
 from state.rotating_transactional_state import RotatingTransactionalState
 from state.session import StateReader, StateSession
 from state.state_handle import StateHandle
@@ -106,6 +107,7 @@ __all__ = [
     "ValueType",
     "WaveCrashError",
     "WriteSet",
+    "acl_rules",
     "bind_states",
     "check_name",
     "compose",
@@ -121,5 +123,6 @@ __all__ = [
     "redact",
     "save_redis_url",
     "snapshot",
+    "state_not_as_left",
     "unpack",
 ]

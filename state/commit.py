@@ -21,13 +21,11 @@ class CommitStatus(StrEnum):
     ALREADY = "ALREADY"
     """The identical commit had been applied before; nothing was changed."""
     CONFLICT = "CONFLICT"
-    """The same attempts were committed before with another content: stop."""
+    """Another write was made in this owner's name: stop."""
     FENCED = "FENCED"
     """A newer coordinator owns the topology."""
-    STALE = "STALE"
-    """A txid of the group was committed by another attempt."""
     ORDER = "ORDER"
-    """The group does not start right after the last committed txid."""
+    """The group does not start right after the last committed txid: a bug of the sender."""
     TYPE = "TYPE"
     """A key has another Redis type, or a field is not a number of the declared type."""
     REGRESSED = "REGRESSED"
@@ -61,7 +59,7 @@ class CommitReply:
 
     Attributes:
         status: one of the closed set.
-        detail: for TYPE, LIMIT and CONFLICT: a sentence naming state key, field and what was found.
+        detail: what was found: for TYPE and LIMIT with state key and field.
     """
 
     status: CommitStatus

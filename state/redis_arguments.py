@@ -1,4 +1,4 @@
-"""Lays a commit out as the keys and arguments `txbatch_1_commit` reads.
+"""Lays a write out as the keys and arguments that the function library reads.
 
 Fields of integer increments are followed by one packed string of deltas, which halves what the client
 packs and the server parses; everything else is flat. No section exceeds what Lua can unpack at once.
@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from state.codec import digest64, pack, pack_exact
+from state.codec import digest64, pack
 from state.commit import COMMIT_OPERATIONS_LIMIT, Commit
 from state.errors import TransactionError
 from state.keys import Keys
@@ -30,14 +30,20 @@ class CommitTooLargeError(TransactionError):
     """A commit cannot be laid out: too many operations or bytes, or an increment beyond ±(2^53-1)."""
 
 
-def commit_arguments(keys: Keys, commit: Commit, *, fence: str, generation: str) -> list[Argument]:
-    """Everything that follows ``FCALL txbatch_1_commit``; called by `RedisStore.commit`.
+def commit_arguments(
+    keys: Keys, commit: Commit, packed_metadata: Mapping[str, bytes]
+) -> tuple[list[str], list[Argument]]:
+    """The keys of a commit, and its arguments without the owner's; called by `RedisStore.commit`.
 
-    Equal commits give equal arguments, so the digest in them tells a repeat from another content.
+    Equal commits give equal arguments, so a digest over them tells a repeat from another write.
+
+    Args:
+        keys: spells the keys.
+        commit: the group to publish.
+        packed_metadata: the commit's metadata, packed.
 
     Raises:
         CommitTooLargeError: the commit must be refused as over a limit.
-        CodecError: a metadata value does not survive storage.
     """
     operations = commit.write_set.operations()
     if operations > COMMIT_OPERATIONS_LIMIT:
@@ -46,7 +52,10 @@ def commit_arguments(keys: Keys, commit: Commit, *, fence: str, generation: str)
             "cut smaller transactions"
         )
     names = [keys.control, keys.metadata, keys.receipts, *map(keys.state, commit.write_set.states)]
-    content: list[Argument] = metadata_arguments(commit.metadata, commit.forget)
+    attempts = commit.attempts
+    content: list[Argument] = [str(attempts[0].txid), str(len(attempts))]
+    content += [f"{attempt.attempt_id:016x}" for attempt in attempts]
+    content += metadata_arguments(packed_metadata, commit.forget)
     for index, (name, writes) in enumerate(commit.write_set.states.items(), start=4):
         _append_state(content, index, name, writes)
     size = sum(map(len, content))
@@ -54,23 +63,20 @@ def commit_arguments(keys: Keys, commit: Commit, *, fence: str, generation: str)
         raise CommitTooLargeError(
             f"commit of {size} bytes is over the limit of {BYTES_LIMIT}: cut smaller transactions"
         )
-    attempts = commit.attempts
-    head: list[Argument] = [fence, generation, str(attempts[0].txid), str(len(attempts))]
-    head += [f"{attempt.attempt_id:016x}" for attempt in attempts]
-    head.append(f"{digest64(pack(content)):016x}")
-    return [str(len(names)), *names, *head, *content]
+    return names, content
 
 
-def metadata_arguments(entries: Mapping[str, Any], forget: Sequence[str]) -> list[Argument]:
-    """Counted puts and counted deletes of metadata fields.
-
-    Raises:
-        CodecError: a value does not survive storage.
-    """
-    arguments: list[Argument] = [str(len(entries))]
-    for field, value in entries.items():
-        arguments += [field, pack_exact(value)]
+def metadata_arguments(packed: Mapping[str, bytes], forget: Sequence[str]) -> list[Argument]:
+    """Counted puts and counted deletes of metadata fields."""
+    arguments: list[Argument] = [str(len(packed))]
+    for item in packed.items():
+        arguments += item
     return [*arguments, str(len(forget)), *forget]
+
+
+def call_digest(arguments: Sequence[Argument]) -> str:
+    """What tells a write from any other the owner may make at the same revision, as 16 hexadecimal digits."""
+    return f"{digest64(pack(list(arguments))):016x}"
 
 
 def float_text(number: float) -> str:

@@ -19,7 +19,7 @@ from redis.retry import Retry
 from state.errors import ProtocolError, StateRefusedError, StateUnreachableError
 from state.redis_errors import Remedy, redact, remedy_of, stop_sentence
 
-LIBRARY_NAME = "txbatch_1"
+LIBRARY_NAME = "txbatch_2"
 SOCKET_TIMEOUT_S = 30.0
 """A commit of 500,000 operations may block the server for three seconds, a slow disk for longer."""
 CONNECT_TIMEOUT_S = 5.0

@@ -26,8 +26,7 @@ _RETRY_CODES = frozenset({"LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MASTERD
 _STOP_SENTENCES = {
     "NOAUTH": "asks for a password; give it in the URL, as in redis://:PASSWORD@host:6379",
     "WRONGPASS": "refused the user name or password; check both in the URL",
-    "NOPERM": "does not let this user do what txbatch needs; grant it fcall, fcall_ro, info, scan, unlink "
-    "and function on the keys of the topology",
+    "NOPERM": "does not let this user do what txbatch needs; grant what `txbatch acl TOPOLOGY` prints",
     "READONLY": "is a replica; give the address of its primary",
     "MISCONF": "refuses writes because it cannot save to its disk; free disk space and look at its log",
     "OOM": "is out of memory; raise maxmemory or remove data",

@@ -1,10 +1,17 @@
-#!lua name=txbatch_1
+#!lua name=txbatch_2
 --[[
 Everything txbatch changes in Redis, as functions that check first and write last.
 
-Lua does not roll back, so every function looks at all it could trip over before its first write. An
-error reply therefore always means: nothing was changed. The version in the library name is the
+Lua does not roll back, so every function looks at all it could trip over before its first write: what
+is stored, the arguments, and whether the caller may use every command it is about to need on that very
+key. An error reply therefore always means: nothing was changed. The version in the library name is the
 version of the stored format and of the arguments below; a driver of another version loads its own.
+
+The owner's writes are one sequence. Each of them names the revision it expects and raises it by one, so
+it is applied after exactly the writes its sender has seen answered, or not at all. A server that has lost
+its last writes is at an earlier revision and takes nothing more from the owner that made them: whatever
+a server holds is a prefix of one history, and every prefix is consistent. The same call again is known
+by its digest and answers ALREADY.
 
 Keys, all sharing the hash tag {id}; every call declares those it touches:
 
@@ -12,6 +19,9 @@ Keys, all sharing the hash tag {id}; every call declares those it touches:
     fence                        "counter:nonce" of the owner, compared as an opaque string
     generation                   128-bit random, drawn at the first start of this topology
     committed                    last committed txid in decimal, "0" at first
+    revision                     number of writes by all owners so far, in decimal
+    last_call                    digest of the write that made this revision
+    metadata_sum                 checksum over the whole metadata hash, computed and verified by the owner
     format                       version of this layout
     topology_fingerprint         of the run that owns the fence
     previous_topology_fingerprint  of the run before it, "" at first
@@ -32,11 +42,12 @@ HINCRBY 0.52 and 0.34; HMGET, HSET over flat deltas 0.79 and 0.68; packed deltas
 Chunks of 250 and 3,500 were no faster. Numbers of ten digits run at a third, in all variants.
 --]]
 
-local FORMAT = '1'
+local FORMAT = '2'
 local MAX = 9007199254740991
 local OPERATIONS_LIMIT = 500000
 local SECTION_LIMIT = 1000
 local RECEIPTS = 1024
+local NO_METADATA = '0000000000000000'
 local ABOUT = {int = 'an integer in plain decimal', float = 'a finite number'}
 
 -- Integers of up to four characters met so far; only a cache, so it may live as long as the library.
@@ -384,13 +395,39 @@ local function fence_counter(fence)
   return tonumber(string.match(fence, '^(%d+):') or '')
 end
 
--- nil and the committed txid when the caller owns the topology, else a refusal.
-local function check_owner(control, fence, generation)
+-- Raises a NOPERM error unless the caller may use the command on the key; fakeredis cannot tell.
+local function require_right(command, key)
+  if not redis.acl_check_cmd then
+    return
+  end
+  local known, allowed = pcall(redis.acl_check_cmd, command, key)
+  if not known then
+    error({err = 'NOPERM the server has no command ' .. command .. ', nothing was changed'})
+  elseif not allowed then
+    error({err = 'NOPERM this user may not run ' .. command .. ' on key ' .. shown(key) .. ', nothing was changed'})
+  end
+end
+
+local function require_rights(key, ...)
+  for _, command in ipairs({...}) do
+    require_right(command, key)
+  end
+end
+
+-- What an owner's call starts with: fence generation revision; for a write also digest metadata_sum.
+local function read_owner(argv)
+  return {fence = argv[1], generation = argv[2], revision = tonumber(argv[3]), digest = argv[4], sum = argv[5]}
+end
+local OWNER_READS, OWNER_WRITES = 3, 5
+
+-- nil and the committed txid when the caller owns the topology as of the revision it expects, else a reply.
+local function check_owner(control, owner)
   local sentence = wrong_kind(control, 'hash')
   if sentence then
     return {'TYPE', sentence}
   end
-  local found = redis.call('HMGET', control, 'format', 'fence', 'generation', 'committed', 'dropping')
+  local found = redis.call('HMGET', control, 'format', 'fence', 'generation', 'committed', 'dropping', 'revision',
+    'last_call')
   if not found[1] and not found[2] then
     return {'REGRESSED', 'key ' .. shown(control) .. ' is gone'}
   elseif found[5] then
@@ -398,17 +435,31 @@ local function check_owner(control, fence, generation)
   elseif found[1] ~= FORMAT then
     return {'VERSION', 'stored format is ' .. shown(found[1] or '') .. ', expected ' .. shown(FORMAT)}
   end
-  if found[2] ~= fence then
-    local theirs, ours = fence_counter(found[2] or ''), fence_counter(fence)
+  if found[2] ~= owner.fence then
+    local theirs, ours = fence_counter(found[2] or ''), fence_counter(owner.fence)
     if theirs and ours and theirs < ours then
-      return {'REGRESSED', 'owner is ' .. shown(found[2]) .. ', older than ' .. shown(fence)}
+      return {'REGRESSED', 'owner is ' .. shown(found[2]) .. ', older than ' .. shown(owner.fence)}
     end
     return {'FENCED', 'owner is ' .. shown(found[2] or '')}
   end
-  if found[3] ~= generation then
-    return {'REGRESSED', 'generation is ' .. shown(found[3] or '') .. ', expected ' .. shown(generation)}
+  if found[3] ~= owner.generation then
+    return {'REGRESSED', 'generation is ' .. shown(found[3] or '') .. ', expected ' .. shown(owner.generation)}
+  end
+  local revision = tonumber(found[6])
+  if not revision or revision < owner.revision then
+    return {'REGRESSED', 'revision is ' .. shown(found[6] or '') .. ', expected ' .. decimal(owner.revision)}
+  elseif revision == owner.revision + 1 and owner.digest and found[7] == owner.digest then
+    return {'ALREADY', ''}
+  elseif revision > owner.revision then
+    return {'CONFLICT', 'revision is ' .. shown(found[6]) .. ' by another write, expected ' .. decimal(owner.revision)}
   end
   return nil, found[4]
+end
+
+-- The next revision, together with whatever else changes in the control hash.
+local function write_control(control, owner, ...)
+  redis.call('HSET', control, 'revision', decimal(owner.revision + 1), 'last_call', owner.digest,
+    'metadata_sum', owner.sum, ...)
 end
 
 local function put_pairs(key, argv, first, last)
@@ -423,40 +474,17 @@ local function delete_fields(key, argv, first, last)
   end
 end
 
--- Reply to a group that lies below the committed txid: was it this very one?
-local function compare_receipts(receipts, group)
-  for i = 0, group.count - 1 do
-    local txid = decimal(group.first + i)
-    local receipt = redis.call('HGET', receipts, txid)
-    if not receipt then
-      return {'STALE', 'txid ' .. txid .. ' is committed and its receipt is gone'}
-    end
-    local attempt, rest = string.match(receipt, '^(%S+) (.*)$')
-    if attempt ~= group.attempts[i + 1] then
-      return {'STALE', 'txid ' .. txid .. ' is committed by attempt ' .. shown(attempt or '')}
-    end
-    if rest ~= group.receipt then
-      return {'CONFLICT', 'txid ' .. txid .. ' is committed as ' .. shown(rest) .. ', given ' .. shown(group.receipt)}
-    end
-  end
-  return {'ALREADY', ''}
-end
-
--- nil when the group follows the committed txid, else the reply.
-local function check_order(receipts, committed, group)
-  local committed_number = tonumber(committed)
-  if decimal(group.first) == decimal(committed_number + 1) then
+-- nil when the group follows the committed txid, else the reply; the revision has vouched for the rest.
+local function check_order(committed, group)
+  if decimal(group.first) == decimal(tonumber(committed) + 1) then
     return nil
-  elseif committed_number < group.first - 1 then
-    return {'REGRESSED', 'committed txid is ' .. committed .. ', expected ' .. decimal(group.first - 1)}
-  elseif group.last <= committed_number then
-    return compare_receipts(receipts, group)
   end
-  return {'ORDER', 'group ' .. decimal(group.first) .. '..' .. decimal(group.last) .. ' overlaps committed txid ' .. committed}
+  return {'ORDER', 'group ' .. decimal(group.first) .. '..' .. decimal(group.last) .. ' does not follow committed txid '
+    .. committed}
 end
 
--- first txid, number of attempts, attempt ids, digest; returns the group and what follows in ARGV.
-local function read_group(argv, at)
+-- first txid, number of attempts, attempt ids; returns the group and where ARGV continues.
+local function read_group(argv, at, digest)
   local group = {first = tonumber(argv[at]), count = tonumber(argv[at + 1]), attempts = {}}
   group.last = group.first + group.count - 1
   if group.count < 1 or group.last > MAX then
@@ -465,9 +493,8 @@ local function read_group(argv, at)
   for i = 1, group.count do
     group.attempts[i] = argv[at + 1 + i]
   end
-  at = at + 2 + group.count
-  group.receipt = argv[at] .. ' ' .. decimal(group.first) .. ' ' .. decimal(group.last)
-  return group, at + 1
+  group.receipt = digest .. ' ' .. decimal(group.first) .. ' ' .. decimal(group.last)
+  return group, at + 2 + group.count
 end
 
 local function write_receipts(receipts, group)
@@ -479,20 +506,33 @@ local function write_receipts(receipts, group)
   end
 end
 
+-- Each command of the steps on its key, proved once.
+local function require_steps(steps)
+  local proved = {}
+  for _, write in ipairs(steps) do
+    local right = write.command .. ' ' .. write.key
+    if not proved[right] then
+      require_right(write.command, write.key)
+      proved[right] = true
+    end
+  end
+end
+
 --[[ KEYS control metadata receipts state...
-     ARGV fence generation first_txid count attempt... digest
+     ARGV fence generation revision digest metadata_sum first_txid count attempt...
           put_count (field value)... forget_count field... section...
      -> {status, sentence} --]]
 local function commit(keys, argv)
   local control, metadata, receipts = keys[1], keys[2], keys[3]
-  local refusal, committed = check_owner(control, argv[1], argv[2])
-  if refusal then
-    return refusal
+  local owner = read_owner(argv)
+  local reply, committed = check_owner(control, owner)
+  if reply then
+    return reply
   end
-  local group, puts = read_group(argv, 3)
-  refusal = check_order(receipts, committed, group)
-  if refusal then
-    return refusal
+  local group, puts = read_group(argv, OWNER_WRITES + 1, owner.digest)
+  reply = check_order(committed, group)
+  if reply then
+    return reply
   end
   local sentence = wrong_kind(metadata, 'hash') or wrong_kind(receipts, 'hash')
   if sentence then
@@ -501,25 +541,64 @@ local function commit(keys, argv)
   local forgets = puts + 1 + 2 * tonumber(argv[puts])
   local sections = forgets + 1 + tonumber(argv[forgets])
   local steps
-  refusal, steps = plan_sections(keys, argv, sections)
-  if refusal then
-    return refusal
+  reply, steps = plan_sections(keys, argv, sections)
+  if reply then
+    return reply
   end
+  require_right('HSET', control)
+  require_rights(metadata, 'HSET', 'HDEL')
+  require_rights(receipts, 'HSET', 'HDEL')
+  require_steps(steps)
   for _, write in ipairs(steps) do
     redis.call(write.command, write.key, unpack(write.args, write.first, write.last))
   end
   put_pairs(metadata, argv, puts + 1, forgets - 1)
   delete_fields(metadata, argv, forgets + 1, sections - 1)
   write_receipts(receipts, group)
-  redis.call('HSET', control, 'committed', decimal(group.last))
+  write_control(control, owner, 'committed', decimal(group.last))
   return {'OK', ''}
 end
 
 --[[ KEYS control metadata
-     ARGV fence generation put_count (field value)... forget_count field...
+     ARGV fence generation revision digest metadata_sum put_count (field value)... forget_count field...
      -> {status, sentence} --]]
 local function store_metadata(keys, argv)
-  local refusal = check_owner(keys[1], argv[1], argv[2])
+  local owner = read_owner(argv)
+  local reply = check_owner(keys[1], owner)
+  if reply then
+    return reply
+  end
+  local sentence = wrong_kind(keys[2], 'hash')
+  if sentence then
+    return {'TYPE', sentence}
+  end
+  local puts = OWNER_WRITES + 1
+  local forgets = puts + 1 + 2 * tonumber(argv[puts])
+  if #argv ~= forgets + tonumber(argv[forgets]) then
+    error('malformed metadata: ' .. #argv .. ' arguments')
+  end
+  require_right('HSET', keys[1])
+  require_rights(keys[2], 'HSET', 'HDEL')
+  put_pairs(keys[2], argv, puts + 1, forgets - 1)
+  delete_fields(keys[2], argv, forgets + 1, #argv)
+  write_control(keys[1], owner)
+  return {'OK', ''}
+end
+
+--[[ Whether everything the owner has written is still there; changes nothing.
+     KEYS control
+     ARGV fence generation revision
+     -> {status, sentence} --]]
+local function confirm(keys, argv)
+  return check_owner(keys[1], read_owner(argv)) or {'OK', ''}
+end
+
+--[[ The group that was committed last, seen by the owner and by nobody else.
+     KEYS control receipts
+     ARGV fence generation revision
+     -> {status, sentence, (txid, receipt)...} --]]
+local function last_group(keys, argv)
+  local refusal, committed = check_owner(keys[1], read_owner(argv))
   if refusal then
     return refusal
   end
@@ -527,19 +606,24 @@ local function store_metadata(keys, argv)
   if sentence then
     return {'TYPE', sentence}
   end
-  local forgets = 4 + 2 * tonumber(argv[3])
-  if #argv ~= forgets + tonumber(argv[forgets]) then
-    error('malformed metadata: ' .. #argv .. ' arguments')
+  local reply = {'OK', ''}
+  local last = redis.call('HGET', keys[2], committed)
+  if not last then
+    return reply
   end
-  put_pairs(keys[2], argv, 4, forgets - 1)
-  delete_fields(keys[2], argv, forgets + 1, #argv)
-  return {'OK', ''}
+  local first = tonumber(string.match(last, '(%d+) %d+$'))
+  for txid = math.max(first, tonumber(committed) - RECEIPTS + 1), tonumber(committed) do
+    reply[#reply + 1] = decimal(txid)
+    reply[#reply + 1] = redis.call('HGET', keys[2], decimal(txid)) or ''
+  end
+  return reply
 end
 
 -- What the owner of the fence needs to go on.
 local function acquired(control, metadata)
-  local found = redis.call('HMGET', control, 'fence', 'generation', 'committed', 'previous_topology_fingerprint')
-  local reply = {'OK', found[1], found[2], found[3], found[4] or ''}
+  local found = redis.call('HMGET', control, 'fence', 'generation', 'revision', 'committed', 'metadata_sum',
+    'previous_topology_fingerprint')
+  local reply = {'OK', found[1], found[2], found[3], found[4], found[5], found[6] or ''}
   for _, item in ipairs(redis.call('HGETALL', metadata)) do
     reply[#reply + 1] = item
   end
@@ -554,13 +638,14 @@ local function start_first(keys, given)
     return {'RACED', ''}
   end
   redis.call('HSET', keys[1], 'format', FORMAT, 'fence', '1:' .. given.nonce, 'generation', given.generation,
-    'committed', '0', 'topology_fingerprint', given.topology, 'previous_topology_fingerprint', '',
-    'source_fingerprint', given.source)
+    'committed', '0', 'revision', '1', 'last_call', '', 'metadata_sum', NO_METADATA,
+    'topology_fingerprint', given.topology, 'previous_topology_fingerprint', '', 'source_fingerprint', given.source)
   return acquired(keys[1], keys[2])
 end
 
 local function take_over(keys, given)
-  local found = redis.call('HMGET', keys[1], 'format', 'fence', 'source_fingerprint', 'topology_fingerprint', 'dropping')
+  local found = redis.call('HMGET', keys[1], 'format', 'fence', 'source_fingerprint', 'topology_fingerprint', 'dropping',
+    'revision')
   if found[5] then
     return {'DROPPING', ''}
   elseif found[1] ~= FORMAT then
@@ -575,14 +660,14 @@ local function take_over(keys, given)
     return {'SOURCE_CHANGED', found[3] or '', given.source}
   end
   redis.call('HSET', keys[1], 'fence', decimal((fence_counter(fence) or 0) + 1) .. ':' .. given.nonce,
-    'topology_fingerprint', given.topology, 'previous_topology_fingerprint', found[4] or '',
-    'source_fingerprint', given.source)
+    'revision', decimal(tonumber(found[6]) + 1), 'last_call', '', 'topology_fingerprint', given.topology,
+    'previous_topology_fingerprint', found[4] or '', 'source_fingerprint', given.source)
   return acquired(keys[1], keys[2])
 end
 
 --[[ KEYS control metadata receipts
      ARGV previous_fence nonce generation topology_fingerprint source_fingerprint adopt
-     -> {'OK', fence, generation, committed, previous topology fingerprint, (field, value)...}
+     -> {'OK', fence, generation, revision, committed, metadata sum, previous topology fingerprint, (field, value)...}
         or {'RACED', fence} {'SOURCE_CHANGED', stored, given} {'DROPPING', ''}
            {'REGRESSED' or 'VERSION' or 'TYPE', sentence} --]]
 local function acquire(keys, argv)
@@ -592,6 +677,8 @@ local function acquire(keys, argv)
   if sentence then
     return {'TYPE', sentence}
   end
+  require_rights(keys[1], 'HMGET', 'HSET')
+  require_right('HGETALL', keys[2])
   if kind_of(keys[1]) == 'none' then
     return start_first(keys, given)
   end
@@ -600,19 +687,19 @@ end
 
 --[[ KEYS control state
      ARGV kind field...
-     -> {committed txid, value or nil...}; a set answers '1' for a member --]]
+     -> {committed txid, fence, value or nil...}; a set answers '1' for a member --]]
 local function read(keys, argv)
-  local committed = redis.call('HGET', keys[1], 'committed')
-  if not committed then
+  local found = redis.call('HMGET', keys[1], 'committed', 'fence')
+  if not found[1] then
     return redis.error_reply('REGRESSED key ' .. shown(keys[1]) .. ' is gone')
   end
-  local kind, reply = argv[1], {committed}
+  local kind, reply = argv[1], {found[1], found[2] or ''}
   local sentence = wrong_kind(keys[2], kind)
   if sentence then
     return redis.error_reply('TYPE state ' .. sentence)
   end
   if kind == 'string' then
-    reply[2] = redis.call('GET', keys[2])
+    reply[3] = redis.call('GET', keys[2])
     return reply
   end
   local command = ({hash = 'HMGET', set = 'SMISMEMBER', zset = 'ZMSCORE'})[kind]
@@ -622,7 +709,7 @@ local function read(keys, argv)
       if kind == 'set' then
         value = value == 1 and '1'
       end
-      reply[i + j - 1] = value
+      reply[i + j] = value
     end
   end
   return reply
@@ -646,24 +733,90 @@ local function status(keys, argv)
   return reply
 end
 
---[[ Fences every coordinator out ("begin"), and when the state keys are gone, removes ours ("end").
+--[[ Takes the topology over for good: from here on only its drop may touch it.
      KEYS control metadata receipts
-     ARGV phase
-     -> number of keys removed --]]
-local function drop(keys, argv)
-  if argv[1] == 'end' then
-    return redis.call('DEL', keys[2], keys[3], keys[1])
+     ARGV previous_fence nonce
+     -> {'OK', fence} or {'RACED', fence}, of who owns it now; {'GONE', ''} without a control hash --]]
+local function drop_begin(keys, argv)
+  local control, previous_fence, nonce = keys[1], argv[1], argv[2]
+  require_rights(control, 'HMGET', 'HSET', 'DEL')
+  require_right('DEL', keys[2])
+  require_right('DEL', keys[3])
+  if kind_of(control) ~= 'hash' then
+    return {'GONE', ''}
   end
-  if kind_of(keys[1]) ~= 'hash' then
-    redis.call('DEL', keys[1])
+  local fence = redis.call('HGET', control, 'fence') or ''
+  if string.sub(fence, -#nonce - 1) == ':' .. nonce then
+    return {'OK', fence}
+  elseif fence ~= previous_fence then
+    return {'RACED', fence}
   end
-  redis.call('HSET', keys[1], 'fence', 'dropped', 'dropping', '1')
-  return 0
+  local ours = decimal((fence_counter(fence) or 0) + 1) .. ':' .. nonce
+  redis.call('HSET', control, 'fence', ours, 'dropping', '1')
+  return {'OK', ours}
 end
 
-redis.register_function{function_name = 'txbatch_1_acquire', callback = acquire}
-redis.register_function{function_name = 'txbatch_1_metadata', callback = store_metadata}
-redis.register_function{function_name = 'txbatch_1_commit', callback = commit}
-redis.register_function{function_name = 'txbatch_1_read', callback = read, flags = {'no-writes'}}
-redis.register_function{function_name = 'txbatch_1_status', callback = status, flags = {'no-writes'}}
-redis.register_function{function_name = 'txbatch_1_drop', callback = drop, flags = {'allow-oom'}}
+-- Whether the drop of that fence is still on; an empty fence stands for a control key that is missing or no hash.
+local function is_dropping(control, fence)
+  if fence == '' then
+    return kind_of(control) ~= 'hash'
+  end
+  return kind_of(control) == 'hash' and redis.call('HGET', control, 'fence') == fence
+end
+
+--[[ Deletes state keys.
+     KEYS control state...
+     ARGV fence
+     -> {status, sentence} --]]
+local function drop_keys(keys, argv)
+  if not is_dropping(keys[1], argv[1]) then
+    return {'FENCED', 'topology is not being dropped by this call any more'}
+  end
+  for i = 2, #keys do
+    require_right('UNLINK', keys[i])
+  end
+  redis.call('UNLINK', unpack(keys, 2))
+  return {'OK', ''}
+end
+
+--[[ Deletes what is ours, the control key last of all: the topology is gone.
+     KEYS control metadata receipts
+     ARGV fence
+     -> {status, sentence} --]]
+local function drop_end(keys, argv)
+  if kind_of(keys[1]) == 'none' and redis.call('EXISTS', keys[2], keys[3]) == 0 then
+    return {'ALREADY', ''}
+  elseif not is_dropping(keys[1], argv[1]) then
+    return {'FENCED', 'topology is not being dropped by this call any more'}
+  end
+  for _, key in ipairs(keys) do
+    require_right('DEL', key)
+  end
+  redis.call('DEL', keys[2], keys[3], keys[1])
+  return {'OK', ''}
+end
+
+--[[ KEYS any key of the topology
+     ARGV command...
+     -> the commands this user may not run on it, or the server does not have --]]
+local function lacking(keys, argv)
+  local found = {}
+  for _, command in ipairs(argv) do
+    if not pcall(require_right, command, keys[1]) then
+      found[#found + 1] = command
+    end
+  end
+  return found
+end
+
+redis.register_function{function_name = 'txbatch_2_acquire', callback = acquire}
+redis.register_function{function_name = 'txbatch_2_metadata', callback = store_metadata}
+redis.register_function{function_name = 'txbatch_2_commit', callback = commit}
+redis.register_function{function_name = 'txbatch_2_confirm', callback = confirm, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_2_last_group', callback = last_group, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_2_lacking', callback = lacking, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_2_read', callback = read, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_2_status', callback = status, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_2_drop_begin', callback = drop_begin, flags = {'allow-oom'}}
+redis.register_function{function_name = 'txbatch_2_drop_keys', callback = drop_keys, flags = {'allow-oom'}}
+redis.register_function{function_name = 'txbatch_2_drop_end', callback = drop_end, flags = {'allow-oom'}}

@@ -23,11 +23,13 @@ class RedisReader:
     Args:
         url: as `load_redis_url` returned it; connections are kept per process and URL.
         topology_id: a valid name.
+        nonce: of the run that reads; what another run has made of the state is not shown to it.
         connection: used instead of the process's own (tests).
     """
 
-    def __init__(self, url: str, topology_id: str, *, connection: RedisConnection | None = None) -> None:
+    def __init__(self, url: str, topology_id: str, *, nonce: str, connection: RedisConnection | None = None) -> None:
         self._keys = Keys(topology_id)
+        self._nonce = nonce
         self._connection = connection if connection is not None else _process_connection(url, os.getpid())
 
     def read(self, name: str, kind: StateKind, fields: Sequence[Field], as_of_txid: int) -> list[bytes | None]:
@@ -40,17 +42,23 @@ class RedisReader:
             as_of_txid: the committed txid this attempt was promised.
 
         Raises:
-            StaleReadError: the state has moved on: this attempt is no longer current.
-            StateRefusedError: the key is of another type, or the topology is gone.
+            StaleReadError: the state has moved on, or another run owns it: this attempt is no longer current.
+            StateRefusedError: the key is of another type, the topology is gone, or the server has gone back to
+                an earlier state.
             StateUnreachableError: no answer within ten seconds.
         """
         names = [str(field) if isinstance(field, int) else field for field in fields]
         key = self._keys.state(name)
         reply = self._connection.function("read", "2", self._keys.control, key, kind.value, *names, read_only=True)
-        committed_txid = int(reply[0])
-        if committed_txid != as_of_txid:
+        committed_txid, is_own = int(reply[0]), reply[1].endswith(b":" + self._nonce.encode())
+        if is_own and committed_txid < as_of_txid:
+            raise StateRefusedError(
+                f"state {key!r} was to be read as of txid {as_of_txid}, and the server has gone back to "
+                f"{committed_txid}; this run stops; run again to continue from what the server holds now"
+            )
+        if not is_own or committed_txid != as_of_txid:
             raise StaleReadError(key, as_of_txid, committed_txid)
-        return list(reply[1:])
+        return list(reply[2:])
 
 
 def load_redis_url(path: str | None) -> str:

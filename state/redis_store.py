@@ -1,26 +1,41 @@
-"""The state of a topology as the driver sees it: acquire, store metadata, commit, look, drop."""
+"""The state of a topology as the driver sees it: acquire, store metadata, commit, look, drop.
+
+The owner's writes are one sequence. Each carries the revision it expects and the server applies it at that
+revision or not at all, so a server that has lost its last writes refuses the next one before it changes
+anything; see redis_functions.lua.
+"""
 
 from __future__ import annotations
 
+import secrets
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from state.attempt import TransactionAttempt
-from state.codec import unpack
+from state.codec import pack_exact, unpack
 from state.commit import Commit, CommitReply, CommitStatus
 from state.errors import FencedError, ProtocolError, StateRefusedError
 from state.keys import Keys
-from state.redis_arguments import CommitTooLargeError, commit_arguments, metadata_arguments
+from state.metadata_sum import MetadataSum, MetadataSumChange
+from state.redis_arguments import (
+    Argument,
+    CommitTooLargeError,
+    call_digest,
+    commit_arguments,
+    metadata_arguments,
+)
 from state.redis_connection import RedisConnection, connect
+from state.redis_drop import drop_topology
 from state.redis_errors import redact
+from state.redis_rights import require_all_rights
 from state.redis_server import ServerFacts, facts_of
 
 FIRST_CONTACT_TIMEOUT_S = 10.0
 """How long `check_server` waits for a server that was perhaps never there."""
 ACQUIRE_TRIES = 20
-UNLINK_BATCH = 500
 RECEIPTS_KEPT = 1024
 """Receipts of so many txids are kept; the same number stands in redis_functions.lua."""
 
@@ -42,6 +57,25 @@ class Acquired:
     committed_txid: int
     metadata: dict[str, Any]
     previous_topology_fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """What every call of the owner carries.
+
+    Attributes:
+        fence: whose calls they are.
+        generation: of which start of the topology.
+        revision: how many writes the server has to have seen, no more and no fewer.
+    """
+
+    fence: str
+    generation: str
+    revision: int
+
+    def arguments(self) -> list[Argument]:
+        """As the function library reads them."""
+        return [self.fence, self.generation, str(self.revision)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +140,9 @@ class RedisStore:
         self.server = redact(url)
         self._is_injected = client is not None
         self._timeout_s = unreachable_timeout_s
-        self._fence = self._generation = ""
+        self._owned: Ownership | None = None
+        self._metadata_sum = MetadataSum({})
+        self._sequence = threading.Lock()
         self._connection = RedisConnection(
             client if client is not None else connect(url),
             self.server,
@@ -120,7 +156,8 @@ class RedisStore:
         """Makes sure of the server and loads the function library; called once at start.
 
         Raises:
-            StateRefusedError: too old, a replica, evicting, wrong password, or lacking a right.
+            StateRefusedError: too old, a replica, evicting, wrong password, or lacking a command or the right
+                to use one.
             StateUnreachableError: nobody answers within ten seconds.
         """
         first_contact_s = min(FIRST_CONTACT_TIMEOUT_S, self._timeout_s)
@@ -131,6 +168,7 @@ class RedisStore:
                 raise
             facts = ServerFacts("redis", "", "noeviction", is_cluster=False, has_append_only_file=False)
         self._connection.load_library()
+        require_all_rights(self._connection, self.keys)
         return facts
 
     def acquire(
@@ -154,7 +192,7 @@ class RedisStore:
             adopt: go on with another input from the committed transaction.
 
         Raises:
-            StateRefusedError: another input, another format, lost state, or a drop left unfinished.
+            StateRefusedError: another input, another format, lost state or metadata, or a drop left unfinished.
             StateUnreachableError: no answer within the time allowed.
             FencedError: others keep taking over at the same time.
         """
@@ -180,14 +218,14 @@ class RedisStore:
             StateRefusedError: the server's state was lost, replaced or is of another version.
             StateUnreachableError: no answer within the time allowed.
         """
-        fence, generation = self._owned()
-        arguments = [fence, generation, *metadata_arguments(entries, forget)]
-        reply = self._connection.function("metadata", "2", self.keys.control, self.keys.metadata, *arguments)
-        status, sentence = CommitStatus(_text(reply[0])), _text(reply[1])
-        if status is CommitStatus.FENCED:
+        packed = {field: pack_exact(value) for field, value in entries.items()}
+        keys = [self.keys.control, self.keys.metadata]
+        change = self._metadata_sum.change(packed, forget)
+        reply = self._write("metadata", keys, metadata_arguments(packed, forget), change)
+        if reply.status is CommitStatus.FENCED:
             raise FencedError(self.keys.topology_id)
-        if status is not CommitStatus.OK:
-            raise StateRefusedError(f"topology {self.keys.topology_id!r} cannot store metadata: {status}: {sentence}")
+        if reply.status not in (CommitStatus.OK, CommitStatus.ALREADY):
+            raise self._not_as_left("cannot store metadata", reply)
 
     def commit(self, commit: Commit) -> CommitReply:
         """Publishes a group in one atomic step, repeating the identical call until it is answered.
@@ -200,13 +238,22 @@ class RedisStore:
             StateUnreachableError: no answer within the time allowed; it may or may not be applied, and a
                 later `acquire` tells which.
         """
-        fence, generation = self._owned()
+        packed = {field: pack_exact(value) for field, value in commit.metadata.items()}
         try:
-            arguments = commit_arguments(self.keys, commit, fence=fence, generation=generation)
+            keys, arguments = commit_arguments(self.keys, commit, packed)
         except CommitTooLargeError as error:
             return CommitReply(CommitStatus.LIMIT, str(error))
-        reply = self._connection.function("commit", *arguments)
-        return CommitReply(CommitStatus(_text(reply[0])), _text(reply[1]))
+        return self._write("commit", keys, arguments, self._metadata_sum.change(packed, commit.forget))
+
+    def confirm(self) -> None:
+        """Makes sure that the server still holds every write of this owner; called before a run says it is done.
+
+        Raises:
+            FencedError: a newer coordinator owns the topology.
+            StateRefusedError: the server has lost writes it had confirmed.
+            StateUnreachableError: no answer within the time allowed.
+        """
+        self._owned_reply("confirm", self.keys.control)
 
     def status(self) -> TopologyStatus | None:
         """What is stored about the topology, or None; needs no ownership.
@@ -233,20 +280,14 @@ class RedisStore:
     def last_group(self) -> tuple[TransactionAttempt, ...]:
         """The attempts that were committed together last, in order; of a group beyond `RECEIPTS_KEPT` the last ones.
 
+        Called by the owner, so that nobody is told of a group that this server no longer holds.
+
         Raises:
-            StateRefusedError, StateUnreachableError: as `acquire`.
+            FencedError, StateRefusedError, StateUnreachableError: as `confirm`.
         """
-        status = self.status()
-        if status is None or status.last_receipt is None:
-            return ()
-        txids = range(status.last_receipt.first_txid, status.last_receipt.last_txid + 1)[-RECEIPTS_KEPT:]
-        found = self._connection.call("HMGET", self.keys.receipts, *map(str, txids))
-        receipts = [_receipt(_text(item or b"")) for item in found]
-        return tuple(
-            TransactionAttempt(txid, receipt.attempt_id)
-            for txid, receipt in zip(txids, receipts, strict=True)
-            if receipt is not None
-        )
+        items = self._owned_reply("last_group", self.keys.control, self.keys.receipts)
+        receipts = {int(items[i]): _receipt(_text(items[i + 1])) for i in range(0, len(items), 2)}
+        return tuple(TransactionAttempt(txid, receipt.attempt_id) for txid, receipt in receipts.items() if receipt)
 
     def drop(self) -> int:
         """Deletes every key of the topology and returns how many there were.
@@ -256,31 +297,13 @@ class RedisStore:
 
         Raises:
             StateRefusedError, StateUnreachableError: as `acquire`.
+            FencedError: others keep taking over at the same time.
         """
-        own = [self.keys.control, self.keys.metadata, self.keys.receipts]
-        existed = int(self._connection.call("EXISTS", *own))
-        if not existed and not self._scan(set()):
-            return 0
-        self._connection.function("drop", "3", *own, "begin")
-        names = sorted(self._scan({name.encode() for name in own}))
-        for start in range(0, len(names), UNLINK_BATCH):
-            self._connection.call("UNLINK", *names[start : start + UNLINK_BATCH])
-        self._connection.function("drop", "3", *own, "end")
-        return existed + len(names)
+        return drop_topology(self._connection, self.keys, nonce=secrets.token_hex(16))
 
     def close(self) -> None:
         """Closes the connection; state stays."""
         self._connection.close()
-
-    def _scan(self, without: set[bytes]) -> set[bytes]:
-        found: set[bytes] = set()
-        cursor = "0"
-        while True:  # bounded: SCAN ends after one pass over the server's keys
-            reply = self._connection.call("SCAN", cursor, "MATCH", self.keys.pattern, "COUNT", "1000")
-            found.update(reply[1])
-            cursor = _text(reply[0])
-            if cursor == "0":
-                return found - without
 
     def _status(self) -> list[Any]:
         own = [self.keys.control, self.keys.metadata, self.keys.receipts]
@@ -290,16 +313,55 @@ class RedisStore:
         return _pairs(self._status()[2:])
 
     def _acquired(self, reply: Sequence[Any]) -> Acquired:
-        fence, generation, committed, previous_topology = map(_text, reply[1:5])
-        items = reply[5:]
-        metadata = {_text(items[i]): unpack(items[i + 1]) for i in range(0, len(items), 2)}
-        self._fence, self._generation = fence, generation
+        fence, generation, revision, committed, stored_sum, previous_topology = map(_text, reply[1:7])
+        items = reply[7:]
+        packed = {_text(items[i]): bytes(items[i + 1]) for i in range(0, len(items), 2)}
+        metadata = {field: unpack(value) for field, value in packed.items()}
+        found_sum = MetadataSum(packed)
+        if str(found_sum) != stored_sum:
+            raise StateRefusedError(
+                f"topology {self.keys.topology_id!r} cannot start: its {len(packed)} stored metadata entries are not "
+                f"the ones its last write left (checksum {found_sum}, expected {stored_sum}), so the server has lost "
+                "or altered some; restore its data from a copy taken at one moment, or start over with "
+                f"`txbatch drop {self.keys.topology_id}`"
+            )
+        self._owned = Ownership(fence, generation, int(revision))
+        self._metadata_sum = found_sum
         return Acquired(fence, generation, int(committed), metadata, previous_topology)
 
-    def _owned(self) -> tuple[str, str]:
-        if not self._fence:
-            raise ProtocolError(f"topology {self.keys.topology_id!r} was not acquired before it was written")
-        return self._fence, self._generation
+    def _ownership(self) -> Ownership:
+        if self._owned is None:
+            raise ProtocolError(f"topology {self.keys.topology_id!r} was not acquired before it was used")
+        return self._owned
+
+    def _write(
+        self, name: str, keys: Sequence[str], arguments: Sequence[Argument], change: MetadataSumChange
+    ) -> CommitReply:
+        """The owner's next write: applied at the revision it expects, or refused before anything is changed."""
+        with self._sequence:
+            owned = self._ownership()
+            head = [*owned.arguments(), call_digest(arguments), str(change)]
+            reply = self._connection.function(name, str(len(keys)), *keys, *head, *arguments)
+            status = CommitStatus(_text(reply[0]))
+            if status in (CommitStatus.OK, CommitStatus.ALREADY):
+                self._owned = Ownership(owned.fence, owned.generation, owned.revision + 1)
+                self._metadata_sum.accept(change)
+            return CommitReply(status, _text(reply[1]))
+
+    def _owned_reply(self, name: str, *keys: str) -> list[Any]:
+        """What a function that changes nothing tells the owner, and nobody else."""
+        reply = self._connection.function(name, str(len(keys)), *keys, *self._ownership().arguments(), read_only=True)
+        status = CommitStatus(_text(reply[0]))
+        if status is CommitStatus.FENCED:
+            raise FencedError(self.keys.topology_id)
+        if status is not CommitStatus.OK:
+            raise self._not_as_left("was stopped", CommitReply(status, _text(reply[1])))
+        return list(reply[2:])
+
+    def _not_as_left(self, what: str, reply: CommitReply) -> StateRefusedError:
+        return StateRefusedError(
+            f"topology {self.keys.topology_id!r} {what}: {reply.status}: {reply.detail}; {state_not_as_left(reply)}"
+        )
 
     def _refuse_acquire(self, status: str, details: list[str]) -> NoReturn:
         name = self.keys.topology_id
@@ -316,6 +378,16 @@ class RedisStore:
             "VERSION": "run the version of txbatch that wrote it, or drop the topology",
         }.get(status, f"remove the key, or start over with `txbatch drop {name}`")
         raise StateRefusedError(f"topology {name!r} cannot start: {status}: {details[0]}; {remedy}")
+
+
+def state_not_as_left(reply: CommitReply) -> str:
+    """What to do about a reply that says the server does not hold what its owner left there."""
+    if reply.status is CommitStatus.REGRESSED:
+        return (
+            "the server has gone back to an earlier state (a restored backup, a lagging replica, a lost last second); "
+            "this run stops and has changed nothing since; run again to continue from what the server holds now"
+        )
+    return "the state in Redis is not the one this run left; find out what changed it before you run again"
 
 
 def _text(item: Any) -> str:

@@ -99,7 +99,7 @@ def _absent(what: str) -> NoReturn:
     pytest.skip(f"{what} is missing")
 
 
-def _redis_program() -> str:
+def redis_program() -> str:
     return shutil.which("redis-server") or _absent("redis-server on PATH")
 
 
@@ -128,14 +128,17 @@ def _await_server(process: subprocess.Popen[bytes], url: str, log: Path) -> None
 
 
 @contextmanager
-def running_server(program: str) -> Iterator[str]:
-    """Runs a server of its own in a temporary folder and gives its URL; ends exactly that process."""
+def running_server(program: str, *options: str) -> Iterator[str]:
+    """Runs a server of its own in a temporary folder and gives its URL; ends exactly that process.
+
+    `options` are those of its command line, as in ``"--rename-command", "HDEL", ""``.
+    """
     # Not under pytest's tmp_path: a Unix socket's path may have 107 bytes.
     with tempfile.TemporaryDirectory(prefix="txbatch-") as folder:
         socket, log = f"{folder}/redis.sock", Path(folder, "server.log")
         url = f"unix://{socket}"
         in_memory = ["--dir", folder, "--save", "", "--appendonly", "no"]
-        command = [program, "--port", "0", "--unixsocket", socket, *in_memory]
+        command = [program, "--port", "0", "--unixsocket", socket, *in_memory, *options]
         with log.open("wb") as output:
             process = subprocess.Popen(command, stdout=output, stderr=output, stdin=subprocess.DEVNULL)
         try:
@@ -160,7 +163,7 @@ def valkey_url() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def redis_server_url() -> Iterator[str]:
     """A redis-server from PATH for the whole session; whoever uses it directly clears it first."""
-    with running_server(_redis_program()) as url:
+    with running_server(redis_program()) as url:
         yield url
 
 

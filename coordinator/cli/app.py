@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from coordinator.cli.acl_command import show_acl
 from coordinator.cli.bench_command import bench as run_bench
 from coordinator.cli.exits import errors_reported
 from coordinator.cli.logs import logging_to_stderr
@@ -142,6 +143,23 @@ def drop(
     """Remove a topology's state and everything txbatch knows of it."""
     with _errors(debug=debug, redis_url=redis):
         drop_topology(topology_id, choose_server(redis, data_dir), confirm=None if yes else ask)
+
+
+@app.command()
+def acl(
+    *,
+    topology_id: TopologyId,
+    user: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Name of the user.  [default: the topology's]")
+    ] = None,
+    functions: Annotated[
+        bool, typer.Option("--functions/--no-functions", help="May load the function library, or finds it loaded.")
+    ] = True,
+    debug: Debug = False,
+) -> None:
+    """Print the least-privilege user of a topology, as a line of the server's ACL file."""
+    with _errors(debug=debug):
+        show_acl(topology_id, user, loads_functions=functions)
 
 
 @app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})

@@ -73,7 +73,8 @@ class TransactionalRun:
         store = RedisStore(server, topology.topology_id, client=client, unreachable_timeout_s=ANSWER_TIMEOUT_S)
         store.check_server()
         connection = RedisConnection(client, server, timeout_s=ANSWER_TIMEOUT_S)
-        reader = RedisReader(server, topology.topology_id, connection=connection)
+        nonce = f"{random.getrandbits(128):032x}"
+        reader = RedisReader(server, topology.topology_id, nonce=nonce, connection=connection)
         mailroom: Mailroom[BatchLetters] = Mailroom(random, receive_capacity)
         self._engine = LocalEngine(plan, mailroom, reader, frame_fault=frame_fault)
         self._open = ExitStack()
@@ -85,6 +86,7 @@ class TransactionalRun:
                 store,
                 self._engine,
                 options,
+                nonce=nonce,
                 clock=lambda: self._timers.now_s,
                 draw_bits=random.getrandbits,
             )

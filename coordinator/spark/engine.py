@@ -15,7 +15,7 @@ from coordinator.plan import Plan
 from coordinator.spark.crash_reason import crash_reason
 from coordinator.spark.frame_flow import FrameFault
 from coordinator.spark.session import is_fair
-from coordinator.spark.stage import WaveInput
+from coordinator.spark.stage import Reading, WaveInput
 from coordinator.spark.wave import Deployment, Wave
 from coordinator.spouts.emitting import Batch
 from state import TransactionAttempt, save_redis_url
@@ -33,11 +33,18 @@ class SparkEngine:
         context: a Spark context; it stays running after `close`.
         plan: what to run.
         redis_url: where committers' reads go; written to a file only its owner can read.
+        nonce: of this run; its committers read no state that another run has written.
         frame_fault: installed by tests only.
     """
 
     def __init__(
-        self, context: SparkContext, plan: Plan, redis_url: str, *, frame_fault: FrameFault | None = None
+        self,
+        context: SparkContext,
+        plan: Plan,
+        redis_url: str,
+        nonce: str,
+        *,
+        frame_fault: FrameFault | None = None,
     ) -> None:
         self._context = context
         self._plan = plan
@@ -48,7 +55,7 @@ class SparkEngine:
             plan=plan,
             shipped_plan=context.broadcast(plan),
             seeds=context.parallelize(range(len(plan.emitter_tasks)), len(plan.emitter_tasks)),
-            credentials_path=save_redis_url(redis_url, Path(self._private.name)),
+            reading=Reading(save_redis_url(redis_url, Path(self._private.name)), nonce),
         )
         self._waves: dict[int, Wave] = {}
         self._running: set[str] = set()

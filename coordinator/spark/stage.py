@@ -129,6 +129,19 @@ class AckerStage:
 
 
 @dataclass(frozen=True, slots=True)
+class Reading:
+    """What executors need to read state.
+
+    Attributes:
+        credentials_path: where they find the Redis URL if their environment has none.
+        nonce: of the run they belong to; state that another run owns is not shown to them.
+    """
+
+    credentials_path: str
+    nonce: str
+
+
+@dataclass(frozen=True, slots=True)
 class CommitStage:
     """The commit partitions of the meeting stage, and the stages below it.
 
@@ -138,7 +151,7 @@ class CommitStage:
         stage_index: which stage.
         attempts: the group, in order.
         composed: whether tasks compose their prefix.
-        credentials_path: where executors find the Redis URL if their environment has none.
+        reading: how its committers read state.
     """
 
     plan: Broadcast[Plan]
@@ -146,7 +159,7 @@ class CommitStage:
     stage_index: int
     attempts: tuple[TransactionAttempt, ...]
     composed: bool
-    credentials_path: str
+    reading: Reading
 
     def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[Addressed]:
         plan = self.plan.value
@@ -162,7 +175,7 @@ class CommitStage:
         inbox = Inbox(disturbed(self.wave.frame_fault, task_id, own))
         own.clear()
         post = Post(routes)
-        reader = _LazyReader(self.credentials_path, plan.topology_id)
+        reader = _LazyReader(self.reading, plan.topology_id)
         task = CommitTask(plan.wirings[task_id], reader, post.send, clock=perf_counter_ns)
         report = task.run_group(self.attempts, inbox, composed=self.composed)
         post.send(Frame(self.attempts[0], task_id, 0, DRIVER, FrameKind.VERDICT, pack(report.to_wire())))
@@ -222,12 +235,13 @@ def wave_processed(
 class _LazyReader:
     """Connects to Redis when a committer reads for the first time."""
 
-    def __init__(self, credentials_path: str, topology_id: str) -> None:
-        self._credentials_path = credentials_path
+    def __init__(self, reading: Reading, topology_id: str) -> None:
+        self._reading = reading
         self._topology_id = topology_id
         self._reader: RedisReader | None = None
 
     def read(self, name: str, kind: Any, fields: Any, as_of_txid: int) -> list[bytes | None]:
         if self._reader is None:
-            self._reader = RedisReader(load_redis_url(self._credentials_path), self._topology_id)
+            url = load_redis_url(self._reading.credentials_path)
+            self._reader = RedisReader(url, self._topology_id, nonce=self._reading.nonce)
         return self._reader.read(name, kind, fields, as_of_txid)

@@ -22,6 +22,7 @@ from coordinator.spark.stage import (
     EmitterStage,
     MeetingStage,
     ProcessingStage,
+    Reading,
     WaveInput,
     wave_processed,
 )
@@ -40,14 +41,14 @@ class Deployment:
         plan: the plan.
         shipped_plan: the same, broadcast.
         seeds: an RDD with one partition per spout task.
-        credentials_path: where executors find the Redis URL.
+        reading: how committers read state.
     """
 
     context: SparkContext
     plan: Plan
     shipped_plan: Broadcast[Plan]
     seeds: RDD[int]
-    credentials_path: str
+    reading: Reading
 
 
 class Wave:
@@ -99,5 +100,5 @@ class Wave:
         return frames.partitionBy(partition_count, named_partition)
 
     def _commit_stage(self, index: int, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> CommitStage:
-        shipped_plan, path = self._deployment.shipped_plan, self._deployment.credentials_path
-        return CommitStage(shipped_plan, self._lean_input, index, attempts, composed, path)
+        shipped_plan, reading = self._deployment.shipped_plan, self._deployment.reading
+        return CommitStage(shipped_plan, self._lean_input, index, attempts, composed, reading)

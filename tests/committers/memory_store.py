@@ -57,6 +57,9 @@ class MemoryStore:
         self.calls.append(("metadata", dict(entries)))
         self.metadata.update(entries)
 
+    def confirm(self) -> None:
+        """Nothing is ever lost here."""
+
     def commit(self, commit: Commit) -> CommitReply:
         self.calls.append(("commit", [attempt.txid for attempt in commit.attempts], commit.forget))
         answer = self.replies.pop(0) if self.replies else None

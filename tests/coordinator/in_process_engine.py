@@ -19,6 +19,7 @@ from coordinator.spark.stage import (
     EmitterStage,
     MeetingStage,
     ProcessingStage,
+    Reading,
     WaveInput,
     wave_processed,
 )
@@ -75,7 +76,7 @@ class InProcessEngine:
         plan, records = self._plan, self._meetings[wave_id]
         collected: list[tuple[int, bytes]] = []
         for index in range(plan.meeting_stage, len(plan.stages)):
-            stage = CommitStage(self._shipped, self._waves[wave_id], index, attempts, composed, "")
+            stage = CommitStage(self._shipped, self._waves[wave_id], index, attempts, composed, Reading("", ""))
             collected = [out for p in range(len(plan.stages[index].tasks)) for out in stage(p, records.get(p, []))]
             records = self._shuffled(collected)
         frames = [unpack_frame(packed) for _, packed in collected]

@@ -777,7 +777,6 @@ def test_a_group_that_was_only_refused_as_a_group_goes_on():
     [
         (CommitReply(CommitStatus.FENCED), FencedError),
         (CommitReply(CommitStatus.CONFLICT, "?"), StateRefusedError),
-        (CommitReply(CommitStatus.STALE, "?"), StateRefusedError),
         (CommitReply(CommitStatus.REGRESSED, "?"), StateRefusedError),
         (CommitReply(CommitStatus.ORDER, "?"), ProtocolError),
         (StateUnreachableError("no answer"), StateUnreachableError),

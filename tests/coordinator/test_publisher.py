@@ -99,7 +99,6 @@ def test_too_many_operations_are_named_with_their_number():
     [
         (CommitStatus.ORDER, ProtocolError),
         (CommitStatus.CONFLICT, StateRefusedError),
-        (CommitStatus.STALE, StateRefusedError),
         (CommitStatus.REGRESSED, StateRefusedError),
         (CommitStatus.VERSION, StateRefusedError),
     ],

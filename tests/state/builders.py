@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from state.attempt import TransactionAttempt
@@ -36,6 +38,15 @@ def acquire(store: RedisStore, nonce: str = NONCE, **changes: Any) -> Acquired:
         **changes,
     }
     return store.acquire(nonce=nonce, **given)
+
+
+@contextmanager
+def unanswered(store: RedisStore) -> Iterator[None]:
+    """Lets the store forget at the end that anything was answered meanwhile, as if the connection had been cut."""
+    owned, metadata_sum = store._owned, dict(store._metadata_sum._digests)
+    value = store._metadata_sum._sum
+    yield
+    store._owned, store._metadata_sum._digests, store._metadata_sum._sum = owned, metadata_sum, value
 
 
 def dump(client: Any, pattern: str = "*") -> dict[bytes, Any]:

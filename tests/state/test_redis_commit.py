@@ -11,7 +11,7 @@ from state.commit import Commit, CommitStatus
 from state.errors import ProtocolError
 from state.redis_store import RedisStore
 from state.write_set import MAX_INTEGER, VALUE_FIELD, StateKind, ValueType, WriteSet
-from tests.state.builders import acquire, attempt, commit_of, counts, dump, writes
+from tests.state.builders import acquire, attempt, commit_of, counts, dump, unanswered, writes
 
 HASH, VALUE, SET, SORTED_SET, LIST = (
     StateKind.HASH,
@@ -147,47 +147,47 @@ class TestEffects:
 
 class TestOrderAndIdentity:
     def test_same_commit_again_is_already(self, store, client):
-        commit = commit_of(counts(a=1), attempt(1), attempt(2))
-        assert store.commit(commit).status is CommitStatus.OK
+        commit = commit_of(counts(a=1), attempt(1), attempt(2), metadata={"p:2": 1})
+        with unanswered(store):
+            assert store.commit(commit).status is CommitStatus.OK
         before = dump(client)
         assert store.commit(commit).status is CommitStatus.ALREADY
+        assert dump(client) == before
         commit_ok(store, counts(a=1), 3)
-        assert store.commit(commit).status is CommitStatus.ALREADY
-        assert before[b"{wc}:counts"] == (b"hash", {b"a": b"1"})
         assert client.hget("{wc}:counts", "a") == b"2"
 
-    def test_same_attempts_with_other_content_conflict(self, store, client):
-        store.commit(commit_of(counts(a=1), attempt(1)))
+    def test_a_late_repeat_is_refused_once_the_owner_has_moved_on(self, store, client):
+        commit = commit_of(counts(a=1), attempt(1))
+        with unanswered(store):
+            commit_ok(store, counts(a=1), 1)
+            commit_ok(store, counts(a=1), 2)
+        before = dump(client)
+        assert store.commit(commit).status is CommitStatus.CONFLICT
+        assert dump(client) == before
+
+    def test_other_content_in_the_place_of_an_unanswered_commit_conflicts(self, store, client):
+        with unanswered(store):
+            store.commit(commit_of(counts(a=1), attempt(1)))
         before = dump(client)
         for other in (
             commit_of(counts(a=2), attempt(1)),
             commit_of(counts(b=1), attempt(1)),
             commit_of(counts(a=1), attempt(1), metadata={"p:1": 1}),
             commit_of(counts(a=1), attempt(1), forget=("p:1",)),
+            commit_of(counts(a=1), attempt(1, 77)),
         ):
             reply = store.commit(other)
             assert reply.status is CommitStatus.CONFLICT
-            assert "txid 1 is committed as" in reply.detail
+            assert reply.detail == "revision is '2' by another write, expected 1"
         assert dump(client) == before
 
-    def test_other_attempt_of_a_committed_txid_is_stale(self, store, client):
-        store.commit(commit_of(counts(a=1), attempt(1)))
+    @pytest.mark.parametrize("txids", [(1,), (1, 2), (3,)], ids=["again", "overlapping", "ahead"])
+    def test_a_group_that_does_not_follow_the_committed_txid_is_out_of_order(self, store, client, txids):
+        commit_ok(store, counts(a=1), 1)
         before = dump(client)
-        reply = store.commit(commit_of(counts(a=1), attempt(1, 77)))
-        assert reply.status is CommitStatus.STALE
-        assert "00000000000003e9" in reply.detail
-        assert dump(client) == before
-
-    def test_group_that_overlaps_the_committed_txid_is_out_of_order(self, store):
-        store.commit(commit_of(counts(a=1), attempt(1)))
-        reply = store.commit(commit_of(counts(a=1), attempt(1), attempt(2)))
+        reply = store.commit(commit_of(counts(a=1), *map(attempt, txids)))
         assert reply.status is CommitStatus.ORDER
-
-    def test_group_ahead_of_the_server_means_it_regressed(self, store, client):
-        before = dump(client)
-        reply = store.commit(commit_of(counts(a=1), attempt(2)))
-        assert reply.status is CommitStatus.REGRESSED
-        assert "committed txid is 0, expected 1" in reply.detail
+        assert reply.detail == f"group {txids[0]}..{txids[-1]} does not follow committed txid 1"
         assert dump(client) == before
 
     def test_receipt_is_kept_for_the_most_recent_txids(self, store, client):
@@ -195,8 +195,8 @@ class TestOrderAndIdentity:
             group = [attempt(txid) for txid in range(first, first + 100)]
             assert store.commit(commit_of(WriteSet(), *group)).status is CommitStatus.OK
         assert client.hlen("{wc}:txbatch:receipts") == 1024
-        assert store.commit(commit_of(WriteSet(), attempt(76))).status is CommitStatus.STALE
-        assert store.commit(commit_of(WriteSet(), attempt(77))).status is CommitStatus.CONFLICT
+        assert not client.hexists("{wc}:txbatch:receipts", "76")
+        assert client.hexists("{wc}:txbatch:receipts", "77")
         receipt = store.status().last_receipt
         assert (receipt.attempt_id, receipt.first_txid, receipt.last_txid) == (2100, 1001, 1100)
 
@@ -207,7 +207,8 @@ class TestOrderAndIdentity:
 
     def test_txids_are_exact_up_to_the_limit(self, store, client):
         client.hset("{wc}:txbatch:control", "committed", str(MAX_TXID - 1))
-        commit_ok(store, counts(a=1), MAX_TXID)
+        with unanswered(store):
+            commit_ok(store, counts(a=1), MAX_TXID)
         assert store.status().committed_txid == MAX_TXID
         assert store.commit(commit_of(counts(a=1), attempt(MAX_TXID))).status is CommitStatus.ALREADY
 
@@ -249,10 +250,10 @@ class TestOwnership:
         assert store.commit(commit_of(counts(a=1))).status is CommitStatus.REGRESSED
 
     def test_another_format_is_a_version(self, store, client):
-        client.hset("{wc}:txbatch:control", "format", "2")
+        client.hset("{wc}:txbatch:control", "format", "1")
         reply = store.commit(commit_of(counts(a=1)))
         assert reply.status is CommitStatus.VERSION
-        assert reply.detail == "stored format is '2', expected '1'"
+        assert reply.detail == "stored format is '1', expected '2'"
 
 
 REFUSED = [

@@ -8,11 +8,13 @@ import pytest
 
 from state.commit import CommitStatus
 from state.errors import StateRefusedError, StateUnreachableError
+from state.keys import Keys
 from state.redis_connection import RedisConnection, connect
 from state.redis_reader import RedisReader
+from state.redis_rights import acl_rules
 from state.redis_store import RedisStore
 from state.write_set import StateKind
-from tests.state.builders import acquire, attempt, commit_of, counts, dump
+from tests.state.builders import NONCE, acquire, attempt, commit_of, counts, dump
 
 pytestmark = pytest.mark.redis
 SPIN = "local n = 0 for i = 1, 3e7 do n = n + i end return n"
@@ -52,7 +54,7 @@ def busy(client):
 def impatient(store, url, **options):
     """The same owner through an open connection that gives up after 50 ms."""
     other = RedisStore(f"{url}?socket_timeout=0.05", "wc", **options)
-    other._fence, other._generation = store._fence, store._generation
+    other._owned = store._owned
     other.status()
     return other
 
@@ -184,21 +186,7 @@ def test_missing_rights_are_named(url, client):
 
 
 def test_a_user_without_function_rights_uses_what_others_loaded(store, url, client):
-    with user(
-        client,
-        "~{wc}:*",
-        "+fcall",
-        "+fcall_ro",
-        "+info",
-        "+hmget",
-        "+hget",
-        "+hset",
-        "+hdel",
-        "+type",
-        "+exists",
-        "+hgetall",
-        "+hlen",
-    ):
+    with user(client, *acl_rules(Keys("wc"), loads_functions=False), ">canary"):
         limited = RedisStore(with_credentials(url, "alice:canary"), "wc")
         limited.check_server()
         acquire(limited, "c" * 32)
@@ -216,7 +204,7 @@ def test_a_server_that_is_not_there_is_named(tmp_path):
 def test_a_reader_survives_a_killed_connection(store, url, client):
     store.commit(commit_of(counts(a=5)))
     with connect(url) as own:
-        reader = RedisReader(url, "wc", connection=RedisConnection(own, "s", timeout_s=5))
+        reader = RedisReader(url, "wc", nonce=NONCE, connection=RedisConnection(own, "s", timeout_s=5))
         assert reader.read("counts", StateKind.HASH, ["a"], 1) == [b"5"]
         client.client_kill_filter(_type="normal", skipme=True)
         assert reader.read("counts", StateKind.HASH, ["a"], 1) == [b"5"]

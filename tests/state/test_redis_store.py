@@ -11,7 +11,7 @@ from state.redis_connection import LIBRARY_NAME, RedisConnection, library_code
 from state.redis_reader import RedisReader, load_redis_url, save_redis_url
 from state.redis_store import RECEIPTS_KEPT
 from state.write_set import VALUE_FIELD, StateKind, ValueType, WriteSet
-from tests.state.builders import GENERATION, NONCE, acquire, attempt, commit_of, counts, dump, writes
+from tests.state.builders import GENERATION, NONCE, acquire, attempt, commit_of, counts, dump, unanswered, writes
 
 
 class TestAcquire:
@@ -19,7 +19,7 @@ class TestAcquire:
         acquired = acquire(open_store())
         assert (acquired.fence, acquired.generation, acquired.committed_txid) == (f"1:{NONCE}", GENERATION, 0)
         assert (acquired.metadata, acquired.previous_topology_fingerprint) == ({}, "")
-        assert client.hget("{wc}:txbatch:control", "format") == b"1"
+        assert client.hget("{wc}:txbatch:control", "format") == b"2"
 
     def test_same_nonce_again_answers_the_same(self, open_store, client):
         store = open_store()
@@ -45,7 +45,7 @@ class TestAcquire:
     def test_a_delayed_acquire_cannot_take_over_from_a_newer_one(self, open_store, client):
         acquire(open_store())
         delayed = [
-            "txbatch_1_acquire",
+            "txbatch_2_acquire",
             "3",
             *(f"{{wc}}:txbatch:{name}" for name in ("control", "metadata", "receipts")),
         ]
@@ -85,7 +85,7 @@ class TestAcquire:
 
     def test_another_format_is_refused(self, store, client):
         client.hset("{wc}:txbatch:control", "format", "9")
-        with pytest.raises(StateRefusedError, match="VERSION: stored format is '9', expected '1'"):
+        with pytest.raises(StateRefusedError, match="VERSION: stored format is '9', expected '2'"):
             acquire(store, "c" * 32)
 
     def test_another_type_under_a_key_of_ours_is_refused(self, open_store, client):
@@ -125,6 +125,90 @@ class TestMetadata:
         with pytest.raises(ProtocolError):
             open_store().store_metadata({"coordinator:1": 1})
 
+    def test_an_unanswered_call_is_repeated_and_changes_nothing_twice(self, store, client):
+        with unanswered(store):
+            store.store_metadata({"coordinator:1": 1})
+        before = dump(client)
+        store.store_metadata({"coordinator:1": 1})
+        assert dump(client) == before
+        store.store_metadata({"coordinator:2": 2}, ["coordinator:1"])
+        assert acquire(store, "c" * 32).metadata == {"coordinator:2": 2}
+
+    def test_another_call_in_the_place_of_an_unanswered_one_is_refused(self, store, client):
+        with unanswered(store):
+            store.store_metadata({"coordinator:1": 1})
+        before = dump(client)
+        with pytest.raises(StateRefusedError, match=r"CONFLICT: revision is '2' by another write, expected 1"):
+            store.store_metadata({"coordinator:1": 2})
+        assert dump(client) == before
+
+    @pytest.mark.parametrize("field", ["coordinator:1", "coordinator:2", "coordinator:3"])
+    def test_a_missing_entry_is_refused_at_the_next_start(self, store, open_store, client, field):
+        store.store_metadata({f"coordinator:{txid}": txid for txid in (1, 2, 3)})
+        client.hdel("{wc}:txbatch:metadata", field)
+        with pytest.raises(
+            StateRefusedError, match=r"'wc' cannot start: its 2 stored metadata entries are not the ones"
+        ):
+            acquire(open_store(), "c" * 32)
+
+    def test_an_entry_too_many_or_altered_is_refused_at_the_next_start(self, store, open_store, client):
+        store.store_metadata({"coordinator:1": 1})
+        before = client.hgetall("{wc}:txbatch:metadata")
+        client.hset("{wc}:txbatch:metadata", "coordinator:2", before[b"coordinator:1"])
+        with pytest.raises(StateRefusedError, match="its 2 stored metadata entries are not the ones"):
+            acquire(open_store(), "c" * 32)
+        client.hdel("{wc}:txbatch:metadata", "coordinator:2")
+        client.hset("{wc}:txbatch:metadata", "coordinator:1", b"\x02")
+        with pytest.raises(StateRefusedError, match="its 1 stored metadata entries are not the ones"):
+            acquire(open_store(), "d" * 32)
+
+
+class TestGoneBack:
+    """A server that has lost its last writes under a running owner: a prefix of what was applied."""
+
+    @pytest.fixture
+    def gone_back(self, store, client):
+        """The store after a commit and the next metadata, on a server that is back at the metadata before them."""
+        store.store_metadata({"coordinator:1": 1})
+        saved = dump(client)
+        store.commit(commit_of(counts(a=1), attempt(1)))
+        store.store_metadata({"coordinator:2": 2})
+        client.flushdb()
+        for key, (_, content) in saved.items():
+            client.hset(key, mapping=content)
+        return store
+
+    @pytest.mark.parametrize(
+        "call",
+        [
+            lambda store: store.store_metadata({"coordinator:3": 3}),
+            lambda store: store.store_metadata({"coordinator:2": 2}),
+            lambda store: store.confirm(),
+            lambda store: store.last_group(),
+        ],
+        ids=["metadata", "the same metadata again", "confirm", "last group"],
+    )
+    def test_takes_no_call_of_its_owner(self, gone_back, client, call):
+        before = dump(client)
+        with pytest.raises(StateRefusedError, match=r"REGRESSED: revision is '2', expected 4; .*gone back"):
+            call(gone_back)
+        assert dump(client) == before
+
+    def test_takes_no_commit_not_even_the_one_that_would_follow(self, gone_back, client):
+        before = dump(client)
+        for txid in (1, 2):
+            reply = gone_back.commit(commit_of(counts(a=1), attempt(txid)))
+            assert reply.status is CommitStatus.REGRESSED
+        assert dump(client) == before
+
+    def test_is_continued_from_what_it_holds_by_the_next_owner(self, gone_back, open_store):
+        successor = open_store()
+        acquired = acquire(successor, "c" * 32)
+        assert (acquired.committed_txid, acquired.metadata) == (0, {"coordinator:1": 1})
+        assert successor.commit(commit_of(counts(a=1), attempt(1))).status is CommitStatus.OK
+        with pytest.raises(FencedError):
+            gone_back.confirm()
+
 
 class TestStatusAndDrop:
     def test_status_of_nothing_is_none(self, open_store):
@@ -143,15 +227,19 @@ class TestStatusAndDrop:
 
     def test_p08_the_group_that_was_committed_last_is_known_attempt_by_attempt(self, open_store):
         """Whoever has to be told of it after a crash is told of each attempt."""
-        assert open_store().last_group() == ()
         owner = open_store()
         acquire(owner)
         assert owner.last_group() == ()
         owner.commit(commit_of(counts(a=1), attempt(1)))
-        assert open_store().last_group() == (attempt(1),)
+        assert owner.last_group() == (attempt(1),)
         group = (attempt(2, 2**64 - 1), attempt(3, 0), attempt(4))
         owner.commit(commit_of(counts(a=1), *group))
-        assert open_store().last_group() == group
+        assert owner.last_group() == group
+        successor = open_store()
+        acquire(successor, "c" * 32)
+        assert successor.last_group() == group
+        with pytest.raises(FencedError):
+            owner.last_group()
 
     def test_of_a_group_that_has_more_txids_than_receipts_the_last_are_known(self, open_store):
         owner = open_store()
@@ -176,7 +264,8 @@ class TestStatusAndDrop:
         acquire(owner)
         owner.commit(commit_of(counts(a=1)))
         own = [f"{{wc}}:txbatch:{name}" for name in ("control", "metadata", "receipts")]
-        client.execute_command("FCALL", "txbatch_1_drop", "3", *own, "begin")
+        fence = client.hget("{wc}:txbatch:control", "fence")
+        client.execute_command("FCALL", "txbatch_2_drop_begin", "3", *own, fence, "e" * 32)
         assert owner.commit(commit_of(counts(a=1), attempt(2))).status is CommitStatus.FENCED
         with pytest.raises(FencedError):
             owner.store_metadata({"coordinator:2": 1})
@@ -191,11 +280,33 @@ class TestStatusAndDrop:
         assert open_store().drop() == 1
         assert client.keys("*") == []
 
+    def test_a_late_call_of_a_drop_spares_what_was_started_since(self, open_store, client):
+        own = [f"{{wc}}:txbatch:{name}" for name in ("control", "metadata", "receipts")]
+        acquire(open_store())
+        fence = client.hget("{wc}:txbatch:control", "fence")
+        client.execute_command("FCALL", "txbatch_2_drop_begin", "3", *own, fence, "e" * 32)
+        ours = client.hget("{wc}:txbatch:control", "fence")
+        assert client.execute_command("FCALL", "txbatch_2_drop_end", "3", *own, ours)[0] == b"OK"
+        assert client.execute_command("FCALL", "txbatch_2_drop_end", "3", *own, ours)[0] == b"ALREADY"
+        owner = open_store()
+        acquire(owner)
+        owner.commit(commit_of(counts(a=1)))
+        before = dump(client)
+        late_begin = client.execute_command("FCALL", "txbatch_2_drop_begin", "3", *own, "9:9", "e" * 32)
+        assert late_begin[0] == b"RACED"
+        for given in (ours, b""):
+            late_keys = client.execute_command("FCALL", "txbatch_2_drop_keys", "2", own[0], "{wc}:counts", given)
+            late_end = client.execute_command("FCALL", "txbatch_2_drop_end", "3", *own, given)
+            assert (late_keys[0], late_end[0]) == (b"FENCED", b"FENCED")
+        assert dump(client) == before
+
 
 class TestReader:
     @pytest.fixture
     def reader(self, client):
-        return RedisReader("redis://under-test", "wc", connection=RedisConnection(client, "under-test", timeout_s=1))
+        return RedisReader(
+            "redis://under-test", "wc", nonce=NONCE, connection=RedisConnection(client, "under-test", timeout_s=1)
+        )
 
     def test_reads_come_with_the_txid_they_were_made_at(self, store, reader):
         store.commit(
@@ -222,6 +333,16 @@ class TestReader:
         with pytest.raises(StaleReadError, match="was to be read as of txid 0 but stands at 1"):
             reader.read("h", StateKind.HASH, [7], 0)
 
+    def test_a_server_that_went_back_shows_no_earlier_state(self, store, reader):
+        with pytest.raises(StateRefusedError, match="as of txid 3, and the server has gone back to 0"):
+            reader.read("h", StateKind.HASH, [7], 3)
+
+    def test_what_another_run_has_made_of_the_state_is_not_shown(self, store, open_store, reader):
+        assert reader.read("h", StateKind.HASH, [7], 0) == [None]
+        acquire(open_store(), "c" * 32)
+        with pytest.raises(StaleReadError):
+            reader.read("h", StateKind.HASH, [7], 0)
+
     def test_another_type_is_refused(self, store, reader, client):
         client.set("{wc}:h", "x")
         with pytest.raises(StateRefusedError, match="is a string on the server, expected a hash"):
@@ -236,7 +357,8 @@ class TestReader:
 class TestLibrary:
     def test_a_flushed_library_is_loaded_again_by_the_same_call(self, store, client):
         client.function_flush()
-        assert store.commit(commit_of(counts(a=1))).status is CommitStatus.OK
+        with unanswered(store):
+            assert store.commit(commit_of(counts(a=1))).status is CommitStatus.OK
         client.function_flush()
         assert store.commit(commit_of(counts(a=1))).status is CommitStatus.ALREADY
         client.function_flush()
@@ -244,7 +366,7 @@ class TestLibrary:
 
     def test_other_code_under_our_name_is_replaced(self, open_store, client):
         client.function_load(
-            f"#!lua name={LIBRARY_NAME}\nredis.register_function('txbatch_1_commit', function() return 'no' end)"
+            f"#!lua name={LIBRARY_NAME}\nredis.register_function('txbatch_2_commit', function() return 'no' end)"
         )
         store = open_store()
         acquire(store)
@@ -257,7 +379,7 @@ class TestLibrary:
 
     def test_every_function_carries_the_version(self):
         registered = [line for line in library_code().splitlines() if "register_function{" in line]
-        assert len(registered) == 6
+        assert len(registered) == 11
         assert all(f"function_name = '{LIBRARY_NAME}_" in line for line in registered)
 
 

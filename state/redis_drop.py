@@ -1,0 +1,79 @@
+"""Removes a topology from a server, whatever was left of it, without touching one that is started meanwhile.
+
+The drop becomes the topology's last owner: it takes the fence, so no coordinator can write any more, deletes
+the state keys under that fence, and then our own keys, the control key last. A call that arrives late finds
+another fence, or a topology that was started since, and deletes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from state.errors import FencedError, StateRefusedError
+from state.keys import Keys
+from state.redis_connection import RedisConnection
+
+BEGIN_TRIES = 20
+KEYS_PER_CALL = 500
+
+
+def drop_topology(connection: RedisConnection, keys: Keys, *, nonce: str) -> int:
+    """Deletes every key of a topology and returns how many there were; called by `RedisStore.drop`.
+
+    Args:
+        connection: to the server.
+        keys: spells the keys.
+        nonce: 128-bit random, hexadecimal, new for every drop.
+
+    Raises:
+        StateRefusedError: the server lacks a right, or the topology was started again meanwhile.
+        StateUnreachableError: no answer within the time allowed; drop it again.
+        FencedError: others keep taking over at the same time.
+    """
+    own = [keys.control, keys.metadata, keys.receipts]
+    found = _scan(connection, keys.pattern)
+    if not found:
+        return 0
+    fence = _begin(connection, keys, own, nonce)
+    found |= _scan(connection, keys.pattern)  # what the last owner wrote before it was fenced
+    states = sorted(found - {name.encode() for name in own})
+    for start in range(0, len(states), KEYS_PER_CALL):
+        batch = states[start : start + KEYS_PER_CALL]
+        _check(keys, connection.function("drop_keys", str(1 + len(batch)), keys.control, *batch, fence))
+    _check(keys, connection.function("drop_end", "3", *own, fence))
+    return len(found)
+
+
+def _begin(connection: RedisConnection, keys: Keys, own: list[str], nonce: str) -> str:
+    """Takes the fence; "" where there is no control hash to take it from."""
+    previous = ""
+    for _ in range(BEGIN_TRIES):
+        status, fence = map(_text, connection.function("drop_begin", "3", *own, previous, nonce))
+        if status != "RACED":
+            return fence
+        previous = fence
+    raise FencedError(keys.topology_id)
+
+
+def _scan(connection: RedisConnection, pattern: str) -> set[bytes]:
+    found: set[bytes] = set()
+    cursor = "0"
+    while True:  # bounded: SCAN ends after one pass over the server's keys
+        reply = connection.call("SCAN", cursor, "MATCH", pattern, "COUNT", "1000")
+        found.update(reply[1])
+        cursor = _text(reply[0])
+        if cursor == "0":
+            return found
+
+
+def _check(keys: Keys, reply: list[Any]) -> None:
+    status, sentence = map(_text, reply)
+    if status not in ("OK", "ALREADY"):
+        raise StateRefusedError(
+            f"topology {keys.topology_id!r} was started again while it was being dropped ({sentence}); "
+            "stop that run, then drop it again"
+        )
+
+
+def _text(item: Any) -> str:
+    return item.decode("utf-8", "backslashreplace") if isinstance(item, bytes) else str(item)

@@ -1,0 +1,57 @@
+"""``txbatch acl``: what it prints is what a server takes, and enough to run a topology."""
+
+from __future__ import annotations
+
+import pytest
+
+from coordinator.cli import main
+from state import RedisStore
+from tests.conftest import Backend
+from tests.state.builders import acquire
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
+    with pytest.raises(SystemExit) as end:
+        main(("acl", *arguments))
+    assert end.value.code in (0, None)
+    (line,) = capsys.readouterr().out.splitlines()
+    return line.split()
+
+
+@pytest.mark.redis
+def test_the_printed_user_can_run_the_topology_and_nothing_else(redis_backend: Backend, capsys) -> None:
+    first, *rules = printed(capsys, "words", "--user", "alice")
+    assert (first, rules[0], rules[-1]) == ("user", "alice", ">PASSWORD")
+    client = redis_backend.client()
+    client.execute_command("ACL", "SETUSER", *rules)
+    assert redis_backend.url is not None
+    url = redis_backend.url.replace("unix://", "unix://alice@") + "?password=PASSWORD"
+    try:
+        for topology_id, is_allowed in (("words", True), ("other", False)):
+            store = RedisStore(url, topology_id)
+            if is_allowed:
+                store.check_server()
+                acquire(store)
+            else:
+                with pytest.raises(Exception, match="does not let this user"):
+                    store.check_server()
+            store.close()
+    finally:
+        client.execute_command("ACL", "DELUSER", "alice")
+
+
+def test_the_user_is_called_as_the_topology_unless_named(capsys) -> None:
+    assert printed(capsys, "words")[1] == "words"
+
+
+def test_a_user_that_finds_the_library_loaded_may_not_load_it(capsys) -> None:
+    assert "+function|load" in printed(capsys, "words")
+    assert "+function|load" not in printed(capsys, "words", "--no-functions")
+
+
+@pytest.mark.parametrize("arguments", [("wo rds",), ("words", "--user", "a b")])
+def test_a_name_out_of_rule_is_a_usage_error(arguments: tuple[str, ...], capsys) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(("acl", *arguments))
+    assert end.value.code == 2
+    assert "is not a valid name" in capsys.readouterr().err
