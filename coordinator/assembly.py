@@ -66,9 +66,8 @@ def assembled(
         acquired = store.acquire(
             nonce=nonce,
             new_generation=f"{draw_bits(128):032x}",
-            topology_fingerprint=topology.fingerprint(),
+            topology=topology.fingerprint(),
             source_fingerprint=start.fingerprint(),
-            adopt=options.adopt,
         )
         is_opaque = isinstance(source, OpaqueCountCoordinator)
         metadata = MetadataLog(acquired.metadata, is_opaque=is_opaque, committed_txid=acquired.committed_txid)

@@ -37,7 +37,7 @@ from state.redis_reader import URL_VARIABLE, RedisReader, load_redis_url, save_r
 from state.redis_rights import acl_rules
 from state.redis_server import ServerFacts
 from state.redis_snapshot import Snapshot, snapshot
-from state.redis_store import RECEIPTS_KEPT, Acquired, Receipt, RedisStore, TopologyStatus, state_not_as_left
+from state.redis_store import RECEIPTS_KEPT, Acquired, Found, Receipt, RedisStore, TopologyStatus, state_not_as_left
 from state.rotating_transactional_state import RotatingTransactionalState
 from state.session import StateReader, StateSession
 from state.state_handle import StateHandle
@@ -65,6 +65,7 @@ __all__ = [
     "FailedException",
     "FencedError",
     "Field",
+    "Found",
     "HashState",
     "Keys",
     "ListState",

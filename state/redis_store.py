@@ -49,14 +49,29 @@ class Acquired:
         generation: hexadecimal number drawn at the topology's first start.
         committed_txid: last committed transaction, 0 at first.
         metadata: stored metadata field -> value.
-        previous_topology_fingerprint: of the run before this one, "" at first.
     """
 
     fence: str
     generation: str
     committed_txid: int
     metadata: dict[str, Any]
-    previous_topology_fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What earlier runs have left of a topology, as `RedisStore.look` finds it.
+
+    Attributes:
+        committed_txid: last committed transaction.
+        source_fingerprint: of the input it was last run on.
+        topology: how the topology was described.
+        metadata: stored metadata field -> value.
+    """
+
+    committed_txid: int
+    source_fingerprint: str
+    topology: str
+    metadata: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +117,7 @@ class TopologyStatus:
     committed_txid: int
     generation: str
     fence: str
-    topology_fingerprint: str
+    topology: str
     source_fingerprint: str
     metadata_count: int
     last_receipt: Receipt | None
@@ -142,6 +157,7 @@ class RedisStore:
         self._timeout_s = unreachable_timeout_s
         self._owned: Ownership | None = None
         self._metadata_sum = MetadataSum({})
+        self._new_descriptions = ("", "")  # source fingerprint and topology, until a write has stored them
         self._sequence = threading.Lock()
         self._connection = RedisConnection(
             client if client is not None else connect(url),
@@ -171,39 +187,58 @@ class RedisStore:
         require_all_rights(self._connection, self.keys)
         return facts
 
+    def look(self) -> Found | None:
+        """What the next owner would take over, or None if there is nothing that `acquire` would; changes nothing.
+
+        Called once at start, before `acquire`, so a start that is refused for what it finds fences nobody out.
+
+        Raises:
+            StateRefusedError: some of the stored metadata is lost or altered.
+            StateUnreachableError: no answer within the time allowed.
+        """
+        reply = self._connection.function("look", "2", self.keys.control, self.keys.metadata, read_only=True)
+        if not reply:
+            return None
+        committed, source, topology, stored_sum = map(_text, reply[:4])
+        packed = self._verified(reply[4:], stored_sum)[0]
+        return Found(int(committed), source, topology, {field: unpack(value) for field, value in packed.items()})
+
     def acquire(
         self,
         *,
         nonce: str,
         new_generation: str,
-        topology_fingerprint: str,
+        topology: str,
         source_fingerprint: str,
-        adopt: bool = False,
+        accepted: Found | None = None,
     ) -> Acquired:
         """Becomes the owner of the topology; the newer one wins, the older is fenced from now on.
 
-        Called once at start. Repeating it with the same nonce answers the same.
+        Called once at start. Repeating it with the same nonce answers the same. What is stored of topology and
+        input stays as it is; a change of either is stored by the owner's first write, in the same step.
 
         Args:
             nonce: 128-bit random, hexadecimal, new for every run.
             new_generation: 128-bit random, hexadecimal; used if this is the topology's first start.
-            topology_fingerprint: stored; a change is adopted, since a restart is a batch boundary.
-            source_fingerprint: must equal the stored one, unless `adopt`.
-            adopt: go on with another input from the committed transaction.
+            topology: description of the topology.
+            source_fingerprint: of the input.
+            accepted: what the caller has found stored and agrees to replace; else both must equal what is stored.
 
         Raises:
-            StateRefusedError: another input, another format, lost state or metadata, or a drop left unfinished.
+            StateRefusedError: another input or topology, another format, lost state or metadata, or a drop left
+                unfinished.
             StateUnreachableError: no answer within the time allowed.
             FencedError: others keep taking over at the same time.
         """
         own = [self.keys.control, self.keys.metadata, self.keys.receipts]
-        given = [nonce, new_generation, topology_fingerprint, source_fingerprint, "1" if adopt else ""]
+        given = [nonce, new_generation, topology, source_fingerprint]
+        given += ["", ""] if accepted is None else [accepted.topology, accepted.source_fingerprint]
         previous = self._control().get("fence", "")
         for _ in range(ACQUIRE_TRIES):
             reply = self._connection.function("acquire", "3", *own, previous, *given)
             status = _text(reply[0])
             if status == "OK":
-                return self._acquired(reply)
+                return self._acquired(reply, source_fingerprint, topology)
             if status != "RACED":
                 self._refuse_acquire(status, [_text(item) for item in reply[1:]])
             previous = _text(reply[1])
@@ -270,7 +305,7 @@ class RedisStore:
             committed_txid=int(control.get("committed", "0")),
             generation=control.get("generation", ""),
             fence=control.get("fence", ""),
-            topology_fingerprint=control.get("topology_fingerprint", ""),
+            topology=control.get("topology", ""),
             source_fingerprint=control.get("source_fingerprint", ""),
             metadata_count=int(reply[0]),
             last_receipt=_receipt(_text(reply[1])),
@@ -312,11 +347,20 @@ class RedisStore:
     def _control(self) -> dict[str, str]:
         return _pairs(self._status()[2:])
 
-    def _acquired(self, reply: Sequence[Any]) -> Acquired:
-        fence, generation, revision, committed, stored_sum, previous_topology = map(_text, reply[1:7])
-        items = reply[7:]
-        packed = {_text(items[i]): bytes(items[i + 1]) for i in range(0, len(items), 2)}
+    def _acquired(self, reply: Sequence[Any], source_fingerprint: str, topology: str) -> Acquired:
+        fence, generation, revision, committed, stored_sum, stored_source, stored_topology = map(_text, reply[1:8])
+        packed, found_sum = self._verified(reply[8:], stored_sum)
         metadata = {field: unpack(value) for field, value in packed.items()}
+        self._owned = Ownership(fence, generation, int(revision))
+        self._metadata_sum = found_sum
+        self._new_descriptions = (
+            "" if source_fingerprint == stored_source else source_fingerprint,
+            "" if topology == stored_topology else topology,
+        )
+        return Acquired(fence, generation, int(committed), metadata)
+
+    def _verified(self, items: Sequence[Any], stored_sum: str) -> tuple[dict[str, bytes], MetadataSum]:
+        packed = {_text(items[i]): bytes(items[i + 1]) for i in range(0, len(items), 2)}
         found_sum = MetadataSum(packed)
         if str(found_sum) != stored_sum:
             raise StateRefusedError(
@@ -325,9 +369,7 @@ class RedisStore:
                 "or altered some; restore its data from a copy taken at one moment, or start over with "
                 f"`txbatch drop {self.keys.topology_id}`"
             )
-        self._owned = Ownership(fence, generation, int(revision))
-        self._metadata_sum = found_sum
-        return Acquired(fence, generation, int(committed), metadata, previous_topology)
+        return packed, found_sum
 
     def _ownership(self) -> Ownership:
         if self._owned is None:
@@ -340,12 +382,15 @@ class RedisStore:
         """The owner's next write: applied at the revision it expects, or refused before anything is changed."""
         with self._sequence:
             owned = self._ownership()
-            head = [*owned.arguments(), call_digest(arguments), str(change)]
+            descriptions = self._new_descriptions
+            digest = call_digest([*descriptions, *arguments])
+            head = [*owned.arguments(), digest, str(change), *descriptions]
             reply = self._connection.function(name, str(len(keys)), *keys, *head, *arguments)
             status = CommitStatus(_text(reply[0]))
             if status in (CommitStatus.OK, CommitStatus.ALREADY):
                 self._owned = Ownership(owned.fence, owned.generation, owned.revision + 1)
                 self._metadata_sum.accept(change)
+                self._new_descriptions = ("", "")
             return CommitReply(status, _text(reply[1]))
 
     def _owned_reply(self, name: str, *keys: str) -> list[Any]:
@@ -370,6 +415,11 @@ class RedisStore:
                 f"topology {name!r} was started on another input: stored fingerprint {details[0]!r}, given "
                 f"{details[1]!r}; run `txbatch drop {name}` to start over, choose another topology id, or "
                 "adopt the new input from here on"
+            )
+        if status == "TOPOLOGY_CHANGED":
+            raise StateRefusedError(
+                f"topology {name!r} has changed since its last run, and nobody has agreed to that: stored description "
+                f"{details[0]!r}, given {details[1]!r}; it was changed while this run started: start it again"
             )
         if status == "DROPPING":
             raise StateRefusedError(f"topology {name!r} is being dropped; finish it with `txbatch drop {name}`")

@@ -71,7 +71,7 @@ def _lines(status: TopologyStatus, server: ServerChoice) -> list[str]:
         f"  stored metadata   {status.metadata_count:,} entries",
         f"  generation        {status.generation}",
         f"  fence             {status.fence}",
-        f"  topology          {status.topology_fingerprint}",
+        f"  topology          {status.topology}",
         f"  source            {status.source_fingerprint}",
     ]
     receipt = status.last_receipt

@@ -33,7 +33,7 @@ def ended(*arguments: str) -> int:
 def start(url: str, topology_id: str = "words") -> None:
     store = RedisStore(url, topology_id)
     store.check_server()
-    store.acquire(nonce=NONCE, new_generation="cd" * 16, topology_fingerprint="graph", source_fingerprint="files")
+    store.acquire(nonce=NONCE, new_generation="cd" * 16, topology="graph", source_fingerprint="files")
     store.store_metadata({"coordinator:1": [1, 2]})
     store.close()
 
@@ -54,7 +54,7 @@ def test_status_as_json(url: str, capsys: pytest.CaptureFixture[str]) -> None:
         "topology_id": "words",
         "committed_txid": 0,
         "generation": "cd" * 16,
-        "topology_fingerprint": "graph",
+        "topology": "graph",
         "source_fingerprint": "files",
         "metadata_count": 1,
         "last_receipt": None,
