@@ -36,11 +36,13 @@ class InProcessEngine:
         plan: what to run.
         random: draws the order of delivery.
         frame_fault: as tests install it.
+        nonce: of the run, for its readers.
     """
 
     overlaps = True
 
-    def __init__(self, plan: Plan, random: Random, frame_fault: FrameFault | None = None) -> None:
+    def __init__(self, plan: Plan, random: Random, frame_fault: FrameFault | None = None, *, nonce: str = "") -> None:
+        self._reading = Reading("", nonce)
         self._plan = plan
         self._shipped: Any = SimpleNamespace(value=plan)
         self._random = random
@@ -76,7 +78,7 @@ class InProcessEngine:
         plan, records = self._plan, self._meetings[wave_id]
         collected: list[tuple[int, bytes]] = []
         for index in range(plan.meeting_stage, len(plan.stages)):
-            stage = CommitStage(self._shipped, self._waves[wave_id], index, attempts, composed, Reading("", ""))
+            stage = CommitStage(self._shipped, self._waves[wave_id], index, attempts, composed, self._reading)
             collected = [out for p in range(len(plan.stages[index].tasks)) for out in stage(p, records.get(p, []))]
             records = self._shuffled(collected)
         frames = [unpack_frame(packed) for _, packed in collected]
