@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from coordinator.coordinator import Coordinator
 from coordinator.engine import Engine
-from coordinator.metadata_check import check_coordinator_metadata, check_partition_metadata
 from coordinator.metadata_log import MetadataLog
 from coordinator.options import RunOptions
 from coordinator.plan import Plan
@@ -18,8 +17,7 @@ from coordinator.spout_start import SpoutStart
 from coordinator.spouts.committing import ICommitterTransactionalSpout
 from coordinator.spouts.count_coordinator import CountCoordinator
 from coordinator.spouts.opaque import OpaqueCountCoordinator
-from coordinator.spouts.partitioned import PartitionCountCoordinator
-from coordinator.spouts.transactional import SpoutCoordinator
+from coordinator.takeover import Takeover
 from coordinator.topology import Topology
 from coordinator.transactions import TransactionCoordinator
 from state import RECEIPTS_KEPT, RedisStore
@@ -54,7 +52,7 @@ def assembled(
         pause: waits so many seconds before a spout that failed to start is asked again; None does not wait.
 
     Raises:
-        TransactionError: the topology cannot be owned; see `RedisStore.acquire`.
+        TransactionError: the topology cannot be owned; see `Takeover.take`.
         UserCodeError, SourceError: the spout cannot be started.
     """
     context = plan.wirings[plan.emitter_tasks[0]].context()
@@ -63,16 +61,11 @@ def assembled(
     with ExitStack() as resources:
         source = start.coordinator(resources)
         committer = start.committer(resources)
-        acquired = store.acquire(
-            nonce=nonce,
-            new_generation=f"{draw_bits(128):032x}",
-            topology=topology.fingerprint(),
-            source_fingerprint=start.fingerprint(),
+        taken = Takeover(topology, store, start, source, options).take(
+            nonce=nonce, new_generation=f"{draw_bits(128):032x}"
         )
-        is_opaque = isinstance(source, OpaqueCountCoordinator)
-        metadata = MetadataLog(acquired.metadata, is_opaque=is_opaque, committed_txid=acquired.committed_txid)
-        _check_metadata(topology.topology_id, source, metadata, acquired.committed_txid)
-        machine = _machine(acquired.committed_txid, metadata, options, draw_bits, is_opaque=is_opaque)
+        metadata, is_opaque = taken.metadata, isinstance(source, OpaqueCountCoordinator)
+        machine = _machine(taken.committed_txid, metadata, options, draw_bits, is_opaque=is_opaque)
         if isinstance(source, CountCoordinator):
             source.follow(metadata)
         start.resume(source, machine.last_txid(), machine.last_metadata())
@@ -89,6 +82,7 @@ def assembled(
             message_timeout_s=topology.message_timeout_s,
             committer=committer,
             last_group=() if committer is None else store.last_group(),
+            notices=taken.notices,
         )
 
 
@@ -108,16 +102,6 @@ def _machine(
         new_attempt_id=lambda: draw_bits(64),
         is_opaque=is_opaque,
     )
-
-
-def _check_metadata(topology_id: str, source: SpoutCoordinator, metadata: MetadataLog, committed_txid: int) -> None:
-    """Refuses metadata with a hole; an opaque spout stores nothing ahead of its commits, so it can have none."""
-    if isinstance(source, OpaqueCountCoordinator):
-        return
-    counts = metadata.coordinator
-    check_coordinator_metadata(topology_id, counts, committed_txid=committed_txid)
-    if isinstance(source, PartitionCountCoordinator):
-        check_partition_metadata(topology_id, metadata.partitions, counts, committed_txid=committed_txid)
 
 
 def has_external_effects(topology: Topology) -> bool:

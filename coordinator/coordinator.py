@@ -48,6 +48,7 @@ class Coordinator:
         message_timeout_s: how long a wave may take, in each of its phases.
         committer: the spout's committer, if it has one.
         last_group: what earlier runs committed last, to be told to the committer again.
+        notices: what is different from the run before, for `statistics`.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class Coordinator:
         message_timeout_s: float,
         committer: SpoutCommitter | None = None,
         last_group: tuple[TransactionAttempt, ...] = (),
+        notices: tuple[str, ...] = (),
     ) -> None:
         self._plan, self._engine, self._publisher, self._machine = plan, engine, publisher, machine
         spout_id = plan.wirings[plan.emitter_tasks[0]].component_id
@@ -85,7 +87,7 @@ class Coordinator:
         self._asked = 0
         self._failures: Counter[int] = Counter()
         self._error: TransactionError | None = None
-        self.statistics = RunStatistics(last_txid=machine.currtx - 1)
+        self.statistics = RunStatistics(last_txid=machine.currtx - 1, notices=notices)
 
     def drain(self) -> None:
         """Takes no new transactions; the run ends when those under way are committed. Any thread."""

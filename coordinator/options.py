@@ -6,7 +6,14 @@ from dataclasses import dataclass, fields
 
 from state import COMMIT_OPERATIONS_LIMIT, TopologyError
 
-SWITCHES = ("adopt", "early_commit")
+SWITCHES = ("accept_state_changes", "early_commit")
+ADOPT_WORDS = {
+    "skip": "what lies before the position and was never read stays unread",
+    "again": "what was read is read a second time",
+    "changed": "what was read and is different or gone now stays counted as it was",
+    "unchecked": "nothing is compared, for spouts that cannot tell",
+}
+"""What may be accepted of another input, and what that means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +26,10 @@ class RunOptions:
         commit_operations_max: a group of more than one transaction stays below so many changes; the default blocks
             the server for about 60 ms.
         max_attempts: a txid that failed so often stops the run.
-        adopt: go on although the input is another one than at the first start.
+        adopt: go on although the input is another one than in earlier runs. True does so if everything that was
+            read is still the same and nothing is skipped or read again; what else may happen is named: "skip",
+            "again", "changed", several with commas between, or "unchecked".
+        accept_state_changes: go on although a state with content is no longer declared, or declared with other types.
         early_commit: committers that only write run in the job that processes their wave, one job for both phases
             instead of two. Nothing is published earlier. A run that meets a committer that reads state, has external
             effects or has bolts below it goes the general way by itself.
@@ -29,16 +39,36 @@ class RunOptions:
     commit_group_max: int = 64
     commit_operations_max: int = 75_000
     max_attempts: int = 5
-    adopt: bool = False
+    adopt: bool | str = False
+    accept_state_changes: bool = False
     early_commit: bool = True
 
     def __post_init__(self) -> None:
         for entry in fields(self):
             value = getattr(self, entry.name)
-            if entry.name not in SWITCHES and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+            if entry.name == "adopt":
+                adopted_words(value)
+            elif entry.name not in SWITCHES and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise TopologyError(f"option {entry.name} is {value!r}; give an integer from 1")
         if self.commit_operations_max > COMMIT_OPERATIONS_LIMIT:
             raise TopologyError(
                 f"option commit_operations_max is {self.commit_operations_max}; the server takes at most "
                 f"{COMMIT_OPERATIONS_LIMIT}"
             )
+
+
+def adopted_words(adopt: bool | str) -> frozenset[str] | None:
+    """What `RunOptions.adopt` accepts beside an input of which everything that was read is the same; None refuses all.
+
+    Raises:
+        TopologyError: a word that has no meaning.
+    """
+    if isinstance(adopt, bool):
+        return frozenset() if adopt else None
+    words = frozenset(word.strip() for word in adopt.split(",")) if isinstance(adopt, str) else frozenset({repr(adopt)})
+    if not words <= ADOPT_WORDS.keys():
+        known = "; ".join(f"{word}: {meaning}" for word, meaning in ADOPT_WORDS.items())
+        raise TopologyError(
+            f"option adopt is {adopt!r}; give True, or one or more of these with commas between: {known}"
+        )
+    return words

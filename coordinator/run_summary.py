@@ -27,6 +27,7 @@ class RunStatistics:
         is_interrupted: the run was drained before a finite input had ended; a new run goes on.
         counters: what components counted, of committed attempts.
         components: component id -> what it did, of all attempts that tasks reported of.
+        notices: what is different from the run before, in topology and input, a sentence each.
         first_issue_s: when the first wave was started, None before.
         last_commit_s: when the last group was committed, None before.
     """
@@ -43,6 +44,7 @@ class RunStatistics:
     is_interrupted: bool = False
     counters: Counter[str] = field(default_factory=Counter)
     components: dict[str, ComponentMetrics] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
     first_issue_s: float | None = None
     last_commit_s: float | None = None
 

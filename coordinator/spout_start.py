@@ -7,13 +7,14 @@ exception ends the start.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any, TypeVar
 
 from coordinated_bolt import TopologyContext
-from coordinator.spouts.answers import expect_fingerprint, expect_made, story_of
+from coordinator.spouts.answers import expect_change, expect_fingerprint, expect_made, expect_notes, story_of
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
+from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.opaque import (
     IOpaquePartitionedTransactionalSpout,
     OpaqueCountCoordinator,
@@ -73,6 +74,14 @@ class SpoutStart:
         """The line that tells the input."""
         spec: Any = self._component.spec
         return self._call("fingerprint", lambda: expect_fingerprint(spec.fingerprint()))
+
+    def compare(self, source: SpoutCoordinator, former: FormerInput) -> InputChange | None:
+        """Asks the coordinator what is different about its input; None if it cannot tell."""
+        return self._call("compare", lambda: expect_change(source.compare(former)))
+
+    def notes(self, source: SpoutCoordinator, metadata: Any) -> Mapping[str, Any]:
+        """Asks the coordinator what to remember of a transaction; called whenever one is cut."""
+        return self._call("notes", lambda: expect_notes(source.notes(metadata)))
 
     def resume(self, source: SpoutCoordinator, last_txid: int, last: Any) -> None:
         """Tells the coordinator where earlier runs stopped cutting."""

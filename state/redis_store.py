@@ -32,46 +32,13 @@ from state.redis_drop import drop_topology
 from state.redis_errors import redact
 from state.redis_rights import require_all_rights
 from state.redis_server import ServerFacts, facts_of
+from state.stored_topology import Acquired, Found, TopologyStatus, parse_receipt
 
 FIRST_CONTACT_TIMEOUT_S = 10.0
 """How long `check_server` waits for a server that was perhaps never there."""
 ACQUIRE_TRIES = 20
 RECEIPTS_KEPT = 1024
 """Receipts of so many txids are kept; the same number stands in redis_functions.lua."""
-
-
-@dataclass(frozen=True, slots=True)
-class Acquired:
-    """What a coordinator owns after `RedisStore.acquire`, and where it goes on.
-
-    Attributes:
-        fence: token that every write must carry.
-        generation: hexadecimal number drawn at the topology's first start.
-        committed_txid: last committed transaction, 0 at first.
-        metadata: stored metadata field -> value.
-    """
-
-    fence: str
-    generation: str
-    committed_txid: int
-    metadata: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What earlier runs have left of a topology, as `RedisStore.look` finds it.
-
-    Attributes:
-        committed_txid: last committed transaction.
-        source_fingerprint: of the input it was last run on.
-        topology: how the topology was described.
-        metadata: stored metadata field -> value.
-    """
-
-    committed_txid: int
-    source_fingerprint: str
-    topology: str
-    metadata: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,37 +58,6 @@ class Ownership:
     def arguments(self) -> list[Argument]:
         """As the function library reads them."""
         return [self.fence, self.generation, str(self.revision)]
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """What was published for a txid.
-
-    Attributes:
-        attempt_id: the attempt that was committed.
-        digest: content address of the group's changes, hexadecimal.
-        first_txid, last_txid: the group it was published with.
-    """
-
-    attempt_id: int
-    digest: str
-    first_txid: int
-    last_txid: int
-
-
-@dataclass(frozen=True, slots=True)
-class TopologyStatus:
-    """What is stored about a topology, for ``txbatch status``."""
-
-    topology_id: str
-    committed_txid: int
-    generation: str
-    fence: str
-    topology: str
-    source_fingerprint: str
-    metadata_count: int
-    last_receipt: Receipt | None
-    is_dropping: bool
 
 
 class RedisStore:
@@ -308,7 +244,7 @@ class RedisStore:
             topology=control.get("topology", ""),
             source_fingerprint=control.get("source_fingerprint", ""),
             metadata_count=int(reply[0]),
-            last_receipt=_receipt(_text(reply[1])),
+            last_receipt=parse_receipt(_text(reply[1])),
             is_dropping="dropping" in control,
         )
 
@@ -321,7 +257,7 @@ class RedisStore:
             FencedError, StateRefusedError, StateUnreachableError: as `confirm`.
         """
         items = self._owned_reply("last_group", self.keys.control, self.keys.receipts)
-        receipts = {int(items[i]): _receipt(_text(items[i + 1])) for i in range(0, len(items), 2)}
+        receipts = {int(items[i]): parse_receipt(_text(items[i + 1])) for i in range(0, len(items), 2)}
         return tuple(TransactionAttempt(txid, receipt.attempt_id) for txid, receipt in receipts.items() if receipt)
 
     def drop(self) -> int:
@@ -446,10 +382,3 @@ def _text(item: Any) -> str:
 
 def _pairs(items: Sequence[Any]) -> dict[str, str]:
     return {_text(items[i]): _text(items[i + 1]) for i in range(0, len(items), 2)}
-
-
-def _receipt(text: str) -> Receipt | None:
-    if not text:
-        return None
-    attempt_id, digest, first, last = text.split(" ")
-    return Receipt(int(attempt_id, 16), digest, int(first), int(last))

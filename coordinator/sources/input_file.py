@@ -11,9 +11,12 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TypeAlias
 
 from state import SourceError
+
+FileStamp: TypeAlias = tuple[int, ...]
+"""Size, time of the last change of content and of anything, both in ns, and inode: equal if nobody touched the file."""
 
 FAULT = "txbatch only reads its input, so something else did this"
 
@@ -28,6 +31,7 @@ class InputFile:
     Attributes:
         path: as given.
         byte_count: size when it was opened.
+        stamp: what the file system told of it then.
 
     Raises:
         SourceError: there is no such file, it is no regular file, or it may not be read.
@@ -46,7 +50,9 @@ class InputFile:
                     f"{FAULT}: {self._remedy()}"
                 )
             self._file = Path(path).open("rb", buffering=0)  # noqa: SIM115 - closed by `close`
-            self.byte_count = self._current_byte_count()
+            found = os.fstat(self._file.fileno())
+            self.byte_count = found.st_size
+            self.stamp: FileStamp = (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
 
     def read(self, start: int, end: int) -> bytes:
         """Returns exactly the bytes from `start` up to `end`.

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import operator
 import traceback
+from collections.abc import Mapping
 from typing import Any
+
+from coordinator.spouts.input_change import InputChange
+from state import pack_exact
 
 MAX_PARTITIONS = 1_000_000
 
@@ -62,6 +66,31 @@ def expect_fingerprint(answer: Any) -> str:
     """
     if not isinstance(answer, str) or not answer:
         raise WrongAnswerError(f"fingerprint returned {answer!r}; return a text that changes with the input")
+    return answer
+
+
+def expect_change(answer: Any) -> InputChange | None:
+    """Returns what a comparison came to.
+
+    Raises:
+        WrongAnswerError: it is something else.
+    """
+    if answer is not None and not isinstance(answer, InputChange):
+        raise WrongAnswerError(f"compare returned {answer!r}; return an InputChange, or None if the spout cannot tell")
+    return answer
+
+
+def expect_notes(answer: Any) -> Mapping[str, Any]:
+    """Returns notes that can be stored.
+
+    Raises:
+        WrongAnswerError: it is no mapping from texts.
+        CodecError: a value would not come back as it is.
+    """
+    if not isinstance(answer, Mapping) or not all(isinstance(name, str) for name in answer):
+        raise WrongAnswerError(f"notes returned {answer!r}; return a mapping from names to plain data")
+    for value in answer.values():
+        pack_exact(value)
     return answer
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from coordinator.spouts.answers import expect_count
+from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.transactional import SpoutCoordinator
 
 
@@ -47,6 +48,9 @@ class CountsPartitions(Protocol):
 
     def is_finite(self) -> bool:
         """Whether the input ends by itself."""
+
+    def compare(self, former: FormerInput) -> InputChange | None:
+        """See `SpoutCoordinator.compare`."""
 
     def activate(self) -> None:
         """See `SpoutCoordinator.activate`."""
@@ -95,6 +99,9 @@ class CountCoordinator(SpoutCoordinator):
 
     def resume(self, last_txid: int, last: Any) -> None:
         self._last_txid = last_txid
+
+    def compare(self, former: FormerInput) -> InputChange | None:
+        return self._counter.compare(former)
 
     def activate(self) -> None:
         self._counter.activate()

@@ -11,6 +11,7 @@ from typing import Any
 
 from coordinated_bolt import BatchOutputCollector, OutputFieldsDeclarer, TopologyContext
 from coordinator.spouts.count_coordinator import PartitionPositions
+from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.memory_input import (
     MemoryInput,
     MemoryPosition,
@@ -19,6 +20,7 @@ from coordinator.spouts.memory_input import (
     checked_fields,
     checked_rows,
     digest_of,
+    digest_of_rows,
     wrong,
 )
 from coordinator.spouts.opaque import (
@@ -135,7 +137,7 @@ class FixedBatchesSpout(ITransactionalSpout):
         declarer.declare(self._fields)
 
     def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutCoordinator:
-        return _FixedBatchesCoordinator(len(self._batches))
+        return _FixedBatchesCoordinator(self._batches)
 
     def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutEmitter:
         return _FixedBatchesEmitter(self._batches, context)
@@ -159,6 +161,9 @@ class _MemoryCoordinator(PartitionedCoordinator):
     def is_exhausted(self, number_of_transactions: int) -> bool:
         assert self._read is not None
         return _is_read(self._input, self._positions(), self._read.pending())
+
+    def compare(self, former: FormerInput) -> InputChange:
+        return self._input.compare(former, self._topology_id)
 
     def progress(self, number_of_transactions: int) -> float | None:
         return self._input.progress(self._positions())
@@ -198,6 +203,9 @@ class _OpaqueMemoryCoordinator(OpaquePartitionedCoordinator):
     def is_exhausted(self, positions: Mapping[int, Any], pending: int) -> bool:
         return _is_read(self._input, self._input.positions(positions, self._topology_id), pending)
 
+    def compare(self, former: FormerInput) -> InputChange:
+        return self._input.compare(former, self._topology_id)
+
     def progress(self, positions: Mapping[int, Any]) -> float | None:
         return self._input.progress(self._input.positions(positions, self._topology_id))
 
@@ -220,9 +228,13 @@ class _OpaqueMemoryEmitter(OpaquePartitionedEmitter):
 
 
 class _FixedBatchesCoordinator(SpoutCoordinator):
-    def __init__(self, batch_count: int) -> None:
-        self._batch_count = batch_count
+    """Metadata: number of the batch from 0, and a digest of all up to it."""
+
+    def __init__(self, batches: Sequence[Sequence[Row]]) -> None:
+        self._batches = batches
+        self._batch_count = len(batches)
         self._last_txid = 0
+        self._digests = [0]
 
     def resume(self, last_txid: int, last: Any) -> None:
         self._last_txid = last_txid
@@ -232,13 +244,33 @@ class _FixedBatchesCoordinator(SpoutCoordinator):
 
     def initialize_transaction(self, txid: int, previous: Any) -> Any:
         self._last_txid = txid
-        return txid - 1
+        return [txid - 1, self._digest(txid)]
+
+    def compare(self, former: FormerInput) -> InputChange | None:
+        if former.is_same or not former.last_txid:
+            return InputChange()
+        match former.last:
+            case [int(_), int(digest)]:
+                if former.last_txid > self._batch_count:
+                    story = f"{former.last_txid} batches were read, and there are {self._batch_count} now"
+                elif digest != self._digest(former.last_txid):
+                    story = f"the first {former.last_txid} batches are not those that were read"
+                else:
+                    return InputChange()
+                return InputChange(changed=(story,))
+        return None
 
     def is_exhausted(self, last: Any) -> bool:
         return self._last_txid >= self._batch_count
 
     def progress(self, last: Any) -> float | None:
         return min(1.0, self._last_txid / self._batch_count) if self._batch_count else None
+
+    def _digest(self, batch_count: int) -> int:
+        """A digest of the first batches; each is digested once."""
+        for batch in self._batches[len(self._digests) - 1 : batch_count]:
+            self._digests.append(digest_of_rows(batch, digest_of_rows([[len(batch)]], self._digests[-1])))
+        return self._digests[batch_count]
 
 
 class _FixedBatchesEmitter(SpoutEmitter):
@@ -247,7 +279,7 @@ class _FixedBatchesEmitter(SpoutEmitter):
         self._context = context
 
     def emit_batch(self, attempt: TransactionAttempt, metadata: Any, collector: BatchOutputCollector) -> None:
-        collector.emit_all(self._batches[metadata][self._context.task_index :: self._context.task_count])
+        collector.emit_all(self._batches[metadata[0]][self._context.task_index :: self._context.task_count])
 
 
 def _is_read(contents: MemoryInput, positions: Sequence[MemoryPosition], pending: int) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from coordinator.spouts.input_change import FormerInput, InputChange
 from state import SourceError, TopologyError, digest64, pack
 
 Row = Sequence[Any]
@@ -133,6 +134,23 @@ class MemoryInput:
         """Which part of all batches is read, None if there are none."""
         total = sum(self.batches_left([MemoryPosition()] * len(self.partitions)))
         return max(0.0, 1.0 - sum(self.batches_left(positions)) / total) if total else None
+
+    def compare(self, former: FormerInput, topology_id: str) -> InputChange:
+        """What is different about the rows that were read; rows, partitions and `take` may change after them."""
+        if former.is_same:
+            return InputChange()
+        changed, impossible = [], []
+        for partition, plain in sorted(former.positions.items()):
+            position = MemoryPosition.from_plain(plain, partition, topology_id)
+            if partition >= len(self.partitions):
+                changed.append(f"partition {partition} is no longer there; {position.end} rows of it were read")
+                continue
+            held = self.partitions[partition]
+            if len(held) < position.end:
+                impossible.append(_too_short(partition, len(held), position.end))
+            elif digest_of_rows(held[: position.end]) != position.digest:
+                changed.append(f"the first {position.end} rows of partition {partition} are not those that were read")
+        return InputChange(changed=tuple(changed), impossible=tuple(impossible))
 
     def fingerprint(self) -> str:
         """What is held, in short."""

@@ -18,6 +18,7 @@ from typing import Any
 from coordinated_bolt import AttemptCollector, BatchOutputCollector, IComponent, TopologyContext
 from coordinator.spouts.answers import expect_truth
 from coordinator.spouts.count_coordinator import CountCoordinator, partition_scope
+from coordinator.spouts.input_change import FormerInput, InputChange
 from state import TransactionAttempt, pack_exact
 
 
@@ -63,6 +64,10 @@ class OpaquePartitionedCoordinator(ABC):
         Args:
             positions: as for `is_exhausted`.
         """
+        return None
+
+    def compare(self, former: FormerInput) -> InputChange | None:
+        """See `SpoutCoordinator.compare`; `former.positions` tells how far each partition was read."""
         return None
 
     def activate(self) -> None:  # noqa: B027 - optional by design

@@ -15,6 +15,7 @@ from typing import Any
 from coordinated_bolt import BatchOutputCollector, IComponent, TopologyContext
 from coordinator.spouts.answers import expect_truth
 from coordinator.spouts.count_coordinator import CountCoordinator, PartitionPositions, Positions, partition_scope
+from coordinator.spouts.input_change import FormerInput, InputChange
 from state import RotatingTransactionalState, TransactionAttempt, pack_exact
 
 
@@ -56,6 +57,10 @@ class PartitionedCoordinator(ABC):
         Args:
             number_of_transactions: how many have been started so far.
         """
+        return None
+
+    def compare(self, former: FormerInput) -> InputChange | None:
+        """See `SpoutCoordinator.compare`; `former.positions` tells how far each partition was read."""
         return None
 
     def activate(self) -> None:  # noqa: B027 - optional by design

@@ -8,7 +8,8 @@ from typing import Any
 
 from state.attempt import TransactionAttempt
 from state.commit import Commit
-from state.redis_store import Acquired, RedisStore
+from state.redis_store import RedisStore
+from state.stored_topology import Acquired
 from state.write_set import StateKind, StateWrites, ValueType, WriteSet
 
 NONCE, GENERATION = "a" * 32, "b" * 32

@@ -1,0 +1,79 @@
+"""What the server holds of a topology, as values: what an owner takes over, and what is shown of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Acquired:
+    """What a coordinator owns after `RedisStore.acquire`, and where it goes on.
+
+    Attributes:
+        fence: token that every write must carry.
+        generation: hexadecimal number drawn at the topology's first start.
+        committed_txid: last committed transaction, 0 at first.
+        metadata: stored metadata field -> value.
+    """
+
+    fence: str
+    generation: str
+    committed_txid: int
+    metadata: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What earlier runs have left of a topology, as `RedisStore.look` finds it.
+
+    Attributes:
+        committed_txid: last committed transaction.
+        source_fingerprint: of the input it was last run on.
+        topology: how the topology was described.
+        metadata: stored metadata field -> value.
+    """
+
+    committed_txid: int
+    source_fingerprint: str
+    topology: str
+    metadata: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What was published for a txid.
+
+    Attributes:
+        attempt_id: the attempt that was committed.
+        digest: content address of the group's changes, hexadecimal.
+        first_txid, last_txid: the group it was published with.
+    """
+
+    attempt_id: int
+    digest: str
+    first_txid: int
+    last_txid: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyStatus:
+    """What is stored about a topology, for ``txbatch status``."""
+
+    topology_id: str
+    committed_txid: int
+    generation: str
+    fence: str
+    topology: str
+    source_fingerprint: str
+    metadata_count: int
+    last_receipt: Receipt | None
+    is_dropping: bool
+
+
+def parse_receipt(text: str) -> Receipt | None:
+    """Restores a receipt from the text the server keeps; None from an empty one."""
+    if not text:
+        return None
+    attempt_id, digest, first, last = text.split(" ")
+    return Receipt(int(attempt_id, 16), digest, int(first), int(last))
