@@ -13,7 +13,7 @@ from heapq import heapify, heapreplace
 from typing import Any
 
 from coordinator.sources.input_file import InputFile
-from coordinator.sources.prefix_digest import PrefixDigest, PrefixMark
+from coordinator.sources.prefix_digest import PrefixDigest, PrefixMark, short_digest
 from state import SourceError
 
 BLOCK_BYTES = 1024 * 1024
@@ -21,8 +21,6 @@ BLOCK_BYTES = 1024 * 1024
 
 STRIDE_BYTES = 4096
 """How much of a block is counted at a time; the last stride is searched newline by newline."""
-
-DIGEST_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +143,7 @@ class LineScanner:
             SourceError: the file has shrunk or cannot be read.
         """
         start = self.offset
-        hasher = hashlib.blake2b(digest_size=DIGEST_BYTES)
+        hasher = hashlib.sha256()
         line_count = 0
         ends_line = True
         while line_count < line_limit and not self.is_done():
@@ -160,7 +158,7 @@ class LineScanner:
             ends_line = self._block[stop - 1] == ord("\n")
         if not ends_line:
             line_count += 1
-        digest = int.from_bytes(hasher.digest(), "big")
+        digest = short_digest(hasher)
         mark = self._prefix.mark(self.file.stamp)
         return LineRange(self.file.path, start, self.offset, line_count, digest, mark)
 
@@ -192,4 +190,4 @@ def after_lines(block: bytes, cursor: int, wanted: int) -> tuple[int, int]:
 
 
 def _digest(content: bytes) -> int:
-    return int.from_bytes(hashlib.blake2b(content, digest_size=DIGEST_BYTES).digest(), "big")
+    return short_digest(hashlib.sha256(content))

@@ -67,11 +67,11 @@ class PrefixDigest:
             self._block.update(piece)
             self.end += len(piece)
             if len(piece) == room:
-                self._begin_block(_number(self._block))
+                self._begin_block(short_digest(self._block))
 
     def mark(self, stamp: FileStamp) -> PrefixMark:
         """What to remember of the bytes so far."""
-        return PrefixMark(self.end, self._base, _number(self._block), stamp)
+        return PrefixMark(self.end, self._base, short_digest(self._block), stamp)
 
     def _begin_block(self, base: int) -> None:
         self._base = base
@@ -107,5 +107,6 @@ def marks_at(file: InputFile, ends: set[int]) -> dict[int, PrefixMark]:
     return marks
 
 
-def _number(hasher: Any) -> int:
+def short_digest(hasher: Any) -> int:
+    """The first 64 bits of a SHA-256, which hardware computes twice as fast as Python's BLAKE2."""
     return int.from_bytes(hasher.digest()[:DIGEST_BYTES], "big")

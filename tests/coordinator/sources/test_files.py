@@ -497,7 +497,7 @@ FAULTS: list[tuple[Fault, str]] = [
     (
         change,
         "input file {path!r} has changed: bytes 0 to 6 were cut into a transaction with digest "
-        "91dbcc370d4491ae and have digest 27bd8fb30dec91be now (the file has 15 bytes); " + REMEDY,
+        "14c5e74c4b96ccef and have digest 29b1ecc17d596248 now (the file has 15 bytes); " + REMEDY,
     ),
 ]
 
