@@ -24,9 +24,7 @@ def expect_made(kind: type, method: str, answer: Any) -> Any:
         WrongAnswerError: it is something else.
     """
     if not isinstance(answer, kind):
-        raise WrongAnswerError(
-            f"{method} returned {answer!r}; return an object of a class that extends {kind.__name__}"
-        )
+        raise WrongAnswerError(f"{method} returned {answer!r}; return an object of a subclass of {kind.__name__}")
     return answer
 
 
