@@ -58,6 +58,17 @@ def changes(stored: str, given: str) -> TopologyChange:
     return TopologyChange(tuple(said), tuple(states))
 
 
+def summary(description: str) -> str:
+    """A description in few words, for a reader; as it is if it cannot be read."""
+    try:
+        found = json.loads(description)
+        parts = [f"{name}*{each['tasks']}[{each['kind']}]" for name, each in found["components"].items()]
+        states = [f"{name}:{each['kind']}" for name, each in found["states"].items()]
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return description
+    return f"{', '.join(parts)}; states {', '.join(states) or 'none'}"
+
+
 def check_topology(
     topology_id: str, change: TopologyChange, *, committed_txid: int, accept_state_changes: bool
 ) -> list[str]:

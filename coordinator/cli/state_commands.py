@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 
 from coordinator.server_choice import ServerChoice
+from coordinator.topology_description import summary
 from state import TopologyError, TopologyStatus
 
 
@@ -71,7 +72,7 @@ def _lines(status: TopologyStatus, server: ServerChoice) -> list[str]:
         f"  stored metadata   {status.metadata_count:,} entries",
         f"  generation        {status.generation}",
         f"  fence             {status.fence}",
-        f"  topology          {status.topology}",
+        f"  topology          {summary(status.topology)}",
         f"  source            {status.source_fingerprint}",
     ]
     receipt = status.last_receipt

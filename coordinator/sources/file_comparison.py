@@ -1,7 +1,7 @@
 """What other files mean for those that were read: which are unread, changed, gone, or the same under a new name.
 
-A file whose size, times and inode are those it had when it was read is taken to be unchanged; of any other the
-bytes that were read are read again and their digest compared.
+A file whose size, times and inode are those it had when it was read is taken to be unchanged, unless it had been
+changed within two seconds before; of any other the bytes that were read are read again and their digest compared.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import Any
 
-from coordinator.sources.input_file import InputFile
+from coordinator.sources.input_file import NO_STAMP, InputFile
 from coordinator.sources.prefix_digest import PrefixMark, marks_at
 from coordinator.spouts.input_change import InputChange
 from state import SourceError
@@ -60,11 +60,12 @@ class FileComparison:
             self._notes[path] = None
             return False
         with closing(InputFile(path, self._topology_id)) as file:
-            if file.stamp == mark.stamp:
+            if file.stamp == mark.stamp != NO_STAMP:
                 return True
             found = marks_at(file, {mark.end}).get(mark.end)
             if found is not None and found.digest == mark.digest:
-                self._notes[path] = found.to_plain()  # the new stamp spares the next run a look
+                if found.stamp != mark.stamp:
+                    self._notes[path] = found.to_plain()  # the new stamp spares the next run a look
                 return True
             now = f"has {size} bytes" if found is None else "differs from them"
             sentence = f"file {path!r} has changed: {mark.end} bytes of it were read, and it {now} now"

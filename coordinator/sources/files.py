@@ -219,6 +219,11 @@ class TextFilesCoordinator(SpoutCoordinator):
         if last is None:
             return
         after = bisect_right(self._files, last.path, key=itemgetter(0))
+        if last.mark is None:
+            raise SourceError(
+                f"stored metadata of input file {last.path!r} has no digest of what was read: another version of "
+                f"txbatch wrote it; run that one, or start over by `txbatch drop {self._topology_id}`"
+            )
         if last.path in self._sizes:
             with closing(InputFile(last.path, self._topology_id)) as file:
                 last.read(file)

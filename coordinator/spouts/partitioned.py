@@ -26,7 +26,7 @@ class PartitionedCoordinator(ABC):
     """
 
     def follow(self, read: PartitionPositions) -> None:  # noqa: B027 - optional by design
-        """Hands over a view of how far each partition was cut; called once, before anything else is asked.
+        """Hands over a view of how far each partition was cut; called once, before anything but `compare`.
 
         Keep it if the end of the input, or whether it is ready, depends on where the partitions stand.
         """

@@ -23,7 +23,7 @@ from coordinator import (
     TextFiles,
     TransactionalTopologyBuilder,
 )
-from coordinator.sources import prefix_digest
+from coordinator.sources import input_file, prefix_digest
 from state import HashState, SourceError, StateRefusedError, TopologyError, UserCodeError
 from tests.coordinator.components import Lines, LinesCoordinator, build
 from tests.coordinator.test_whole_runs import Count0
@@ -225,6 +225,7 @@ def test_a_change_is_noticed_while_a_transaction_is_cut_and_not_committed(cluste
 
 
 def test_files_that_nobody_touched_are_not_read_again(cluster, folder, monkeypatch):
+    monkeypatch.setattr(input_file, "RECENT_NS", 0)  # they were written a moment ago
     run(cluster, folder)
     looked_at: list[str] = []
     marks_at = prefix_digest.marks_at

@@ -11,7 +11,7 @@ import pytest
 from committers import ICommitter
 from coordinated_bolt import BaseBatchBolt
 from coordinator import LocalCluster, MemoryTransactionalSpout, RunOptions, TransactionalTopologyBuilder
-from coordinator.topology_description import TopologyChange, changes, described
+from coordinator.topology_description import TopologyChange, changes, described, summary
 from state import HashState, SetState, StateRefusedError, ValueState
 
 ROWS = [["a"], ["b"], ["a"]]
@@ -189,3 +189,11 @@ def test_a_description_that_cannot_be_read_is_said_and_stops_nothing(stored):
 def test_equal_descriptions_are_no_change():
     text = described(topology(Counts()))
     assert changes(text, text) == TopologyChange()
+
+
+def test_a_description_has_a_short_form_for_readers():
+    assert summary(described(topology(More(), tasks=2))) == (
+        "count*2[committer], lines*1[spout]; states counts:hash, seen:set"
+    )
+    assert summary(described(topology(Stateless()))).endswith("; states none")
+    assert summary("graph") == "graph"
