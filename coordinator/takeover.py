@@ -14,7 +14,7 @@ from typing import Any
 from coordinator.adoption import InputQuestion, check_input
 from coordinator.metadata_check import check_coordinator_metadata, check_partition_metadata
 from coordinator.metadata_log import MetadataLog
-from coordinator.options import RunOptions
+from coordinator.options import RunOptions, adopted_words
 from coordinator.spout_start import SpoutStart
 from coordinator.spouts.count_coordinator import partition_of
 from coordinator.spouts.input_change import FormerInput
@@ -120,10 +120,12 @@ class Takeover:
             is_same=found.source_fingerprint == fingerprint,
             last_txid=max(log.coordinator, default=committed),
             last=log.coordinator[max(log.coordinator)] if log.coordinator else None,
+            pending=tuple(value for txid, value in sorted(log.coordinator.items()) if txid > committed),
             positions={partition_of(scope): position for scope, position in log.last_positions().items()},
             notes=log.notes(),
         )
-        change = self._start.compare(self._source, former)
+        is_checked = "unchecked" not in (adopted_words(self._options.adopt) or ())
+        change = self._start.compare(self._source, former) if is_checked else None
         said += check_input(InputQuestion(topology_id, fingerprint, former, change), self._options.adopt)
         return _Settled(tuple(said), {} if change is None else change.notes)
 

@@ -6,7 +6,7 @@ changed within two seconds before; of any other the bytes that were read are rea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing
 from typing import Any
 
@@ -23,11 +23,20 @@ class FileComparison:
         sizes: path -> size of every file of the input.
         notes: path -> plain mark of every file that was read.
         position: path of the file in which the last transaction ended.
+        pending: paths of files that are read again, for transactions that are not committed.
         topology_id: for messages.
     """
 
-    def __init__(self, sizes: Mapping[str, int], notes: Mapping[str, Any], position: str, topology_id: str) -> None:
+    def __init__(
+        self,
+        sizes: Mapping[str, int],
+        notes: Mapping[str, Any],
+        position: str,
+        pending: Collection[str],
+        topology_id: str,
+    ) -> None:
         self._sizes = sizes
+        self._pending = pending
         self._position = position
         self._topology_id = topology_id
         self._marks = {path: _mark(path, plain, topology_id) for path, plain in notes.items()}
@@ -56,8 +65,7 @@ class FileComparison:
         """Whether a file still begins with what was read of it."""
         size = self._sizes.get(path)
         if size is None:
-            self._changed.append(f"file {path!r} is no longer part of the input; {mark.end} bytes of it were read")
-            self._notes[path] = None
+            self._lost(path, f"file {path!r} is no longer part of the input; {mark.end} bytes of it were read", None)
             return False
         with closing(InputFile(path, self._topology_id)) as file:
             if file.stamp == mark.stamp != NO_STAMP:
@@ -68,13 +76,18 @@ class FileComparison:
                     self._notes[path] = found.to_plain()  # the new stamp spares the next run a look
                 return True
             now = f"has {size} bytes" if found is None else "differs from them"
-            sentence = f"file {path!r} has changed: {mark.end} bytes of it were read, and it {now} now"
-            if path == self._position:
-                self._impossible.append(f"{sentence}; the next transaction would have to begin in it")
-            else:
-                self._changed.append(sentence)
-                self._notes[path] = marks_at(file, {file.byte_count})[file.byte_count].to_plain()
+            whole = marks_at(file, {file.byte_count})[file.byte_count].to_plain()
+            self._lost(path, f"file {path!r} has changed: {mark.end} bytes of it were read, and it {now} now", whole)
         return False
+
+    def _lost(self, path: str, sentence: str, note: list[int] | None) -> None:
+        if path in self._pending:
+            self._impossible.append(f"{sentence}; transactions that are not committed yet have to read it again")
+        elif path == self._position and note is not None:
+            self._impossible.append(f"{sentence}; the next transaction would have to begin in it")
+        else:
+            self._changed.append(sentence)
+            self._notes[path] = note
 
     def _known_under_other_names(self, lost: Mapping[str, PrefixMark]) -> Iterator[tuple[str, int]]:
         """Unread files that begin with what was read of a file that is lost, and how many bytes that is."""

@@ -179,7 +179,8 @@ class TextFilesCoordinator(SpoutCoordinator):
         if former.last is None:
             return InputChange()
         position = parse_ranges(former.last)[-1].path
-        return FileComparison(self._sizes, former.notes, position, self._topology_id).change()
+        pending = {each.path for metadata in former.pending for each in parse_ranges(metadata)}
+        return FileComparison(self._sizes, former.notes, position, pending, self._topology_id).change()
 
     def is_exhausted(self, last: Any) -> bool:
         self._go_behind(last)

@@ -20,6 +20,7 @@ class FormerInput:
         is_same: whether this input has that very fingerprint; then only what it cannot tell is worth a look.
         last_txid: the highest txid that was cut, committed or not.
         last: its metadata; None of an opaque spout, which stores none ahead.
+        pending: metadata of the transactions that were cut and not committed, which are read again as they were cut.
         positions: partition -> what its emitter returned last; of spouts with partitions.
         notes: name -> the last note of that name; see `SpoutCoordinator.notes`.
     """
@@ -28,6 +29,7 @@ class FormerInput:
     is_same: bool
     last_txid: int
     last: Any = None
+    pending: tuple[Any, ...] = ()
     positions: Mapping[int, Any] = field(default_factory=dict)
     notes: Mapping[str, Any] = field(default_factory=dict)
 

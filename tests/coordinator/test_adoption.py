@@ -221,7 +221,9 @@ def test_a_change_is_noticed_while_a_transaction_is_cut_and_not_committed(cluste
         made.tick()
     made.close()
     rewritten(folder / "b.txt")
-    assert "has changed: 15 bytes of it were read" in refusal(cluster, folder)
+    message = refusal(cluster, folder, adopt="changed")
+    assert "has changed: 15 bytes of it were read" in message
+    assert "transactions that are not committed yet have to read it again" in message
 
 
 def test_files_that_nobody_touched_are_not_read_again(cluster, folder, monkeypatch):
