@@ -6,7 +6,16 @@ require_own_packages()
 
 from coordinator.component_configuration import SpoutDeclarer
 from coordinator.coordinator import Coordinator
-from coordinator.local import BoltTrial, LocalCluster, PlainRun, TransactionalRun, run_bolt
+from coordinator.local import (
+    AttemptEnd,
+    AttemptRecord,
+    BoltTrial,
+    HeldPhase,
+    LocalCluster,
+    PlainRun,
+    TransactionalRun,
+    run_bolt,
+)
 from coordinator.options import RunOptions
 from coordinator.plain.batch_subtopology_builder import BatchSubtopologyBuilder
 from coordinator.plain.coordinator import PlainCoordinator
@@ -34,6 +43,7 @@ from coordinator.spouts import (
     PartitionedCoordinator,
     PartitionedEmitter,
     PartitionPositions,
+    RunSoFar,
     SpoutCommitter,
     SpoutCoordinator,
     SpoutEmitter,
@@ -42,6 +52,8 @@ from coordinator.topology import Topology
 from coordinator.topology_builder import BoltDeclarer, TransactionalTopologyBuilder
 
 __all__ = [
+    "AttemptEnd",
+    "AttemptRecord",
     "BatchSubtopologyBuilder",
     "BoltDeclarer",
     "BoltTrial",
@@ -49,6 +61,7 @@ __all__ = [
     "FeederSpout",
     "FixedBatchesSpout",
     "FormerInput",
+    "HeldPhase",
     "ICommitterTransactionalSpout",
     "IOpaquePartitionedTransactionalSpout",
     "IPartitionedTransactionalSpout",
@@ -68,6 +81,7 @@ __all__ = [
     "PlainStatistics",
     "PlainTopology",
     "RunOptions",
+    "RunSoFar",
     "RunStatistics",
     "SpoutCommitter",
     "SpoutCoordinator",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
+from coordinator.attempt_watch import AttemptWatch
 from coordinator.coordinator import Coordinator
 from coordinator.engine import Engine
 from coordinator.metadata_log import MetadataLog
@@ -17,6 +18,8 @@ from coordinator.spout_start import SpoutStart
 from coordinator.spouts.committing import ICommitterTransactionalSpout
 from coordinator.spouts.count_coordinator import CountCoordinator
 from coordinator.spouts.opaque import OpaqueCountCoordinator
+from coordinator.spouts.run_so_far import RunSoFar
+from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.takeover import Takeover
 from coordinator.topology import Topology
 from coordinator.transactions import TransactionCoordinator
@@ -32,10 +35,12 @@ def assembled(
     options: RunOptions,
     *,
     nonce: str,
+    new_generation: str,
     clock: Callable[[], float],
     draw_bits: Callable[[int], int],
     on_progress: Callable[[RunStatistics], None] | None = None,
     pause: Callable[[float], None] | None = None,
+    watch: AttemptWatch | None = None,
 ) -> Iterator[Coordinator]:
     """Becomes the owner of a topology and yields the coordinator of a run that goes on where the last one ended.
 
@@ -46,10 +51,13 @@ def assembled(
         engine: runs its waves; closed by the caller.
         options: bounds of the run.
         nonce: 128-bit random, hexadecimal, new for every run; the engine's readers of state were given the same.
+        new_generation: the same, for the topology should this be its first start.
         clock: seconds, monotonic.
-        draw_bits: number of bits -> a random number, for the attempts' identities.
+        draw_bits: number of bits -> a random number, for the attempts' identities. It may come from a seed; `nonce`
+            must not, or two runs with equal seeds would own the topology at the same time.
         on_progress: called with the statistics after every event.
         pause: waits so many seconds before a spout that failed to start is asked again; None does not wait.
+        watch: told of every attempt, and may hold its phases.
 
     Raises:
         TransactionError: the topology cannot be owned; see `Takeover.take`.
@@ -61,14 +69,10 @@ def assembled(
     with ExitStack() as resources:
         source = start.coordinator(resources)
         committer = start.committer(resources)
-        taken = Takeover(topology, store, start, source, options).take(
-            nonce=nonce, new_generation=f"{draw_bits(128):032x}"
-        )
+        taken = Takeover(topology, store, start, source, options).take(nonce=nonce, new_generation=new_generation)
         metadata, is_opaque = taken.metadata, isinstance(source, OpaqueCountCoordinator)
         machine = _machine(taken.committed_txid, metadata, options, draw_bits, is_opaque=is_opaque)
-        if isinstance(source, CountCoordinator):
-            source.follow(metadata)
-        start.resume(source, machine.last_txid(), machine.last_metadata())
+        _resume(start, source, metadata, machine)
         yield Coordinator(
             plan=plan,
             source=source,
@@ -83,6 +87,7 @@ def assembled(
             committer=committer,
             last_group=() if committer is None else store.last_group(),
             notices=taken.notices,
+            watch=watch,
         )
 
 
@@ -94,14 +99,25 @@ def _machine(
     *,
     is_opaque: bool,
 ) -> TransactionCoordinator:
+    """The state machine, at the first uncommitted txid."""
     return TransactionCoordinator(
         currtx=committed_txid + 1,
         metadata=metadata.coordinator,
-        max_spout_pending=options.max_spout_pending,
+        max_spout_pending=options.window(),
         commit_group_max=options.commit_group_max,
         new_attempt_id=lambda: draw_bits(64),
         is_opaque=is_opaque,
     )
+
+
+def _resume(
+    start: SpoutStart, source: SpoutCoordinator, metadata: MetadataLog, machine: TransactionCoordinator
+) -> None:
+    """Tells the spout's coordinator where earlier runs stopped."""
+    if isinstance(source, CountCoordinator):
+        source.follow(metadata)
+    source.inform(RunSoFar(machine.last_txid(), machine.last_metadata(), machine.currtx - 1))
+    start.resume(source, machine.last_txid(), machine.last_metadata())
 
 
 def has_external_effects(topology: Topology) -> bool:

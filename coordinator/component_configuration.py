@@ -23,12 +23,15 @@ class ComponentConfigurationDeclarer:
         self.configuration: dict[str, Any] = {}
 
     def set_num_tasks(self, count: int) -> Self:
-        """Sets the number of tasks, from 1; it is the parallelism unless it is set.
+        """Sets the number of tasks, from 1; it is the parallelism unless it is set. A limit on parallelism bounds both.
 
-        Tasks are what groupings choose among and what ``context.task_count`` speaks of; changing their number
-        makes another topology of it. Parallelism is the number of executors that share them in contiguous
-        runs; executors beyond the tasks are not used. On Spark every task is a partition and its cores are
-        the executors, so there the parallelism is nothing but the default of this.
+        Tasks are what groupings choose among and what ``context.task_count`` speaks of. Their number stands in the
+        topology's fingerprint. It may change from one run to the next: state is kept by field, not by task.
+
+        Parallelism is the number of executors the tasks are dealt to, in contiguous runs; executors beyond the tasks
+        are not used. Only LocalCluster knows executors, and uses them for nothing but to tell which tasks share a
+        worker. On Spark a task is a partition and any free core runs it, so there the parallelism is the default of
+        this, and nothing else.
         """
         check_parallelism(f"number of tasks of component {self.component_id!r}", count)
         self._task_count = count

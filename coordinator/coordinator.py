@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 from committers import Again, Group, GroupSize, Publish, SlotReport, decide_group
 from coordinated_bolt import ACKER_COMPONENT, AttemptOutcome, Failure, FailureKind, TaskMetrics
+from coordinator.attempt_watch import AttemptWatch
 from coordinator.early_groups import EarlyGroups
-from coordinator.engine import Engine, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
+from coordinator.engine import Engine, Event, GroupCrashed, GroupExecuted, PhaseEnded, WaveCrashed, WaveProcessed
 from coordinator.guarded_committer import GuardedCommitter
 from coordinator.guarded_source import GuardedSource
 from coordinator.metadata_log import MetadataLog
@@ -22,10 +23,11 @@ from coordinator.plan import Plan
 from coordinator.publisher import Publisher, RefusedGroup
 from coordinator.run_summary import RunStatistics
 from coordinator.spouts.committing import SpoutCommitter
+from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.transactions import EmitBatch, Phase, StartCommit, StoreMetadata, TransactionCoordinator
 from coordinator.waves import WaveBook
-from state import ReplayLimitError, TransactionAttempt, TransactionError
+from state import ReplayLimitError, StateRefusedError, TransactionAttempt, TransactionError
 
 _LOG = logging.getLogger("txbatch")
 BUSY_WAIT_S = 0.5
@@ -49,6 +51,7 @@ class Coordinator:
         committer: the spout's committer, if it has one.
         last_group: what earlier runs committed last, to be told to the committer again.
         notices: what is different from the run before, for `statistics`.
+        watch: told of every attempt, and may hold its phases.
     """
 
     def __init__(
@@ -67,17 +70,20 @@ class Coordinator:
         committer: SpoutCommitter | None = None,
         last_group: tuple[TransactionAttempt, ...] = (),
         notices: tuple[str, ...] = (),
+        watch: AttemptWatch | None = None,
     ) -> None:
         self._plan, self._engine, self._publisher, self._machine = plan, engine, publisher, machine
         spout_id = plan.wirings[plan.emitter_tasks[0]].component_id
-        self._source = GuardedSource(source, spout_id)
+        run_so_far = RunSoFar(machine.last_txid(), machine.last_metadata(), machine.currtx - 1)
+        self._source = GuardedSource(source, spout_id, run_so_far)
         self._committer = GuardedCommitter(committer, spout_id)
         self._last_group = last_group
+        self._watch = watch or AttemptWatch()
         self._metadata = metadata
         self._options = options
         self._clock = clock
         self._on_progress = on_progress
-        self._waves = WaveBook(options.max_spout_pending, message_timeout_s, self._source.estimated_bytes)
+        self._waves = WaveBook(options.window(), message_timeout_s, self._source.estimated_bytes)
         self._size = GroupSize(options.commit_group_max, options.commit_operations_max)
         self._early = EarlyGroups(is_on=options.early_commit and plan.has_flat_commit_phase())
         self._composed = True
@@ -123,6 +129,7 @@ class Coordinator:
         self._tell(self._last_group)
         self._last_group = ()
         if self._error is not None and self._machine.halted():
+            self._confirm_ownership(self._error)
             raise self._error
         self._source.tell_activity()
         executed = self._carry_out()
@@ -135,6 +142,17 @@ class Coordinator:
             self._report_progress()
         self._cancel_overdue()
         return False
+
+    def _confirm_ownership(self, error: TransactionError) -> None:
+        """Makes sure that the topology is still ours before the run ends with an error that may follow from its loss.
+
+        A committer that reads learns first that the state was dropped, or belongs to a newer run, and can only fail.
+        """
+        if isinstance(error, (StateRefusedError, ReplayLimitError)):
+            try:
+                self._publisher.confirm()
+            except TransactionError as lost:
+                raise lost from error
 
     def _is_done(self) -> bool:
         if not self._machine.is_idle() or self._waves.has_running():
@@ -175,11 +193,14 @@ class Coordinator:
             A group to commit whose commit phase has run early; to be handled at once.
         """
         executed = None
+        self._source.committed_txid = self._machine.currtx - 1
         commit_limit = self._early.limit(self._machine.currtx, self._size.limit())
+        commit_limit = self._watch.commit_limit(self._machine.currtx, commit_limit)
         for decision in self._machine.sync(self._source, commit_limit=commit_limit):
             if isinstance(decision, StoreMetadata):
                 self._publisher.store_metadata(self._metadata.coordinator_entries(decision.entries))
             elif isinstance(decision, EmitBatch):
+                self._watch.issued(decision.attempt)
                 self._waves.add(decision.attempt, decision.metadata)
             elif isinstance(decision, StartCommit):
                 self._asked = len(decision.attempts)
@@ -209,7 +230,12 @@ class Coordinator:
         elif isinstance(event, WaveCrashed):
             self._wave_crashed(event)
         elif isinstance(event, GroupExecuted):
-            self._group_executed(event)
+            if self._watch.holds_commit(event):
+                self._group_started_s = self._clock()  # who holds it looks after the message timeout
+            else:
+                self._group_executed(event)
+        elif isinstance(event, PhaseEnded):
+            self._phase_ended(event)
         elif isinstance(event, GroupCrashed):
             self._group_crashed(event)
         for wave_id in self._waves.take_finished():
@@ -226,9 +252,33 @@ class Coordinator:
                 self.statistics.failed_outcomes([outcome])
                 self._fail(outcome.attempt, Phase.PROCESSING, outcome.failure)
                 continue
-            self._waves.keep(outcome)
-            self._machine.ack(outcome.attempt, Phase.PROCESSING, wave=event.wave_id)
+            if not self._watch.holds_processing(event.wave_id, outcome):
+                self._processed(event.wave_id, outcome)
         self._early.keep(group for group in event.executed if all(map(self._machine.is_current, group.attempts)))
+
+    def _processed(self, wave_id: int, outcome: AttemptOutcome) -> None:
+        self._waves.keep(outcome)
+        self._machine.ack(outcome.attempt, Phase.PROCESSING, wave=wave_id)
+
+    def _phase_ended(self, event: PhaseEnded) -> None:
+        """What was held ends, unless a lower attempt has failed meanwhile."""
+        if not self._machine.is_current(event.attempt):
+            return
+        held = event.held
+        if isinstance(held, AttemptOutcome):
+            if event.failure is None:
+                self._processed(event.wave_id, held)
+                return
+            self.statistics.failed_outcomes([held])
+            self._fail(event.attempt, Phase.PROCESSING, event.failure)
+        elif event.failure is None:
+            self._group_executed(held)
+        else:
+            self._group = ()
+            place = held.attempts.index(event.attempt)
+            self.statistics.worked(_work(held.reports, slice(place, None)), is_committed=False)
+            self._fail(event.attempt, Phase.COMMIT, event.failure)
+            self._machine.defer(held.attempts[:place])
 
     def _store_cut_metadata(self, outcomes: list[AttemptOutcome]) -> None:
         """Stores what emitters cut, before the commit phase; nothing from the first failure on."""
@@ -296,10 +346,11 @@ class Coordinator:
             if len(attempts) == 1:
                 self._error = refusal.error
                 self._machine.halt_before(attempts[0].txid)
-                self._drop(self._machine.fail(attempts[0], Phase.PROCESSING))
+                self._drop(self._machine.fail(attempts[0], Phase.PROCESSING), Phase.COMMIT, str(refusal.error))
             return
         self._size.published(asked=self._asked, published=len(attempts), operation_count=operation_count)
         self._metadata.committed(last)
+        self._watch.committed(attempts)
         for attempt in attempts:
             outcome = self._waves.committed(attempt)
             self._machine.ack(attempt, Phase.COMMIT)
@@ -321,20 +372,22 @@ class Coordinator:
         if failure.halts():
             self._error = failure.to_error(attempt)
             self._machine.halt_before(attempt.txid)
-            self._drop(self._machine.fail(attempt, phase))
+            self._drop(self._machine.fail(attempt, phase), phase, str(failure))
             return
         _LOG.info("attempt %s failed and is replayed: %s", attempt, failure)
         self._lose(attempt, phase, str(failure), counts=True)
 
     def _lose(self, attempt: TransactionAttempt, phase: Phase, reason: str, *, counts: bool) -> None:
-        self._drop(self._machine.fail(attempt, phase))
+        self._drop(self._machine.fail(attempt, phase), phase, reason)
         self._failures[attempt.txid] += counts
         if self._failures[attempt.txid] >= self._options.max_attempts:
             self._error = ReplayLimitError(attempt.txid, self._failures[attempt.txid], reason)
             self._machine.halt_before(attempt.txid)
 
-    def _drop(self, attempts: list[TransactionAttempt]) -> None:
-        """Forgets attempts that are void, and cancels waves that hold nothing else."""
+    def _drop(self, attempts: list[TransactionAttempt], phase: Phase, reason: str) -> None:
+        """Forgets attempts that are void because the first of them failed, and cancels waves that hold nothing else."""
+        if attempts:
+            self._watch.failed(attempts, phase, reason)
         self.statistics.failed_attempts += len(attempts)
         self.statistics.failed_outcomes(self._waves.kept(attempts))
         self._early.dropped(attempts)

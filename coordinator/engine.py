@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from committers import SlotReport
-from coordinated_bolt import AttemptOutcome
+from coordinated_bolt import AttemptOutcome, Failure
 from coordinator.spouts.emitting import Batch
 from state import TransactionAttempt
 
@@ -66,7 +66,24 @@ class GroupCrashed:
     reason: str
 
 
-Event = WaveProcessed | WaveCrashed | GroupExecuted | GroupCrashed
+@dataclass(frozen=True, slots=True)
+class PhaseEnded:
+    """A phase that was held (see `AttemptWatch`) ends now.
+
+    Attributes:
+        attempt: the attempt it was held for.
+        held: what had come of it: the outcome of a processing phase, or the group of a commit phase.
+        wave_id: the attempt's wave.
+        failure: why it is to count as failed; None if it went well.
+    """
+
+    attempt: TransactionAttempt
+    held: AttemptOutcome | GroupExecuted
+    wave_id: int
+    failure: Failure | None = None
+
+
+Event = WaveProcessed | WaveCrashed | GroupExecuted | GroupCrashed | PhaseEnded
 
 
 class Engine(Protocol):

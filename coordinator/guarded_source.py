@@ -9,9 +9,11 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from coordinator.spouts.answers import expect_truth, story_of
+from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
 from state import CodecError, FailedException, TransactionError, UserCodeError, pack_exact
 
@@ -23,14 +25,22 @@ class GuardedSource:
 
     Transactions that are under way are committed before its error ends the run.
 
+    Args:
+        source: the user's object, or what makes a spout with partitions look like one.
+        component_id: the spout, for messages.
+        run_so_far: where earlier runs stopped.
+
     Attributes:
         draining: nothing more is cut in this run.
         active: nothing is cut while this is False; set by any thread.
         error: what the spout has raised.
+        committed_txid: the last committed transaction, kept up to date by the coordinator.
     """
 
-    def __init__(self, source: SpoutCoordinator, component_id: str) -> None:
+    def __init__(self, source: SpoutCoordinator, component_id: str, run_so_far: RunSoFar | None = None) -> None:
         self._source = source
+        self._so_far = run_so_far or RunSoFar()
+        self.committed_txid = self._so_far.committed_txid
         self._component_id = component_id
         self.draining = False
         self.active = True
@@ -51,7 +61,12 @@ class GuardedSource:
 
     def is_ready(self) -> bool:
         may_cut = self._told_active and self.active and not self.draining and self.error is None
-        return may_cut and self._truth("is_ready", self._source.is_ready)
+        return may_cut and self._truth("is_ready", lambda: self._informed().is_ready())
+
+    def _informed(self) -> SpoutCoordinator:
+        """The spout, which has been told how far the run is."""
+        self._source.inform(replace(self._so_far, committed_txid=self.committed_txid))
+        return self._source
 
     def initialize_transaction(self, txid: int, previous: Any) -> Any:
         if self.error is not None:  # an opaque spout is asked for replays too
@@ -60,13 +75,15 @@ class GuardedSource:
         def cut() -> Any:
             metadata = self._source.initialize_transaction(txid, previous)
             pack_exact(metadata)  # refused while what is under way can still be committed
+            if txid >= self._so_far.last_txid:  # else an opaque spout is asked for a replay
+                self._so_far = replace(self._so_far, last_txid=txid, last=metadata)
             return metadata
 
         return self._guarded(f"initialize_transaction of txid {txid}", cut)
 
     def is_exhausted(self, last: Any) -> bool:
         try:
-            return self._truth("is_exhausted", lambda: self._source.is_exhausted(last))
+            return self._truth("is_exhausted", lambda: self._informed().is_exhausted(last))
         except FailedException:
             return False
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from state import COMMIT_OPERATIONS_LIMIT, TopologyError
 
@@ -14,6 +14,8 @@ ADOPT_WORDS = {
     "unchecked": "nothing is compared, for spouts that cannot tell",
 }
 """What may be accepted of another input, and what that means."""
+DEFAULT_WINDOW = 64
+"""Transactions under way where neither the user nor the engine says another number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +23,8 @@ class RunOptions:
     """How much a run may have under way.
 
     Attributes:
-        max_spout_pending: width of the window of uncommitted transactions.
+        max_spout_pending: width of the window of uncommitted transactions; None takes the engine's: 64 on Spark, and
+            1 on LocalCluster, as in Storm.
         commit_group_max: most transactions of one atomic commit; 1 commits them one by one.
         commit_operations_max: a group of more than one transaction stays below so many changes; the default blocks
             the server for about 60 ms.
@@ -35,7 +38,7 @@ class RunOptions:
             effects or has bolts below it goes the general way by itself.
     """
 
-    max_spout_pending: int = 64
+    max_spout_pending: int | None = None
     commit_group_max: int = 64
     commit_operations_max: int = 75_000
     max_attempts: int = 5
@@ -48,13 +51,24 @@ class RunOptions:
             value = getattr(self, entry.name)
             if entry.name == "adopt":
                 adopted_words(value)
-            elif entry.name not in SWITCHES and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+                continue
+            if entry.name in SWITCHES or (entry.name == "max_spout_pending" and value is None):
+                continue
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise TopologyError(f"option {entry.name} is {value!r}; give an integer from 1")
         if self.commit_operations_max > COMMIT_OPERATIONS_LIMIT:
             raise TopologyError(
                 f"option commit_operations_max is {self.commit_operations_max}; the server takes at most "
                 f"{COMMIT_OPERATIONS_LIMIT}"
             )
+
+    def window(self) -> int:
+        """The width of the window, as given or as by default."""
+        return DEFAULT_WINDOW if self.max_spout_pending is None else self.max_spout_pending
+
+    def or_window(self, window: int) -> RunOptions:
+        """The same with another width by default, as an engine wants it."""
+        return self if self.max_spout_pending is not None else replace(self, max_spout_pending=window)
 
 
 def adopted_words(adopt: bool | str) -> frozenset[str] | None:

@@ -89,8 +89,8 @@ class Publisher:
         if reply.status in (CommitStatus.OK, CommitStatus.ALREADY):
             return
         names = str(attempts[0]) if len(attempts) == 1 else f"{attempts[0]} to {attempts[-1]}"
-        if reply.status is CommitStatus.FENCED:
-            raise FencedError(self._topology_id)
+        if reply.status in (CommitStatus.FENCED, CommitStatus.DROPPED):
+            raise FencedError(self._topology_id, reply.status is CommitStatus.DROPPED)
         if reply.status is CommitStatus.TYPE:
             raise RefusedGroup(StateRefusedError(f"transaction {names} was refused: {reply.detail}"))
         if reply.status is CommitStatus.LIMIT:

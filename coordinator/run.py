@@ -87,6 +87,7 @@ def run(
                 engine,
                 options,
                 nonce=nonce,
+                new_generation=secrets.token_hex(16),
                 clock=time.monotonic,
                 draw_bits=secrets.randbits,
                 on_progress=on_progress,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coordinator.adoption import InputQuestion, check_input
-from coordinator.metadata_check import check_coordinator_metadata, check_partition_metadata
+from coordinator.metadata_check import check_coordinator_metadata, check_partition_metadata, check_scopes
 from coordinator.metadata_log import MetadataLog
 from coordinator.options import RunOptions, adopted_words
 from coordinator.spout_start import SpoutStart
@@ -139,9 +139,11 @@ class Takeover:
 
     def _check_metadata(self, metadata: MetadataLog, committed_txid: int) -> None:
         """Refuses metadata with a hole; an opaque spout stores nothing ahead of its commits, so it can have none."""
+        topology_id = self._topology.topology_id
+        check_scopes(topology_id, metadata.partitions)
         if self._is_opaque:
             return
-        counts, topology_id = metadata.coordinator, self._topology.topology_id
+        counts = metadata.coordinator
         check_coordinator_metadata(topology_id, counts, committed_txid=committed_txid)
         if isinstance(self._source, PartitionCountCoordinator):
             check_partition_metadata(topology_id, metadata.partitions, counts, committed_txid=committed_txid)

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Any, Protocol
 
 from state import FailedException, ProtocolError, TransactionAttempt
 
 
-class Phase(Enum):
+class Phase(StrEnum):
     """Which phase of an attempt an ack or fail speaks of."""
 
     PROCESSING = "processing"

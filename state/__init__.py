@@ -29,6 +29,7 @@ from state.handles import (
     declared_states,
 )
 from state.keys import Keys, check_name, metadata_field, parse_metadata_field
+from state.receipt import Receipt
 from state.redis_connection import RedisConnection, connect
 from state.redis_embedded import EmbeddedServer
 from state.redis_errors import redact
@@ -41,7 +42,7 @@ from state.redis_store import RECEIPTS_KEPT, RedisStore, state_not_as_left
 from state.rotating_transactional_state import RotatingTransactionalState
 from state.session import StateReader, StateSession
 from state.state_handle import StateHandle
-from state.stored_topology import Acquired, Found, Receipt, TopologyStatus
+from state.stored_topology import Acquired, Found, TopologyStatus
 from state.transactional_state import MetadataChanges, TransactionalState
 from state.write_set import (
     MAX_INTEGER,

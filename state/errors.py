@@ -9,7 +9,7 @@
     ├── ReplayLimitError            one txid failed too often: look at its reason
     ├── WaveCrashError              a plain topology's waves crash: look at the reason
     ├── TransactionTooLargeError    cut smaller transactions
-    ├── FencedError                 a newer run owns the topology: do not restart
+    ├── FencedError                 a newer run owns the topology, or it was dropped: do not restart
     ├── StateError                  Redis holds or answered what we may not touch
     │   ├── StateRefusedError       wrong server, wrong type, foreign or older state
     │   └── StateUnreachableError   no answer: start the server, check the address
@@ -124,13 +124,18 @@ class TransactionTooLargeError(TransactionError):
 
 
 class FencedError(TransactionError):
-    """A newer coordinator has taken over this topology; this one may not write any more."""
+    """A newer coordinator has taken over this topology, or it was dropped; this one may not write any more."""
 
-    def __init__(self, topology_id: str) -> None:
-        super().__init__(topology_id)
-        self.topology_id = topology_id
+    def __init__(self, topology_id: str, was_dropped: bool = False) -> None:
+        super().__init__(topology_id, was_dropped)
+        self.topology_id, self.was_dropped = topology_id, was_dropped
 
     def __str__(self) -> str:
+        if self.was_dropped:
+            return (
+                f"topology {self.topology_id!r} was dropped while it ran, so this run stops; its state is deleted, and "
+                "a new run would begin with the first transaction"
+            )
         return (
             f"topology {self.topology_id!r} is run by a newer coordinator, this one stops; "
             "nothing is lost, do not restart it"

@@ -421,6 +421,17 @@ local function read_owner(argv)
 end
 local OWNER_READS, OWNER_WRITES = 3, 7
 
+-- Generations dropped since the library was loaded. Only words depend on it: a run whose state is gone is told why.
+local dropped, dropped_count = {}, 0
+
+local function note_dropped(generation)
+  if dropped_count >= 10000 then
+    dropped, dropped_count = {}, 0
+  end
+  dropped[generation] = true
+  dropped_count = dropped_count + 1
+end
+
 -- nil and the committed txid when the caller owns the topology as of the revision it expects, else a reply.
 local function check_owner(control, owner)
   local sentence = wrong_kind(control, 'hash')
@@ -429,10 +440,10 @@ local function check_owner(control, owner)
   end
   local found = redis.call('HMGET', control, 'format', 'fence', 'generation', 'committed', 'dropping', 'revision',
     'last_call')
-  if not found[1] and not found[2] then
+  if found[5] or (found[3] ~= owner.generation and dropped[owner.generation]) then
+    return {'DROPPED', 'topology was dropped'}
+  elseif not found[1] and not found[2] then
     return {'REGRESSED', 'key ' .. shown(control) .. ' is gone'}
-  elseif found[5] then
-    return {'FENCED', 'topology is being dropped'}
   elseif found[1] ~= FORMAT then
     return {'VERSION', 'stored format is ' .. shown(found[1] or '') .. ', expected ' .. shown(FORMAT)}
   end
@@ -703,7 +714,7 @@ local function look(keys, argv)
   end
   local found = redis.call('HMGET', keys[1], 'committed', 'source_fingerprint', 'topology', 'metadata_sum', 'format',
     'dropping')
-  if found[5] ~= FORMAT or found[6] then
+  if found[5] ~= FORMAT or found[6] or not found[1] then
     return {}
   end
   local reply = {found[1], found[2] or '', found[3] or '', found[4] or ''}
@@ -749,7 +760,8 @@ local function status(keys, argv)
   for i = 1, 3 do
     local sentence = wrong_kind(keys[i], 'hash')
     if sentence then
-      return redis.error_reply('TYPE ' .. sentence)
+      local remedy = '; remove the key, or start over with `txbatch drop ' .. string.match(keys[1], '{(.-)}') .. '`'
+      return redis.error_reply('TYPE ' .. sentence .. remedy)
     end
   end
   local committed = redis.call('HGET', keys[1], 'committed')
@@ -781,6 +793,7 @@ local function drop_begin(keys, argv)
   end
   local ours = decimal((fence_counter(fence) or 0) + 1) .. ':' .. nonce
   redis.call('HSET', control, 'fence', ours, 'dropping', '1')
+  note_dropped(redis.call('HGET', control, 'generation') or '')
   return {'OK', ours}
 end
 

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from state.attempt import TransactionAttempt
-from state.codec import pack_exact, unpack
+from state.codec import pack_exact
 from state.commit import Commit, CommitReply, CommitStatus
 from state.errors import FencedError, ProtocolError, StateRefusedError
 from state.keys import Keys
 from state.metadata_sum import MetadataSum, MetadataSumChange
+from state.receipt import parse_receipt
 from state.redis_arguments import (
     Argument,
     CommitTooLargeError,
@@ -30,9 +31,11 @@ from state.redis_arguments import (
 from state.redis_connection import RedisConnection, connect
 from state.redis_drop import drop_topology
 from state.redis_errors import redact
+from state.redis_presence import announce_run, connected_runs
 from state.redis_rights import require_all_rights
 from state.redis_server import ServerFacts, facts_of
-from state.stored_topology import Acquired, Found, TopologyStatus, parse_receipt
+from state.stored_metadata import checked_control, unpack_metadata, unreadable_metadata
+from state.stored_topology import Acquired, Found, TopologyStatus
 
 FIRST_CONTACT_TIMEOUT_S = 10.0
 """How long `check_server` waits for a server that was perhaps never there."""
@@ -136,8 +139,9 @@ class RedisStore:
         if not reply:
             return None
         committed, source, topology, stored_sum = map(_text, reply[:4])
+        checked_control(self.keys, {"committed": committed})
         packed = self._verified(reply[4:], stored_sum)[0]
-        return Found(int(committed), source, topology, {field: unpack(value) for field, value in packed.items()})
+        return Found(int(committed), source, topology, unpack_metadata(self.keys, packed))
 
     def acquire(
         self,
@@ -174,7 +178,9 @@ class RedisStore:
             reply = self._connection.function("acquire", "3", *own, previous, *given)
             status = _text(reply[0])
             if status == "OK":
-                return self._acquired(reply, source_fingerprint, topology)
+                acquired = self._acquired(reply, source_fingerprint, topology)
+                announce_run(self._connection, self.keys)
+                return acquired
             if status != "RACED":
                 self._refuse_acquire(status, [_text(item) for item in reply[1:]])
             previous = _text(reply[1])
@@ -193,8 +199,7 @@ class RedisStore:
         keys = [self.keys.control, self.keys.metadata]
         change = self._metadata_sum.change(packed, forget)
         reply = self._write("metadata", keys, metadata_arguments(packed, forget), change)
-        if reply.status is CommitStatus.FENCED:
-            raise FencedError(self.keys.topology_id)
+        self._refuse_strangers(reply.status)
         if reply.status not in (CommitStatus.OK, CommitStatus.ALREADY):
             raise self._not_as_left("cannot store metadata", reply)
 
@@ -233,7 +238,7 @@ class RedisStore:
             StateRefusedError, StateUnreachableError: as `acquire`.
         """
         reply = self._status()
-        control = _pairs(reply[2:])
+        control = checked_control(self.keys, _pairs(reply[2:]))
         if not control:
             return None
         return TopologyStatus(
@@ -244,7 +249,7 @@ class RedisStore:
             topology=control.get("topology", ""),
             source_fingerprint=control.get("source_fingerprint", ""),
             metadata_count=int(reply[0]),
-            last_receipt=parse_receipt(_text(reply[1])),
+            last_receipt=parse_receipt(self.keys, _text(reply[1])),
             is_dropping="dropping" in control,
         )
 
@@ -257,8 +262,12 @@ class RedisStore:
             FencedError, StateRefusedError, StateUnreachableError: as `confirm`.
         """
         items = self._owned_reply("last_group", self.keys.control, self.keys.receipts)
-        receipts = {int(items[i]): parse_receipt(_text(items[i + 1])) for i in range(0, len(items), 2)}
+        receipts = {int(items[i]): parse_receipt(self.keys, _text(items[i + 1])) for i in range(0, len(items), 2)}
         return tuple(TransactionAttempt(txid, receipt.attempt_id) for txid, receipt in receipts.items() if receipt)
+
+    def connected_runs(self) -> int:
+        """How many runs of the topology are connected to the server, as far as it tells; needs no ownership."""
+        return connected_runs(self._connection, self.keys)
 
     def drop(self) -> int:
         """Deletes every key of the topology and returns how many there were.
@@ -281,12 +290,12 @@ class RedisStore:
         return list(self._connection.function("status", "3", *own, read_only=True))
 
     def _control(self) -> dict[str, str]:
-        return _pairs(self._status()[2:])
+        return checked_control(self.keys, _pairs(self._status()[2:]))
 
     def _acquired(self, reply: Sequence[Any], source_fingerprint: str, topology: str) -> Acquired:
         fence, generation, revision, committed, stored_sum, stored_source, stored_topology = map(_text, reply[1:8])
         packed, found_sum = self._verified(reply[8:], stored_sum)
-        metadata = {field: unpack(value) for field, value in packed.items()}
+        metadata = unpack_metadata(self.keys, packed)
         self._owned = Ownership(fence, generation, int(revision))
         self._metadata_sum = found_sum
         self._new_descriptions = (
@@ -302,8 +311,8 @@ class RedisStore:
             raise StateRefusedError(
                 f"topology {self.keys.topology_id!r} cannot start: its {len(packed)} stored metadata entries are not "
                 f"the ones its last write left (checksum {found_sum}, expected {stored_sum}), so the server has lost "
-                "or altered some; restore its data from a copy taken at one moment, or start over with "
-                f"`txbatch drop {self.keys.topology_id}`"
+                f"or altered some{unreadable_metadata(packed)}; restore its data from a copy taken at one moment, or "
+                f"start over with `txbatch drop {self.keys.topology_id}`"
             )
         return packed, found_sum
 
@@ -333,11 +342,14 @@ class RedisStore:
         """What a function that changes nothing tells the owner, and nobody else."""
         reply = self._connection.function(name, str(len(keys)), *keys, *self._ownership().arguments(), read_only=True)
         status = CommitStatus(_text(reply[0]))
-        if status is CommitStatus.FENCED:
-            raise FencedError(self.keys.topology_id)
+        self._refuse_strangers(status)
         if status is not CommitStatus.OK:
             raise self._not_as_left("was stopped", CommitReply(status, _text(reply[1])))
         return list(reply[2:])
+
+    def _refuse_strangers(self, status: CommitStatus) -> None:
+        if status in (CommitStatus.FENCED, CommitStatus.DROPPED):
+            raise FencedError(self.keys.topology_id, status is CommitStatus.DROPPED)
 
     def _not_as_left(self, what: str, reply: CommitReply) -> StateRefusedError:
         return StateRefusedError(
@@ -368,6 +380,11 @@ class RedisStore:
 
 def state_not_as_left(reply: CommitReply) -> str:
     """What to do about a reply that says the server does not hold what its owner left there."""
+    if reply.status is CommitStatus.REGRESSED and reply.detail.endswith("is gone"):
+        return (
+            "the topology was dropped, or the server has lost all it held of it; this run stops; restore the server's "
+            "data, or run again to begin with the first transaction"
+        )
     if reply.status is CommitStatus.REGRESSED:
         return (
             "the server has gone back to an earlier state (a restored backup, a lagging replica, a lost last second); "

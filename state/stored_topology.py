@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from state.receipt import Receipt
+
 
 @dataclass(frozen=True, slots=True)
 class Acquired:
@@ -41,22 +43,6 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
-    """What was published for a txid.
-
-    Attributes:
-        attempt_id: the attempt that was committed.
-        digest: content address of the group's changes, hexadecimal.
-        first_txid, last_txid: the group it was published with.
-    """
-
-    attempt_id: int
-    digest: str
-    first_txid: int
-    last_txid: int
-
-
-@dataclass(frozen=True, slots=True)
 class TopologyStatus:
     """What is stored about a topology, for ``txbatch status``."""
 
@@ -69,11 +55,3 @@ class TopologyStatus:
     metadata_count: int
     last_receipt: Receipt | None
     is_dropping: bool
-
-
-def parse_receipt(text: str) -> Receipt | None:
-    """Restores a receipt from the text the server keeps; None from an empty one."""
-    if not text:
-        return None
-    attempt_id, digest, first, last = text.split(" ")
-    return Receipt(int(attempt_id, 16), digest, int(first), int(last))

@@ -91,7 +91,7 @@ def run_topology(
     conf: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Spark setting; repeat.")] = None,
     max_pending: Annotated[
         int, typer.Option(min=1, metavar="N", help="Transactions in flight at most.")
-    ] = DEFAULTS.max_spout_pending,
+    ] = DEFAULTS.window(),
     commit_group_max: Annotated[
         int, typer.Option(min=1, metavar="N", help="Transactions of one commit at most.")
     ] = DEFAULTS.commit_group_max,

@@ -19,7 +19,7 @@ class ExitCode(IntEnum):
     USAGE = 2
     """Wrong arguments, or a topology that could not run correctly; nothing was started."""
     FENCED = 3
-    """A newer run took over: do not restart."""
+    """A newer run took over, or the topology was dropped: do not restart."""
     STATE = 4
 
 

@@ -22,6 +22,8 @@ from coordinator.topology_builder import described
 from state import TopologyError, connect, in_memory_client, redact
 
 IN_MEMORY = "in memory"
+LOCAL_WINDOW = 1
+"""One transaction in flight unless the options say more, as Storm does."""
 
 
 class LocalCluster:
@@ -95,7 +97,8 @@ class LocalCluster:
 
         Args:
             topology: what `TransactionalTopologyBuilder.build` or `TopologyBuilder.build` returned.
-            options: bounds of a transactional run; None keeps one transaction in flight, as Storm does.
+            options: bounds of a transactional run. Where they do not set `max_spout_pending`, one transaction is in
+                flight, as in Storm.
             frame_fault: for tests: loses, doubles, alters or replaces frames of a transactional run.
             by_hand: bolts of a plain topology whose tuples the test acks, fails and emits from by itself.
             message_fault: for tests: loses, doubles, alters or replaces messages of a plain run.
@@ -108,14 +111,19 @@ class LocalCluster:
             return self._submit_plain(topology, by_hand, message_fault)
         if not isinstance(topology, Topology):
             raise TopologyError(f"submit got {described(topology)}; give what the build method of a builder returned")
-        _refuse_given("a transactional topology", by_hand=by_hand, message_fault=message_fault)
+        if by_hand:
+            raise TopologyError(
+                "submit got by_hand, which means nothing for a transactional topology: it names bolts of a plain one; "
+                'hold phases of transactions by hold("processing") or hold("commit") of the run that submit returns'
+            )
+        _refuse_given("a transactional topology", message_fault=message_fault)
         run = TransactionalRun(
             topology,
             make_plan(topology, pickle_spec, worker_count=self._worker_count),
             self.client,
             server=self._server,
             random=self._random,
-            options=options or RunOptions(max_spout_pending=1),
+            options=(options or RunOptions()).or_window(LOCAL_WINDOW),
             receive_capacity=self._receive_capacity,
             frame_fault=frame_fault,
         )

@@ -147,6 +147,12 @@ class TextFilesCoordinator(SpoutCoordinator):
                 f"topology {self._topology_id!r} has come to txid {last_txid}, but where in the input that ended "
                 "is not stored: it was run with another kind of source before; drop it or take another topology id"
             )
+        if last is not None:
+            try:
+                parse_ranges(last)
+            except SourceError as error:
+                field = f"metadata field 'coordinator:{last_txid}' of topology {self._topology_id!r}"
+                raise SourceError(f"{field}: {error}") from None
         self._go_behind(last)
 
     def is_ready(self) -> bool:

@@ -15,6 +15,7 @@ from coordinator.spouts.partitioned import (
     PartitionedCoordinator,
     PartitionedEmitter,
 )
+from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "PartitionPositions",
     "PartitionedCoordinator",
     "PartitionedEmitter",
+    "RunSoFar",
     "SpoutCommitter",
     "SpoutCoordinator",
     "SpoutEmitter",

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from coordinator.spouts.answers import expect_count
 from coordinator.spouts.input_change import FormerInput, InputChange
+from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
 
 
@@ -45,6 +46,9 @@ class CountsPartitions(Protocol):
 
     def number_of_partitions(self) -> int:
         """The number of partitions now."""
+
+    def inform(self, run_so_far: RunSoFar) -> None:
+        """See `KnowsRunSoFar.inform`."""
 
     def is_finite(self) -> bool:
         """Whether the input ends by itself."""
@@ -93,6 +97,10 @@ class CountCoordinator(SpoutCoordinator):
         count = expect_count(self._counter.number_of_partitions())
         self._last_txid = txid
         return count
+
+    def inform(self, run_so_far: RunSoFar) -> None:
+        super().inform(run_so_far)
+        self._counter.inform(run_so_far)
 
     def is_finite(self) -> bool:
         return self._counter.is_finite()

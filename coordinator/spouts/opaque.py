@@ -19,10 +19,11 @@ from coordinated_bolt import AttemptCollector, BatchOutputCollector, IComponent,
 from coordinator.spouts.answers import expect_truth
 from coordinator.spouts.count_coordinator import CountCoordinator, partition_scope
 from coordinator.spouts.input_change import FormerInput, InputChange
+from coordinator.spouts.run_so_far import KnowsRunSoFar
 from state import TransactionAttempt, pack_exact
 
 
-class OpaquePartitionedCoordinator(ABC):
+class OpaquePartitionedCoordinator(KnowsRunSoFar, ABC):
     """Knows how many partitions there are, and when the input ends (driver; nothing here runs in parallel).
 
     Source: backtype.storm.transactional.partitioned.IOpaquePartitionedTransactionalSpout.Coordinator.
@@ -38,7 +39,10 @@ class OpaquePartitionedCoordinator(ABC):
         """
 
     def is_ready(self) -> bool:
-        """Whether a further transaction may be started; not asked for one that is tried again."""
+        """Whether a further transaction may be started; not asked for one that is tried again.
+
+        `run_so_far` tells how far the run is.
+        """
         return True
 
     def is_exhausted(self, positions: Mapping[int, Any], pending: int) -> bool:
@@ -70,13 +74,13 @@ class OpaquePartitionedCoordinator(ABC):
         """See `SpoutCoordinator.compare`; `former.positions` tells how far each partition was read."""
         return None
 
-    def activate(self) -> None:  # noqa: B027 - optional by design
+    def activate(self) -> None:
         """See `SpoutCoordinator.activate`."""
 
-    def deactivate(self) -> None:  # noqa: B027 - optional by design
+    def deactivate(self) -> None:
         """See `SpoutCoordinator.deactivate`."""
 
-    def close(self) -> None:  # noqa: B027 - optional by design
+    def close(self) -> None:
         """Called once, when the run ends."""
 
 

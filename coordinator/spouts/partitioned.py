@@ -16,16 +16,17 @@ from coordinated_bolt import BatchOutputCollector, IComponent, TopologyContext
 from coordinator.spouts.answers import expect_truth
 from coordinator.spouts.count_coordinator import CountCoordinator, PartitionPositions, Positions, partition_scope
 from coordinator.spouts.input_change import FormerInput, InputChange
+from coordinator.spouts.run_so_far import KnowsRunSoFar
 from state import RotatingTransactionalState, TransactionAttempt, pack_exact
 
 
-class PartitionedCoordinator(ABC):
+class PartitionedCoordinator(KnowsRunSoFar, ABC):
     """Knows how many partitions there are (driver).
 
     Source: backtype.storm.transactional.partitioned.IPartitionedTransactionalSpout.Coordinator.
     """
 
-    def follow(self, read: PartitionPositions) -> None:  # noqa: B027 - optional by design
+    def follow(self, read: PartitionPositions) -> None:
         """Hands over a view of how far each partition was cut; called once, before anything but `compare`.
 
         Keep it if the end of the input, or whether it is ready, depends on where the partitions stand.
@@ -36,7 +37,7 @@ class PartitionedCoordinator(ABC):
         """The number of partitions now; a transaction keeps the number it was first given."""
 
     def is_ready(self) -> bool:
-        """Whether a further transaction may be started."""
+        """Whether a further transaction may be started; `run_so_far` tells how far the run is."""
         return True
 
     def is_exhausted(self, number_of_transactions: int) -> bool:
@@ -63,13 +64,13 @@ class PartitionedCoordinator(ABC):
         """See `SpoutCoordinator.compare`; `former.positions` tells how far each partition was read."""
         return None
 
-    def activate(self) -> None:  # noqa: B027 - optional by design
+    def activate(self) -> None:
         """See `SpoutCoordinator.activate`."""
 
-    def deactivate(self) -> None:  # noqa: B027 - optional by design
+    def deactivate(self) -> None:
         """See `SpoutCoordinator.deactivate`."""
 
-    def close(self) -> None:  # noqa: B027 - optional by design
+    def close(self) -> None:
         """Called once, when the run ends."""
 
 

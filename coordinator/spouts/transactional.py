@@ -8,16 +8,17 @@ from typing import Any
 
 from coordinated_bolt import BatchOutputCollector, IComponent, TopologyContext
 from coordinator.spouts.input_change import FormerInput, InputChange
+from coordinator.spouts.run_so_far import KnowsRunSoFar
 from state import TransactionAttempt
 
 
-class SpoutCoordinator(ABC):
+class SpoutCoordinator(KnowsRunSoFar, ABC):
     """Decides what belongs to each transaction. One lives in the driver; nothing here runs in parallel.
 
     Source: backtype.storm.transactional.ITransactionalSpout.Coordinator.
     """
 
-    def resume(self, last_txid: int, last: Any) -> None:  # noqa: B027 - optional by design
+    def resume(self, last_txid: int, last: Any) -> None:
         """Tells where earlier runs stopped cutting; called once, before anything else is asked.
 
         Args:
@@ -29,6 +30,8 @@ class SpoutCoordinator(ABC):
     @abstractmethod
     def is_ready(self) -> bool:
         """Whether a further transaction may be cut now. Asked only for txids never seen before.
+
+        `run_so_far` tells how far the run is: ``return self.run_so_far.last_txid < 10`` cuts ten, also after a restart.
 
         Say no once the input has ended: `is_exhausted` is asked when nothing is under way, and cuts nothing off.
         """
@@ -99,17 +102,17 @@ class SpoutCoordinator(ABC):
         """About how many bytes of input a batch reads, to keep waves within memory; 0 if unknown."""
         return 0
 
-    def deactivate(self) -> None:  # noqa: B027 - optional by design
+    def deactivate(self) -> None:
         """Tells that nothing new is cut until `activate`; what is under way commits meanwhile.
 
         Follows `Coordinator.deactivate`, on the thread of the run. A pause that is over before the run has
         noticed it is not told.
         """
 
-    def activate(self) -> None:  # noqa: B027 - optional by design
+    def activate(self) -> None:
         """Tells that a pause is over, before the first question after it; not called at the start."""
 
-    def close(self) -> None:  # noqa: B027 - optional by design
+    def close(self) -> None:
         """Called once, when the run ends."""
 
 

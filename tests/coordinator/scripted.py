@@ -236,7 +236,7 @@ class Run:
         self.machine = TransactionCoordinator(
             currtx=currtx,
             metadata=metadata.coordinator,
-            max_spout_pending=self.options.max_spout_pending,
+            max_spout_pending=self.options.window(),
             commit_group_max=self.options.commit_group_max,
             new_attempt_id=count(1).__next__,
         )

@@ -150,7 +150,7 @@ def run(topology: Topology, store: MemoryStore, *, seed=0, fault=None, **options
     machine = TransactionCoordinator(
         currtx=store.committed_txid + 1,
         metadata=metadata.coordinator,
-        max_spout_pending=run_options.max_spout_pending,
+        max_spout_pending=run_options.window(),
         commit_group_max=run_options.commit_group_max,
         new_attempt_id=ids.__next__,
         is_opaque=is_opaque,

@@ -309,7 +309,7 @@ class TestStatusAndDrop:
         client.set("{wcx}:counts", "other")
         assert open_store().drop() == 702
         assert client.keys("*") == [b"{wcx}:counts"]
-        assert owner.commit(commit_of(counts(a=1), attempt(2))).status is CommitStatus.REGRESSED
+        assert owner.commit(commit_of(counts(a=1), attempt(2))).status is CommitStatus.DROPPED
         assert client.keys("*") == [b"{wcx}:counts"]
         assert open_store().drop() == 0
 
@@ -320,14 +320,33 @@ class TestStatusAndDrop:
         own = [f"{{wc}}:txbatch:{name}" for name in ("control", "metadata", "receipts")]
         fence = client.hget("{wc}:txbatch:control", "fence")
         client.execute_command("FCALL", "txbatch_2_drop_begin", "3", *own, fence, "e" * 32)
-        assert owner.commit(commit_of(counts(a=1), attempt(2))).status is CommitStatus.FENCED
-        with pytest.raises(FencedError):
+        assert owner.commit(commit_of(counts(a=1), attempt(2))).status is CommitStatus.DROPPED
+        with pytest.raises(FencedError, match="topology 'wc' was dropped while it ran"):
             owner.store_metadata({"coordinator:2": 1})
         with pytest.raises(StateRefusedError, match="finish it with `txbatch drop wc`"):
             acquire(open_store(), "c" * 32)
         assert open_store().status().is_dropping
         assert open_store().drop() == 3
         assert acquire(open_store(), "c" * 32).committed_txid == 0
+
+    def test_an_owner_whose_topology_was_dropped_and_started_again_is_told_of_the_drop(self, open_store):
+        owner = open_store()
+        acquire(owner)
+        open_store().drop()
+        acquire(open_store(), "c" * 32, new_generation="9" * 32)
+        for call in (owner.confirm, lambda: owner.store_metadata({"coordinator:1": 1})):
+            with pytest.raises(FencedError, match="topology 'wc' was dropped while it ran"):
+                call()
+
+    def test_what_was_dropped_and_is_put_back_by_hand_can_be_run_again(self, open_store, client):
+        """That a generation was dropped once decides nothing: it only explains why its state is gone."""
+        acquire(open_store())
+        kept = client.hgetall("{wc}:txbatch:control")
+        open_store().drop()
+        client.hset("{wc}:txbatch:control", mapping=kept)
+        again = open_store()
+        acquire(again, "c" * 32)
+        again.store_metadata({"coordinator:1": 1})
 
     def test_state_without_control_is_dropped_too(self, open_store, client):
         client.hset("{wc}:counts", "a", 1)

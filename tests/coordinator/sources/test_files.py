@@ -568,7 +568,10 @@ def test_a_file_no_longer_matched_is_told_and_followed_by_those_that_sort_after_
 def test_metadata_of_another_source_is_refused(folder: Path, metadata: Any) -> None:
     write(folder, b"1\n")
 
-    with pytest.raises(SourceError, match=r"^stored metadata .* is no range of lines: the topology was run with"):
+    with pytest.raises(
+        SourceError,
+        match=r"^metadata field 'coordinator:1' of topology 'letters': stored metadata .* is no range of lines",
+    ):
         coordinator_of(TextFiles("*.txt")).resume(1, metadata)
 
 
