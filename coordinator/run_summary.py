@@ -100,6 +100,8 @@ class RunStatistics:
             "waves": self.waves,
             "commit_groups": self.commit_groups,
         }
+        if self.notices:
+            fields["notices"] = list(self.notices)
         if self.counters:
             fields["counters"] = dict(sorted(self.counters.items()))
         if self.components:

@@ -152,7 +152,8 @@ class ITransactionalSpout(IComponent):
     def fingerprint(self) -> str:
         """One readable line that changes when the input is another one.
 
-        It is stored at the first start; a later start with another line is refused. Asked once a run, on
-        the driver. The default names the class, which says nothing of the input: override it.
+        It is stored with the first write; a later start with another line is refused unless the user has accepted
+        what `SpoutCoordinator.compare` tells. Asked once a run, on the driver. The default names the class, which
+        says nothing of the input: override it.
         """
         return f"{type(self).__module__}.{type(self).__qualname__}"

@@ -111,8 +111,10 @@ def test_a_change_that_harms_nothing_is_said_at_start_by_what_has_changed(cluste
     run(cluster, topology(Counts()))
     given: dict[str, Any] = {"committer": Counts(), "rows": [*ROWS, ["c"]], **change}
     with caplog.at_level(logging.WARNING, "txbatch"):
-        notices = run(cluster, topology(**given), adopt=True).notices
+        statistics = run(cluster, topology(**given), adopt=True)
+    notices = statistics.notices
     assert said <= set(notices)
+    assert statistics.to_dict("graph")["notices"] == list(notices)
     assert all(f"topology 'graph': {sentence}" in caplog.text for sentence in said)
     caplog.clear()
     assert run(cluster, topology(**given)).notices == (), "what was said and stored is not said again"
