@@ -6,9 +6,12 @@ import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from committers import ICommitter
 from coordinated_bolt import BaseBatchBolt
@@ -277,6 +280,39 @@ def test_an_adopted_input_is_stored_with_its_first_transaction_though_that_fails
         run(cluster, folder, adopt=True)
     Store.hated = ""
     assert run(cluster, folder) == every_line(("b", 5), ("d", 3), ("bad", 1))
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 400), st.sampled_from(["append", "new", "touch", "nothing"]), st.integers(1, 4)),
+        max_size=6,
+    ),
+    st.integers(0, 2**32),
+)
+def test_an_input_that_grows_between_runs_that_are_cut_off_is_counted_exactly_once(steps, seed):
+    Store.hated = ""
+    with TemporaryDirectory() as name, LocalCluster(seed=seed) as cluster:
+        folder = Path(name)
+        names = ["a"]
+        lines_of(folder / "a.txt", "a-0-", 4)
+        for number, (ticks, growth, per_batch) in enumerate(steps):
+            made = cluster.submit(
+                topology(str(folder / "*.txt"), per_batch), options=RunOptions(max_spout_pending=3, adopt=True)
+            )
+            for _ in range(ticks):
+                made.tick()
+            made.close()
+            if growth == "new":
+                names.append(chr(ord(names[-1]) + 1))
+            if growth in ("new", "append"):
+                lines_of(folder / f"{names[-1]}.txt", f"{names[-1]}-{number + 1}-", 3)
+            elif growth == "touch":
+                os.utime(folder / "a.txt")
+        expected = [line for path in folder.iterdir() for line in path.read_text(encoding="utf-8").splitlines()]
+        assert run(cluster, folder, adopt=True) == dict.fromkeys(expected, 1)
+        notes = [key for key in cluster.client.hkeys("{files}:txbatch:metadata") if key.startswith(b"note.")]
+        assert len(notes) == len(names), "one for each file, however often it was read on"
 
 
 # Spouts in memory
