@@ -1,4 +1,4 @@
-"""Whether a run may go on with an input: what the spout tells of it, against what the user has accepted."""
+"""Whether a run may continue on an input: what the spout tells of it, against what the user has accepted."""
 
 from __future__ import annotations
 

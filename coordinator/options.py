@@ -29,10 +29,10 @@ class RunOptions:
         commit_operations_max: a group of more than one transaction stays below so many changes; the default blocks
             the server for about 60 ms.
         max_attempts: a txid that failed so often stops the run.
-        adopt: go on although the input is another one than in earlier runs. True does so if everything that was
+        adopt: continue although the input is another one than in earlier runs. True does so if everything that was
             read is still the same and nothing is skipped or read again; what else may happen is named: "skip",
             "again", "changed", several with commas between, or "unchecked".
-        accept_state_changes: go on although a state with content is no longer declared, or declared with other types.
+        accept_state_changes: continue although a state with content is no longer declared, or declared with other types.
         early_commit: committers that only write run in the job that processes their wave, one job for both phases
             instead of two. Nothing is published earlier. A run that meets a committer that reads state, has external
             effects or has bolts below it goes the general way by itself.
@@ -72,7 +72,7 @@ class RunOptions:
 
 
 def adopted_words(adopt: bool | str) -> frozenset[str] | None:
-    """What `RunOptions.adopt` accepts beside an input of which everything that was read is the same; None refuses all.
+    """What `RunOptions.adopt` accepts of an input that is not simply longer; None accepts no other input.
 
     Raises:
         TopologyError: a word that has no meaning.

@@ -2,7 +2,7 @@
 
 Stored as one line of JSON, for whoever looks into Redis. Most changes are allowed between runs and only said. A
 state that is no longer declared, or is declared with other types, is another matter: what the store holds stays as it
-was, and what comes after goes elsewhere or means something else.
+was, and what is written later goes elsewhere or means something else.
 """
 
 from __future__ import annotations

@@ -217,7 +217,7 @@ class TextFilesCoordinator(SpoutCoordinator):
     def _go_behind(self, metadata: Any) -> None:
         """Stands behind the last range of a transaction, which is read again unless we just cut it.
 
-        A file that is no part of the input any more, which `compare` has told, is followed by those that sort after.
+        A file that has left the input, which `compare` has told, is followed by those that sort after.
         """
         last = None if metadata is None else parse_ranges(metadata)[-1]
         if last == self._last:

@@ -1,7 +1,7 @@
-"""A digest of a file's beginning that can be carried on later, wherever a transaction ended.
+"""A digest of a file's beginning that can be continued later, wherever a transaction ended.
 
 Whole blocks are chained, each digest begun with the one before; what follows the last whole block is hashed on top.
-So a run that goes on reads one block again and not the file, and a check later needs no borders of transactions.
+So a run that continues reads one block again and not the file, and a check later needs no borders of transactions.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class PrefixDigest:
 
 
 def resumed_digest(file: InputFile, mark: PrefixMark) -> PrefixDigest:
-    """The digest at a mark, to be carried on; reads the block the mark lies in.
+    """The digest at a mark, to be continued; reads the block the mark lies in.
 
     Raises:
         SourceError: these bytes are others now, or cannot be read.

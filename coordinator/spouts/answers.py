@@ -82,7 +82,7 @@ def expect_notes(answer: Any) -> Mapping[str, Any]:
     """Returns notes that can be stored.
 
     Raises:
-        WrongAnswerError: it is no mapping from texts.
+        WrongAnswerError: it is not a mapping from texts.
         CodecError: a value would not come back as it is.
     """
     if not isinstance(answer, Mapping) or not all(isinstance(name, str) for name in answer):

@@ -1,6 +1,6 @@
 """What another input means for what earlier runs have read: told by the spout, judged by the run.
 
-A run that goes on with another input must neither leave anything out nor read anything twice unless the user says
+A run that continues on another input must neither leave anything out nor read anything twice unless the user says
 so. Only the spout can tell, because only it knows what a position means.
 """
 
@@ -36,13 +36,13 @@ class FormerInput:
 
 @dataclass(frozen=True, slots=True)
 class InputChange:
-    """What is different about an input, a sentence each; nothing means that all goes on as if it were the same.
+    """What is different about an input, a sentence each; nothing means that the run continues as on the same input.
 
     Attributes:
         skipped: parts nobody has read and nobody would, since they lie before the position.
         again: parts that were read and would be read a second time.
         changed: parts that were read and are different or gone now; what they did to the state stays.
-        impossible: why there is no going on at all.
+        impossible: why a run cannot continue on it at all.
         notes: name -> a note to be kept instead of the former one once this is accepted; None forgets it.
     """
 

@@ -65,7 +65,7 @@ class SpoutCoordinator(KnowsRunSoFar, ABC):
     def compare(self, former: FormerInput) -> InputChange | None:
         """Compares this input with what earlier runs have read; called once, before `resume`, if they have read any.
 
-        With another fingerprint it decides whether the run may go on with this input: what would be skipped, read
+        With another fingerprint it decides whether the run may continue on this input: what would be skipped, read
         again, or is changed has to be named by the user (``--adopt=…``). With the same one only what is changed or
         impossible counts.
 
