@@ -23,7 +23,7 @@ from coordinator.spouts.partitioned import PartitionCountCoordinator
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.topology import Topology
 from coordinator.topology_description import changes, check_topology, described
-from state import Found, RedisStore
+from state import FoundTopology, RedisStore
 
 _LOG = logging.getLogger("txbatch")
 
@@ -94,7 +94,7 @@ class Takeover:
             accepted=found,
         )
         if found is not None and acquired.metadata != found.metadata:  # a run that is fenced out now wrote meanwhile
-            found = Found(acquired.committed_txid, found.source_fingerprint, found.topology, acquired.metadata)
+            found = FoundTopology(acquired.committed_txid, found.source_fingerprint, found.topology, acquired.metadata)
             settled = self._settled(found, fingerprint, description)
         for notice in settled.notices:
             _LOG.warning("topology %r: %s", self._topology.topology_id, notice)
@@ -102,7 +102,7 @@ class Takeover:
         metadata.replace_notes(settled.notes)
         return TakenOver(acquired.committed_txid, metadata, settled.notices)
 
-    def _settled(self, found: Found, fingerprint: str, description: str) -> _Settled:
+    def _settled(self, found: FoundTopology, fingerprint: str, description: str) -> _Settled:
         """What is different from what earlier runs have left, if all of it is accepted."""
         topology_id, committed = self._topology.topology_id, found.committed_txid
         said = check_topology(

@@ -42,7 +42,7 @@ from state.redis_store import RECEIPTS_KEPT, RedisStore, state_not_as_left
 from state.rotating_transactional_state import RotatingTransactionalState
 from state.session import StateReader, StateSession
 from state.state_handle import StateHandle
-from state.stored_topology import Acquired, Found, TopologyStatus
+from state.stored_topology import Acquired, FoundTopology, TopologyStatus
 from state.transactional_state import MetadataChanges, TransactionalState
 from state.write_set import (
     MAX_INTEGER,
@@ -67,7 +67,7 @@ __all__ = [
     "FailedException",
     "FencedError",
     "Field",
-    "Found",
+    "FoundTopology",
     "HashState",
     "Keys",
     "ListState",

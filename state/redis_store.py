@@ -35,7 +35,7 @@ from state.redis_presence import announce_run, connected_runs
 from state.redis_rights import require_all_rights
 from state.redis_server import ServerFacts, facts_of
 from state.stored_metadata import checked_control, unpack_metadata, unreadable_metadata
-from state.stored_topology import Acquired, Found, TopologyStatus
+from state.stored_topology import Acquired, FoundTopology, TopologyStatus
 
 FIRST_CONTACT_TIMEOUT_S = 10.0
 """How long `check_server` waits for a server that was perhaps never there."""
@@ -126,7 +126,7 @@ class RedisStore:
         require_all_rights(self._connection, self.keys)
         return facts
 
-    def look(self) -> Found | None:
+    def look(self) -> FoundTopology | None:
         """What the next owner would take over, or None if there is nothing that `acquire` would; changes nothing.
 
         Called once at start, before `acquire`, so a start that is refused for what it finds fences nobody out.
@@ -141,7 +141,7 @@ class RedisStore:
         committed, source, topology, stored_sum = map(_text, reply[:4])
         checked_control(self.keys, {"committed": committed})
         packed = self._verified(reply[4:], stored_sum)[0]
-        return Found(int(committed), source, topology, unpack_metadata(self.keys, packed))
+        return FoundTopology(int(committed), source, topology, unpack_metadata(self.keys, packed))
 
     def acquire(
         self,
@@ -150,7 +150,7 @@ class RedisStore:
         new_generation: str,
         topology: str,
         source_fingerprint: str,
-        accepted: Found | None = None,
+        accepted: FoundTopology | None = None,
     ) -> Acquired:
         """Becomes the owner of the topology; the newer one wins, the older is fenced from now on.
 

@@ -26,7 +26,7 @@ class Acquired:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundTopology:
     """What earlier runs have left of a topology, as `RedisStore.look` finds it.
 
     Attributes:
