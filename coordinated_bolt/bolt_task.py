@@ -9,7 +9,6 @@ Source: backtype.storm.daemon.executor (bolts); backtype.storm.topology.BasicBol
 from __future__ import annotations
 
 import pickle
-import traceback
 from collections.abc import Callable
 from functools import partial
 from random import Random
@@ -25,6 +24,7 @@ from coordinated_bolt.plain_tuple import TICK_ORIGIN, PlainTuple, TupleStatus
 from coordinated_bolt.rich_bolts import IRichBolt
 from coordinated_bolt.task_observer import TaskObserver
 from coordinated_bolt.tuples import TupleOrigin, shortened
+from coordinated_bolt.user_traceback import user_traceback
 from coordinated_bolt.wiring import TaskWiring
 from state.errors import FailedException, ProtocolError, UserCodeError
 
@@ -128,7 +128,7 @@ class BoltTask:
 
     def _user_error(self, error: Exception, tup: PlainTuple | None = None) -> UserCodeError:
         text = "" if tup is None else shortened(tup)
-        story = "".join(traceback.format_exception(error))
+        story = user_traceback(error)
         return UserCodeError(self._wiring.component_id, self._wiring.task_index, "", text, story)
 
     def _origin(self, source_task: int, stream_index: int) -> TupleOrigin:

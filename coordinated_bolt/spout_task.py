@@ -7,7 +7,6 @@ after the call that emitted it, not in the middle of it.
 from __future__ import annotations
 
 import pickle
-import traceback
 from collections.abc import Callable
 from functools import partial
 from random import Random
@@ -21,6 +20,7 @@ from coordinated_bolt.pending_message import PendingMessage
 from coordinated_bolt.spout_output_collector import SpoutOutputCollector
 from coordinated_bolt.spouts import IAckValueSpout, IFailValueSpout, ISpout
 from coordinated_bolt.task_observer import TaskObserver
+from coordinated_bolt.user_traceback import user_traceback
 from coordinated_bolt.wiring import TaskWiring
 from state.errors import ProtocolError, UserCodeError
 
@@ -159,5 +159,5 @@ class SpoutTask:
         try:
             method(*arguments)
         except Exception as error:
-            story = "".join(traceback.format_exception(error))
+            story = user_traceback(error)
             raise UserCodeError(self._wiring.component_id, self._wiring.task_index, "", "", story) from error

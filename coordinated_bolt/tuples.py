@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from state.attempt import TransactionAttempt
+from state.printable import one_line
 
 
 class TupleOrigin:
@@ -105,9 +106,9 @@ class Tuple:
 
 
 def shortened(tup: Tuple, limit: int = 300) -> str:
-    """A tuple as text for a message, whatever its values do when they are asked for theirs."""
+    """A tuple as one printable line for a message, whatever its values do when they are asked for theirs."""
     try:
         text = repr(tup)
     except Exception as error:  # noqa: BLE001 - a value's own repr may raise anything
         text = f"<tuple whose repr raised {type(error).__name__}>"
-    return text if len(text) <= limit else text[:limit] + "…"
+    return one_line(text, limit)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 
 from coordinator.attempt_watch import AttemptWatch
@@ -73,11 +73,12 @@ def assembled(
         metadata, is_opaque = taken.metadata, isinstance(source, OpaqueCountCoordinator)
         machine = _machine(taken.committed_txid, metadata, options, draw_bits, is_opaque=is_opaque)
         _resume(start, source, metadata, machine)
-        yield Coordinator(
+        coordinator = Coordinator(
             plan=plan,
             source=source,
             engine=engine,
             publisher=Publisher(store, topology.topology_id),
+            server_watch=store.watch(clock),
             machine=machine,
             metadata=metadata,
             options=options,
@@ -89,6 +90,7 @@ def assembled(
             notices=taken.notices,
             watch=watch,
         )
+        yield resources.enter_context(closing(coordinator))
 
 
 def _machine(

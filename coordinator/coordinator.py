@@ -21,13 +21,14 @@ from coordinator.metadata_log import MetadataLog
 from coordinator.options import RunOptions
 from coordinator.plan import Plan
 from coordinator.publisher import Publisher, RefusedGroup
+from coordinator.replay_log import ReplayLog
 from coordinator.run_summary import RunStatistics
 from coordinator.spouts.committing import SpoutCommitter
 from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.transactions import EmitBatch, Phase, StartCommit, StoreMetadata, TransactionCoordinator
 from coordinator.waves import WaveBook
-from state import ReplayLimitError, StateRefusedError, TransactionAttempt, TransactionError
+from state import ReplayLimitError, ServerWatch, StateRefusedError, TransactionAttempt, TransactionError
 
 _LOG = logging.getLogger("txbatch")
 BUSY_WAIT_S = 0.5
@@ -52,6 +53,7 @@ class Coordinator:
         last_group: what earlier runs committed last, to be told to the committer again.
         notices: what is different from the run before, for `statistics`.
         watch: told of every attempt, and may hold its phases.
+        server_watch: looks at the server again while the run lasts.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class Coordinator:
         last_group: tuple[TransactionAttempt, ...] = (),
         notices: tuple[str, ...] = (),
         watch: AttemptWatch | None = None,
+        server_watch: ServerWatch | None = None,
     ) -> None:
         self._plan, self._engine, self._publisher, self._machine = plan, engine, publisher, machine
         spout_id = plan.wirings[plan.emitter_tasks[0]].component_id
@@ -93,6 +96,8 @@ class Coordinator:
         self._asked = 0
         self._failures: Counter[int] = Counter()
         self._error: TransactionError | None = None
+        self._server_watch = server_watch
+        self._replays = ReplayLog(clock)
         self.statistics = RunStatistics(last_txid=machine.currtx - 1, notices=notices)
 
     def drain(self) -> None:
@@ -120,6 +125,10 @@ class Coordinator:
             pass  # bounded by the input; a continuous one ends by drain
         return self.statistics
 
+    def close(self) -> None:
+        """Says what was left out of the log; called once, however the run has ended."""
+        self._replays.close()
+
     def turn(self) -> bool:
         """One turn of `run`: carries out what is due and handles at most one event; True once the run is done.
 
@@ -131,10 +140,12 @@ class Coordinator:
         if self._error is not None and self._machine.halted():
             self._confirm_ownership(self._error)
             raise self._error
+        self._look_at_server()
         self._source.tell_activity()
         executed = self._carry_out()
         if self._is_done():
             self._publisher.confirm()  # "done" means that the server holds it all, not only that it once answered so
+            self._note_absence()
             return True
         event = executed or self._engine.next_event(IDLE_WAIT_S if self._machine.is_idle() else BUSY_WAIT_S)
         if event is not None:
@@ -142,6 +153,16 @@ class Coordinator:
             self._report_progress()
         self._cancel_overdue()
         return False
+
+    def _look_at_server(self) -> None:
+        if self._server_watch is not None:
+            self._server_watch.look()
+            self._note_absence()
+
+    def _note_absence(self) -> None:
+        if self._server_watch is not None:
+            self.statistics.server_away_count = self._server_watch.away_count
+            self.statistics.server_away_s = self._server_watch.away_s
 
     def _confirm_ownership(self, error: TransactionError) -> None:
         """Makes sure that the topology is still ours before the run ends with an error that may follow from its loss.
@@ -374,7 +395,7 @@ class Coordinator:
             self._machine.halt_before(attempt.txid)
             self._drop(self._machine.fail(attempt, phase), phase, str(failure))
             return
-        _LOG.info("attempt %s failed and is replayed: %s", attempt, failure)
+        self._replays.failed(attempt, str(failure))
         self._lose(attempt, phase, str(failure), counts=True)
 
     def _lose(self, attempt: TransactionAttempt, phase: Phase, reason: str, *, counts: bool) -> None:

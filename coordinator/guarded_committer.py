@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import traceback
 from collections.abc import Callable
 from functools import partial
 
+from coordinated_bolt import user_traceback
 from coordinator.spouts.committing import SpoutCommitter
-from state import SourceError, TransactionAttempt, TransactionError, UserCodeError
+from state import SourceError, TransactionAttempt, TransactionError, UserCodeError, said_by
 
 _LOG = logging.getLogger("txbatch")
 
@@ -45,9 +45,9 @@ class GuardedCommitter:
             call()
         except Exception as error:  # noqa: BLE001 - user code may raise anything
             _LOG.warning(
-                "%s of the spout's committer raised after attempt %s was committed: %s", method, attempt, error
+                "%s of the spout's committer raised after attempt %s was committed: %s", method, attempt, said_by(error)
             )
             if isinstance(error, SourceError):
                 return error
-            return UserCodeError(self._component_id, 0, attempt, "", traceback.format_exc())
+            return UserCodeError(self._component_id, 0, attempt, "", user_traceback(error))
         return None

@@ -15,7 +15,7 @@ from typing import Any
 from coordinator.spouts.answers import expect_truth, story_of
 from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
-from state import CodecError, FailedException, TransactionError, UserCodeError, pack_exact
+from state import CodecError, FailedException, TransactionError, UserCodeError, pack_exact, said_by
 
 _LOG = logging.getLogger("txbatch")
 
@@ -105,14 +105,14 @@ class GuardedSource:
             fraction = self._source.progress(last)
             return None if fraction is None else min(1.0, max(0.0, float(fraction)))
         except Exception as error:  # noqa: BLE001 - what is only shown does not end a run
-            _LOG.debug("the spout cannot tell its progress: %s", error)
+            _LOG.debug("the spout cannot tell its progress: %s", said_by(error))
             return None
 
     def estimated_bytes(self, metadata: Any) -> int:
         try:
             return max(0, math.ceil(self._source.estimated_bytes(metadata)))
         except Exception as error:  # noqa: BLE001 - an estimate only keeps waves small
-            _LOG.debug("the spout cannot estimate a batch: %s", error)
+            _LOG.debug("the spout cannot estimate a batch: %s", said_by(error))
             return 0
 
     def _truth(self, what: str, ask: Callable[[], Any]) -> bool:
@@ -123,7 +123,7 @@ class GuardedSource:
         try:
             return call()
         except FailedException as error:
-            _LOG.info("%s of the spout failed and is tried again: %s", what, error)
+            _LOG.info("%s of the spout failed and is tried again: %s", what, said_by(error))
             raise
         except Exception as error:  # noqa: BLE001 - user code may raise anything
             if isinstance(error, TransactionError) and not isinstance(error, CodecError):

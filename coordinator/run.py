@@ -25,7 +25,7 @@ from coordinator.spark import (
 )
 from coordinator.topology import Topology
 from coordinator.topology_checks import check_is_a
-from state import EmbeddedServer, RedisStore
+from state import EmbeddedServer, RedisStore, require_encryption
 
 _LOG = logging.getLogger("txbatch")
 OnStart = Callable[[Coordinator], None]
@@ -36,6 +36,7 @@ def run(
     *,
     redis_url: str | None = None,
     data_dir: str | Path | None = None,
+    allow_plaintext: bool = False,
     spark: Any = None,
     master: str = "local[*]",
     conf: Mapping[str, str] | None = None,
@@ -52,6 +53,7 @@ def run(
         redis_url: redis://, rediss:// or unix://. Without it and `data_dir` the environment's ``TXBATCH_REDIS_URL``
             counts, as on the command line; without that the embedded server is started, or joined.
         data_dir: where the embedded server keeps its data, ``.txbatch`` unless given; excludes `redis_url`.
+        allow_plaintext: speak to a server on another machine without TLS, on a network you trust.
         spark: a SparkSession or SparkContext of yours, which is left running; None starts one.
         master: Spark master of a session of our own.
         conf: Spark settings of a session of our own; they win over ours.
@@ -70,7 +72,8 @@ def run(
     """
     check_is_a(Topology, topology, "use run_plain for a plain topology")
     options = options or RunOptions()
-    server = choose_server(redis_url, None if data_dir is None else Path(data_dir))
+    chosen_dir = None if data_dir is None else Path(data_dir)
+    server = choose_server(redis_url, chosen_dir, allow_plaintext=allow_plaintext)
     plan = make_plan(topology, pickle_spec)
     with (
         _state_store(topology, server) as (store, url),
@@ -104,6 +107,7 @@ def run(
 def _state_store(topology: Topology, chosen: ServerChoice) -> Iterator[tuple[RedisStore, str]]:
     _LOG.info("the state of topology %r is in %s", topology.topology_id, chosen)
     if chosen.redis_url is not None:
+        require_encryption(chosen.redis_url, allow_plaintext=chosen.allow_plaintext)
         yield from _checked(RedisStore(chosen.redis_url, topology.topology_id), chosen.redis_url)
         return
     with EmbeddedServer(chosen.data_dir) as server:

@@ -28,6 +28,8 @@ class RunStatistics:
         counters: what components counted, of committed attempts.
         components: component id -> what it did, of all attempts that tasks reported of.
         notices: what is different from the run before, in topology and input, a sentence each.
+        server_away_count: how often the server left a call without answer for a second or more.
+        server_away_s: for how long altogether, in seconds.
         first_issue_s: when the first wave was started, None before.
         last_commit_s: when the last group was committed, None before.
     """
@@ -45,6 +47,8 @@ class RunStatistics:
     counters: Counter[str] = field(default_factory=Counter)
     components: dict[str, ComponentMetrics] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
+    server_away_count: int = 0
+    server_away_s: float = 0.0
     first_issue_s: float | None = None
     last_commit_s: float | None = None
 
@@ -102,6 +106,8 @@ class RunStatistics:
         }
         if self.notices:
             fields["notices"] = list(self.notices)
+        if self.server_away_count:
+            fields["server_away"] = {"times": self.server_away_count, "seconds": round(self.server_away_s, 3)}
         if self.counters:
             fields["counters"] = dict(sorted(self.counters.items()))
         if self.components:

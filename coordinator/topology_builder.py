@@ -112,7 +112,8 @@ class BoltDeclarer(ComponentConfigurationDeclarer):
             )
         if any((s.source, s.stream_id) == (component_id, stream_id) for s in self.subscriptions):
             raise TopologyError(
-                f"component {self.component_id!r} subscribes twice to stream {stream_id!r} of {component_id!r}"
+                f"component {self.component_id!r} subscribes twice to stream {stream_id!r} of {component_id!r}; "
+                "keep one grouping"
             )
         self.subscriptions.append(Subscription(component_id, stream_id, grouping))
         return self
@@ -180,7 +181,7 @@ class GraphBuilder:
         if component_id.startswith("__"):  # as ACKER_COMPONENT does
             raise TopologyError(f"component id {component_id!r} begins with two underscores; such names are ours")
         if component_id in self._components:
-            raise TopologyError(f"component id {component_id!r} is used twice")
+            raise TopologyError(f"component id {component_id!r} is used twice; give each component its own")
         check_parallelism(f"parallelism of component {component_id!r}", parallelism)
         self._components[component_id] = (kind, spec, parallelism, declarer)
 

@@ -29,16 +29,19 @@ from state.handles import (
     declared_states,
 )
 from state.keys import Keys, check_name, metadata_field, parse_metadata_field
+from state.printable import SENTENCE_LIMIT, block, one_line, said_by
 from state.receipt import Receipt
+from state.redis_address import redact, secrets_in
 from state.redis_connection import RedisConnection, connect
 from state.redis_embedded import EmbeddedServer
-from state.redis_errors import redact
+from state.redis_encryption import PLAINTEXT_VARIABLE, require_encryption
 from state.redis_in_memory import in_memory_client
 from state.redis_reader import URL_VARIABLE, RedisReader, load_redis_url, save_redis_url
 from state.redis_rights import acl_rules
 from state.redis_server import ServerFacts
 from state.redis_snapshot import Snapshot, snapshot
 from state.redis_store import RECEIPTS_KEPT, RedisStore, state_not_as_left
+from state.redis_watch import ServerWatch
 from state.rotating_transactional_state import RotatingTransactionalState
 from state.session import StateReader, StateSession
 from state.state_handle import StateHandle
@@ -75,6 +78,7 @@ __all__ = [
     "MAX_TXID",
     "MetadataChanges",
     "OrderMattersError",
+    "PLAINTEXT_VARIABLE",
     "ProtocolError",
     "RECEIPTS_KEPT",
     "Receipt",
@@ -83,7 +87,9 @@ __all__ = [
     "RedisStore",
     "ReplayLimitError",
     "RotatingTransactionalState",
+    "SENTENCE_LIMIT",
     "ServerFacts",
+    "ServerWatch",
     "SetState",
     "Snapshot",
     "SortedSetState",
@@ -112,6 +118,7 @@ __all__ = [
     "WriteSet",
     "acl_rules",
     "bind_states",
+    "block",
     "check_name",
     "compose",
     "connect",
@@ -120,11 +127,15 @@ __all__ = [
     "in_memory_client",
     "load_redis_url",
     "metadata_field",
+    "one_line",
     "pack",
     "pack_exact",
     "parse_metadata_field",
     "redact",
+    "require_encryption",
+    "said_by",
     "save_redis_url",
+    "secrets_in",
     "snapshot",
     "state_not_as_left",
     "unpack",

@@ -21,6 +21,7 @@ from state.errors import FencedError, ProtocolError, StateRefusedError
 from state.keys import Keys
 from state.metadata_sum import MetadataSum, MetadataSumChange
 from state.receipt import parse_receipt
+from state.redis_address import redact
 from state.redis_arguments import (
     Argument,
     CommitTooLargeError,
@@ -30,10 +31,10 @@ from state.redis_arguments import (
 )
 from state.redis_connection import RedisConnection, connect
 from state.redis_drop import drop_topology
-from state.redis_errors import redact
 from state.redis_presence import announce_run, connected_runs
 from state.redis_rights import require_all_rights
 from state.redis_server import ServerFacts, facts_of
+from state.redis_watch import ServerWatch
 from state.stored_metadata import checked_control, unpack_metadata, unreadable_metadata
 from state.stored_topology import Acquired, FoundTopology, TopologyStatus
 
@@ -94,6 +95,7 @@ class RedisStore:
         self.server = redact(url)
         self._is_injected = client is not None
         self._timeout_s = unreachable_timeout_s
+        self._evicted_keys = 0
         self._owned: Ownership | None = None
         self._metadata_sum = MetadataSum({})
         self._new_descriptions = ("", "")  # source fingerprint and topology, until a write has stored them
@@ -124,7 +126,12 @@ class RedisStore:
             facts = ServerFacts("redis", "", "noeviction", is_cluster=False, has_append_only_file=False)
         self._connection.load_library()
         require_all_rights(self._connection, self.keys)
+        self._evicted_keys = facts.evicted_keys
         return facts
+
+    def watch(self, clock: Callable[[], float]) -> ServerWatch:
+        """What looks at the server again while a run lasts; called once, after `check_server`."""
+        return ServerWatch(self._connection, evicted_before=self._evicted_keys, clock=clock)
 
     def look(self) -> FoundTopology | None:
         """What the next owner would take over, or None if there is nothing that `acquire` would; changes nothing.

@@ -34,8 +34,13 @@ class StateHandle:
 
     def __init__(self, name: str) -> None:
         self.name = check_name("state name", name)
+        self._is_declared = False
         self._session: StateSession | None = None
         self._writes: StateWrites | None = None
+
+    def __set_name__(self, owner: type, attribute: str) -> None:
+        """The handle stands in a class body."""
+        self._is_declared = True
 
     def bind(self, session: StateSession) -> Self:
         """A live copy that follows `session`; called by the executor for every instance."""
@@ -59,8 +64,15 @@ class StateHandle:
 
     def _open(self) -> StateWrites:
         if self._writes is None:
+            if self._session is None and not self._is_declared:
+                made = f"{type(self).__name__}({self.name!r})"
+                raise TopologyError(
+                    f"state {self.name!r} is not declared: {made} was made by code that ran, and state belongs to a "
+                    f"committer's class; write `{self.name} = {made}` in the class body, and use self.{self.name}"
+                )
             raise TopologyError(
-                f"state {self.name!r} is only open while finish_batch runs; gather in execute, and write there"
+                f"state {self.name!r} is only open while finish_batch runs, and as an attribute of self; gather in "
+                "execute, and write there"
             )
         return self._writes
 

@@ -21,7 +21,7 @@ from coordinator.cli.state_commands import ask, show_status
 from coordinator.cli.state_commands import drop as drop_topology
 from coordinator.options import RunOptions
 from coordinator.server_choice import DEFAULT_DATA_DIR, choose_server
-from state import URL_VARIABLE, redact
+from state import PLAINTEXT_VARIABLE, URL_VARIABLE, secrets_in
 
 DEFAULTS = RunOptions()
 
@@ -37,6 +37,13 @@ Redis = Annotated[
 DataDir = Annotated[
     Path | None,
     typer.Option("--data-dir", metavar="DIR", help=f"Private server's directory. [default: {DEFAULT_DATA_DIR}]"),
+]
+AllowPlaintext = Annotated[
+    bool,
+    typer.Option(
+        "--allow-plaintext",
+        help=f"Speak to a server on another machine without TLS; {PLAINTEXT_VARIABLE}=1 says the same.",
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="One line of JSON on standard output, nothing else.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error, and more of the log.")]
@@ -87,6 +94,7 @@ def run_topology(
     ] = None,
     redis: Redis = None,
     data_dir: DataDir = None,
+    allow_plaintext: AllowPlaintext = False,
     master: Annotated[str, typer.Option(metavar="MASTER", help="Spark master.")] = "local[*]",
     conf: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Spark setting; repeat.")] = None,
     max_pending: Annotated[
@@ -127,7 +135,7 @@ def run_topology(
     no server is used.
     """
     with _errors(debug=debug, redis_url=redis):
-        server = choose_server(redis, data_dir)
+        server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
         options = RunOptions(
             max_spout_pending=max_pending,
             commit_group_max=commit_group_max,
@@ -145,12 +153,13 @@ def status(
     topology_id: TopologyId,
     redis: Redis = None,
     data_dir: DataDir = None,
+    allow_plaintext: AllowPlaintext = False,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
     """Show what is committed, and by whom it is owned."""
     with _errors(debug=debug, redis_url=redis):
-        show_status(topology_id, choose_server(redis, data_dir), as_json=as_json)
+        show_status(topology_id, choose_server(redis, data_dir, allow_plaintext=allow_plaintext), as_json=as_json)
 
 
 @app.command()
@@ -159,12 +168,15 @@ def drop(
     topology_id: TopologyId,
     redis: Redis = None,
     data_dir: DataDir = None,
+    allow_plaintext: AllowPlaintext = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     debug: Debug = False,
 ) -> None:
     """Remove a topology's state and everything txbatch knows of it."""
     with _errors(debug=debug, redis_url=redis):
-        drop_topology(topology_id, choose_server(redis, data_dir), confirm=None if yes else ask)
+        drop_topology(
+            topology_id, choose_server(redis, data_dir, allow_plaintext=allow_plaintext), confirm=None if yes else ask
+        )
 
 
 @app.command()
@@ -194,8 +206,7 @@ def bench(context: typer.Context) -> None:
 
 @contextmanager
 def _errors(*, debug: bool = False, redis_url: str | None = None) -> Iterator[None]:
-    """Around every command: what it logs and raises is said in the command's own form."""
-    url = redis_url or os.environ.get(URL_VARIABLE, "")
-    secret = url if "@" in url or "?" in url else None
-    with logging_to_stderr(debug=debug), errors_reported(debug=debug, secret=secret, replacement=redact(url)):
+    """Around every command: what it logs and raises is said in the command's own form, without the password."""
+    hidden = secrets_in(redis_url or os.environ.get(URL_VARIABLE, ""))
+    with logging_to_stderr(debug=debug, hidden=hidden), errors_reported(debug=debug, hidden=hidden):
         yield

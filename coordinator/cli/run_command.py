@@ -27,7 +27,7 @@ from coordinator.run import run
 from coordinator.run_summary import RunStatistics
 from coordinator.server_choice import ServerChoice
 from coordinator.topology import Topology
-from state import Keys, TopologyError, declared_states
+from state import Keys, TopologyError, declared_states, one_line
 
 Runner = Callable[..., RunStatistics]
 PlainRunner = Callable[..., PlainStatistics]
@@ -105,6 +105,7 @@ def _run(
             topology,
             redis_url=request.server.redis_url,
             data_dir=request.server.data_dir if request.server.redis_url is None else None,
+            allow_plaintext=request.server.allow_plaintext,
             master=request.master,
             conf=conf,
             options=request.options,
@@ -164,7 +165,10 @@ def summary(topology: Topology, statistics: RunStatistics, server: ServerChoice)
             f"  {statistics.committed / seconds:,.1f} transactions/s, {statistics.tuples / seconds:,.0f} tuples/s, "
             f"{statistics.waves:,} waves, {statistics.commit_groups:,} commits"
         )
-    lines += [f"  {name}: {count:,}" for name, count in sorted(statistics.counters.items())]
+    if statistics.server_away_count:
+        times = "once" if statistics.server_away_count == 1 else f"{statistics.server_away_count:,} times"
+        lines.append(f"  the server was away {times}, {statistics.server_away_s:.1f} s in all; nothing is lost")
+    lines += [f"  {one_line(name)}: {count:,}" for name, count in sorted(statistics.counters.items())]
     keys = Keys(topology.topology_id)
     for component in topology.components:
         for handle in declared_states(type(component.spec)).values():

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from coordinator.server_choice import ServerChoice
 from coordinator.topology_description import summary
-from state import RedisStore, StateRefusedError, TopologyError, TopologyStatus
+from state import SENTENCE_LIMIT, RedisStore, StateRefusedError, TopologyError, TopologyStatus, one_line
 
 
 def show_status(topology_id: str, server: ServerChoice, *, as_json: bool) -> None:
@@ -22,11 +22,11 @@ def show_status(topology_id: str, server: ServerChoice, *, as_json: bool) -> Non
     with server.store(topology_id) as store:
         status = store.status()
     if status is None:
-        raise TopologyError(f"topology {topology_id!r} is unknown to {server}")
+        raise TopologyError(f"topology {topology_id!r} is unknown to {server}; check its id, and the server")
     if as_json:
         print(json.dumps(dataclasses.asdict(status)))
         return
-    print("\n".join(_lines(status, server)))
+    print("\n".join(one_line(line, SENTENCE_LIMIT) for line in _lines(status, server)))
 
 
 def drop(topology_id: str, server: ServerChoice, *, confirm: Callable[[str], bool] | None) -> None:

@@ -19,9 +19,9 @@ from coordinator.plan import make_plan
 from coordinator.spark.shipping import pickle_spec
 from coordinator.topology import Topology
 from coordinator.topology_builder import described
-from state import TopologyError, connect, in_memory_client, redact
+from state import TopologyError, connect, in_memory_client, redact, require_encryption
 
-IN_MEMORY = "in memory"
+IN_MEMORY = "memory://"
 LOCAL_WINDOW = 1
 """One transaction in flight unless the options say more, as Storm does."""
 
@@ -42,11 +42,13 @@ class LocalCluster:
     Args:
         seed: draws the schedule and the attempt ids.
         redis_url: a server for the state; None keeps it in memory, gone with the cluster.
+        allow_plaintext: speak to a server on another machine without TLS.
         receive_capacity: messages a task's receive queue holds; a sender that finds it full waits.
         worker_count: how many workers the executors are dealt to, which is what local-or-shuffle goes by.
 
     Raises:
         ValueError: a count below 1.
+        TopologyError: the address cannot be used, or is another machine's and without TLS.
 
     Attributes:
         client: a client of the server that holds the state.
@@ -59,6 +61,7 @@ class LocalCluster:
         *,
         seed: int = 0,
         redis_url: str | None = None,
+        allow_plaintext: bool = False,
         receive_capacity: int = DEFAULT_RECEIVE_CAPACITY,
         worker_count: int = 1,
     ) -> None:
@@ -69,6 +72,8 @@ class LocalCluster:
         self._worker_count = worker_count
         self._random = Random(seed)
         self._receive_capacity = receive_capacity
+        if redis_url is not None:
+            require_encryption(redis_url, allow_plaintext=allow_plaintext)
         self._server = IN_MEMORY if redis_url is None else redact(redis_url)
         self.client: Any = in_memory_client() if redis_url is None else connect(redis_url)
         self._open = ExitStack()

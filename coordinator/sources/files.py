@@ -38,9 +38,9 @@ class TextFiles(ITransactionalSpout):
 
     Files are read in the order of their absolute paths, one after the other; a batch may run over the
     border of two. A line ends with ``\n`` or ``\r\n``, which is left out; a last line without one counts.
-    A byte order mark at the start of a file is left out. Files are listed once, when this is made, and
-    their sizes taken when the run begins: the input is finite. What is appended later is left to a later
-    run, where it begins a new line even if the line before had no end.
+    A byte order mark at the start of a file is left out. A line may have 64 MiB. Files are listed once, when
+    this is made, and their sizes taken when the run begins: the input is finite. What is appended later is left
+    to a later run, where it begins a new line even if the line before had no end.
 
     Args:
         pattern: a path or a glob (``**`` for any depth of folders), or a list of these. Directories are
@@ -51,7 +51,8 @@ class TextFiles(ITransactionalSpout):
             ``invalid_utf8_lines``.
 
     Raises:
-        TopologyError: nothing matches a pattern, or a parameter is no good.
+        TopologyError: nothing matches a pattern, a file is compressed or otherwise no UTF-8 text, or a parameter is
+            no good.
     """
 
     output_fields = ("line",)

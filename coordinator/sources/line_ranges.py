@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heapreplace
-from typing import Any
+from typing import Any, NoReturn
 
 from coordinator.sources.input_file import InputFile
 from coordinator.sources.prefix_digest import PrefixDigest, PrefixMark, short_digest
@@ -21,6 +21,9 @@ BLOCK_BYTES = 1024 * 1024
 
 STRIDE_BYTES = 4096
 """How much of a block is counted at a time; the last stride is searched newline by newline."""
+
+LINE_BYTES_MAX = 64 * 1024 * 1024
+"""A longer line is refused where it is cut: it would have to fit into a worker, several times, as one tuple."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +113,7 @@ class LineScanner:
         end: offset behind the last byte that may be cut, usually the size of the file.
         block_bytes: how much is read at a time.
         prefix: the digest of everything before `start`; may be left out at 0.
+        line_bytes_max: a line that is longer, by a block at least, is refused.
     """
 
     def __init__(
@@ -120,13 +124,14 @@ class LineScanner:
         *,
         block_bytes: int = BLOCK_BYTES,
         prefix: PrefixDigest | None = None,
+        line_bytes_max: int = LINE_BYTES_MAX,
     ) -> None:
         self.file = file
         self.offset = start
         self._prefix = prefix or PrefixDigest()
         assert self._prefix.end == start, "the digest is of everything before"
         self._end = end
-        self._block_bytes = block_bytes
+        self._block_bytes, self._line_bytes_max = block_bytes, line_bytes_max
         self._block = b""
         self._cursor = 0
 
@@ -140,9 +145,9 @@ class LineScanner:
         Memory is bound by the block size, not by lines or ranges.
 
         Raises:
-            SourceError: the file has shrunk or cannot be read.
+            SourceError: the file has shrunk, cannot be read, or has a line that is too long.
         """
-        start = self.offset
+        start = line_start = self.offset
         hasher = hashlib.sha256()
         line_count = 0
         ends_line = True
@@ -153,6 +158,10 @@ class LineScanner:
             hasher.update(piece)
             self._prefix.update(piece)
             self.offset += stop - self._cursor
+            if found:
+                line_start = self.offset - (stop - 1 - self._block.rindex(b"\n", self._cursor, stop))
+            elif self.offset - line_start > self._line_bytes_max:
+                self._fail_long_line(line_start)
             self._cursor = stop
             line_count += found
             ends_line = self._block[stop - 1] == ord("\n")
@@ -161,6 +170,17 @@ class LineScanner:
         digest = short_digest(hasher)
         mark = self._prefix.mark(self.file.stamp)
         return LineRange(self.file.path, start, self.offset, line_count, digest, mark)
+
+    def _fail_long_line(self, line_start: int) -> NoReturn:
+        """Names the line by its number, for which everything before it is counted once more."""
+        number = 1
+        for start in range(0, line_start, self._block_bytes):
+            number += self.file.read(start, min(start + self._block_bytes, line_start)).count(b"\n")
+        raise SourceError(
+            f"input file {self.file.path!r} has a line of more than {self._line_bytes_max:,} bytes: line {number:,}, "
+            f"which starts at byte {line_start:,}; a line is one tuple and has to fit into a worker: break it up, or "
+            "leave the file out"
+        )
 
     def _fill(self) -> None:
         if self._cursor == len(self._block):

@@ -12,6 +12,7 @@ from typing import Any
 from pyspark import SparkConf, SparkContext
 
 from coordinator.spark.gateway import start_context, stop_context
+from coordinator.spark.privacy import keep_scratch_private, warn_of_open_cluster
 from state import TopologyError
 
 OUR_SETTINGS = {
@@ -51,6 +52,8 @@ def open_context(topology_id: str, master: str, settings: Mapping[str, str]) -> 
             conf.set(key, value)
     for key, value in settings.items():
         conf.set(key, value)
+    if local:
+        keep_scratch_private(conf)
     if local and "PYSPARK_PYTHON" not in os.environ and "spark.pyspark.python" not in settings:
         # the workers need the interpreter, and so the packages, of the driver
         os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -59,7 +62,7 @@ def open_context(topology_id: str, master: str, settings: Mapping[str, str]) -> 
     try:
         return start_context(conf, is_local=local)
     except RuntimeError as error:
-        raise TopologyError(f"spark does not start with master {master!r}: {error}") from error
+        raise TopologyError(f"spark does not start with master {master!r}: {error}; check master and conf") from error
 
 
 def close_context(context: SparkContext) -> None:
@@ -102,10 +105,13 @@ def spark_context(topology_id: str, spark: Any, master: str, settings: Mapping[s
     if spark is not None:
         if settings:
             raise TopologyError("conf is for a session of our own; set it on the session you pass as spark=…")
-        yield accept_context(spark)
+        accepted = accept_context(spark)
+        warn_of_open_cluster(accepted)
+        yield accepted
         return
     context = open_context(topology_id, master, settings)
     try:
+        warn_of_open_cluster(context)
         yield context
     finally:
         close_context(context)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import operator
-import traceback
 from collections.abc import Mapping
 from typing import Any
 
+from coordinated_bolt import user_traceback
 from coordinator.spouts.input_change import InputChange
 from state import pack_exact
 
@@ -92,8 +92,8 @@ def expect_notes(answer: Any) -> Mapping[str, Any]:
     return answer
 
 
-def story_of(error: BaseException) -> str:
+def story_of(error: Exception) -> str:
     """The traceback of an error of user code; of a wrong answer only the sentence, as the calls are ours."""
     if isinstance(error, WrongAnswerError):
         return f"TypeError: {error}"
-    return "".join(traceback.format_exception(error))
+    return user_traceback(error)

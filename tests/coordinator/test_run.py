@@ -40,9 +40,9 @@ def place_of(**given: Any) -> str:
 
 
 @pytest.mark.usefixtures("reached")
-@pytest.mark.parametrize("environment", ["redis://fromenv:1", "", None])
+@pytest.mark.parametrize("environment", ["redis://127.0.0.1:1", "", None])
 @pytest.mark.parametrize(
-    "given", [{}, {"redis_url": "redis://given:1"}, {"data_dir": "data"}], ids=["nothing", "url", "directory"]
+    "given", [{}, {"redis_url": "redis://127.0.0.1:2"}, {"data_dir": "data"}], ids=["nothing", "url", "directory"]
 )
 def test_run_goes_by_the_environment_as_the_command_line_does(monkeypatch, given, environment):
     if environment is None:
@@ -59,4 +59,4 @@ def test_run_goes_by_the_environment_as_the_command_line_does(monkeypatch, given
 @pytest.mark.usefixtures("reached")
 def test_run_refuses_a_server_and_a_directory_together():
     with pytest.raises(TopologyError, match="redis_url and data_dir exclude each other"):
-        run(TOPOLOGY, redis_url="redis://given:1", data_dir="data")
+        run(TOPOLOGY, redis_url="redis://127.0.0.1:2", data_dir="data")

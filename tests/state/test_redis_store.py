@@ -472,9 +472,9 @@ class TestUrlFile:
             load_redis_url(path)
 
     def test_environment_serves_hosts_without_the_file(self, monkeypatch):
-        monkeypatch.setenv("TXBATCH_REDIS_URL", "redis://elsewhere")
-        assert load_redis_url(None) == "redis://elsewhere"
-        assert load_redis_url("/nowhere/redis_url") == "redis://elsewhere"
+        monkeypatch.setenv("TXBATCH_REDIS_URL", "rediss://elsewhere")
+        assert load_redis_url(None) == "rediss://elsewhere"
+        assert load_redis_url("/nowhere/redis_url") == "rediss://elsewhere"
 
     def test_neither_is_a_clear_error(self, monkeypatch):
         monkeypatch.delenv("TXBATCH_REDIS_URL", raising=False)
