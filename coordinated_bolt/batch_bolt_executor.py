@@ -109,9 +109,13 @@ class BatchBoltExecutor:
         return failure
 
     def counters(self, attempt: TransactionAttempt) -> dict[str, int]:
-        """What the attempt's bolt has counted so far."""
+        """What the attempt's bolt has counted so far.
+
+        Raises:
+            TypeError, ValueError: it has written what is no count into the counters.
+        """
         live = self._attempts.get(attempt)
-        return dict(live.context.counters) if live else {}
+        return live.context.counted() if live else {}
 
     def metrics(self, attempt: TransactionAttempt) -> TaskMetrics:
         """What the attempt's bolt has executed and finished so far."""
@@ -132,7 +136,7 @@ class BatchBoltExecutor:
             live = self._attempts[attempt] = _Live(bolt, context, TaskMetrics())
             # cleanup follows from here on, whatever raises
             self._wiring.add_hooks(context, self._hooks)
-            bolt.prepare(self._wiring.conf, context, self._new_collector(attempt, context), attempt)
+            bolt.prepare(context.conf, context, self._new_collector(attempt, context), attempt)
         return live
 
     def _watched(self, live: _Live) -> Callable[[Tuple], None]:

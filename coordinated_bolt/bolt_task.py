@@ -96,9 +96,9 @@ class BoltTask:
     def _prepare(self) -> None:
         self._wiring.add_hooks(self._context)
         if isinstance(self.bolt, IBasicBolt):
-            self.bolt.prepare(self._wiring.conf, self._context)
+            self.bolt.prepare(self._context.conf, self._context)
         else:
-            self.bolt.prepare(self._wiring.conf, self._context, self.collector)
+            self.bolt.prepare(self._context.conf, self._context, self.collector)
 
     def _execute(self, tup: PlainTuple) -> None:
         tup.received_ns = self._clock()

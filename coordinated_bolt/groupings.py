@@ -104,6 +104,9 @@ class LocalOrShuffleGrouping(Grouping):
 class FieldsGrouping(Grouping):
     """Equal values of the named fields go to the same task.
 
+    Equal as Python compares them: ``1``, ``1.0``, ``True`` and ``Decimal("1.00")`` are one key, so are two mappings
+    filled in another order and one moment in two time zones; and every NaN, which equals nothing, is one key too.
+
     Attributes:
         names: the fields that are compared.
     """

@@ -69,7 +69,7 @@ class SpoutTask:
     def start(self) -> None:
         """Has the topology's hooks prepared and the spout opened."""
         self._call(self._wiring.add_hooks, self._context)
-        self._call(self.spout.open, self._wiring.conf, self._context, self._collector)
+        self._call(self.spout.open, self._context.conf, self._context, self._collector)
         self._ack_done()
 
     def activate(self) -> None:

@@ -107,8 +107,13 @@ class Tuple:
 
 def shortened(tup: Tuple, limit: int = 300) -> str:
     """A tuple as one printable line for a message, whatever its values do when they are asked for theirs."""
+    return cut(tup, limit, "tuple")
+
+
+def cut(value: object, limit: int = 300, what: str = "value") -> str:
+    """A value as one printable line for a message, cut to `limit` characters."""
     try:
-        text = repr(tup)
+        text = repr(value)
     except Exception as error:  # noqa: BLE001 - a value's own repr may raise anything
-        text = f"<tuple whose repr raised {type(error).__name__}>"
+        text = f"<{what} whose repr raised {type(error).__name__}>"
     return one_line(text, limit)

@@ -23,7 +23,7 @@ from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.takeover import Takeover
 from coordinator.topology import Topology
 from coordinator.transactions import TransactionCoordinator
-from state import RECEIPTS_KEPT, RedisStore
+from state import RECEIPTS_KEPT, RedisStore, own_copy
 
 
 @contextmanager
@@ -115,10 +115,10 @@ def _machine(
 def _resume(
     start: SpoutStart, source: SpoutCoordinator, metadata: MetadataLog, machine: TransactionCoordinator
 ) -> None:
-    """Tells the spout's coordinator where earlier runs stopped."""
+    """Tells the spout's coordinator where earlier runs stopped; it may change what it is given."""
     if isinstance(source, CountCoordinator):
         source.follow(metadata)
-    source.inform(RunSoFar(machine.last_txid(), machine.last_metadata(), machine.currtx - 1))
+    source.inform(RunSoFar(machine.last_txid(), own_copy(machine.last_metadata()), machine.currtx - 1))
     start.resume(source, machine.last_txid(), machine.last_metadata())
 
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from coordinated_bolt import TICK_TUPLE_FREQ_SECS, IComponent
 from coordinator.topology_checks import check_parallelism
-from state import CodecError, TopologyError, pack
+from state import CodecError, TopologyError, own_copy, pack
 
 
 class ComponentConfigurationDeclarer:
@@ -98,7 +98,7 @@ def check_no_ticks(where: str, conf: Mapping[str, Any]) -> None:
 
 
 def topology_configuration(values: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The configuration of all components, refused if it is no plain data."""
+    """The configuration of all components, refused if it is no plain data; a copy, so what is given may be changed."""
     return _checked_values("the topology", {} if values is None else values)
 
 
@@ -109,13 +109,15 @@ def _checked(component_id: str, values: Mapping[str, Any]) -> dict[str, Any]:
 def _checked_values(where: str, values: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(values, Mapping):
         raise TopologyError(f"{where}: its configuration {values!r} is no mapping; give names to values")
+    checked: dict[str, Any] = {}
     for name, value in values.items():
         if not isinstance(name, str) or not name:
             raise TopologyError(f"{where}: {name!r} is no name of a configuration value; give text")
         try:
             pack(value)
+            checked[name] = own_copy(value)
         except CodecError as error:
             raise TopologyError(
                 f"{where}: configuration value {name!r} {error}; give plain data, and make what lives in prepare"
             ) from None
-    return dict(values)
+    return checked

@@ -15,7 +15,7 @@ from typing import Any
 from coordinator.spouts.answers import expect_truth, story_of
 from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
-from state import CodecError, FailedException, TransactionError, UserCodeError, pack_exact, said_by
+from state import CodecError, FailedException, TransactionError, UserCodeError, own_copy, pack_exact, said_by
 
 _LOG = logging.getLogger("txbatch")
 
@@ -65,7 +65,8 @@ class GuardedSource:
 
     def _informed(self) -> SpoutCoordinator:
         """The spout, which has been told how far the run is."""
-        self._source.inform(replace(self._so_far, committed_txid=self.committed_txid))
+        last = own_copy(self._so_far.last)
+        self._source.inform(replace(self._so_far, last=last, committed_txid=self.committed_txid))
         return self._source
 
     def initialize_transaction(self, txid: int, previous: Any) -> Any:
@@ -73,17 +74,19 @@ class GuardedSource:
             raise FailedException("the spout has raised before")
 
         def cut() -> Any:
-            metadata = self._source.initialize_transaction(txid, previous)
+            # copies: what is stored, and replayed, is what was returned, whatever the spout does to it or to the last
+            metadata = self._source.initialize_transaction(txid, own_copy(previous))
             pack_exact(metadata)  # refused while what is under way can still be committed
+            kept = own_copy(metadata)
             if txid >= self._so_far.last_txid:  # else an opaque spout is asked for a replay
-                self._so_far = replace(self._so_far, last_txid=txid, last=metadata)
-            return metadata
+                self._so_far = replace(self._so_far, last_txid=txid, last=kept)
+            return kept
 
         return self._guarded(f"initialize_transaction of txid {txid}", cut)
 
     def is_exhausted(self, last: Any) -> bool:
         try:
-            return self._truth("is_exhausted", lambda: self._informed().is_exhausted(last))
+            return self._truth("is_exhausted", lambda: self._informed().is_exhausted(own_copy(last)))
         except FailedException:
             return False
 
@@ -102,7 +105,7 @@ class GuardedSource:
 
     def progress(self, last: Any) -> float | None:
         try:
-            fraction = self._source.progress(last)
+            fraction = self._source.progress(own_copy(last))
             return None if fraction is None else min(1.0, max(0.0, float(fraction)))
         except Exception as error:  # noqa: BLE001 - what is only shown does not end a run
             _LOG.debug("the spout cannot tell its progress: %s", said_by(error))
@@ -110,7 +113,7 @@ class GuardedSource:
 
     def estimated_bytes(self, metadata: Any) -> int:
         try:
-            return max(0, math.ceil(self._source.estimated_bytes(metadata)))
+            return max(0, math.ceil(self._source.estimated_bytes(own_copy(metadata))))
         except Exception as error:  # noqa: BLE001 - an estimate only keeps waves small
             _LOG.debug("the spout cannot estimate a batch: %s", said_by(error))
             return 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from coordinated_bolt import TopologyContext
@@ -27,7 +28,7 @@ from coordinator.spouts.partitioned import (
 )
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator
 from coordinator.topology import Component, Topology
-from state import CodecError, FailedException, SourceError, TransactionError, UserCodeError
+from state import CodecError, FailedException, SourceError, TransactionError, UserCodeError, own_copy
 
 _LOG = logging.getLogger("txbatch")
 START_PAUSE_S = 0.5
@@ -77,15 +78,22 @@ class SpoutStart:
 
     def compare(self, source: SpoutCoordinator, former: FormerInput) -> InputChange | None:
         """Asks the coordinator what is different about its input; None if it cannot tell."""
-        return self._call("compare", lambda: expect_change(source.compare(former)))
+        own = replace(
+            former,
+            last=own_copy(former.last),
+            pending=own_copy(former.pending),
+            positions=own_copy(dict(former.positions)),
+            notes=own_copy(dict(former.notes)),
+        )
+        return self._call("compare", lambda: expect_change(source.compare(own)))
 
     def notes(self, source: SpoutCoordinator, metadata: Any) -> Mapping[str, Any]:
         """Asks the coordinator what to remember of a transaction; called whenever one is cut."""
-        return self._call("notes", lambda: expect_notes(source.notes(metadata)))
+        return self._call("notes", lambda: expect_notes(source.notes(own_copy(metadata))))
 
     def resume(self, source: SpoutCoordinator, last_txid: int, last: Any) -> None:
         """Tells the coordinator where earlier runs stopped cutting."""
-        self._call("resume", lambda: source.resume(last_txid, last))
+        self._call("resume", lambda: source.resume(last_txid, own_copy(last)))
 
     def _make_coordinator(self) -> SpoutCoordinator:
         spec, method = self._component.spec, "get_coordinator"

@@ -29,6 +29,7 @@ from state.handles import (
     declared_states,
 )
 from state.keys import Keys, check_name, metadata_field, parse_metadata_field
+from state.own_copy import own_copy
 from state.printable import SENTENCE_LIMIT, block, one_line, said_by
 from state.receipt import Receipt
 from state.redis_address import redact, secrets_in
@@ -128,6 +129,7 @@ __all__ = [
     "load_redis_url",
     "metadata_field",
     "one_line",
+    "own_copy",
     "pack",
     "pack_exact",
     "parse_metadata_field",

@@ -248,12 +248,23 @@ local function unpack_deltas(packed, width, count)
   return deltas
 end
 
+-- A refusal: some transaction of the group may have led out of range, though all of them together do not.
+local function refuse_reach(section, field, found, reach)
+  return refuse(section, 'LIMIT', 'field ' .. shown(field) .. ' holds ' .. shown(found) .. ', and the increments of ' ..
+    'one group add up to ' .. reach .. ' at most, which may leave the numbers it can hold')
+end
+
+-- The deltas are followed by the reach: as far as they may have moved a field on the way, "0" for one transaction.
 local function plan_integers(section)
   local argv, first, count = section.argv, section.at, section.count
   local last = first + count - 1
   local deltas = unpack_deltas(argv[last + 2], tonumber(argv[last + 1]), count)
+  local room = MAX - tonumber(argv[last + 3])
   local found = stored(section, first, last)
   local parse, known, text = parse_integer, memo, string.format
+  if room < 9999 then
+    known = {} -- what it knows is in range, but perhaps not in this one
+  end
   local out, size = {}, 0
   for i = 1, count do
     local total, value = deltas[i], found[i]
@@ -263,6 +274,9 @@ local function plan_integers(section)
         number, is_range = parse(value)
         if not number then
           return refuse_stored(section, argv[first + i - 1], value, is_range)
+        end
+        if number > room or number < -room then
+          return refuse_reach(section, argv[first + i - 1], value, argv[last + 3])
         end
       end
       total = total + number
@@ -275,7 +289,7 @@ local function plan_integers(section)
     out[size + 2] = (total < 100000000 and total > -100000000) and total or text('%.0f', total)
     size = size + 2
   end
-  section.at = last + 3
+  section.at = last + 4
   return nil, out
 end
 
@@ -324,7 +338,36 @@ local function plan_increments(section)
   return nil, step('HSET', section.key, out, 1, #out)
 end
 
+-- Fields whose increments a later transaction of the group has overwritten: alone, they would have been looked at.
+local function plan_check(section)
+  local argv, first, count = section.argv, section.at, section.count
+  local reach = argv[first + count]
+  local found = stored(section, first, first + count - 1)
+  local is_int, most = section.value_type == 'int', tonumber(reach)
+  for i = 1, count do
+    local field, value = argv[first + i - 1], found[i]
+    if value then
+      local number, is_range = parse_float(value), false
+      if is_int then
+        number, is_range = parse_integer(value)
+      end
+      if not number then
+        return refuse_stored(section, field, value, is_range)
+      end
+      local total = math.abs(number) + most
+      if total - total ~= 0 or (is_int and total > MAX) then
+        return refuse_reach(section, field, value, reach)
+      end
+    end
+  end
+  section.at = first + count + 1
+  return nil, nil
+end
+
 local planners = {
+  ['hash check'] = plan_check,
+  ['string check'] = plan_check,
+  ['zset check'] = plan_check,
   ['hash put'] = plan_pairs('HSET'),
   ['hash increment'] = plan_increments,
   ['hash delete'] = plan_delete('HDEL'),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import index
 from typing import Any, Self
 
 from state.errors import TopologyError
@@ -82,7 +83,9 @@ class StateHandle:
         return self._session.read(self.name, self.kind, self.value_type, fields)
 
     def _check(self, what: str, value: Any, declared: ValueType) -> Any:
-        """`value` if it is exactly of the declared type and can be stored."""
+        """`value` if it is exactly of the declared type and can be stored; an int for what stands for one."""
+        if declared is ValueType.INT:
+            value = _as_int(value)
         if type(value) is not _TYPES[declared]:
             raise TypeError(
                 f"state {self.name!r} was given {what} {value!r} of type {type(value).__name__}, "
@@ -100,8 +103,8 @@ class StateHandle:
         return value
 
     def _check_delta(self, by: Any) -> Any:
-        if self.value_type is ValueType.FLOAT and type(by) is int:
-            return float(by)
+        if self.value_type is ValueType.FLOAT:
+            by = as_float(by)
         if self.value_type not in (ValueType.INT, ValueType.FLOAT):
             raise TypeError(f"state {self.name!r} of {self.value_type.value} values cannot be incremented by {by!r}")
         return self._check("increment", by, self.value_type)
@@ -115,6 +118,22 @@ class StateHandle:
             writes.increments[field][0] += by
         else:
             writes.increments[field] = [by]
+
+
+def _as_int(value: Any) -> Any:
+    """An int for what `operator.index` accepts, such as NumPy's integers; not for a bool, which is a mistake here."""
+    if type(value) is int or type(value) is bool:
+        return value
+    try:
+        return index(value)
+    except TypeError:
+        return value
+
+
+def as_float(value: Any) -> Any:
+    """A float for an integer, however it is given; anything else as it is."""
+    value = _as_int(value)
+    return float(value) if type(value) is int else value
 
 
 def declared_type(what: str, given: type | str, allowed: tuple[ValueType, ...] = tuple(ValueType)) -> ValueType:

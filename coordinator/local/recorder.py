@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from coordinated_bolt import EmitInfo, Failure, ITaskHook, PendingMessage, TaskMetrics, TaskObserver
-from state import TransactionAttempt
+from state import TransactionAttempt, own_copy
 
 Emission = tuple[str, list[Any]]
 """Stream id and values of one tuple."""
@@ -54,7 +54,7 @@ class Recorder(TaskObserver):
         self.batch_failures: list[Failure] = []
 
     def emitted(self, stream_id: str, values: list[Any], receivers: list[int]) -> None:
-        self.emissions.append((stream_id, values))
+        self.emissions.append((stream_id, list(map(own_copy, values))))
 
     def batch_ended(self, batch: TransactionAttempt, failure: Failure | None, metrics: TaskMetrics) -> None:
         if failure is not None:

@@ -123,11 +123,11 @@ class TransactionalRun:
             raise RuntimeError("the run is closed: its tasks are gone; submit the topology again")
         has_event = self._engine.has_event()
         is_due = self._is_due or has_event
-        if not is_due and self._engine.step():
-            return True
-        self._is_due = has_event  # what follows from an event is begun before another message moves
         commands = self._engine.command_count
         try:
+            if not is_due and self._engine.step():
+                return True
+            self._is_due = has_event  # what follows from an event is begun before another message moves
             self._is_done = self._coordinator.turn()
         except Exception as error:
             self._error = error

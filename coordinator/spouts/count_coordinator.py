@@ -9,6 +9,7 @@ from coordinator.spouts.answers import expect_count
 from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
+from state import own_copy
 
 
 class Positions(Protocol):
@@ -85,7 +86,8 @@ class CountCoordinator(SpoutCoordinator):
     def by_partition(self) -> dict[int, Any]:
         """See `PartitionPositions`."""
         assert self._positions is not None
-        return {partition_of(scope): position for scope, position in self._positions.last_positions().items()}
+        last = self._positions.last_positions()
+        return {partition_of(scope): own_copy(position) for scope, position in last.items()}
 
     def pending(self) -> int:
         """See `PartitionPositions`."""

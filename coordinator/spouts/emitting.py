@@ -123,6 +123,7 @@ class EmitterTask:
         metrics = TaskMetrics()
         try:
             metadata = self._call(attempt, unpack(batch.packed_metadata), collector)
+            counters = self._context.counted()
             sent_edges = outbox.close()  # values are packed here, so the codec may refuse one here
         except Exception as error:  # noqa: BLE001 - user code may raise anything
             where = (self._wiring.component_id, self._wiring.task_index)
@@ -132,7 +133,7 @@ class EmitterTask:
         self._wiring.count_output(metrics, collector, outbox)
         metrics.batches = 1
         edge = batch_edge(attempt, self._wiring.task_id, batch.packed_metadata)
-        result = TaskResult(None, edge, sent_edges, collector.emitted_count, dict(self._context.counters), metrics)
+        result = TaskResult(None, edge, sent_edges, collector.emitted_count, counters, metrics)
         return Emitted(attempt, result, metadata)
 
     def _call(self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector) -> dict[str, Any]:
@@ -151,7 +152,7 @@ class EmitterTask:
     def _open(self) -> SpoutEmitter | PartitionBatches | OpaqueBatches:
         spec = pickle.loads(self._wiring.spec)
         self._wiring.add_hooks(self._context, self._hooks)
-        made = spec.get_emitter(self._wiring.conf, self._context)
+        made = spec.get_emitter(self._context.conf, self._context)
         if isinstance(spec, IPartitionedTransactionalSpout):
             return PartitionBatches(expect_made(PartitionedEmitter, "get_emitter", made), self._states)
         if isinstance(spec, IOpaquePartitionedTransactionalSpout):

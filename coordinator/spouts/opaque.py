@@ -20,7 +20,7 @@ from coordinator.spouts.answers import expect_truth
 from coordinator.spouts.count_coordinator import CountCoordinator, partition_scope
 from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.run_so_far import KnowsRunSoFar
-from state import TransactionAttempt, pack_exact
+from state import TransactionAttempt, own_copy, pack_exact
 
 
 class OpaquePartitionedCoordinator(KnowsRunSoFar, ABC):
@@ -183,12 +183,12 @@ class OpaqueBatches:
             scope = partition_scope(partition)
             by_txid = self._positions.setdefault(scope, {})
             below = max((txid for txid in by_txid if txid < attempt.txid), default=None)
-            last = None if below is None else by_txid[below]
+            last = None if below is None else own_copy(by_txid[below])
             emitted_before = collector.emitted_count
             position = self._emitter.emit_partition_batch(attempt, collector, partition, last)
             if position is not None:
                 pack_exact(position)
-                cut[scope] = by_txid[attempt.txid] = position
+                cut[scope] = by_txid[attempt.txid] = own_copy(position)
             elif collector.emitted_count > emitted_before:
                 raise TypeError(
                     f"emit_partition_batch returned None for partition {partition} though it emitted "

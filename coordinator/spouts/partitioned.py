@@ -17,7 +17,7 @@ from coordinator.spouts.answers import expect_truth
 from coordinator.spouts.count_coordinator import CountCoordinator, PartitionPositions, Positions, partition_scope
 from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.run_so_far import KnowsRunSoFar
-from state import RotatingTransactionalState, TransactionAttempt, pack_exact
+from state import RotatingTransactionalState, TransactionAttempt, own_copy, pack_exact
 
 
 class PartitionedCoordinator(KnowsRunSoFar, ABC):
@@ -173,10 +173,11 @@ class PartitionBatches:
             if state.has_cache(attempt.txid):
                 stored = state.get_state(attempt.txid, _must_be_stored)
                 if stored is not None:
-                    self._emitter.emit_partition_batch(attempt, collector, partition, stored)
+                    self._emitter.emit_partition_batch(attempt, collector, partition, own_copy(stored))
                 continue
 
             def cut_new(txid: int, last: Any, partition: int = partition) -> Any:
+                last = own_copy(last)
                 return _checked(partition, self._emitter.emit_partition_batch_new(attempt, collector, partition, last))
 
             cut[partition_scope(partition)] = state.get_state(attempt.txid, cut_new)
@@ -188,14 +189,14 @@ class PartitionBatches:
 
 
 def _checked(partition: int, metadata: Any) -> Any:
-    """Refuses metadata from which no batch could be read again, here where it is known whose it is."""
+    """A copy of metadata; refuses what no batch could be read again from, here where it is known whose it is."""
     if metadata is None:
         raise TypeError(
             f"emit_partition_batch_new returned None for partition {partition}; return where its batch lies, "
             "an empty one too: the next begins after it"
         )
     pack_exact(metadata)
-    return metadata
+    return own_copy(metadata)
 
 
 def _must_be_stored(txid: int, last: Any) -> Any:
