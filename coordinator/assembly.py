@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
-from typing import Any
 
-from coordinated_bolt import TopologyContext
 from coordinator.attempt_watch import AttemptWatch
 from coordinator.coordinator import Coordinator
 from coordinator.engine import Engine
-from coordinator.metadata_check import check_coordinator_metadata, check_partition_metadata, check_scopes
 from coordinator.metadata_log import MetadataLog
 from coordinator.options import RunOptions
 from coordinator.plan import Plan
 from coordinator.publisher import Publisher
 from coordinator.run_summary import RunStatistics
-from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
-from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout, OpaqueCountCoordinator
-from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionCountCoordinator
+from coordinator.spout_start import SpoutStart
+from coordinator.spouts.committing import ICommitterTransactionalSpout
+from coordinator.spouts.count_coordinator import CountCoordinator
+from coordinator.spouts.opaque import OpaqueCountCoordinator
 from coordinator.spouts.run_so_far import RunSoFar
-from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator
+from coordinator.spouts.transactional import SpoutCoordinator
+from coordinator.takeover import Takeover
 from coordinator.topology import Topology
 from coordinator.transactions import TransactionCoordinator
 from state import RECEIPTS_KEPT, RedisStore, own_copy
@@ -40,6 +39,7 @@ def assembled(
     clock: Callable[[], float],
     draw_bits: Callable[[int], int],
     on_progress: Callable[[RunStatistics], None] | None = None,
+    pause: Callable[[float], None] | None = None,
     watch: AttemptWatch | None = None,
 ) -> Iterator[Coordinator]:
     """Becomes the owner of a topology and yields the coordinator of a run that goes on where the last one ended.
@@ -56,31 +56,23 @@ def assembled(
         draw_bits: number of bits -> a random number, for the attempts' identities. It may come from a seed; `nonce`
             must not, or two runs with equal seeds would own the topology at the same time.
         on_progress: called with the statistics after every event.
+        pause: waits so many seconds before a spout that failed to start is asked again; None does not wait.
         watch: told of every attempt, and may hold its phases.
 
     Raises:
-        TransactionError: the topology cannot be owned; see `RedisStore.acquire`.
+        TransactionError: the topology cannot be owned; see `Takeover.take`.
+        UserCodeError, SourceError: the spout cannot be started.
     """
     context = plan.wirings[plan.emitter_tasks[0]].context()
     options = fitting(topology, options)
+    start = SpoutStart(topology, context, tries=options.max_attempts, pause=pause or _ignore)
     with ExitStack() as resources:
-        source = spout_coordinator(topology, context)
-        resources.callback(source.close)
-        committer = spout_committer(topology, context)
-        if committer is not None:
-            resources.callback(committer.close)
-        acquired = store.acquire(
-            nonce=nonce,
-            new_generation=new_generation,
-            topology_fingerprint=topology.fingerprint(),
-            source_fingerprint=topology.spout.spec.fingerprint(),  # type: ignore[union-attr] # a spout by its place
-            adopt=options.adopt,
-        )
-        is_opaque = isinstance(source, OpaqueCountCoordinator)
-        metadata = MetadataLog(acquired.metadata, is_opaque=is_opaque, committed_txid=acquired.committed_txid)
-        _check_metadata(topology.topology_id, source, metadata, acquired.committed_txid)
-        machine = _machine(acquired.committed_txid, metadata, options, draw_bits, is_opaque=is_opaque)
-        _resume(source, metadata, machine)
+        source = start.coordinator(resources)
+        committer = start.committer(resources)
+        taken = Takeover(topology, store, start, source, options).take(nonce=nonce, new_generation=new_generation)
+        metadata, is_opaque = taken.metadata, isinstance(source, OpaqueCountCoordinator)
+        machine = _machine(taken.committed_txid, metadata, options, draw_bits, is_opaque=is_opaque)
+        _resume(start, source, metadata, machine)
         coordinator = Coordinator(
             plan=plan,
             source=source,
@@ -95,6 +87,7 @@ def assembled(
             message_timeout_s=topology.message_timeout_s,
             committer=committer,
             last_group=() if committer is None else store.last_group(),
+            notices=taken.notices,
             watch=watch,
         )
         yield resources.enter_context(closing(coordinator))
@@ -119,23 +112,14 @@ def _machine(
     )
 
 
-def _resume(source: SpoutCoordinator, metadata: MetadataLog, machine: TransactionCoordinator) -> None:
+def _resume(
+    start: SpoutStart, source: SpoutCoordinator, metadata: MetadataLog, machine: TransactionCoordinator
+) -> None:
     """Tells the spout's coordinator where earlier runs stopped; it may change what it is given."""
-    if isinstance(source, OpaqueCountCoordinator):
+    if isinstance(source, CountCoordinator):
         source.follow(metadata)
     source.inform(RunSoFar(machine.last_txid(), own_copy(machine.last_metadata()), machine.currtx - 1))
-    source.resume(machine.last_txid(), own_copy(machine.last_metadata()))
-
-
-def _check_metadata(topology_id: str, source: SpoutCoordinator, metadata: MetadataLog, committed_txid: int) -> None:
-    """Refuses metadata with a hole; an opaque spout stores nothing ahead of its commits, so it can have none."""
-    check_scopes(topology_id, metadata.partitions)
-    if isinstance(source, OpaqueCountCoordinator):
-        return
-    counts = metadata.coordinator
-    check_coordinator_metadata(topology_id, counts, committed_txid=committed_txid)
-    if isinstance(source, PartitionCountCoordinator):
-        check_partition_metadata(topology_id, metadata.partitions, counts, committed_txid=committed_txid)
+    start.resume(source, machine.last_txid(), machine.last_metadata())
 
 
 def has_external_effects(topology: Topology) -> bool:
@@ -158,22 +142,5 @@ def group_max(topology: Topology, options: RunOptions) -> int:
     return min(options.commit_group_max, RECEIPTS_KEPT) if told else options.commit_group_max
 
 
-def spout_coordinator(topology: Topology, context: TopologyContext) -> SpoutCoordinator:
-    """Makes the spout's coordinator, of whichever kind, as the run uses it."""
-    spec = topology.spout.spec
-    if isinstance(spec, ITransactionalSpout):
-        return spec.get_coordinator(context.conf, context)
-    if isinstance(spec, IOpaquePartitionedTransactionalSpout):
-        return OpaqueCountCoordinator(spec.get_coordinator(context.conf, context))
-    assert isinstance(spec, IPartitionedTransactionalSpout)
-    return PartitionCountCoordinator(spec.get_coordinator(context.conf, context))
-
-
-def spout_committer(topology: Topology, context: TopologyContext) -> SpoutCommitter | None:
-    """Makes who is told what is durable, if the spout wants to know."""
-    spec: Any = topology.spout.spec
-    return spec.get_committer(context.conf, context) if isinstance(spec, ICommitterTransactionalSpout) else None
-
-
-def _ignore(statistics: RunStatistics) -> None:
-    """No progress is wanted."""
+def _ignore(_: object) -> None:
+    """Neither progress nor a pause is wanted."""

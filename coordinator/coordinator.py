@@ -61,6 +61,7 @@ class Coordinator:
         message_timeout_s: how long a wave may take, in each of its phases.
         committer: the spout's committer, if it has one.
         last_group: what earlier runs committed last, to be told to the committer again.
+        notices: what is different from the run before, for `statistics`.
         watch: told of every attempt, and may hold its phases.
         server_watch: looks at the server again while the run lasts.
     """
@@ -80,6 +81,7 @@ class Coordinator:
         message_timeout_s: float,
         committer: SpoutCommitter | None = None,
         last_group: tuple[TransactionAttempt, ...] = (),
+        notices: tuple[str, ...] = (),
         watch: AttemptWatch | None = None,
         server_watch: ServerWatch | None = None,
     ) -> None:
@@ -107,7 +109,7 @@ class Coordinator:
         self._error: TransactionError | None = None
         self._server_watch = server_watch
         self._replays = ReplayLog(clock)
-        self.statistics = RunStatistics(last_txid=machine.currtx - 1)
+        self.statistics = RunStatistics(last_txid=machine.currtx - 1, notices=notices)
 
     def drain(self) -> None:
         """Takes no new transactions; the run ends when those under way are committed. Any thread."""

@@ -7,11 +7,13 @@ after what is under way has been committed.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from coordinated_bolt import is_interruption, user_traceback
+from coordinated_bolt import is_interruption
+from coordinator.spouts.answers import expect_truth, story_of
 from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
 from state import CodecError, FailedException, TransactionError, UserCodeError, own_copy, pack_exact, said_by
@@ -60,7 +62,7 @@ class GuardedSource:
 
     def is_ready(self) -> bool:
         may_cut = self._told_active and self.active and not self.draining and self.error is None
-        return may_cut and bool(self._guarded("is_ready", lambda: self._informed().is_ready()))
+        return may_cut and self._truth("is_ready", lambda: self._informed().is_ready())
 
     def _informed(self) -> SpoutCoordinator:
         """The spout, which has been told how far the run is."""
@@ -85,16 +87,27 @@ class GuardedSource:
 
     def is_exhausted(self, last: Any) -> bool:
         try:
-            return bool(self._guarded("is_exhausted", lambda: self._informed().is_exhausted(own_copy(last))))
+            return self._truth("is_exhausted", lambda: self._informed().is_exhausted(own_copy(last)))
         except FailedException:
             return False
 
     def is_finite(self) -> bool:
-        return self._source.is_finite()
+        """Whether the input ends by itself; one that cannot tell just now is taken to, so nobody forgets its rest.
+
+        Raises:
+            TransactionError: the spout raised something else.
+        """
+        try:
+            return self._truth("is_finite", self._source.is_finite)
+        except FailedException:
+            if self.error is not None:
+                raise self.error from None
+            return True
 
     def progress(self, last: Any) -> float | None:
         try:
-            return self._source.progress(own_copy(last))
+            fraction = self._source.progress(own_copy(last))
+            return None if fraction is None else min(1.0, max(0.0, float(fraction)))
         except BaseException as error:  # what is only shown does not end a run
             if is_interruption(error):
                 raise
@@ -103,12 +116,15 @@ class GuardedSource:
 
     def estimated_bytes(self, metadata: Any) -> int:
         try:
-            return self._source.estimated_bytes(own_copy(metadata))
+            return max(0, math.ceil(self._source.estimated_bytes(own_copy(metadata))))
         except BaseException as error:  # an estimate only keeps waves small
             if is_interruption(error):
                 raise
             _LOG.debug("the spout cannot estimate a batch: %s", said_by(error))
             return 0
+
+    def _truth(self, what: str, ask: Callable[[], Any]) -> bool:
+        return bool(self._guarded(what, lambda: expect_truth(what, ask())))
 
     def _guarded(self, what: str, call: Callable[[], Any]) -> Any:
         """Calls user code; a FailedException means later, anything else is kept to end the run."""
@@ -123,5 +139,5 @@ class GuardedSource:
             if isinstance(error, TransactionError) and not isinstance(error, CodecError):
                 self.error = error
             else:
-                self.error = UserCodeError(self._component_id, 0, what, "", user_traceback(error))
+                self.error = UserCodeError(self._component_id, 0, what, "", story_of(error))
         raise FailedException(f"{what} raised") from self.error

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from coordinator.spouts.partitioned import partition_scope
+from coordinator.spouts.count_coordinator import partition_scope
 from state import StateRefusedError
 
 

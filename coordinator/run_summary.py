@@ -28,6 +28,7 @@ class RunStatistics:
         is_interrupted: the run was drained before a finite input had ended; a new run goes on.
         counters: what components counted, of committed attempts.
         components: component id -> what it did, of all attempts that tasks reported of.
+        notices: what is different from the run before, in topology and input, a sentence each.
         server_away_count: how often the server left a call without answer for a second or more.
         server_away_s: for how long altogether, in seconds.
         first_issue_s: when the first wave was started, None before.
@@ -46,6 +47,7 @@ class RunStatistics:
     is_interrupted: bool = False
     counters: Counter[str] = field(default_factory=Counter)
     components: dict[str, ComponentMetrics] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
     server_away_count: int = 0
     server_away_s: float = 0.0
     first_issue_s: float | None = None
@@ -103,6 +105,8 @@ class RunStatistics:
             "waves": self.waves,
             "commit_groups": self.commit_groups,
         }
+        if self.notices:
+            fields["notices"] = list(self.notices)
         if self.server_away_count:
             fields["server_away"] = {"times": self.server_away_count, "seconds": round(self.server_away_s, 3)}
         if self.counters:

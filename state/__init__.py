@@ -43,11 +43,12 @@ from state.redis_reader import URL_VARIABLE, RedisReader, load_redis_url, save_r
 from state.redis_rights import acl_rules
 from state.redis_server import ServerFacts
 from state.redis_snapshot import Snapshot, snapshot
-from state.redis_store import RECEIPTS_KEPT, Acquired, RedisStore, TopologyStatus, state_not_as_left
+from state.redis_store import RECEIPTS_KEPT, RedisStore, state_not_as_left
 from state.redis_watch import ServerWatch
 from state.rotating_transactional_state import RotatingTransactionalState
 from state.session import StateReader, StateSession
 from state.state_handle import StateHandle
+from state.stored_topology import Acquired, FoundTopology, TopologyStatus
 from state.transactional_state import MetadataChanges, TransactionalState
 from state.write_set import (
     MAX_INTEGER,
@@ -73,6 +74,7 @@ __all__ = [
     "FailedException",
     "FencedError",
     "Field",
+    "FoundTopology",
     "HashState",
     "Interruption",
     "Keys",

@@ -15,12 +15,13 @@ from coordinator.cli.acl_command import show_acl
 from coordinator.cli.bench_command import bench as run_bench
 from coordinator.cli.exits import errors_reported
 from coordinator.cli.logs import logging_to_stderr
+from coordinator.cli.run_arguments import RunArguments, adopt_option
 from coordinator.cli.run_command import RunRequest, execute
-from coordinator.cli.server_choice import DEFAULT_DATA_DIR, choose_server
 from coordinator.cli.signals import STOP_TIMEOUT_S
 from coordinator.cli.state_commands import ask, show_status
 from coordinator.cli.state_commands import drop as drop_topology
 from coordinator.options import RunOptions
+from coordinator.server_choice import DEFAULT_DATA_DIR, choose_server
 from state import PLAINTEXT_VARIABLE, URL_VARIABLE, secrets_in
 
 DEFAULTS = RunOptions()
@@ -81,7 +82,7 @@ def common(
     """Options of every command."""
 
 
-@app.command("run")
+@app.command("run", cls=RunArguments)
 def run_topology(
     *,
     target: Annotated[
@@ -105,7 +106,23 @@ def run_topology(
     commit_group_max: Annotated[
         int, typer.Option(min=1, metavar="N", help="Transactions of one commit at most.")
     ] = DEFAULTS.commit_group_max,
-    adopt: Annotated[bool, typer.Option("--adopt", help="Go on although the input is another one.")] = False,
+    adopt: Annotated[
+        str | None,
+        typer.Option(
+            "--adopt",
+            metavar="[=WORDS]",
+            help="Continue on another input, if everything that was read is the same and nothing would be skipped or "
+            "read again. What else may happen is named, several with commas: --adopt=skip, again, changed, or "
+            "unchecked. A start without it tells which it would take.",
+        ),
+    ] = None,
+    accept_state_changes: Annotated[
+        bool,
+        typer.Option(
+            "--accept-state-changes",
+            help="Continue although a state is no longer declared, or is declared with other types.",
+        ),
+    ] = False,
     stop_when_idle: Annotated[
         bool, typer.Option("--stop-when-idle", help="End a plain topology when its spouts have nothing more.")
     ] = False,
@@ -125,7 +142,12 @@ def run_topology(
     """
     with _errors(debug=debug, redis_url=redis):
         server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
-        options = RunOptions(max_spout_pending=max_pending, commit_group_max=commit_group_max, adopt=adopt)
+        options = RunOptions(
+            max_spout_pending=max_pending,
+            commit_group_max=commit_group_max,
+            adopt=adopt_option(adopt),
+            accept_state_changes=accept_state_changes,
+        )
         request = RunRequest(
             target, parameters or (), server, master, conf or (), options, as_json, stop_when_idle, stop_timeout
         )

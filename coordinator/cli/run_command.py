@@ -15,7 +15,6 @@ from coordinator.cli.loading import load_factory, make_topology
 from coordinator.cli.parameters import parse_pairs
 from coordinator.cli.plain_figures import PlainFigures, plain_summary_line
 from coordinator.cli.progress import progress_on_stderr
-from coordinator.cli.server_choice import ServerChoice
 from coordinator.cli.signals import STOP_TIMEOUT_S, DrainOnSignal
 from coordinator.coordinator import Coordinator
 from coordinator.options import RunOptions
@@ -26,6 +25,7 @@ from coordinator.plain.run_summary import PlainStatistics
 from coordinator.plain.topology import PlainTopology
 from coordinator.run import run
 from coordinator.run_summary import RunStatistics
+from coordinator.server_choice import ServerChoice
 from coordinator.topology import Topology
 from state import Keys, TopologyError, declared_states, one_line
 
@@ -106,7 +106,7 @@ def _run(
         statistics = runner(
             topology,
             redis_url=request.server.redis_url,
-            data_dir=request.server.data_dir,
+            data_dir=request.server.data_dir if request.server.redis_url is None else None,
             allow_plaintext=request.server.allow_plaintext,
             master=request.master,
             conf=conf,

@@ -7,7 +7,8 @@ import json
 import sys
 from collections.abc import Callable
 
-from coordinator.cli.server_choice import ServerChoice
+from coordinator.server_choice import ServerChoice
+from coordinator.topology_description import summary
 from state import SENTENCE_LIMIT, RedisStore, StateRefusedError, TopologyError, TopologyStatus, one_line
 
 
@@ -82,7 +83,7 @@ def _lines(status: TopologyStatus, server: ServerChoice) -> list[str]:
         f"  stored metadata   {status.metadata_count:,} entries",
         f"  generation        {status.generation}",
         f"  fence             {status.fence}",
-        f"  topology          {status.topology_fingerprint}",
+        f"  topology          {summary(status.topology)}",
         f"  source            {status.source_fingerprint}",
     ]
     receipt = status.last_receipt

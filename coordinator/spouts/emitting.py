@@ -26,8 +26,14 @@ from coordinated_bolt import (
     batch_edge,
     is_interruption,
 )
-from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout, OpaqueBatches
-from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionBatches, partition_scope
+from coordinator.spouts.answers import expect_made
+from coordinator.spouts.count_coordinator import partition_scope
+from coordinator.spouts.opaque import (
+    IOpaquePartitionedTransactionalSpout,
+    OpaqueBatches,
+    OpaquePartitionedEmitter,
+)
+from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionBatches, PartitionedEmitter
 from coordinator.spouts.transactional import SpoutEmitter
 from state import RotatingTransactionalState, TransactionalState, TransactionAttempt, metadata_field, unpack
 
@@ -154,13 +160,13 @@ class EmitterTask:
     def _open(self) -> SpoutEmitter | PartitionBatches | OpaqueBatches:
         spec = pickle.loads(self._wiring.spec)
         self._wiring.add_hooks(self._context, self._hooks)
-        emitter = spec.get_emitter(self._context.conf, self._context)
+        made = spec.get_emitter(self._context.conf, self._context)
         if isinstance(spec, IPartitionedTransactionalSpout):
-            return PartitionBatches(emitter, self._states)
+            return PartitionBatches(expect_made(PartitionedEmitter, "get_emitter", made), self._states)
         if isinstance(spec, IOpaquePartitionedTransactionalSpout):
-            return OpaqueBatches(emitter, self._stored)
-        made: SpoutEmitter = emitter
-        return made
+            return OpaqueBatches(expect_made(OpaquePartitionedEmitter, "get_emitter", made), self._stored)
+        emitter: SpoutEmitter = expect_made(SpoutEmitter, "get_emitter", made)
+        return emitter
 
     def _with_states(self, partitions: Sequence[int]) -> Sequence[int]:
         for partition in partitions:

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from coordinated_bolt import AttemptCollector, BatchOutputCollector, IComponent, TopologyContext
-from coordinator.spouts.count_coordinator import CountCoordinator
-from coordinator.spouts.partitioned import partition_of, partition_scope
+from coordinator.spouts.answers import expect_truth
+from coordinator.spouts.count_coordinator import CountCoordinator, partition_scope
+from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.run_so_far import KnowsRunSoFar
 from state import TransactionAttempt, own_copy, pack_exact
 
@@ -67,6 +68,10 @@ class OpaquePartitionedCoordinator(KnowsRunSoFar, ABC):
         Args:
             positions: as for `is_exhausted`.
         """
+        return None
+
+    def compare(self, former: FormerInput) -> InputChange | None:
+        """See `SpoutCoordinator.compare`; `former.positions` tells how far each partition was read."""
         return None
 
     def activate(self) -> None:
@@ -131,16 +136,6 @@ class IOpaquePartitionedTransactionalSpout(IComponent):
         return f"{type(self).__module__}.{type(self).__qualname__}"
 
 
-class Positions(Protocol):
-    """Where every partition stands, as the driver knows it."""
-
-    def last_positions(self) -> Mapping[str, Any]:
-        """Scope -> its last position, committed or not."""
-
-    def last_cut_txid(self) -> int:
-        """The highest txid whose positions are known, or the last committed one."""
-
-
 class OpaqueCountCoordinator(CountCoordinator):
     """The coordinator of an opaque spout, for which the input ends at the positions of its partitions.
 
@@ -151,28 +146,16 @@ class OpaqueCountCoordinator(CountCoordinator):
     def __init__(self, coordinator: OpaquePartitionedCoordinator) -> None:
         super().__init__(coordinator)
         self._coordinator = coordinator
-        self._positions: Positions | None = None
-
-    def follow(self, positions: Positions) -> None:
-        """Says where positions are to be looked up; called once, before anything is asked."""
-        self._positions = positions
 
     def is_ready(self) -> bool:
         # an input that has ended is not begun again by the next run, however often that is started
-        return not self.is_exhausted(None) and self._coordinator.is_ready()
+        return not self.is_exhausted(None) and expect_truth("is_ready", self._coordinator.is_ready())
 
     def is_exhausted(self, last: Any) -> bool:
-        assert self._positions is not None
-        pending = max(0, self._last_txid - self._positions.last_cut_txid())
-        return self._coordinator.is_exhausted(self._by_partition(), pending)
+        return expect_truth("is_exhausted", self._coordinator.is_exhausted(self.by_partition(), self.pending()))
 
     def progress(self, last: Any) -> float | None:
-        return self._coordinator.progress(self._by_partition())
-
-    def _by_partition(self) -> dict[int, Any]:
-        assert self._positions is not None
-        last = self._positions.last_positions()
-        return {partition_of(scope): own_copy(position) for scope, position in last.items()}
+        return self._coordinator.progress(self.by_partition())
 
 
 class OpaqueBatches:

@@ -13,7 +13,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from coordinated_bolt import BatchOutputCollector, IComponent, TopologyContext
-from coordinator.spouts.count_coordinator import CountCoordinator
+from coordinator.spouts.answers import expect_truth
+from coordinator.spouts.count_coordinator import CountCoordinator, PartitionPositions, Positions, partition_scope
+from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.run_so_far import KnowsRunSoFar
 from state import RotatingTransactionalState, TransactionAttempt, own_copy, pack_exact
 
@@ -23,6 +25,12 @@ class PartitionedCoordinator(KnowsRunSoFar, ABC):
 
     Source: backtype.storm.transactional.partitioned.IPartitionedTransactionalSpout.Coordinator.
     """
+
+    def follow(self, read: PartitionPositions) -> None:
+        """Hands over a view of how far each partition was cut; called once, before anything but `compare`.
+
+        Keep it if the end of the input, or whether it is ready, depends on where the partitions stand.
+        """
 
     @abstractmethod
     def number_of_partitions(self) -> int:
@@ -50,6 +58,10 @@ class PartitionedCoordinator(KnowsRunSoFar, ABC):
         Args:
             number_of_transactions: how many have been started so far.
         """
+        return None
+
+    def compare(self, former: FormerInput) -> InputChange | None:
+        """See `SpoutCoordinator.compare`; `former.positions` tells how far each partition was read."""
         return None
 
     def activate(self) -> None:
@@ -113,16 +125,6 @@ class IPartitionedTransactionalSpout(IComponent):
         return f"{type(self).__module__}.{type(self).__qualname__}"
 
 
-def partition_scope(partition: int) -> str:
-    """Scope of a partition's rotating state in the stored metadata."""
-    return f"partition.{partition}"
-
-
-def partition_of(scope: str) -> int:
-    """Inverse of `partition_scope`."""
-    return int(scope.removeprefix("partition."))
-
-
 class PartitionCountCoordinator(CountCoordinator):
     """The coordinator of a partitioned spout, for which the input ends after a number of transactions."""
 
@@ -130,12 +132,16 @@ class PartitionCountCoordinator(CountCoordinator):
         super().__init__(coordinator)
         self._coordinator = coordinator
 
+    def follow(self, positions: Positions) -> None:
+        super().follow(positions)
+        self._coordinator.follow(self)
+
     def is_ready(self) -> bool:
         # the user's object is not told how far earlier runs came; the number it is asked with here says it
-        return not self._coordinator.is_exhausted(self._last_txid) and self._coordinator.is_ready()
+        return not self.is_exhausted(None) and expect_truth("is_ready", self._coordinator.is_ready())
 
     def is_exhausted(self, last: Any) -> bool:
-        return self._coordinator.is_exhausted(self._last_txid)
+        return expect_truth("is_exhausted", self._coordinator.is_exhausted(self._last_txid))
 
     def progress(self, last: Any) -> float | None:
         return self._coordinator.progress(self._last_txid)

@@ -80,3 +80,45 @@ def test_an_opaque_spout_knows_nothing_of_what_was_stored_ahead_of_the_last_comm
     log.committed(4)
     assert log.partitions == {"partition.0": {3: [0, 30]}, "partition.1": {4: [0, 2]}}
     assert log.commit_changes(5).forgets == ()
+
+
+def notes_of(value):
+    """The last letter under its first one."""
+    return {value[0]: value[-1]}
+
+
+def test_notes_are_stored_by_the_commit_and_outlive_the_metadata():
+    log = MetadataLog({}, notes_of=notes_of)
+    log.coordinator_entries({1: "a1", 2: "b1", 3: "a2"})
+    assert log.notes() == {"a": "2", "b": "1"}, "of what was cut, committed or not"
+    changes = log.commit_changes(2)
+    assert changes == MetadataChanges({"note.a:2": "1", "note.b:2": "1"}, ("coordinator:1",))
+    log.committed(2)
+    assert log.commit_changes(3) == MetadataChanges({"note.a:3": "2"}, ("coordinator:2", "note.a:2"))
+    log.committed(3)
+    assert log.notes() == {"a": "2", "b": "1"}
+    assert log.commit_changes(3) == MetadataChanges()
+
+
+def test_notes_come_back_with_those_of_what_was_cut_and_not_committed():
+    stored = {"coordinator:3": "a3", "coordinator:4": "c4", "note.a:3": "3", "note.b:1:1": "1"}
+    log = MetadataLog(stored, committed_txid=3, notes_of=notes_of)
+    assert log.notes() == {"a": "3", "b:1": "1", "c": "4"}
+    assert log.partitions == {}
+    assert log.commit_changes(4) == MetadataChanges({"note.c:4": "4"}, ("coordinator:3",))
+
+
+def test_notes_are_replaced_or_forgotten_with_the_next_commit():
+    log = MetadataLog({"coordinator:3": "a3", "note.a:3": "3", "note.b:1": "1"}, committed_txid=3, notes_of=notes_of)
+    log.replace_notes({"a": "new", "b": None, "d": "4"})
+    log.coordinator_entries({4: "d5"})
+    changes = log.commit_changes(4)
+    assert changes.puts == {"note.a:4": "new", "note.d:4": "5"}
+    assert changes.forgets == ("coordinator:3", "note.a:3", "note.b:1")
+    log.committed(4)
+    assert log.notes() == {"a": "new", "d": "5"}
+
+
+def test_an_opaque_spout_leaves_notes_of_another_kind_alone():
+    log = MetadataLog({"note.a:3": "3", "coordinator:4": "a4"}, is_opaque=True, committed_txid=3)
+    assert (log.notes(), log.partitions) == ({"a": "3"}, {})

@@ -189,7 +189,7 @@ def on_local_cluster(topology: Any, *, options: Any, on_start: Any, **_others: A
 def be_impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redis_store, "FIRST_CONTACT_TIMEOUT_S", 0.1)
     monkeypatch.setattr("state.redis_connection.CONNECT_TIMEOUT_S", 0.3)
-    monkeypatch.setattr("coordinator.cli.server_choice.LOOK_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("coordinator.server_choice.LOOK_TIMEOUT_S", 0.1)
 
 
 @pytest.fixture(scope="module")

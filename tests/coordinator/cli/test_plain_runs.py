@@ -18,7 +18,7 @@ from coordinator.cli.entry import main
 from coordinator.cli.plain_figures import PlainFigures
 from coordinator.cli.progress import LineProgress
 from coordinator.cli.run_command import RunRequest, execute
-from coordinator.cli.server_choice import ServerChoice
+from coordinator.server_choice import ServerChoice
 from state import TopologyError
 from tests.coordinator.cli.jobs import PLAIN_JOB, JobFolder
 

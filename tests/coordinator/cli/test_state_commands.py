@@ -34,7 +34,7 @@ def ended(*arguments: str) -> int:
 def start(url: str, topology_id: str = "words") -> None:
     store = RedisStore(url, topology_id)
     store.check_server()
-    store.acquire(nonce=NONCE, new_generation="cd" * 16, topology_fingerprint="graph", source_fingerprint="files")
+    store.acquire(nonce=NONCE, new_generation="cd" * 16, topology="graph", source_fingerprint="files")
     store.store_metadata({"coordinator:1": [1, 2]})
     store.close()
 
@@ -55,7 +55,7 @@ def test_status_as_json(url: str, capsys: pytest.CaptureFixture[str]) -> None:
         "topology_id": "words",
         "committed_txid": 0,
         "generation": "cd" * 16,
-        "topology_fingerprint": "graph",
+        "topology": "graph",
         "source_fingerprint": "files",
         "metadata_count": 1,
         "last_receipt": None,
@@ -100,9 +100,9 @@ def test_drop_says_that_the_topology_was_running(
     url: str, redis_backend: Backend, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = RedisStore(url, "words")
-    run.acquire(nonce="ef" * 16, new_generation="cd" * 16, topology_fingerprint="graph", source_fingerprint="files")
+    run.acquire(nonce="ef" * 16, new_generation="cd" * 16, topology="graph", source_fingerprint="files")
     other = RedisStore(url, "words2")
-    other.acquire(nonce="ef" * 16, new_generation="ce" * 16, topology_fingerprint="graph", source_fingerprint="files")
+    other.acquire(nonce="ef" * 16, new_generation="ce" * 16, topology="graph", source_fingerprint="files")
     monkeypatch.setattr(sys, "stdin", Terminal("y\n"))
     try:
         assert ended("drop", "words", "--redis", url) == 0

@@ -263,7 +263,7 @@ def test_another_input_under_a_known_id_is_refused(cluster):
     other = build(("count", Count(), ["lines"]), spout=Other(2))
     with pytest.raises(StateRefusedError, match=r"stored fingerprint .*Lines', given 'another input'"):
         cluster.submit(other)
-    cluster.submit(other, options=RunOptions(adopt=True)).run_until_idle()
+    cluster.submit(other, options=RunOptions(adopt="unchecked")).run_until_idle()
 
 
 class Other(Lines):

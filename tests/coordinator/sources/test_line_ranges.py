@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from coordinator.sources.input_file import InputFile
 from coordinator.sources.line_ranges import STRIDE_BYTES, LineRange, LineScanner, after_lines, share
+from coordinator.sources.prefix_digest import PrefixDigest
 from state import SourceError
 
 
@@ -66,7 +67,9 @@ def test_a_line_that_is_too_long_is_refused_with_its_number_and_place(tmp_path: 
     path = tmp_path / "lines.txt"
     path.write_bytes(b"one\ntwo\n" + b"x" * 10_000 + b"\nfour\n")
     with closing(InputFile(str(path), "words")) as file:
-        scanner = LineScanner(file, 4, path.stat().st_size, block_bytes=512, line_bytes_max=4096)
+        prefix = PrefixDigest()
+        prefix.update(b"one\n")
+        scanner = LineScanner(file, 4, path.stat().st_size, block_bytes=512, prefix=prefix, line_bytes_max=4096)
         with pytest.raises(SourceError) as refused:
             scanner.take(1000)
     assert f"'{path}' has a line of more than 4,096 bytes: line 3, which starts at byte 8;" in str(refused.value)

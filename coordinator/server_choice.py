@@ -1,4 +1,7 @@
-"""Which server a command talks to: a given one, or the private one of a data directory."""
+"""Which server a run or a command talks to: a given one, or the private one of a data directory.
+
+One rule for the command line and for `run`: what is given wins, then the environment, then the default directory.
+"""
 
 from __future__ import annotations
 
@@ -75,13 +78,16 @@ def choose_server(
     *,
     allow_plaintext: bool = False,
 ) -> ServerChoice:
-    """What the options say; what is typed wins over the environment.
+    """What the options, or the arguments of `run`, say; they win over the environment.
 
     Raises:
         TopologyError: both options are given.
     """
     if redis_url is not None and data_dir is not None:
-        raise TopologyError("--redis and --data-dir exclude each other: the latter is for a private server")
+        raise TopologyError(
+            "--redis and --data-dir exclude each other (in Python redis_url and data_dir exclude each other): the "
+            "latter is for a private server"
+        )
     if redis_url is None and data_dir is None:
         redis_url = environment.get(URL_VARIABLE) or None
     return ServerChoice(redis_url, data_dir or Path(DEFAULT_DATA_DIR), allow_plaintext)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.cli.server_choice import choose_server
+from coordinator.server_choice import choose_server
 from state import StateRefusedError, TopologyError
 
 ENVIRONMENT = {"TXBATCH_REDIS_URL": "redis://:hunter22@fromenv:1"}
