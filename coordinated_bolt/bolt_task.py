@@ -24,6 +24,7 @@ from coordinated_bolt.plain_tuple import TICK_ORIGIN, PlainTuple, TupleStatus
 from coordinated_bolt.rich_bolts import IRichBolt
 from coordinated_bolt.task_observer import TaskObserver
 from coordinated_bolt.tuples import TupleOrigin, shortened
+from coordinated_bolt.user_code import is_interruption
 from coordinated_bolt.user_traceback import user_traceback
 from coordinated_bolt.wiring import TaskWiring
 from state.errors import FailedException, ProtocolError, UserCodeError
@@ -113,7 +114,9 @@ class BoltTask:
                 raise self._user_error(error, tup) from error
             if tup.status is TupleStatus.OPEN:
                 self._call(self.collector.fail, tup)
-        except Exception as error:
+        except BaseException as error:
+            if is_interruption(error):
+                raise
             raise self._user_error(error, tup) from error
         else:
             if isinstance(self.bolt, IBasicBolt):
@@ -123,13 +126,14 @@ class BoltTask:
     def _call(self, method: Callable[..., None], *arguments: Any) -> None:
         try:
             method(*arguments)
-        except Exception as error:
+        except BaseException as error:
+            if is_interruption(error):
+                raise
             raise self._user_error(error) from error
 
-    def _user_error(self, error: Exception, tup: PlainTuple | None = None) -> UserCodeError:
+    def _user_error(self, error: BaseException, tup: PlainTuple | None = None) -> UserCodeError:
         text = "" if tup is None else shortened(tup)
-        story = user_traceback(error)
-        return UserCodeError(self._wiring.component_id, self._wiring.task_index, "", text, story)
+        return UserCodeError(self._wiring.component_id, self._wiring.task_index, "", text, user_traceback(error))
 
     def _origin(self, source_task: int, stream_index: int) -> TupleOrigin:
         origin = self._origins.get((source_task, stream_index))

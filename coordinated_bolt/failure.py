@@ -54,7 +54,7 @@ class Failure:
     tuple_text: str = ""
 
     @classmethod
-    def from_exception(cls, error: Exception, component_id: str, task_index: int, tuple_text: str = "") -> Failure:
+    def from_exception(cls, error: BaseException, component_id: str, task_index: int, tuple_text: str = "") -> Failure:
         """Sorts an exception that came out of user code or a handle; its text is printable and bounded."""
         if isinstance(error, (FailedException, StateUnreachableError)):
             kind, text = FailureKind.FAILED, f"{type(error).__name__}: {said_by(error)}"

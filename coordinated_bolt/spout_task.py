@@ -20,6 +20,7 @@ from coordinated_bolt.pending_message import PendingMessage
 from coordinated_bolt.spout_output_collector import SpoutOutputCollector
 from coordinated_bolt.spouts import IAckValueSpout, IFailValueSpout, ISpout
 from coordinated_bolt.task_observer import TaskObserver
+from coordinated_bolt.user_code import is_interruption
 from coordinated_bolt.user_traceback import user_traceback
 from coordinated_bolt.wiring import TaskWiring
 from state.errors import ProtocolError, UserCodeError
@@ -158,6 +159,8 @@ class SpoutTask:
     def _call(self, method: Callable[..., None], *arguments: Any) -> None:
         try:
             method(*arguments)
-        except Exception as error:
-            story = user_traceback(error)
-            raise UserCodeError(self._wiring.component_id, self._wiring.task_index, "", "", story) from error
+        except BaseException as error:
+            if is_interruption(error):
+                raise
+            where = (self._wiring.component_id, self._wiring.task_index)
+            raise UserCodeError(*where, "", "", user_traceback(error)) from error

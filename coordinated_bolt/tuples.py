@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from coordinated_bolt.user_code import is_interruption
 from state.attempt import TransactionAttempt
 from state.printable import one_line
 
@@ -114,6 +115,8 @@ def cut(value: object, limit: int = 300, what: str = "value") -> str:
     """A value as one printable line for a message, cut to `limit` characters."""
     try:
         text = repr(value)
-    except Exception as error:  # noqa: BLE001 - a value's own repr may raise anything
+    except BaseException as error:  # a value's own repr may raise anything
+        if is_interruption(error):
+            raise
         text = f"<{what} whose repr raised {type(error).__name__}>"
     return one_line(text, limit)

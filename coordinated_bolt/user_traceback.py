@@ -15,6 +15,9 @@ from coordinated_bolt.components import IComponent
 from state.printable import block
 
 _PREPARING = ("prepare", "open")
+_ENDED_PROCESS = (
+    "remedy: a component may not end its process: raise an exception, or FailedException to have the batch replayed"
+)
 _PACKAGES = ("state", "coordinated_bolt", "committers", "coordinator")
 
 
@@ -32,6 +35,8 @@ def user_traceback(error: BaseException) -> str:
 
 def remedy_for(error: BaseException) -> str:
     """What to do about an error whose own words do not tell; "" for most."""
+    if isinstance(error, SystemExit):
+        return _ENDED_PROCESS
     if not isinstance(error, AttributeError) or error.name is None or not isinstance(error.obj, IComponent):
         return ""
     name, owner = error.name, type(error.obj).__name__

@@ -8,13 +8,23 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 
 from committers import Again, Group, GroupSize, Publish, SlotReport, decide_group
-from coordinated_bolt import ACKER_COMPONENT, AttemptOutcome, Failure, FailureKind, TaskMetrics
+from coordinated_bolt import AttemptOutcome, Failure
 from coordinator.attempt_watch import AttemptWatch
+from coordinator.crash_causes import CrashCauses
 from coordinator.early_groups import EarlyGroups
-from coordinator.engine import Engine, Event, GroupCrashed, GroupExecuted, PhaseEnded, WaveCrashed, WaveProcessed
+from coordinator.engine import (
+    CrashKind,
+    Engine,
+    Event,
+    GroupCrashed,
+    GroupExecuted,
+    PhaseEnded,
+    WaveCrashed,
+    WaveProcessed,
+)
 from coordinator.guarded_committer import GuardedCommitter
 from coordinator.guarded_source import GuardedSource
 from coordinator.metadata_log import MetadataLog
@@ -22,13 +32,13 @@ from coordinator.options import RunOptions
 from coordinator.plan import Plan
 from coordinator.publisher import Publisher, RefusedGroup
 from coordinator.replay_log import ReplayLog
-from coordinator.run_summary import RunStatistics
+from coordinator.run_summary import RunStatistics, work_of
 from coordinator.spouts.committing import SpoutCommitter
 from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.transactions import EmitBatch, Phase, StartCommit, StoreMetadata, TransactionCoordinator
-from coordinator.waves import WaveBook
-from state import ReplayLimitError, ServerWatch, StateRefusedError, TransactionAttempt, TransactionError
+from coordinator.waves import WaveBook, complete_outcomes
+from state import EngineError, ReplayLimitError, ServerWatch, StateRefusedError, TransactionAttempt, TransactionError
 
 _LOG = logging.getLogger("txbatch")
 BUSY_WAIT_S = 0.5
@@ -95,6 +105,7 @@ class Coordinator:
         self._message_timeout_s = message_timeout_s
         self._asked = 0
         self._failures: Counter[int] = Counter()
+        self._causes = CrashCauses(message_timeout_s)
         self._error: TransactionError | None = None
         self._server_watch = server_watch
         self._replays = ReplayLog(clock)
@@ -192,12 +203,14 @@ class Coordinator:
         now_s = self._clock()
         for wave_id in self._waves.overdue(now_s):
             _LOG.warning("wave %d exceeds the message timeout and is cancelled", wave_id)
-            self._early.turn_off()  # each phase has the timeout for itself
+            self._causes.cancelled(wave_id)
             self._engine.cancel(wave_id)
         if self._group and now_s - self._group_started_s > self._message_timeout_s:
             _LOG.warning("the commit phase of %d attempts exceeds the message timeout, is cancelled", len(self._group))
             self._group_started_s = now_s  # named once per timeout
-            self._engine.cancel(self._waves.wave_of(self._group[0]))
+            wave_id = self._waves.wave_of(self._group[0])
+            self._causes.cancelled(wave_id)
+            self._engine.cancel(wave_id)
 
     def _report_progress(self) -> None:
         self.statistics.active = self._waves.active_count()
@@ -246,6 +259,8 @@ class Coordinator:
         self._engine.commit(self._waves.wave_of(attempts[0]), attempts, composed=composed)
 
     def _handle(self, event: Event) -> None:
+        if isinstance(event, (WaveProcessed, GroupExecuted)):
+            self._causes.ended(event.wave_id)
         if isinstance(event, WaveProcessed):
             self._wave_processed(event)
         elif isinstance(event, WaveCrashed):
@@ -260,10 +275,11 @@ class Coordinator:
         elif isinstance(event, GroupCrashed):
             self._group_crashed(event)
         for wave_id in self._waves.take_finished():
+            self._causes.ended(wave_id)
             self._engine.release(wave_id)
 
     def _wave_processed(self, event: WaveProcessed) -> None:
-        outcomes = _complete(self._waves.processed(event.wave_id), event.outcomes)
+        outcomes = complete_outcomes(self._waves.processed(event.wave_id), event.outcomes)
         self._store_cut_metadata(outcomes)
         for outcome in outcomes:
             if not self._machine.is_current(outcome.attempt):
@@ -297,7 +313,7 @@ class Coordinator:
         else:
             self._group = ()
             place = held.attempts.index(event.attempt)
-            self.statistics.worked(_work(held.reports, slice(place, None)), is_committed=False)
+            self.statistics.worked(work_of(held.reports, slice(place, None)), is_committed=False)
             self._fail(event.attempt, Phase.COMMIT, event.failure)
             self._machine.defer(held.attempts[:place])
 
@@ -315,17 +331,31 @@ class Coordinator:
     def _wave_crashed(self, event: WaveCrashed) -> None:
         attempts = self._waves.crashed(event.wave_id)
         live = [attempt for attempt in attempts if self._machine.is_current(attempt)]
+        reason, kind = self._causes.of(event)
+        if kind is CrashKind.OVERDUE:
+            self._waves.keep_below(len(attempts))
+            self._early.turn_off()  # each phase has the timeout for itself
         if live:
-            _LOG.warning("wave %d of %d attempts crashed: %s", event.wave_id, len(attempts), event.reason)
-            self._lose(live[0], Phase.PROCESSING, event.reason, counts=len(attempts) == 1)
+            _LOG.warning("wave %d of %d attempts crashed: %s", event.wave_id, len(attempts), reason)
+            self._crashed(live[0], Phase.PROCESSING, reason, kind, size=len(attempts))
 
     def _group_crashed(self, event: GroupCrashed) -> None:
         self._group = ()
         self._waves.halve(len(event.attempts))
         live = [attempt for attempt in event.attempts if self._machine.is_current(attempt)]
+        reason, kind = self._causes.of(event)
         if live:
-            _LOG.warning("the commit phase of %d attempts crashed: %s", len(event.attempts), event.reason)
-            self._lose(live[0], Phase.COMMIT, event.reason, counts=len(event.attempts) == 1)
+            _LOG.warning("the commit phase of %d attempts crashed: %s", len(event.attempts), reason)
+            self._crashed(live[0], Phase.COMMIT, reason, kind, size=len(event.attempts))
+
+    def _crashed(self, attempt: TransactionAttempt, phase: Phase, reason: str, kind: CrashKind, *, size: int) -> None:
+        """An engine gave up on attempts from this one on, `size` of them together."""
+        if kind is CrashKind.CERTAIN:
+            self._error = EngineError(f"Spark cannot run txid {attempt.txid}: {reason}; lower txids are committed")
+            self._machine.halt_before(attempt.txid)
+            self._drop(self._machine.fail(attempt, phase), phase, reason)
+            return
+        self._lose(attempt, phase, reason, counts=size == 1)
 
     def _group_executed(self, event: GroupExecuted) -> None:
         group = Group(
@@ -338,7 +368,7 @@ class Coordinator:
         decision = decide_group(group, event.reports)
         if decision.failed is not None:
             place = event.attempts.index(decision.failed[0])
-            self.statistics.worked(_work(event.reports, slice(place, place + 1)), is_committed=False)
+            self.statistics.worked(work_of(event.reports, slice(place, place + 1)), is_committed=False)
             self._fail(decision.failed[0], Phase.COMMIT, decision.failed[1])
         step = decision.step
         rest = [a for a in event.attempts[len(step.attempts) :] if self._machine.is_current(a)]
@@ -379,7 +409,7 @@ class Coordinator:
             self.statistics.committed_one(attempt.txid, outcome)
         counted = [verdict.counters for report in reports for verdict in report.verdicts[: len(attempts)]]
         self.statistics.committed_group(self._clock(), counted)
-        self.statistics.worked(_work(reports, slice(len(attempts))), is_committed=True)
+        self.statistics.worked(work_of(reports, slice(len(attempts))), is_committed=True)
         self._tell(attempts)
 
     def _tell(self, attempts: tuple[TransactionAttempt, ...]) -> None:
@@ -409,23 +439,9 @@ class Coordinator:
         """Forgets attempts that are void because the first of them failed, and cancels waves that hold nothing else."""
         if attempts:
             self._watch.failed(attempts, phase, reason)
-        self.statistics.failed_attempts += len(attempts)
+        self.statistics.failed_attempts += sum(map(self._waves.was_started, attempts))
         self.statistics.failed_outcomes(self._waves.kept(attempts))
         self._early.dropped(attempts)
         self._metadata.drop(attempts)
         for wave_id in self._waves.dropped(attempts):
             self._engine.cancel(wave_id)
-
-
-def _work(reports: Iterable[SlotReport], places: slice) -> Iterator[tuple[str, TaskMetrics]]:
-    """What commit tasks did for the attempts at these places of a group."""
-    for report in reports:
-        for verdict in report.verdicts[places]:
-            yield report.component_id, verdict.metrics
-
-
-def _complete(attempts: list[TransactionAttempt], outcomes: Iterable[AttemptOutcome]) -> list[AttemptOutcome]:
-    """The outcomes of a wave in order; one that is missing means unknown, never done."""
-    found = {outcome.attempt: outcome for outcome in outcomes}
-    unknown = Failure(FailureKind.INCOMPLETE, ACKER_COMPONENT, 0, "gave no verdict")
-    return [found.get(attempt) or AttemptOutcome(attempt, unknown) for attempt in attempts]

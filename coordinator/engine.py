@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Protocol
 
 from committers import SlotReport
@@ -49,12 +50,24 @@ class WaveProcessed:
     executed: tuple[GroupExecuted, ...] = ()
 
 
+class CrashKind(Enum):
+    """What follows from a crash."""
+
+    LOST = "lost"
+    """A worker died, or something else that may not happen again: try again, with less."""
+    OVERDUE = "overdue"
+    """It took too long: try again, with less, and never again with as much."""
+    CERTAIN = "certain"
+    """Another try would end in the same way: stop."""
+
+
 @dataclass(frozen=True, slots=True)
 class WaveCrashed:
     """The processing phase of a wave ended without naming an attempt: a worker died, or it hung."""
 
     wave_id: int
     reason: str
+    kind: CrashKind = CrashKind.LOST
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +77,7 @@ class GroupCrashed:
     wave_id: int
     attempts: tuple[TransactionAttempt, ...]
     reason: str
+    kind: CrashKind = CrashKind.LOST
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +132,11 @@ class Engine(Protocol):
         """Lets go of all that is kept for a wave; no event of it matters any more."""
 
     def next_event(self, timeout_s: float) -> Event | None:
-        """The next event, or None after the time."""
+        """The next event, or None after the time.
+
+        Raises:
+            EngineError: nothing can be run any more.
+        """
 
     def close(self) -> None:
         """Cancels what runs and lets go of everything."""

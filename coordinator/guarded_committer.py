@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
-from coordinated_bolt import user_traceback
+from coordinated_bolt import is_interruption, user_traceback
 from coordinator.spouts.committing import SpoutCommitter
 from state import SourceError, TransactionAttempt, TransactionError, UserCodeError, said_by
 
@@ -43,7 +43,9 @@ class GuardedCommitter:
     def _guarded(self, method: str, attempt: str, call: Callable[[], None]) -> TransactionError | None:
         try:
             call()
-        except Exception as error:  # noqa: BLE001 - user code may raise anything
+        except BaseException as error:
+            if is_interruption(error):
+                raise
             _LOG.warning(
                 "%s of the spout's committer raised after attempt %s was committed: %s", method, attempt, said_by(error)
             )

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from coordinated_bolt import is_interruption
 from coordinator.spouts.answers import expect_truth, story_of
 from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
@@ -107,14 +108,18 @@ class GuardedSource:
         try:
             fraction = self._source.progress(own_copy(last))
             return None if fraction is None else min(1.0, max(0.0, float(fraction)))
-        except Exception as error:  # noqa: BLE001 - what is only shown does not end a run
+        except BaseException as error:  # what is only shown does not end a run
+            if is_interruption(error):
+                raise
             _LOG.debug("the spout cannot tell its progress: %s", said_by(error))
             return None
 
     def estimated_bytes(self, metadata: Any) -> int:
         try:
             return max(0, math.ceil(self._source.estimated_bytes(own_copy(metadata))))
-        except Exception as error:  # noqa: BLE001 - an estimate only keeps waves small
+        except BaseException as error:  # an estimate only keeps waves small
+            if is_interruption(error):
+                raise
             _LOG.debug("the spout cannot estimate a batch: %s", said_by(error))
             return 0
 
@@ -128,7 +133,9 @@ class GuardedSource:
         except FailedException as error:
             _LOG.info("%s of the spout failed and is tried again: %s", what, said_by(error))
             raise
-        except Exception as error:  # noqa: BLE001 - user code may raise anything
+        except BaseException as error:
+            if is_interruption(error):
+                raise
             if isinstance(error, TransactionError) and not isinstance(error, CodecError):
                 self.error = error
             else:

@@ -21,7 +21,7 @@ from coordinator.spark import (
     SparkEngine,
     pickle_spec,
     ship_topology,
-    spark_context,
+    spark_lease,
 )
 from coordinator.topology import Topology
 from coordinator.topology_checks import check_is_a
@@ -68,6 +68,7 @@ def run(
 
     Raises:
         TopologyError: refused before anything was started.
+        EngineError: Spark is gone, cannot be reached, or cannot work.
         TransactionError: see `Coordinator.run`.
     """
     check_is_a(Topology, topology, "use run_plain for a plain topology")
@@ -77,11 +78,12 @@ def run(
     plan = make_plan(topology, pickle_spec)
     with (
         _state_store(topology, server) as (store, url),
-        spark_context(topology.topology_id, spark, master, conf or {}) as context,
+        spark_lease(topology.topology_id, spark, master, conf or {}) as lease,
     ):
-        ship_topology(context, topology, factory_module)
+        lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
         nonce = secrets.token_hex(16)
-        engine = SparkEngine(context, plan, url, nonce, frame_fault=frame_fault)
+        timeout_s = topology.message_timeout_s
+        engine = SparkEngine(lease, plan, url, nonce, message_timeout_s=timeout_s, frame_fault=frame_fault)
         try:
             with assembled(
                 topology,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from committers import SlotReport
 from coordinated_bolt import AttemptOutcome, ComponentMetrics, TaskMetrics
 
 
@@ -113,3 +114,10 @@ class RunStatistics:
         if self.components:
             fields["components"] = {name: done.to_dict() for name, done in sorted(self.components.items())}
         return fields
+
+
+def work_of(reports: Iterable[SlotReport], places: slice) -> Iterator[tuple[str, TaskMetrics]]:
+    """What commit tasks did for the attempts at these places of a group."""
+    for report in reports:
+        for verdict in report.verdicts[places]:
+            yield report.component_id, verdict.metrics

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from coordinated_bolt import TopologyContext
+from coordinated_bolt import TopologyContext, is_interruption
 from coordinator.spouts.answers import expect_change, expect_fingerprint, expect_made, expect_notes, story_of
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.input_change import FormerInput, InputChange
@@ -120,7 +120,9 @@ class SpoutStart:
             except FailedException as error:
                 reason = str(error)
                 _LOG.info("%s of component %r failed and is tried again: %s", method, component_id, error)
-            except Exception as error:
+            except BaseException as error:
+                if is_interruption(error):
+                    raise
                 if isinstance(error, TransactionError) and not isinstance(error, CodecError):
                     raise
                 raise UserCodeError(component_id, 0, method, "", story_of(error)) from error
@@ -132,5 +134,7 @@ class SpoutStart:
     def _close(self, what: str, close: Callable[[], None]) -> None:
         try:
             close()
-        except Exception:  # noqa: BLE001 - what a spout cannot let go of undoes no commit
+        except BaseException as error:  # what a spout cannot let go of undoes no commit
+            if is_interruption(error):
+                raise
             _LOG.exception("the %s of component %r could not be closed", what, self._component.component_id)

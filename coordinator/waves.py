@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from coordinated_bolt import AttemptOutcome
+from coordinated_bolt import ACKER_COMPONENT, AttemptOutcome, Failure, FailureKind
 from coordinator.spouts.emitting import Batch
 from state import TransactionAttempt, pack
 
@@ -96,6 +96,15 @@ class WaveBook:
         """The next wave takes half of `size` attempts."""
         self._size = max(1, size // 2)
 
+    def keep_below(self, size: int) -> None:
+        """Waves of `size` attempts take too long: from now on they have half of that at most."""
+        self._full_size = max(1, min(self._full_size, size // 2))
+        self._size = min(self._size, self._full_size)
+
+    def was_started(self, attempt: TransactionAttempt) -> bool:
+        """Whether an attempt that is under way has been in a wave; else it waits for its first one."""
+        return attempt in self._wave_of
+
     def keep(self, outcome: AttemptOutcome) -> None:
         """Keeps what the commit phase needs of a processed attempt."""
         self._outcomes[outcome.attempt] = outcome
@@ -158,3 +167,10 @@ class WaveBook:
         if wave_id is not None:
             self._waves[wave_id].live.discard(attempt)
         return wave_id
+
+
+def complete_outcomes(attempts: list[TransactionAttempt], outcomes: Iterable[AttemptOutcome]) -> list[AttemptOutcome]:
+    """The outcomes of a wave in order; one that is missing means unknown, never done."""
+    found = {outcome.attempt: outcome for outcome in outcomes}
+    unknown = Failure(FailureKind.INCOMPLETE, ACKER_COMPONENT, 0, "gave no verdict")
+    return [found.get(attempt) or AttemptOutcome(attempt, unknown) for attempt in attempts]

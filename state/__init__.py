@@ -4,8 +4,10 @@ from state.attempt import MAX_TXID, TransactionAttempt
 from state.codec import CodecError, digest64, pack, pack_exact, unpack
 from state.commit import COMMIT_OPERATIONS_LIMIT, Commit, CommitReply, CommitStatus
 from state.errors import (
+    EngineError,
     FailedException,
     FencedError,
+    Interruption,
     ProtocolError,
     ReplayLimitError,
     SourceError,
@@ -68,11 +70,13 @@ __all__ = [
     "CommitReply",
     "CommitStatus",
     "EmbeddedServer",
+    "EngineError",
     "FailedException",
     "FencedError",
     "Field",
     "FoundTopology",
     "HashState",
+    "Interruption",
     "Keys",
     "ListState",
     "MAX_INTEGER",

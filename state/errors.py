@@ -13,7 +13,10 @@
     ├── StateError                  Redis holds or answered what we may not touch
     │   ├── StateRefusedError       wrong server, wrong type, foreign or older state
     │   └── StateUnreachableError   no answer: start the server, check the address
+    ├── EngineError                 Spark is gone or cannot work: mend that, run again
     └── ProtocolError               a bug in txbatch: report it
+
+`Interruption` stands apart: it is raised into a program, not by it.
 
 They cross from executors to the driver, so each one pickles: every argument goes to
 ``super().__init__`` and the text is built in ``__str__``.
@@ -154,5 +157,20 @@ class StateUnreachableError(StateError):
     """The server gave no answer within the time allowed."""
 
 
+class EngineError(TransactionError):
+    """Spark, on which the run rests, is gone or cannot work: neither the topology nor the state is at fault.
+
+    Its Java process ended or gives no answer, its master cannot be reached or has removed the application, a disk is
+    full, executors lack Python or a library. Nothing of an uncommitted transaction is visible.
+    """
+
+
 class ProtocolError(TransactionError):
     """A rule of the protocol was broken from inside: a bug in txbatch, not in user code."""
+
+
+class Interruption(BaseException):
+    """Raised into whatever runs, by the handler of a signal; no `Exception`, so that nobody handles it by chance.
+
+    Where user code is called everything else is taken for the user's error; this passes.
+    """

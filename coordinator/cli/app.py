@@ -17,6 +17,7 @@ from coordinator.cli.exits import errors_reported
 from coordinator.cli.logs import logging_to_stderr
 from coordinator.cli.run_arguments import RunArguments, adopt_option
 from coordinator.cli.run_command import RunRequest, execute
+from coordinator.cli.signals import STOP_TIMEOUT_S
 from coordinator.cli.state_commands import ask, show_status
 from coordinator.cli.state_commands import drop as drop_topology
 from coordinator.options import RunOptions
@@ -54,6 +55,7 @@ app = typer.Typer(
     help="Exactly-once batch jobs on PySpark, with their state in Redis.",
     epilog="Exit codes: 0 done · 1 the job failed · 2 usage, or a topology that could not run correctly · "
     "3 fenced, a newer run took over: do not restart · 4 the state is refused or unreachable · "
+    "5 Spark is gone or cannot work · "
     "130, 143 stopped by Ctrl-C or SIGTERM before the input's end: run again to go on.",
     no_args_is_help=True,
     add_completion=False,
@@ -98,8 +100,9 @@ def run_topology(
     master: Annotated[str, typer.Option(metavar="MASTER", help="Spark master.")] = "local[*]",
     conf: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Spark setting; repeat.")] = None,
     max_pending: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Transactions in flight at most.")
-    ] = DEFAULTS.window(),
+        int | None,
+        typer.Option(min=1, metavar="N", help=f"Transactions in flight at most. [default: {DEFAULTS.window()}]"),
+    ] = None,
     commit_group_max: Annotated[
         int, typer.Option(min=1, metavar="N", help="Transactions of one commit at most.")
     ] = DEFAULTS.commit_group_max,
@@ -123,13 +126,16 @@ def run_topology(
     stop_when_idle: Annotated[
         bool, typer.Option("--stop-when-idle", help="End a plain topology when its spouts have nothing more.")
     ] = False,
+    stop_timeout: Annotated[
+        float, typer.Option(min=1, metavar="SECONDS", help="Longest time from SIGTERM to the end of the process.")
+    ] = STOP_TIMEOUT_S,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
     """Run a topology: a finite input to its end, a continuous one until Ctrl-C or SIGTERM.
 
-    The first signal finishes what is under way, the second one stops. Whatever ends a run, the next one
-    goes on after the last commit.
+    The first signal finishes what is under way, the second one stops, and SIGTERM has its time. Whatever ends a
+    run, the next one goes on after the last commit.
 
     A plain topology runs until Ctrl-C or SIGTERM, or until its spouts are idle if asked for; it has no state, so
     no server is used.
@@ -142,7 +148,9 @@ def run_topology(
             adopt=adopt_option(adopt),
             accept_state_changes=accept_state_changes,
         )
-        request = RunRequest(target, parameters or (), server, master, conf or (), options, as_json, stop_when_idle)
+        request = RunRequest(
+            target, parameters or (), server, master, conf or (), options, as_json, stop_when_idle, stop_timeout
+        )
         code = execute(request)
     raise typer.Exit(code)
 

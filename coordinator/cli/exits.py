@@ -9,7 +9,17 @@ from contextlib import contextmanager
 from enum import IntEnum
 
 from coordinator.cli.logs import without
-from state import SENTENCE_LIMIT, FencedError, StateError, TopologyError, TransactionError, block, said_by
+from state import (
+    SENTENCE_LIMIT,
+    EngineError,
+    FencedError,
+    Interruption,
+    StateError,
+    TopologyError,
+    TransactionError,
+    block,
+    said_by,
+)
 
 WHOLE = {"line_limit": 100_000, "lines_max": 10_000}
 """Of a traceback that was asked for nothing is left out that anybody would read."""
@@ -25,10 +35,12 @@ class ExitCode(IntEnum):
     FENCED = 3
     """A newer run took over, or the topology was dropped: do not restart."""
     STATE = 4
+    ENGINE = 5
+    """Spark is gone or cannot work; nothing is wrong with the topology or its state: mend that, run again."""
 
 
-class StoppedError(BaseException):
-    """A signal asked the process to stop at once; not an `Exception`, so that nobody handles it by chance.
+class StoppedError(Interruption):
+    """A signal asked the process to stop at once.
 
     Attributes:
         signal_number: the signal.
@@ -49,6 +61,8 @@ def exit_code_of(error: BaseException) -> int:
         return ExitCode.FENCED
     if isinstance(error, StateError):
         return ExitCode.STATE
+    if isinstance(error, EngineError):
+        return ExitCode.ENGINE
     if isinstance(error, TopologyError):
         return ExitCode.USAGE
     return ExitCode.JOB_FAILED
@@ -76,7 +90,7 @@ def errors_reported(*, debug: bool = False, hidden: Mapping[str, str] | None = N
     """
     try:
         yield
-    except (Exception, KeyboardInterrupt, StoppedError) as error:  # noqa: BLE001 - the last one who can say it
+    except BaseException as error:  # noqa: BLE001 - the last one who can say it, also for a user's sys.exit
         text = block("".join(traceback.format_exception(error)), **WHOLE) if debug else ""
         said = block(sentence_of(error), line_limit=SENTENCE_LIMIT)
         text += "txbatch: " + said.replace("\ntxbatch:", "\n  txbatch:")  # a user's message is not taken for ours

@@ -11,6 +11,8 @@ from typing import Any
 from state import SENTENCE_LIMIT, block, one_line
 
 LOGGER = "txbatch"
+PY4J_MODULES = frozenset({"clientserver", "java_gateway"})
+"""It logs there by the root logger, with tracebacks."""
 
 
 class StderrHandler(logging.Handler):
@@ -47,6 +49,13 @@ def without(hidden: Mapping[str, str], text: str) -> str:
     return text
 
 
+class Quietly(StderrHandler):
+    """For other loggers: warnings as ever, but not what py4j says of a Java process that ends; that is told."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return record.levelno >= logging.WARNING and record.module not in PY4J_MODULES
+
+
 @contextmanager
 def logging_to_stderr(*, debug: bool, hidden: Mapping[str, str] | None = None) -> Iterator[None]:
     """Shows warnings, and with `debug` everything, while the block runs; `hidden` as `StderrHandler`."""
@@ -57,8 +66,14 @@ def logging_to_stderr(*, debug: bool, hidden: Mapping[str, str] | None = None) -
     logger.handlers = [handler]
     logger.propagate = False  # a user's module may have given the root logger a handler too
     logger.setLevel(logging.DEBUG if debug else logging.WARNING)
+    root = logging.getLogger()
+    quietly = None if root.handlers or debug else Quietly(hidden or {})
+    if quietly is not None:
+        root.addHandler(quietly)
     try:
         yield
     finally:
+        if quietly is not None:
+            root.removeHandler(quietly)
         logger.handlers, logger.propagate = before[:2]
         logger.setLevel(before[2])

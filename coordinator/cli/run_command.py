@@ -15,7 +15,7 @@ from coordinator.cli.loading import load_factory, make_topology
 from coordinator.cli.parameters import parse_pairs
 from coordinator.cli.plain_figures import PlainFigures, plain_summary_line
 from coordinator.cli.progress import progress_on_stderr
-from coordinator.cli.signals import DrainOnSignal
+from coordinator.cli.signals import STOP_TIMEOUT_S, DrainOnSignal
 from coordinator.coordinator import Coordinator
 from coordinator.options import RunOptions
 from coordinator.plain.coordinator import PlainCoordinator
@@ -46,6 +46,7 @@ class RunRequest:
         options: bounds of a transactional run.
         as_json: end with one line of JSON on standard output.
         stop_when_idle: end a plain run when its spouts have nothing more.
+        stop_timeout_s: the longest time from SIGTERM to the end of the process.
     """
 
     target: str
@@ -56,6 +57,7 @@ class RunRequest:
     options: RunOptions
     as_json: bool
     stop_when_idle: bool = False
+    stop_timeout_s: float = STOP_TIMEOUT_S
 
 
 def execute(request: RunRequest, runner: Runner = run, plain_runner: PlainRunner = run_plain) -> int:
@@ -95,7 +97,7 @@ def _run(
         )
     figures = Figures(time.monotonic)
     shown = progress_on_stderr(topology.topology_id, time.monotonic, figures, leaves_line=request.as_json)
-    with shown as progress, DrainOnSignal(progress.say) as signals:
+    with shown as progress, DrainOnSignal(progress.say, stop_timeout_s=request.stop_timeout_s) as signals:
 
         def begun(coordinator: Coordinator) -> None:
             signals.drain_by(coordinator.drain)
@@ -127,7 +129,7 @@ def _run_plain(
         )
     figures = PlainFigures(time.monotonic)
     shown = progress_on_stderr(topology.topology_id, time.monotonic, figures, leaves_line=request.as_json)
-    with shown as progress, DrainOnSignal(progress.say) as signals:
+    with shown as progress, DrainOnSignal(progress.say, stop_timeout_s=request.stop_timeout_s) as signals:
 
         def begun(coordinator: PlainCoordinator) -> None:
             signals.drain_by(coordinator.drain)

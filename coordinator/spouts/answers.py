@@ -92,7 +92,7 @@ def expect_notes(answer: Any) -> Mapping[str, Any]:
     return answer
 
 
-def story_of(error: Exception) -> str:
+def story_of(error: BaseException) -> str:
     """The traceback of an error of user code; of a wrong answer only the sentence, as the calls are ours."""
     if isinstance(error, WrongAnswerError):
         return f"TypeError: {error}"

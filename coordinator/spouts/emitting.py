@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import pickle
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +24,7 @@ from coordinated_bolt import (
     TaskWiring,
     TopologyContext,
     batch_edge,
+    is_interruption,
 )
 from coordinator.spouts.answers import expect_made
 from coordinator.spouts.count_coordinator import partition_scope
@@ -94,9 +95,12 @@ class EmitterTask:
         self._states: dict[int, RotatingTransactionalState] = {}
         self._failed: Failure | None = None
 
-    def run(self, batches: Sequence[Batch]) -> Iterator[Emitted]:
-        """Emits every batch in order and closes the emitter."""
+    def run(
+        self, batches: Sequence[Batch], begin: Callable[[TransactionAttempt], None] = lambda attempt: None
+    ) -> Iterator[Emitted]:
+        """Emits every batch in order and closes the emitter; `begin` is called with each attempt before."""
         for batch in batches:
+            begin(batch.attempt)
             yield self.emit(batch)
         self.close()
 
@@ -109,7 +113,9 @@ class EmitterTask:
         for close in closing:
             try:
                 close()
-            except Exception:  # noqa: BLE001 - every batch is emitted: what an emitter cannot let go of fails none
+            except BaseException as error:  # every batch is emitted: what an emitter cannot let go of fails none
+                if is_interruption(error):
+                    raise
                 _LOG.exception("emitter of %r could not be closed", self._wiring.component_id)
 
     def emit(self, batch: Batch) -> Emitted:
@@ -125,7 +131,9 @@ class EmitterTask:
             metadata = self._call(attempt, unpack(batch.packed_metadata), collector)
             counters = self._context.counted()
             sent_edges = outbox.close()  # values are packed here, so the codec may refuse one here
-        except Exception as error:  # noqa: BLE001 - user code may raise anything
+        except BaseException as error:
+            if is_interruption(error):
+                raise
             where = (self._wiring.component_id, self._wiring.task_index)
             self._failed = Failure(FailureKind.INCOMPLETE, *where, f"attempt {attempt} failed before on this task")
             self._wiring.count_output(metrics, collector, outbox)

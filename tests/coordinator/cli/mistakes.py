@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-USAGE, FAILED, STATE = 2, 1, 4
+USAGE, FAILED, STATE, ENGINE = 2, 1, 4, 5
 
 
 @dataclass(frozen=True)
@@ -301,6 +301,14 @@ RUNNING = [
     ),
     row("a field that is not there", "run jobs:field_not_there", FAILED, "has fields ('line',), not 'word'"),
     row(
+        "a bolt that leaves",
+        "run jobs:bolt_leaves",
+        FAILED,
+        "component 'store', task 0, attempt 1:",
+        "SystemExit: no more of this",
+        "remedy: a component may not end its process: raise an exception",
+    ),
+    row(
         "a spout that raises",
         "run jobs:spout_raises",
         FAILED,
@@ -361,6 +369,12 @@ REAL_SPARK = [
         "run jobs:sound --master nowhere",
         USAGE,
         "spark does not start with master 'nowhere': ",
+    ),
+    row(
+        "a dead master",
+        "run jobs:sound --master spark://127.0.0.1:9",
+        ENGINE,
+        "Spark master 'spark://127.0.0.1:9' cannot be reached: 127.0.0.1:9: Connection refused; start it, or check",
     ),
     row(
         "memory in words",

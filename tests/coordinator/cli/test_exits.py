@@ -6,6 +6,7 @@ import pytest
 
 from coordinator.cli.exits import ExitCode, StoppedError, errors_reported
 from state import (
+    EngineError,
     FailedException,
     FencedError,
     ProtocolError,
@@ -38,6 +39,8 @@ CODES: list[tuple[BaseException, int]] = [
     (StateError("x"), 4),
     (StateRefusedError("x"), 4),
     (StateUnreachableError("x"), 4),
+    (EngineError("x"), 5),
+    (SystemExit(3), 1),
     (KeyboardInterrupt(), 130),
     (StoppedError(2), 130),
     (StoppedError(15), 143),

@@ -97,7 +97,7 @@ def no_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
             raise AssertionError("Spark was started")
 
         for module in ("coordinator.run", "coordinator.plain.run"):
-            monkeypatch.setattr(sys.modules[module], "spark_context", started)
+            monkeypatch.setattr(sys.modules[module], "spark_lease", started)
 
 
 @by_name(argvalues=COMMAND_LINE)
