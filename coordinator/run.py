@@ -73,8 +73,7 @@ def run(
     """
     check_is_a(Topology, topology, "use run_plain for a plain topology")
     options = options or RunOptions()
-    chosen_dir = None if data_dir is None else Path(data_dir)
-    server = choose_server(redis_url, chosen_dir, allow_plaintext=allow_plaintext)
+    server = choose_server(redis_url, data_dir, allow_plaintext=allow_plaintext)
     plan = make_plan(topology, pickle_spec)
     with (
         _state_store(topology, server) as (store, url),
@@ -82,8 +81,7 @@ def run(
     ):
         lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
         nonce = secrets.token_hex(16)
-        timeout_s = topology.message_timeout_s
-        engine = SparkEngine(lease, plan, url, nonce, message_timeout_s=timeout_s, frame_fault=frame_fault)
+        engine = SparkEngine(lease, plan, url, nonce, topology.message_timeout_s, frame_fault=frame_fault)
         try:
             with assembled(
                 topology,

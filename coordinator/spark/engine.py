@@ -46,8 +46,8 @@ class SparkEngine:
         plan: Plan,
         redis_url: str,
         nonce: str,
-        *,
         message_timeout_s: float | None = None,
+        *,
         frame_fault: FrameFault | None = None,
     ) -> None:
         self._context, self._watch = context, watch = lease.context, lease.watch
