@@ -72,8 +72,7 @@ def run(
         TransactionError: see `Coordinator.run`.
     """
     check_is_a(Topology, topology, "use run_plain for a plain topology")
-    folder = None if data_dir is None else Path(data_dir)
-    server = choose_server(redis_url, folder, allow_plaintext=allow_plaintext)
+    server = choose_server(redis_url, data_dir, allow_plaintext=allow_plaintext)
     plan = make_plan(topology, pickle_spec)
     with (
         _state_store(topology, server) as (store, url),

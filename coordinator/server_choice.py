@@ -73,7 +73,7 @@ class ServerChoice:
 
 def choose_server(
     redis_url: str | None,
-    data_dir: Path | None,
+    data_dir: str | Path | None,
     environment: Mapping[str, str] = os.environ,
     *,
     allow_plaintext: bool = False,
@@ -90,4 +90,4 @@ def choose_server(
         )
     if redis_url is None and data_dir is None:
         redis_url = environment.get(URL_VARIABLE) or None
-    return ServerChoice(redis_url, data_dir or Path(DEFAULT_DATA_DIR), allow_plaintext)
+    return ServerChoice(redis_url, Path(data_dir or DEFAULT_DATA_DIR), allow_plaintext)

@@ -124,12 +124,13 @@ AT_START = ["get_coordinator", "get_committer", "fingerprint"]
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("method", [*AT_START, "get_emitter", "is_ready", "is_exhausted"])
-def test_what_an_edge_raises_names_component_and_method_and_shows_the_traceback(kind, method):
-    Faulty.faults[method] = [ZeroDivisionError("mine")]
+@pytest.mark.parametrize("error", [ZeroDivisionError("mine"), SystemExit("mine")], ids=["error", "exit"])
+def test_what_an_edge_raises_names_component_and_method_and_shows_the_traceback(kind, method, error):
+    Faulty.faults[method] = [error]
     message = refusal(kind)
     assert "component 'lines'" in message
     assert method in message or (method == "is_exhausted" and "is_ready" in message), "the one asks the other"
-    assert "ZeroDivisionError: mine" in message
+    assert f"{type(error).__name__}: mine" in message
 
 
 @pytest.mark.parametrize("kind", KINDS)
