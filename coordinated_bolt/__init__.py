@@ -77,7 +77,7 @@ from coordinated_bolt.time_cache_map import TimeCacheMap
 from coordinated_bolt.tracking import SourceArgs, Tracking, TrackingStatus
 from coordinated_bolt.tuples import Tuple, TupleOrigin
 from coordinated_bolt.user_code import is_interruption
-from coordinated_bolt.user_traceback import user_traceback
+from coordinated_bolt.user_traceback import WrongAnswerError, user_traceback
 from coordinated_bolt.wiring import Coordination, Source, TaskWiring
 
 __all__ = [
@@ -173,6 +173,7 @@ __all__ = [
     "Tuple",
     "TupleOrigin",
     "TupleStatus",
+    "WrongAnswerError",
     "XorRotatingMap",
     "acker_of",
     "batch_edge",

@@ -21,11 +21,17 @@ _ENDED_PROCESS = (
 _PACKAGES = ("state", "coordinated_bolt", "committers", "coordinator")
 
 
+class WrongAnswerError(TypeError):
+    """A method of user code returned what it may not; the message names both and says what to return."""
+
+
 def user_traceback(error: BaseException) -> str:
     """Traceback and remedy as printable text, bounded however long the message is (where the code ran).
 
     Our own frames around the user's are left out: what he has to mend is in his.
     """
+    if isinstance(error, WrongAnswerError):  # the calls are ours, and the sentence says it all
+        return f"TypeError: {block(str(error))}\n"
     story = traceback.TracebackException.from_exception(error)
     _leave_out_ours(story)
     text = block("".join(story.format()).rstrip("\n"))

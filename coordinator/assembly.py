@@ -117,7 +117,7 @@ def _resume(
 ) -> None:
     """Tells the spout's coordinator where earlier runs stopped; it may change what it is given."""
     if isinstance(source, CountCoordinator):
-        source.follow(metadata)
+        start.follow(source, metadata)
     source.inform(RunSoFar(machine.last_txid(), own_copy(machine.last_metadata()), machine.currtx - 1))
     start.resume(source, machine.last_txid(), machine.last_metadata())
 

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from coordinated_bolt import is_interruption
-from coordinator.spouts.answers import expect_truth, story_of
+from coordinated_bolt import is_interruption, user_traceback
+from coordinator.spouts.answers import expect_truth
 from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
 from state import CodecError, FailedException, TransactionError, UserCodeError, own_copy, pack_exact, said_by
@@ -139,5 +139,5 @@ class GuardedSource:
             if isinstance(error, TransactionError) and not isinstance(error, CodecError):
                 self.error = error
             else:
-                self.error = UserCodeError(self._component_id, 0, what, "", story_of(error))
+                self.error = UserCodeError(self._component_id, 0, "", "", user_traceback(error), method=what)
         raise FailedException(f"{what} raised") from self.error

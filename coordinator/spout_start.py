@@ -12,9 +12,10 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from coordinated_bolt import TopologyContext, is_interruption
-from coordinator.spouts.answers import expect_change, expect_fingerprint, expect_made, expect_notes, story_of
+from coordinated_bolt import TopologyContext, is_interruption, user_traceback
+from coordinator.spouts.answers import expect_change, expect_fingerprint, expect_made, expect_notes
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
+from coordinator.spouts.count_coordinator import CountCoordinator, Positions
 from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.opaque import (
     IOpaquePartitionedTransactionalSpout,
@@ -91,6 +92,10 @@ class SpoutStart:
         """Asks the coordinator what to remember of a transaction; called whenever one is cut."""
         return self._call("notes", lambda: expect_notes(source.notes(own_copy(metadata))))
 
+    def follow(self, source: CountCoordinator, positions: Positions) -> None:
+        """Shows a coordinator of partitions how far each of them was read."""
+        self._call("follow", lambda: source.follow(positions))
+
     def resume(self, source: SpoutCoordinator, last_txid: int, last: Any) -> None:
         """Tells the coordinator where earlier runs stopped cutting."""
         self._call("resume", lambda: source.resume(last_txid, own_copy(last)))
@@ -125,7 +130,7 @@ class SpoutStart:
                     raise
                 if isinstance(error, TransactionError) and not isinstance(error, CodecError):
                     raise
-                raise UserCodeError(component_id, 0, method, "", story_of(error)) from error
+                raise UserCodeError(component_id, 0, "", "", user_traceback(error), method=method) from error
         raise SourceError(
             f"{method} of component {component_id!r} failed {self._tries} times, and nothing was started; last "
             f"reason: {reason}; see to that, then run again"

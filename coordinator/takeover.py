@@ -13,7 +13,7 @@ from typing import Any
 
 from coordinator.adoption import InputQuestion, check_input
 from coordinator.metadata_check import check_coordinator_metadata, check_partition_metadata, check_scopes
-from coordinator.metadata_log import MetadataLog
+from coordinator.metadata_log import COORDINATOR_SCOPE, MetadataLog
 from coordinator.options import RunOptions, adopted_words
 from coordinator.spout_start import SpoutStart
 from coordinator.spouts.count_coordinator import partition_of
@@ -22,8 +22,8 @@ from coordinator.spouts.opaque import OpaqueCountCoordinator
 from coordinator.spouts.partitioned import PartitionCountCoordinator
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.topology import Topology
-from coordinator.topology_description import changes, check_topology, described
-from state import FoundTopology, RedisStore
+from coordinator.topology_description import changes, check_topology, described, states_of
+from state import FoundTopology, RedisStore, StateRefusedError, declared_states, parse_metadata_field
 
 _LOG = logging.getLogger("txbatch")
 
@@ -86,6 +86,7 @@ class Takeover:
         fingerprint, description = self._start.fingerprint(), described(self._topology)
         found = self._store.look()
         settled = _Settled() if found is None else self._settled(found, fingerprint, description)
+        self._refuse_unknown_states(found)
         acquired = self._store.acquire(
             nonce=nonce,
             new_generation=new_generation,
@@ -102,6 +103,34 @@ class Takeover:
         metadata.replace_notes(settled.notes)
         return TakenOver(acquired.committed_txid, metadata, settled.notices)
 
+    def _refuse_unknown_states(self, found: FoundTopology | None) -> None:
+        """Refuses to add to state whose history is unknown: bookkeeping that was lost, or somebody else's keys."""
+        recorded = set() if found is None else states_of(found.topology)
+        handles = [h for c in self._topology.components for h in declared_states(type(c.spec)).values()]
+        declared = {handle.name for handle in handles}
+        if found is None and self._store.has_records():
+            return  # `acquire` says what is wrong with them
+        existing = self._store.existing_states(sorted(declared - recorded))
+        if existing and not self._options.accept_state_changes:
+            topology_id = self._topology.topology_id
+            raise StateRefusedError(
+                f"topology {topology_id!r} has no record of writing {', '.join(map(repr, existing))}, and the server "
+                "holds such state: its records were lost, or something else wrote it; restore the server's data from a "
+                f"copy taken at one moment, start over by `txbatch drop {topology_id}`, choose another topology id, or "
+                "continue on what is there by --accept-state-changes (in Python RunOptions.accept_state_changes)"
+            )
+
+    def _refuse_another_kind(self, found: FoundTopology, log: MetadataLog) -> None:
+        """An opaque spout goes by positions; of a spout without partitions there are none to continue from."""
+        scopes = {parse_metadata_field(field)[0] for field in found.metadata}
+        if self._is_opaque and COORDINATOR_SCOPE in scopes and not log.last_positions():
+            topology_id = self._topology.topology_id
+            raise StateRefusedError(
+                f"topology {topology_id!r} is committed up to txid {found.committed_txid} and was run with another "
+                "kind of spout, whose position an opaque one cannot continue from; run it with that one, start over by "
+                f"`txbatch drop {topology_id}`, or take another topology id"
+            )
+
     def _settled(self, found: FoundTopology, fingerprint: str, description: str) -> _Settled:
         """What is different from what earlier runs have left, if all of it is accepted."""
         topology_id, committed = self._topology.topology_id, found.committed_txid
@@ -115,6 +144,7 @@ class Takeover:
         if not committed and not found.metadata:  # nothing was read: any input may be the first
             return _Settled(tuple(said))
         self._check_metadata(log, committed)
+        self._refuse_another_kind(found, log)
         former = FormerInput(
             fingerprint=found.source_fingerprint,
             is_same=found.source_fingerprint == fingerprint,

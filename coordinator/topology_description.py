@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coordinator.topology import Component, Topology
-from state import StateHandle, StateRefusedError, declared_states
+from state import StateHandle, StateRefusedError, declared_states, one_line
 
 Described = Mapping[str, Mapping[str, Any]]
 
@@ -54,8 +54,16 @@ def changes(stored: str, given: str) -> TopologyChange:
         said += [sentence for sentence in _of_kind("state", *owners) if sentence.endswith(" is new")]
         said += _moved(before["states"], after["states"])
     except (ValueError, TypeError, KeyError, AttributeError):
-        return TopologyChange((f"the topology was described as {stored!r} before, which cannot be compared",))
+        return TopologyChange((), (f"its stored description {one_line(stored, 100)!r} cannot be read",))
     return TopologyChange(tuple(said), tuple(states))
+
+
+def states_of(description: str) -> set[str]:
+    """The states a description names; none if it cannot be read, which `changes` tells."""
+    try:
+        return set(json.loads(description)["states"])
+    except (ValueError, TypeError, KeyError):
+        return set()
 
 
 def summary(description: str) -> str:

@@ -72,12 +72,24 @@ class UserCodeError(TransactionError):
     where the code ran, usually an executor.
     """
 
-    def __init__(self, component_id: str, task_index: int, attempt: str, tuple_text: str, traceback_text: str) -> None:
+    def __init__(
+        self,
+        component_id: str,
+        task_index: int,
+        attempt: str,
+        tuple_text: str,
+        traceback_text: str,
+        *,
+        method: str = "",
+    ) -> None:
         super().__init__(component_id, task_index, attempt, tuple_text, traceback_text)
         self.component_id, self.task_index, self.attempt = component_id, task_index, attempt
         self.tuple_text, self.traceback_text = tuple_text, traceback_text
+        self.method = method  # of a spout, called by the driver; kept in __dict__, which pickles too
 
     def __str__(self) -> str:
+        if self.method:
+            return f"{self.method} of component {self.component_id!r} failed:\n{self.traceback_text.rstrip()}"
         where = f"component {self.component_id!r}, task {self.task_index}"
         where += f", attempt {self.attempt}" if self.attempt else ""
         during = f", at tuple {self.tuple_text}" if self.tuple_text else ""

@@ -54,6 +54,10 @@ def check_address(url: str) -> None:
             f"has a {character!r} before its last '@'",
             f"if it belongs to the user name or password, write it as {code}, and an '@' as %40",
         )
+    for character in "[]":
+        remedy = f"if it belongs to the user name or password, write it as %{ord(character):02X}"
+        _expect(character not in credentials, url, f"has a {character!r} before its last '@'", remedy)
+    _expect(url.isascii(), url, "has a character beyond ASCII in it", "write it in percent encoding, UTF-8")
     _expect("#" not in address, url, "has a '#' in it", "leave out what follows it, or write it as %23")
     place, _, query = address.partition("?")
     _check_path(url, place) if scheme == "unix" else _check_place(url, place)

@@ -77,11 +77,17 @@ _CODES_BY_CLASS: tuple[tuple[type[Exception], str], ...] = (
 """redis-py cuts the code off the errors it has classes for; subclasses come first."""
 
 
+_DENIED_IN_A_FUNCTION = ("can't run this command", "can't access at least one of the keys")
+"""What Redis 7 says, without a code, of a command inside a function that its caller may not run."""
+
+
 def error_code(error: Exception) -> str:
     """The leading word of a server's error ("OOM"), or "" when it is not from the server."""
     for error_class, code in _CODES_BY_CLASS:
         if isinstance(error, error_class):
             return "NOAUTH" if "Authentication required" in str(error) else code
+    if any(part in str(error) for part in _DENIED_IN_A_FUNCTION):
+        return "NOPERM"
     first = str(error).split(" ", 1)[0]
     return first if first.isupper() and isinstance(error, exceptions.ResponseError) else ""
 
@@ -117,6 +123,11 @@ def stop_sentence(error: Exception, server: str) -> str:
     for part, sentence in _TLS_SENTENCES.items():
         if part in str(error):
             return f"server {server} {sentence} ({said})"
+    if "Function not found" in said:
+        return (
+            f"server {server} does not hold txbatch's function library, and this user may not load it; run the "
+            "topology once as a user that may, also after an upgrade (`txbatch acl TOPOLOGY` prints one)"
+        )
     if "unknown command" in said.lower():
         return f"server {server} lacks a command; Redis >= 7.0 or Valkey >= 7.2 is needed (it said: {said})"
     return f"server {server} answered with an error txbatch does not know: {said}"

@@ -490,15 +490,14 @@ local function check_owner(control, owner)
   elseif found[1] ~= FORMAT then
     return {'VERSION', 'stored format is ' .. shown(found[1] or '') .. ', expected ' .. shown(FORMAT)}
   end
-  if found[2] ~= owner.fence then
+  if found[3] ~= owner.generation then
+    return {'REGRESSED', 'generation is ' .. shown(found[3] or '') .. ', expected ' .. shown(owner.generation)}
+  elseif found[2] ~= owner.fence then
     local theirs, ours = fence_counter(found[2] or ''), fence_counter(owner.fence)
     if theirs and ours and theirs < ours then
       return {'REGRESSED', 'owner is ' .. shown(found[2]) .. ', older than ' .. shown(owner.fence)}
     end
     return {'FENCED', 'owner is ' .. shown(found[2] or '')}
-  end
-  if found[3] ~= owner.generation then
-    return {'REGRESSED', 'generation is ' .. shown(found[3] or '') .. ', expected ' .. shown(owner.generation)}
   end
   local revision = tonumber(found[6])
   if not revision or revision < owner.revision then
@@ -711,6 +710,11 @@ local function take_over(keys, given)
   elseif found[1] ~= FORMAT then
     return {'VERSION', 'stored format is ' .. shown(found[1] or '') .. ', expected ' .. shown(FORMAT)}
   end
+  for _, field in ipairs({'fence', 'generation', 'committed', 'revision', 'metadata_sum'}) do
+    if redis.call('HEXISTS', keys[1], field) == 0 then
+      return {'REGRESSED', 'field ' .. shown(field) .. ' of key ' .. shown(keys[1]) .. ' is gone'}
+    end
+  end
   local fence = found[2] or ''
   if string.sub(fence, -#given.nonce - 1) == ':' .. given.nonce then
     return acquired(keys[1], keys[2])
@@ -822,7 +826,7 @@ end
      -> {'OK', fence} or {'RACED', fence}, of who owns it now; {'GONE', ''} without a control hash --]]
 local function drop_begin(keys, argv)
   local control, previous_fence, nonce = keys[1], argv[1], argv[2]
-  require_rights(control, 'HMGET', 'HSET', 'DEL')
+  require_rights(control, 'HGET', 'HSET', 'DEL', 'UNLINK')
   require_right('DEL', keys[2])
   require_right('DEL', keys[3])
   if kind_of(control) ~= 'hash' then

@@ -15,6 +15,7 @@ COMMANDS_ON_KEYS = (
     "EXISTS",
     "GET",
     "HDEL",
+    "HEXISTS",
     "HGET",
     "HGETALL",
     "HLEN",

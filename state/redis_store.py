@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -236,6 +236,8 @@ class RedisStore:
             StateRefusedError: the server has lost writes it had confirmed.
             StateUnreachableError: no answer within the time allowed.
         """
+        if any(self._new_descriptions):  # accepted, and no write has stored it yet
+            self.store_metadata({})
         self._owned_reply("confirm", self.keys.control)
 
     def status(self) -> TopologyStatus | None:
@@ -271,6 +273,14 @@ class RedisStore:
         items = self._owned_reply("last_group", self.keys.control, self.keys.receipts)
         receipts = {int(items[i]): parse_receipt(self.keys, _text(items[i + 1])) for i in range(0, len(items), 2)}
         return tuple(TransactionAttempt(txid, receipt.attempt_id) for txid, receipt in receipts.items() if receipt)
+
+    def has_records(self) -> bool:
+        """Whether the topology's control key is there, readable or not."""
+        return bool(int(self._connection.call("EXISTS", self.keys.control)))
+
+    def existing_states(self, names: Iterable[str]) -> list[str]:
+        """Which of these states hold something on the server; called once at start, before `acquire`."""
+        return [name for name in names if int(self._connection.call("EXISTS", self.keys.state(name)))]
 
     def connected_runs(self) -> int:
         """How many runs of the topology are connected to the server, as far as it tells; needs no ownership."""

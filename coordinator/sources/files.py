@@ -10,13 +10,14 @@ import os
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Literal, TypeAlias, get_args
 
 from coordinated_bolt import BatchOutputCollector, TopologyContext
 from coordinator.sources.file_comparison import FileComparison
 from coordinator.sources.file_listing import list_files
-from coordinator.sources.input_file import InputFile
+from coordinator.sources.input_file import FAULT, NO_STAMP, FileStamp, InputFile
 from coordinator.sources.line_ranges import BLOCK_BYTES, LineRange, LineScanner, share, with_last_marks
 from coordinator.sources.prefix_digest import PrefixMark, resumed_digest
 from coordinator.spouts.input_change import FormerInput, InputChange
@@ -136,7 +137,8 @@ class TextFilesCoordinator(SpoutCoordinator):
         self._lines_per_range = -(-lines_per_batch // context.task_count)
         self._topology_id = context.topology_id
         self._block_bytes = block_bytes
-        self._sizes = {path: self._size(path) for path in paths}
+        self._listed = {path: self._look(path) for path in paths}
+        self._sizes = {path: listed.size for path, listed in self._listed.items()}
         self._files = [(path, size) for path, size in self._sizes.items() if size]
         self._next_file = 0  # behind the one the scanner is in
         self._scanner: LineScanner | None = None
@@ -249,6 +251,8 @@ class TextFilesCoordinator(SpoutCoordinator):
         path, size = self._files[index]
         file = InputFile(path, self._topology_id)
         try:
+            if mark is None and start == 0:
+                self._refuse_rewritten(file)
             prefix = None if mark is None else resumed_digest(file, mark)
         except SourceError:
             file.close()
@@ -261,9 +265,35 @@ class TextFilesCoordinator(SpoutCoordinator):
             self._scanner.file.close()
             self._scanner = None
 
-    def _size(self, path: str) -> int:
+    def _look(self, path: str) -> _Listed:
         with closing(InputFile(path, self._topology_id)) as file:
-            return file.byte_count
+            return _Listed(file.byte_count, file.stamp, _edges(file, file.byte_count))
+
+    def _refuse_rewritten(self, file: InputFile) -> None:
+        """Makes sure that a file that was not read yet is the one the run began with, or has only grown."""
+        listed = self._listed[file.path]
+        if file.stamp == listed.stamp != NO_STAMP:
+            return
+        if file.byte_count < listed.size or _edges(file, listed.size) != listed.edges:
+            raise SourceError(
+                f"input file {file.path!r} was changed after the run began and before it was read; {FAULT}: run again, "
+                "and leave files alone while they are read, but for lines appended to them"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """A file as the run found it: how much of it is input, and by what it is known again."""
+
+    size: int
+    stamp: FileStamp
+    edges: int
+
+
+def _edges(file: InputFile, size: int) -> int:
+    """Digest of the beginning of a file and of the end of its first `size` bytes."""
+    head = min(size, FINGERPRINT_HEAD_BYTES)
+    return digest64(file.read(0, head), file.read(size - head, size))
 
 
 class TextFilesEmitter(SpoutEmitter):

@@ -6,15 +6,11 @@ import operator
 from collections.abc import Mapping
 from typing import Any
 
-from coordinated_bolt import user_traceback
+from coordinated_bolt import WrongAnswerError
 from coordinator.spouts.input_change import InputChange
 from state import pack_exact
 
 MAX_PARTITIONS = 1_000_000
-
-
-class WrongAnswerError(TypeError):
-    """A method of a spout returned what it may not; the message names both and says what to return."""
 
 
 def expect_made(kind: type, method: str, answer: Any) -> Any:
@@ -51,8 +47,8 @@ def expect_truth(method: str, answer: Any) -> bool:
     Raises:
         WrongAnswerError: there is no answer.
     """
-    if answer is None:
-        raise WrongAnswerError(f"{method} returned None; return True or False")
+    if not isinstance(answer, bool) and type(answer).__name__ not in ("bool", "bool_"):  # NumPy's is none of ours
+        raise WrongAnswerError(f"{method} returned {answer!r}; return True or False")
     return bool(answer)
 
 
@@ -75,6 +71,12 @@ def expect_change(answer: Any) -> InputChange | None:
     """
     if answer is not None and not isinstance(answer, InputChange):
         raise WrongAnswerError(f"compare returned {answer!r}; return an InputChange, or None if the spout cannot tell")
+    if answer is not None:
+        for part in ("skipped", "again", "changed", "impossible"):
+            said = getattr(answer, part)
+            if not isinstance(said, tuple) or not all(isinstance(sentence, str) for sentence in said):
+                raise WrongAnswerError(f"compare returned {part}={said!r}; return a tuple of sentences")
+        expect_notes(answer.notes)
     return answer
 
 
@@ -90,10 +92,3 @@ def expect_notes(answer: Any) -> Mapping[str, Any]:
     for value in answer.values():
         pack_exact(value)
     return answer
-
-
-def story_of(error: BaseException) -> str:
-    """The traceback of an error of user code; of a wrong answer only the sentence, as the calls are ours."""
-    if isinstance(error, WrongAnswerError):
-        return f"TypeError: {error}"
-    return user_traceback(error)

@@ -243,5 +243,5 @@ def test_is_finite_is_asked_within_the_guard(kind):
     with LocalCluster() as cluster:
         run = cluster.submit(topology(kind))
         run.drain()
-        with pytest.raises(UserCodeError, match=r"(?s)component 'lines'.*is_finite.*ZeroDivisionError: mine"):
+        with pytest.raises(UserCodeError, match=r"(?s)is_finite of component 'lines'.*ZeroDivisionError: mine"):
             run.run_until_idle()

@@ -117,3 +117,10 @@ def test_a_password_is_hidden_in_other_text_too(url, text, shown):
     for secret, instead in secrets_in(url).items():
         text = text.replace(secret, instead)
     assert text == shown
+
+
+@pytest.mark.parametrize("secret", ["[s3cr3tXYZ]", "s3cr3tXYZ[", "]s3cr3tXYZ", "s3cr3tXYZ℀"])
+def test_a_password_that_python_takes_for_an_address_is_refused_and_not_shown(secret):
+    with pytest.raises(TopologyError, match=r"percent encoding|write it as %5") as refused:
+        check_address(f"redis://u:{secret}@127.0.0.1:1")
+    assert "s3cr3t" not in str(refused.value)

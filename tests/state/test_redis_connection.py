@@ -144,7 +144,7 @@ def test_a_user_who_may_not_load_and_finds_nothing_loaded_is_told():
     denied = parsed("NOPERM this user has no permissions to run the 'function' command")
     missing = parsed("ERR Function not found")
     connection, _, _ = connection_over(missing, denied, missing, denied, missing, denied, missing)
-    with pytest.raises(StateRefusedError, match="Function not found"):
+    with pytest.raises(StateRefusedError, match="does not hold txbatch's function library"):
         connection.function("commit", "0")
 
 

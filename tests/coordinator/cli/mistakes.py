@@ -203,7 +203,10 @@ SERVER = [
         "has no absolute path; give unix://",
     ),
     row(
-        "a file as data directory", "run jobs:sound --data-dir input.txt", STATE, "cannot be used: File exists; choose"
+        "a file as data directory",
+        "run jobs:sound --data-dir input.txt",
+        STATE,
+        "cannot be used: File exists; or choose",
     ),
     row(
         "a shared data directory", "run jobs:sound --data-dir shared", STATE, "open to other users (mode 755) and holds"
@@ -312,7 +315,7 @@ RUNNING = [
         "a spout that raises",
         "run jobs:spout_raises",
         FAILED,
-        "component 'lines', task 0, attempt initialize_transaction of txid 1 raised:",
+        "initialize_transaction of txid 1 of component 'lines' failed:",
         "FileNotFoundError: [Errno 2] No such file or directory: '/no/such/list'",
     ),
     row(
