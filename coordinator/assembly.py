@@ -10,6 +10,8 @@ from typing import Any
 from coordinated_bolt import TopologyContext
 from coordinator.coordinator import Coordinator
 from coordinator.engine import Engine
+from coordinator.guarded_committer import GuardedCommitter
+from coordinator.guarded_source import GuardedSource
 from coordinator.metadata_check import check_coordinator_metadata, check_partition_metadata
 from coordinator.metadata_log import MetadataLog
 from coordinator.options import RunOptions
@@ -21,8 +23,9 @@ from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout, Opaq
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionCountCoordinator
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator
 from coordinator.topology import Topology
-from coordinator.transactions import TransactionCoordinator
-from state import RECEIPTS_KEPT, RedisStore
+from coordinator.transactional.run_machine import RunMachine
+from coordinator.transactional.run_plan import RunPlan
+from state import RECEIPTS_KEPT, RedisStore, TransactionAttempt
 
 
 @contextmanager
@@ -72,17 +75,14 @@ def assembled(
         is_opaque = isinstance(source, OpaqueCountCoordinator)
         metadata = MetadataLog(acquired.metadata, is_opaque=is_opaque, committed_txid=acquired.committed_txid)
         _check_metadata(topology.topology_id, source, metadata, acquired.committed_txid)
-        machine = _machine(acquired.committed_txid, metadata, options, draw_bits, is_opaque=is_opaque)
-        if isinstance(source, OpaqueCountCoordinator):
-            source.follow(metadata)
-        source.resume(machine.last_txid(), machine.last_metadata())
-        yield Coordinator(
+        yield new_coordinator(
             plan=plan,
             source=source,
             engine=engine,
             publisher=Publisher(store, topology.topology_id),
-            machine=machine,
             metadata=metadata,
+            committed_txid=acquired.committed_txid,
+            new_attempt_id=lambda: draw_bits(64),
             options=options,
             clock=clock,
             on_progress=on_progress or _ignore,
@@ -92,21 +92,53 @@ def assembled(
         )
 
 
-def _machine(
-    committed_txid: int,
-    metadata: MetadataLog,
-    options: RunOptions,
-    draw_bits: Callable[[int], int],
+def new_coordinator(
     *,
-    is_opaque: bool,
-) -> TransactionCoordinator:
-    return TransactionCoordinator(
-        currtx=committed_txid + 1,
-        metadata=metadata.coordinator,
-        max_spout_pending=options.max_spout_pending,
-        commit_group_max=options.commit_group_max,
-        new_attempt_id=lambda: draw_bits(64),
-        is_opaque=is_opaque,
+    plan: Plan,
+    source: SpoutCoordinator,
+    engine: Engine,
+    publisher: Publisher,
+    metadata: MetadataLog,
+    committed_txid: int,
+    new_attempt_id: Callable[[], int],
+    options: RunOptions,
+    clock: Callable[[], float],
+    on_progress: Callable[[RunStatistics], None],
+    message_timeout_s: float,
+    committer: SpoutCommitter | None = None,
+    last_group: tuple[TransactionAttempt, ...] = (),
+) -> Coordinator:
+    """Puts machine and driver together and tells the spout where earlier runs stopped; see `assembled`."""
+    spout_id = plan.wirings[plan.emitter_tasks[0]].component_id
+    guarded = GuardedSource(source, spout_id)
+    is_opaque = isinstance(source, OpaqueCountCoordinator)
+    machine = RunMachine(
+        RunPlan(
+            commit_tasks=plan.commit_tasks,
+            component_order=tuple(plan.component_order),
+            is_opaque=is_opaque,
+            may_commit_early=plan.has_flat_commit_phase(),
+            engine_overlaps=engine.overlaps,
+            message_timeout_s=message_timeout_s,
+        ),
+        options,
+        metadata,
+        committed_txid=committed_txid,
+        new_attempt_id=new_attempt_id,
+        byte_counts={txid: guarded.estimated_bytes(stored) for txid, stored in metadata.coordinator.items()},
+    )
+    if isinstance(source, OpaqueCountCoordinator):
+        source.follow(machine.positions)
+    source.resume(machine.last_txid(), machine.last_metadata())
+    return Coordinator(
+        machine=machine,
+        source=guarded,
+        committer=GuardedCommitter(committer, spout_id),
+        engine=engine,
+        publisher=publisher,
+        clock=clock,
+        on_progress=on_progress,
+        last_group=last_group,
     )
 
 

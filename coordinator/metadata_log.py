@@ -1,7 +1,7 @@
-"""Metadata as the driver knows it: the coordinator's by txid, each partition's by txid.
+"""What is stored as metadata: the coordinator's by txid, each partition's by txid.
 
-Mostly a mirror of what is stored. The positions of an opaque spout are the exception: what its emitters cut
-is kept here, by attempt, until the commit that publishes the attempt stores it.
+The positions of an opaque spout are stored by the commit that publishes them; until then the run machine keeps
+them with their attempts and hands them in where they count.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from coordinated_bolt import AttemptOutcome
-from state import MetadataChanges, TransactionalState, TransactionAttempt, metadata_field, parse_metadata_field
+from state import MetadataChanges, TransactionalState, metadata_field, parse_metadata_field
 
 COORDINATOR_SCOPE = "coordinator"
+
+Positions = Mapping[int, Mapping[str, Any]]
+"""Txid -> scope -> position, of processed attempts of an opaque spout."""
 
 
 class MetadataLog:
@@ -28,9 +31,6 @@ class MetadataLog:
         self._void = frozenset(_foreign(stored, committed_txid)) if is_opaque else frozenset()
         self._state = TransactionalState({name: value for name, value in stored.items() if name not in self._void})
         self._is_opaque = is_opaque
-        self._committed_txid = committed_txid
-        self._uncommitted: dict[TransactionAttempt, Mapping[str, Any]] = {}
-        self._last_positions: dict[str, Any] | None = None  # asked for each new txid, so made once a change
 
     @property
     def coordinator(self) -> Mapping[int, Any]:
@@ -38,24 +38,17 @@ class MetadataLog:
         return self._state.values(COORDINATOR_SCOPE)
 
     @property
-    def partitions(self) -> Mapping[str, Mapping[int, Any]]:
-        """Scope -> txid -> metadata, of partitioned and opaque spouts; of the latter also what is uncommitted."""
-        scopes = [scope for scope in self._state.scopes() if scope != COORDINATOR_SCOPE]
-        found: dict[str, dict[int, Any]] = {scope: dict(self._state.values(scope)) for scope in scopes}
-        for attempt, positions in self._uncommitted.items():
-            for scope, position in positions.items():
-                found.setdefault(scope, {})[attempt.txid] = position
+    def partitions(self) -> dict[str, dict[int, Any]]:
+        """Scope -> txid -> metadata, of partitioned and opaque spouts, as far as it is stored."""
+        return {s: dict(self._state.values(s)) for s in self._state.scopes() if s != COORDINATOR_SCOPE}
+
+    def with_uncommitted(self, positions: Positions) -> dict[str, dict[int, Any]]:
+        """The same with the positions of an opaque spout that are not committed yet."""
+        found = self.partitions
+        for txid, by_scope in positions.items():
+            for scope, position in by_scope.items():
+                found.setdefault(scope, {})[txid] = position
         return found
-
-    def last_positions(self) -> Mapping[str, Any]:
-        """Scope -> its last metadata, committed or not."""
-        if self._last_positions is None:
-            self._last_positions = {scope: by_txid[max(by_txid)] for scope, by_txid in self.partitions.items()}
-        return self._last_positions
-
-    def last_cut_txid(self) -> int:
-        """The highest txid whose emitters have told what they cut, or the last committed one."""
-        return max((attempt.txid for attempt in self._uncommitted), default=self._committed_txid)
 
     def coordinator_entries(self, entries: Mapping[int, Any]) -> dict[str, Any]:
         """Takes in what the coordinator cut; returns the fields to store."""
@@ -64,29 +57,23 @@ class MetadataLog:
         return self._state.take_changes().puts
 
     def partition_entries(self, outcomes: Iterable[AttemptOutcome]) -> dict[str, Any]:
-        """Takes in what emitters cut; returns the fields to store now: none of an opaque spout."""
-        self._last_positions = None
+        """Takes in what emitters of a partitioned spout cut; returns the fields to store now."""
         for outcome in outcomes:
-            if self._is_opaque:
-                self._uncommitted[outcome.attempt] = outcome.metadata
-                continue
             for scope, value in outcome.metadata.items():
                 self._state.put(scope, outcome.attempt.txid, value)
         return self._state.take_changes().puts
 
-    def drop(self, attempts: Iterable[TransactionAttempt]) -> None:
-        """These attempts are void, and with them what was cut and not stored."""
-        self._last_positions = None
-        for attempt in attempts:
-            self._uncommitted.pop(attempt, None)
-
-    def commit_changes(self, committed_txid: int) -> MetadataChanges:
+    def commit_changes(self, committed_txid: int, positions: Positions) -> MetadataChanges:
         """What the commit of everything up to a txid stores and forgets.
 
         Of every scope the last value up to that txid stays, however old: the next batch is cut from it,
         also of a partition that was away for a while.
+
+        Args:
+            committed_txid: the last txid of the commit.
+            positions: txid -> scope -> position, of an opaque spout, not stored yet.
         """
-        fresh = self._fresh(committed_txid)
+        fresh = _fresh(committed_txid, positions)
         puts = {metadata_field(scope, txid): value for scope, (txid, value) in fresh.items()}
         forgets = tuple(
             metadata_field(scope, txid)
@@ -95,29 +82,28 @@ class MetadataLog:
         )
         return MetadataChanges(puts, (*forgets, *sorted(self._void - puts.keys())))
 
-    def committed(self, committed_txid: int) -> None:
+    def committed(self, committed_txid: int, positions: Positions) -> None:
         """Those changes are made: the same is done here."""
-        for scope, (txid, value) in self._fresh(committed_txid).items():
+        for scope, (txid, value) in _fresh(committed_txid, positions).items():
             self._state.put(scope, txid, value)
         for scope in self._state.scopes():
             self._state.remove(scope, self._outdated(scope, committed_txid))
         self._state.take_changes()
         self._void = frozenset()
-        self.drop([attempt for attempt in self._uncommitted if attempt.txid <= committed_txid])
-        self._committed_txid = committed_txid
-
-    def _fresh(self, committed_txid: int) -> dict[str, tuple[int, Any]]:
-        """Scope -> (txid, position), the last not stored of every scope up to a txid."""
-        fresh: dict[str, tuple[int, Any]] = {}
-        for attempt in sorted(self._uncommitted):
-            if attempt.txid <= committed_txid:
-                fresh |= {scope: (attempt.txid, value) for scope, value in self._uncommitted[attempt].items()}
-        return fresh
 
     def _outdated(self, scope: str, committed_txid: int, *, newest: int = 0) -> list[int]:
         txids = self._state.values(scope)
         last = max((txid for txid in txids if txid <= committed_txid), default=newest)
         return [txid for txid in txids if txid < max(last, newest)]
+
+
+def _fresh(committed_txid: int, positions: Positions) -> dict[str, tuple[int, Any]]:
+    """Scope -> (txid, position), the last not stored of every scope up to a txid."""
+    fresh: dict[str, tuple[int, Any]] = {}
+    for txid in sorted(positions):
+        if txid <= committed_txid:
+            fresh |= {scope: (txid, value) for scope, value in positions[txid].items()}
+    return fresh
 
 
 def _foreign(stored: Iterable[str], committed_txid: int) -> Iterator[str]:

@@ -1,0 +1,215 @@
+"""What the run machine is told, and what it answers: events in, decisions out. Plain data.
+
+A driver carries decisions out in their order. Four of them have an answer, an event of its own that goes
+into the machine before anything else happens: Cut, Publish, Tell and AskForEnd.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from coordinator.engine import EarlyCommit, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
+from coordinator.spouts.emitting import Batch
+from state import MetadataChanges, TransactionAttempt, TransactionError, WriteSet
+
+Attempts = tuple[TransactionAttempt, ...]
+
+# Events
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The driver is ready: commit, cut and start what is due."""
+
+    now_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class TimePassed:
+    """It is later: give up what takes too long."""
+
+    now_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class BatchCut:
+    """The spout has cut a transaction."""
+
+    txid: int
+    metadata: Any
+    byte_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NothingToCut:
+    """The spout has nothing for a txid now."""
+
+    txid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The store has committed the group."""
+
+    now_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The store refused the group for its content and changed nothing.
+
+    Attributes:
+        error: what to end with if the group was a single transaction.
+    """
+
+    error: TransactionError
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The spout's committer was told what is durable.
+
+    Attributes:
+        error: what it raised.
+    """
+
+    error: TransactionError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InputState:
+    """How the input stands while nothing is under way.
+
+    Attributes:
+        is_exhausted: it has ended.
+        is_draining: nothing more is wanted of it.
+        is_finite: it ends by itself.
+        error: what the spout has raised.
+    """
+
+    is_exhausted: bool = False
+    is_draining: bool = False
+    is_finite: bool = False
+    error: TransactionError | None = None
+
+
+EngineEvent = WaveProcessed | WaveCrashed | GroupExecuted | GroupCrashed
+RunEvent = Turn | TimePassed | BatchCut | NothingToCut | Published | Refused | Told | InputState | EngineEvent
+
+# Decisions
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Have the spout cut a transaction; answered by BatchCut or NothingToCut.
+
+    Attributes:
+        txid: the transaction.
+        previous: metadata of the one before.
+        is_new: it was never cut before, so the spout is asked first whether it is ready.
+    """
+
+    txid: int
+    previous: Any
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StoreMetadata:
+    """Store these metadata fields before anything that follows is carried out."""
+
+    entries: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StartWave:
+    """Begin the processing phase of a wave."""
+
+    wave_id: int
+    batches: tuple[Batch, ...]
+    early: EarlyCommit
+
+
+@dataclass(frozen=True, slots=True)
+class StartCommit:
+    """Begin the commit phase of a group, in order."""
+
+    wave_id: int
+    attempts: Attempts
+    composed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """Commit a group in one atomic step; answered by Published or Refused."""
+
+    attempts: Attempts
+    write_set: WriteSet
+    metadata: MetadataChanges
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """Tell the spout's committer what is durable; answered by Told."""
+
+    attempts: Attempts
+
+
+@dataclass(frozen=True, slots=True)
+class CancelWave:
+    """Give up what runs for a wave."""
+
+    wave_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseWave:
+    """Let go of all that is kept for a wave."""
+
+    wave_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class AnotherTurn:
+    """Take another turn at once, without waiting for the engine."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskForEnd:
+    """Nothing is under way: ask how the input stands; answered by InputState.
+
+    Attributes:
+        last_metadata: of the highest txid cut so far, None before the first.
+    """
+
+    last_metadata: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The run has ended well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """Everything below the failure is committed: end with this error."""
+
+    error: TransactionError
+
+
+Decision = (
+    Cut
+    | StoreMetadata
+    | StartWave
+    | StartCommit
+    | Publish
+    | Tell
+    | CancelWave
+    | ReleaseWave
+    | AnotherTurn
+    | AskForEnd
+    | Done
+    | Halt
+)
