@@ -1,4 +1,4 @@
-"""Groups whose commit phase has run already, beside the ackers of their wave.
+"""Groups whose commit phase has run already, in the job of their wave.
 
 A committer that only writes does the same in the processing phase as later: what it returns is a
 proposal, and only a tree that closes makes it a commit. So the commit phase of a wave can be run on

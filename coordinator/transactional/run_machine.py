@@ -17,7 +17,7 @@ from typing import Any
 
 from committers import Again, Group, GroupSize, SlotReport, decide_group
 from committers import Publish as PublishStep
-from coordinated_bolt import ACKER_COMPONENT, AttemptOutcome, Failure, FailureKind, TaskMetrics
+from coordinated_bolt import AttemptOutcome, Failure
 from coordinator.engine import GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
 from coordinator.metadata_log import MetadataLog
 from coordinator.options import RunOptions
@@ -51,8 +51,9 @@ from coordinator.transactional.run_events import (
     Told,
     Turn,
 )
-from coordinator.transactional.run_phases import CommitPhase, CuttingRound
+from coordinator.transactional.run_phases import CommitPhase, CuttingRound, validate_phase
 from coordinator.transactional.run_plan import RunPlan
+from coordinator.transactional.run_reports import in_order, work_done
 from coordinator.transactional.transaction_records import IN_COMMIT_PHASE, TransactionRecords
 from coordinator.transactional.wave_records import WaveRecords
 from state import ProtocolError, ReplayLimitError, TransactionAttempt, TransactionError, pack
@@ -263,7 +264,7 @@ class RunMachine:
 
     def _wave_processed(self, event: WaveProcessed) -> Iterator[Decision]:
         wave = self._waves.processed(event.wave_id)
-        outcomes = _complete(wave.attempts, event.outcomes)
+        outcomes = in_order(wave.attempts, event.outcomes)
         yield from self._store_positions(outcomes)
         for outcome in outcomes:
             record = self._transactions.record_of(outcome.attempt)
@@ -313,7 +314,7 @@ class RunMachine:
         if decision.failed is not None:
             attempt, failure = decision.failed
             place = event.attempts.index(attempt)
-            self.statistics.worked(_work(event.reports, slice(place, place + 1)), is_committed=False)
+            self.statistics.worked(work_done(event.reports, slice(place, place + 1)), is_committed=False)
             yield from self._fail(attempt, failure)
         step = decision.step
         self._transactions.defer(event.attempts[len(step.attempts) :])
@@ -361,7 +362,7 @@ class RunMachine:
             self.statistics.committed_one(ended.attempt.txid, ended.outcome)
         counted = [verdict.counters for report in phase.reports for verdict in report.verdicts[: len(step.attempts)]]
         self.statistics.committed_group(self._now_s, counted)
-        self.statistics.worked(_work(phase.reports, slice(len(step.attempts))), is_committed=True)
+        self.statistics.worked(work_done(phase.reports, slice(len(step.attempts))), is_committed=True)
         yield Tell(step.attempts)
 
     def _refused(self, refused: Refused) -> Iterator[Decision]:
@@ -439,26 +440,4 @@ class RunMachine:
         self._waves.validate({record.attempt: record.wave_id for record in active if record.wave_id})
         halt = self._halt_before
         assert halt is None or all(record.attempt.txid < halt for record in active), "an attempt beyond the halt"
-        committing = sorted((r for r in active if r.state in IN_COMMIT_PHASE), key=lambda record: record.attempt)
-        assert len({record.wave_id for record in committing}) <= 1, "a group of two waves"
-        found = tuple(record.attempt for record in committing)
-        if self._phase is None:
-            assert not found, "attempts commit without a group"
-        elif self._phase.publishing is not None:
-            assert found == self._phase.publishing.attempts
-        else:
-            assert found == self._phase.attempts[: len(found)]
-
-
-def _work(reports: Iterable[SlotReport], places: slice) -> Iterator[tuple[str, TaskMetrics]]:
-    """What commit tasks did for the attempts at these places of a group."""
-    for report in reports:
-        for verdict in report.verdicts[places]:
-            yield report.component_id, verdict.metrics
-
-
-def _complete(attempts: Attempts, outcomes: Iterable[AttemptOutcome]) -> list[AttemptOutcome]:
-    """The outcomes of a wave in order; one that is missing means unknown, never done."""
-    found = {outcome.attempt: outcome for outcome in outcomes}
-    unknown = Failure(FailureKind.INCOMPLETE, ACKER_COMPONENT, 0, "gave no verdict")
-    return [found.get(attempt) or AttemptOutcome(attempt, unknown) for attempt in attempts]
+        validate_phase(self._phase, [record for record in active if record.state in IN_COMMIT_PHASE])

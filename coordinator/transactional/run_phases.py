@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from committers import Publish, SlotReport
 from coordinator.engine import GroupExecuted
+from coordinator.transactional.attempt_record import AttemptRecord
 from state import TransactionAttempt
 
 
@@ -37,3 +39,20 @@ class CuttingRound:
 
     cut: dict[int, Any] = field(default_factory=dict)
     early: GroupExecuted | None = None
+
+
+def validate_phase(phase: CommitPhase | None, committing: Iterable[AttemptRecord]) -> None:
+    """Checks that the group whose turn it is and the attempts in their commit phase agree.
+
+    Raises:
+        AssertionError: they do not.
+    """
+    records = sorted(committing, key=lambda record: record.attempt)
+    assert len({record.wave_id for record in records}) <= 1, "a group of two waves"
+    found = tuple(record.attempt for record in records)
+    if phase is None:
+        assert not found, "attempts commit without a group"
+    elif phase.publishing is not None:
+        assert found == phase.publishing.attempts, "the group that was sent is not the one that publishes"
+    else:
+        assert found == phase.attempts, "the group that runs is not the one that commits"

@@ -12,7 +12,7 @@ class RunPlan:
     Attributes:
         commit_tasks: every task that gives a verdict on a group.
         component_order: component ids in the order their changes are composed.
-        is_opaque: every attempt is cut anew, and its positions are stored with the commit.
+        is_opaque: each attempt is cut again, and its positions are stored with the commit.
         may_commit_early: committers may run in the job that processes their wave.
         engine_overlaps: a wave may be processed while a group commits.
         message_timeout_s: how long each phase of a wave may take.

@@ -108,7 +108,7 @@ class TransactionRecords:
         self._records[txid].issue(self._new_attempt_id())
 
     def take_in(self, txid: int, metadata: Any, byte_count: int) -> None:
-        """A transaction was cut, for the first time or anew, and gets an attempt."""
+        """A transaction was cut, for the first time or again, and gets an attempt."""
         record = self._records.setdefault(txid, TransactionRecord(txid, metadata))
         record.metadata, record.byte_count = metadata, byte_count
         self.issue(txid)
@@ -143,7 +143,7 @@ class TransactionRecords:
         ]
 
     def committed(self, attempts: tuple[TransactionAttempt, ...]) -> list[AttemptRecord]:
-        """A group is durable: `currtx` moves behind it, and all but its last transaction is forgotten.
+        """A group is durable: `currtx` moves past it, and all but its last transaction is forgotten.
 
         Raises:
             ProtocolError: it does not begin at `currtx`.
