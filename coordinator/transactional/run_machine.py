@@ -295,6 +295,8 @@ class RunMachine:
         yield from self._crashed(attempts, event.reason, f"wave {event.wave_id} of {len(attempts)} attempts")
 
     def _group_crashed(self, event: GroupCrashed) -> Iterator[Decision]:
+        if self._phase is None or self._phase.attempts != event.attempts:
+            return  # of a group that was given up
         self._phase = None
         self._waves.halve(len(event.attempts))
         yield from self._crashed(event.attempts, event.reason, f"the commit phase of {len(event.attempts)} attempts")

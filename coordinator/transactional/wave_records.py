@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from state import TransactionAttempt
+from state import ProtocolError, TransactionAttempt
 
 WAVE_BYTES_MAX = 256 * 1024 * 1024
 """A wave of more than one attempt reads less input than this."""
@@ -60,19 +60,32 @@ class WaveRecords:
         return wave
 
     def processed(self, wave_id: int) -> WaveRecord:
-        """The processing phase of a wave has ended; the next may be twice as large, up to the full size."""
-        wave = self._waves[wave_id]
-        wave.is_running = False
+        """The processing phase of a wave has ended; the next may be twice as large, up to the full size.
+
+        Raises:
+            ProtocolError: it does not run.
+        """
+        wave = self._end(wave_id)
         if wave.live:  # a wave that ran for nothing says nothing: what crashes has to be found by halving
             self._size = min(self._full_size, 2 * self._size)
         return wave
 
     def crashed(self, wave_id: int) -> WaveRecord:
-        """The processing phase of a wave crashed; the next is half as large."""
-        wave = self._waves[wave_id]
-        wave.is_running = False
+        """The processing phase of a wave crashed; the next is half as large.
+
+        Raises:
+            ProtocolError: it does not run.
+        """
+        wave = self._end(wave_id)
         if wave.live:
             self.halve(len(wave.attempts))
+        return wave
+
+    def _end(self, wave_id: int) -> WaveRecord:
+        wave = self._waves.get(wave_id)
+        if wave is None or not wave.is_running:
+            raise ProtocolError(f"wave {wave_id} was reported and does not run")
+        wave.is_running = False
         return wave
 
     def halve(self, size: int) -> None:

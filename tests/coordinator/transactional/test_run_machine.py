@@ -93,8 +93,9 @@ def test_p01_a_late_verdict_on_a_cancelled_group_touches_nothing():
     by_hand, old = started(max_spout_pending=1)
     by_hand.ack(old[1])
     by_hand.turn()
-    late = by_hand.reported(), by_hand.reported(failing=old[1])
-    assert by_hand.handle(GroupCrashed(1, (old[1],), "gone")) == []
+    crashed = GroupCrashed(1, (old[1],), "gone")
+    late = by_hand.reported(), by_hand.reported(failing=old[1]), crashed
+    assert by_hand.handle(crashed) == []
     by_hand.turn()
     by_hand.ack(att(1, 2))
     by_hand.turn()
@@ -127,6 +128,19 @@ def test_a_second_verdict_of_the_ackers_is_a_bug_of_ours():
     by_hand.ack(attempts[1])
     with pytest.raises(ProtocolError, match="txid 1 cannot go from processed to processed"):
         by_hand.ack(attempts[1])
+
+
+@pytest.mark.parametrize("report", [WaveProcessed(1, ()), WaveCrashed(1, "gone"), WaveProcessed(7, ())], ids=repr)
+def test_a_report_on_a_wave_that_does_not_run_is_a_bug_of_ours_and_touches_nothing(report):
+    driven = Driven(max_spout_pending=4)
+    driven.turn()
+    driven.processed(1, (att(1, 1), att(2, 2)))
+    driven.turn()
+    before = snapshot(driven)
+    with pytest.raises(ProtocolError, match=f"wave {report.wave_id} was reported and does not run"):
+        driven.handle(report)
+    assert snapshot(driven) == before
+    assert driven.handle(WaveCrashed(2, "gone")) == [ReleaseWave(2)]
 
 
 # Cutting

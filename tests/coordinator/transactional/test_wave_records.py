@@ -6,7 +6,7 @@ import pytest
 
 from coordinator.transactional import wave_records
 from coordinator.transactional.wave_records import WaveRecords
-from state import TransactionAttempt
+from state import ProtocolError, TransactionAttempt
 
 
 def attempts_of(*txids, attempt_id=1):
@@ -135,6 +135,16 @@ def test_an_overdue_wave_is_named_once_a_timeout():
     assert named == [[], [], [wave], [], [wave]]
     waves.processed(1)
     assert waves.overdue(1000.0) == []
+
+
+@pytest.mark.parametrize("outcome", ["processed", "crashed"])
+def test_a_wave_ends_once(outcome):
+    waves, _ = started(2)
+    waves.processed(1)
+    for wave_id in (1, 2):
+        with pytest.raises(ProtocolError, match=f"wave {wave_id} was reported and does not run"):
+            getattr(waves, outcome)(wave_id)
+    assert waves.room([0] * 100) == 8
 
 
 # What `validate` finds
