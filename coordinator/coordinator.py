@@ -179,11 +179,12 @@ class Coordinator:
     def _cut(self, cut: Cut) -> BatchCut | NothingToCut:
         try:
             if cut.is_new and not self._source.is_ready():
-                return NothingToCut(cut.txid)
+                return NothingToCut(cut.txid, self._clock())
             metadata = self._source.initialize_transaction(cut.txid, cut.previous)
         except FailedException:
-            return NothingToCut(cut.txid)  # asked again in the next turn
-        return BatchCut(cut.txid, metadata, self._source.estimated_bytes(metadata))
+            return NothingToCut(cut.txid, self._clock())  # asked again in the next turn
+        byte_count = self._source.estimated_bytes(metadata)
+        return BatchCut(cut.txid, metadata, self._clock(), byte_count)
 
     def _publish(self, publish: Publish) -> Published | Refused:
         try:

@@ -35,10 +35,11 @@ class TimePassed:
 
 @dataclass(frozen=True, slots=True)
 class BatchCut:
-    """The spout has cut a transaction."""
+    """The spout has cut a transaction; that takes as long as it takes."""
 
     txid: int
     metadata: Any
+    now_s: float
     byte_count: int = 0
 
 
@@ -47,6 +48,7 @@ class NothingToCut:
     """The spout has nothing for a txid now."""
 
     txid: int
+    now_s: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,7 @@ class RunMachine:
             Turn: self._begin_turn,
             TimePassed: self._give_up_overdue,
             BatchCut: self._take_in,
-            NothingToCut: self._end_cutting,
+            NothingToCut: self._cut_nothing,
             WaveProcessed: self._wave_processed,
             WaveCrashed: self._wave_crashed,
             GroupExecuted: self._group_executed,
@@ -199,11 +199,16 @@ class RunMachine:
 
     def _take_in(self, cut: BatchCut) -> Iterator[Decision]:
         assert self._round is not None
+        self._now_s = cut.now_s
         self._round.cut[cut.txid] = cut.metadata
         self._transactions.take_in(cut.txid, cut.metadata, cut.byte_count)
         yield from self._continue_cutting()
 
-    def _end_cutting(self, _: NothingToCut | None = None) -> Iterator[Decision]:
+    def _cut_nothing(self, nothing: NothingToCut) -> Iterator[Decision]:
+        self._now_s = nothing.now_s
+        yield from self._end_cutting()
+
+    def _end_cutting(self) -> Iterator[Decision]:
         assert self._round is not None
         ended, self._round = self._round, None
         if ended.cut and not self._plan.is_opaque:

@@ -13,7 +13,7 @@ class ValueSpout:
         self.value: int | None = None
 
     def __call__(self, cut: Cut) -> BatchCut | NothingToCut:
-        return NothingToCut(cut.txid) if self.value is None else BatchCut(cut.txid, self.value)
+        return NothingToCut(cut.txid, 0.0) if self.value is None else BatchCut(cut.txid, self.value, 0.0)
 
 
 def make(commit_group_max):

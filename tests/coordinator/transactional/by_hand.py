@@ -84,19 +84,22 @@ class ScriptedSource:
     Attributes:
         answers: "yes" or "no", for new transactions and replays alike.
         asked: what it was asked, answered or not.
-        value: what to cut; None makes it up.
+        takes_s: how long it takes to cut one.
+        now_s: the clock.
     """
 
     answers: list[str] = field(default_factory=list)
     asked: list[Cut] = field(default_factory=list)
-    value: Any = None
+    takes_s: float = 0.0
+    now_s: float = 0.0
     _serial: Any = field(default_factory=lambda: count(1))
 
     def __call__(self, cut: Cut) -> BatchCut | NothingToCut:
         self.asked.append(cut)
         if not self.answers or self.answers.pop(0) == "no":
-            return NothingToCut(cut.txid)
-        return BatchCut(cut.txid, self.value if self.value is not None else f"cut {next(self._serial)} of {cut.txid}")
+            return NothingToCut(cut.txid, self.now_s)
+        self.now_s += self.takes_s
+        return BatchCut(cut.txid, f"cut {next(self._serial)} of {cut.txid}", self.now_s)
 
 
 def ready(times: int = 1000) -> ScriptedSource:
@@ -155,6 +158,8 @@ class Driven:
     def turn(self, now_s: float = 0.0) -> list[Decision]:
         """One turn; what the spout is asked is answered, and not in the result."""
         decided: list[Decision] = []
+        if isinstance(self.source, ScriptedSource):
+            self.source.now_s = now_s
         waiting = deque(self.handle(Turn(now_s)))
         while waiting:
             decision = waiting.popleft()

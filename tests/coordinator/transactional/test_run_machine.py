@@ -242,7 +242,7 @@ def test_an_engine_that_does_not_overlap_gets_no_wave_while_a_group_commits():
 def test_a_wave_takes_the_lowest_attempts_that_wait_and_no_more_input_than_allowed(monkeypatch):
     monkeypatch.setattr(wave_records, "WAVE_BYTES_MAX", 100)
     driven = Driven(max_spout_pending=8)
-    driven.source = lambda cut: BatchCut(cut.txid, "cut", byte_count=40)
+    driven.source = lambda cut: BatchCut(cut.txid, "cut", 0.0, byte_count=40)
     assert emitted(driven.turn()) == [1, 2]
 
 
@@ -290,6 +290,14 @@ def test_an_overdue_wave_is_cancelled_once_a_timeout():
     driven.turn(now_s=100.0)
     asked = [driven.handle(TimePassed(now_s)) for now_s in (160.0, 160.1, 161.0, 220.2)]
     assert asked == [[], [CancelWave(1)], [], [CancelWave(1)]]
+
+
+def test_the_timeout_of_a_wave_begins_when_it_does_however_long_cutting_took():
+    driven = Driven(ScriptedSource(["yes", "no"], takes_s=50.0), max_spout_pending=2)
+    driven.turn(now_s=100.0)
+    assert driven.handle(TimePassed(210.0)) == []
+    assert driven.handle(TimePassed(210.1)) == [CancelWave(1)]
+    assert driven.machine.statistics.first_issue_s == 150.0
 
 
 def test_an_overdue_commit_phase_is_cancelled_once_a_timeout():
