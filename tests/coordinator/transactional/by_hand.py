@@ -6,6 +6,7 @@ alone and any neighbours may share a group, the way Storm's coordinator is told 
 
 from __future__ import annotations
 
+import copy
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -57,6 +58,12 @@ def attempts_in(decisions: list[Decision]) -> dict[int, TransactionAttempt]:
 def emitted(decisions: list[Decision]) -> list[int]:
     """The txids whose processing phase begins here."""
     return list(attempts_in(decisions))
+
+
+def snapshot(driven: Driven) -> tuple[Any, ...]:
+    """Everything a machine knows of its attempts."""
+    machine = driven.machine
+    return copy.deepcopy((machine.currtx, machine._transactions._records, machine._phase, machine._waves._size))
 
 
 def wave(wave_id: int, *batches: tuple[int, int, Any]) -> StartWave:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-
 import pytest
 
 from coordinated_bolt import AttemptOutcome, Failure, FailureKind
@@ -41,19 +39,13 @@ from tests.coordinator.transactional.by_hand import (
     counted,
     emitted,
     ready,
+    snapshot,
     started,
     store,
     wave,
 )
 
 USER = Failure(FailureKind.USER, "count", 0, "mine")
-
-
-def snapshot(by_hand):
-    """Everything the machine knows of its attempts."""
-    transactions = by_hand.machine._transactions
-    records = copy.deepcopy(transactions._records)
-    return transactions.currtx, records, copy.deepcopy((by_hand.machine._phase, by_hand.machine._waves._size))
 
 
 def commits(*txids, wave_id=1, composed=True):
