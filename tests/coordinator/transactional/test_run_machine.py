@@ -644,6 +644,19 @@ def test_a_group_with_a_void_attempt_is_not_taken():
     assert driven.turn()[0] == commits(1)
 
 
+def test_a_group_that_ran_early_and_is_void_does_not_cut_a_later_one():
+    driven = Driven(plan={"may_commit_early": True}, early_commit=True, max_spout_pending=8)
+    attempts = tuple(attempts_in(driven.turn()).values())
+    executed = tuple(early_report(driven, *group, failing=att(1, 1)) for group in (attempts[:2], attempts[2:]))
+    driven.handle(WaveProcessed(1, tuple(map(AttemptOutcome, attempts)), executed))
+    assert [type(each) for each in driven.turn()] == [StartWave, CancelWave, ReleaseWave, AnotherTurn]
+    driven.handle(WaveCrashed(2, "cancelled"))
+    again = tuple(attempts_in(driven.turn()).values())
+    assert [attempt.txid for attempt in again] == [1, 2, 3, 4]
+    driven.processed(3, again)
+    assert driven.turn()[0] == StartCommit(3, again[:3], composed=True)
+
+
 def test_a_committer_that_reads_ends_early_commits():
     driven, _ = early()
     processed_early(driven, 1, att(1, 1), att(2, 2), reads=True)
