@@ -191,6 +191,8 @@ class RandomRun:
 
     def play(self) -> None:
         """Faults first, then none; whatever is wrong raises an AssertionError."""
+        if self.random.random() < 0.2:
+            self._feed(self._told())  # what earlier runs have committed last
         self._step_for(self.random.randint(20, 60))
         self.is_faulty, self.says_no, self.may_halt = False, 0.0, False
         last = max(self.books.cut, default=self.books.committed)
@@ -608,6 +610,9 @@ class RandomRun:
     def _tell(self, attempts: Attempts) -> Told:
         assert attempts == self.to_tell, "told what is not durable"
         self.to_tell = ()
+        return self._told()
+
+    def _told(self) -> Told:
         if self.may_halt and self.random.random() < 0.03:
             self.kinds["not told"] += 1
             self.told_error = UserCodeError("lines", 0, "committed", "", "drawn")

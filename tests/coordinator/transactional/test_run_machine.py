@@ -220,6 +220,7 @@ def test_two_waves_of_half_a_window_are_under_way_one_of_them_in_its_processing_
     assert driven.turn() == []
     assert driven.processed(1, (att(1, 1), att(2, 2))) == []
     assert [type(each) for each in driven.turn()] == [StartCommit, StartWave]
+    assert driven.machine.active_count() == 4
 
 
 def test_an_engine_that_does_not_overlap_gets_no_wave_while_a_group_commits():
