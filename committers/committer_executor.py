@@ -81,16 +81,25 @@ class CommitTask:
         self.task = BatchTask(wiring, bolt)
         self.report = SlotReport(wiring.task_id, wiring.component_id)
 
-    def run_group(self, attempts: Sequence[TransactionAttempt], inbox: Inbox, *, composed: bool) -> SlotReport:
+    def run_group(
+        self,
+        attempts: Sequence[TransactionAttempt],
+        inbox: Inbox,
+        *,
+        composed: bool,
+        begin: Callable[[TransactionAttempt], None] = lambda attempt: None,
+    ) -> SlotReport:
         """Runs the attempts in order up to the first failure, one live bolt at a time.
 
         Args:
             attempts: the group; everything below its first txid is committed.
             inbox: all frames of the task.
             composed: whether to return one write set for the whole prefix.
+            begin: called with each attempt before it is run.
         """
         self.begin(attempts[0].txid, composed=composed)
         for attempt in attempts:
+            begin(attempt)
             for frame in inbox.take(attempt):
                 self.task.receive(frame)
             if self._wiring.needs_id:

@@ -76,6 +76,8 @@ from coordinated_bolt.task_observer import TaskObserver
 from coordinated_bolt.time_cache_map import TimeCacheMap
 from coordinated_bolt.tracking import SourceArgs, Tracking, TrackingStatus
 from coordinated_bolt.tuples import Tuple, TupleOrigin
+from coordinated_bolt.user_code import is_interruption
+from coordinated_bolt.user_traceback import user_traceback
 from coordinated_bolt.wiring import Coordination, Source, TaskWiring
 
 __all__ = [
@@ -178,6 +180,7 @@ __all__ = [
     "coord_message",
     "edges_message",
     "frame_target",
+    "is_interruption",
     "is_tick",
     "make_task",
     "messages_of",
@@ -190,4 +193,5 @@ __all__ = [
     "tree_message",
     "tuple_message",
     "unpack_frame",
+    "user_traceback",
 ]

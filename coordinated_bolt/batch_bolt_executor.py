@@ -21,6 +21,7 @@ from coordinated_bolt.failure import Failure
 from coordinated_bolt.metrics import TaskMetrics, no_clock
 from coordinated_bolt.task_hook import ExecuteInfo, ITaskHook
 from coordinated_bolt.tuples import Tuple, TupleOrigin, shortened
+from coordinated_bolt.user_code import is_interruption
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
 
@@ -71,7 +72,9 @@ class BatchBoltExecutor:
                 execute(tup)
             run = f"{origin.source_component}/{origin.stream_id}"
             live.metrics.add_run(run, len(rows), self._clock() - started_ns)
-        except Exception as error:  # noqa: BLE001 - user code may raise anything
+        except BaseException as error:
+            if is_interruption(error):
+                raise
             return self._failure(error, tup)
         return None
 
@@ -83,7 +86,9 @@ class BatchBoltExecutor:
             self._finish(attempt, live.bolt)
             live.metrics.finish_ns += self._clock() - started_ns
             live.metrics.batches += 1
-        except Exception as error:  # noqa: BLE001 - user code may raise anything
+        except BaseException as error:
+            if is_interruption(error):
+                raise
             return self._failure(error, None)
         return None
 
@@ -93,7 +98,9 @@ class BatchBoltExecutor:
         if live is not None and isinstance(live.bolt, TimeoutCallback):
             try:
                 live.bolt.timeout_id(attempt)
-            except Exception:  # noqa: BLE001 - user code may raise anything
+            except BaseException as error:
+                if is_interruption(error):
+                    raise
                 return  # the attempt has failed already, for a reason that explains more
 
     def drop(self, attempt: TransactionAttempt) -> Failure | None:
@@ -104,14 +111,20 @@ class BatchBoltExecutor:
             for cleanup in (live.bolt.cleanup, *(hook.cleanup for hook in live.context.hooks)):
                 try:
                     cleanup()
-                except Exception as error:  # noqa: BLE001 - user code may raise anything
+                except BaseException as error:
+                    if is_interruption(error):
+                        raise
                     failure = failure or self._failure(error, None)
         return failure
 
     def counters(self, attempt: TransactionAttempt) -> dict[str, int]:
-        """What the attempt's bolt has counted so far."""
+        """What the attempt's bolt has counted so far.
+
+        Raises:
+            TypeError, ValueError: it has written what is no count into the counters.
+        """
         live = self._attempts.get(attempt)
-        return dict(live.context.counters) if live else {}
+        return live.context.counted() if live else {}
 
     def metrics(self, attempt: TransactionAttempt) -> TaskMetrics:
         """What the attempt's bolt has executed and finished so far."""
@@ -132,7 +145,7 @@ class BatchBoltExecutor:
             live = self._attempts[attempt] = _Live(bolt, context, TaskMetrics())
             # cleanup follows from here on, whatever raises
             self._wiring.add_hooks(context, self._hooks)
-            bolt.prepare(self._wiring.conf, context, self._new_collector(attempt, context), attempt)
+            bolt.prepare(context.conf, context, self._new_collector(attempt, context), attempt)
         return live
 
     def _watched(self, live: _Live) -> Callable[[Tuple], None]:
@@ -148,6 +161,6 @@ class BatchBoltExecutor:
 
         return watched
 
-    def _failure(self, error: Exception, tup: Tuple | None) -> Failure:
+    def _failure(self, error: BaseException, tup: Tuple | None) -> Failure:
         text = "" if tup is None else shortened(tup)
         return Failure.from_exception(error, self._wiring.component_id, self._wiring.task_index, text)

@@ -9,7 +9,6 @@ Source: backtype.storm.daemon.executor (bolts); backtype.storm.topology.BasicBol
 from __future__ import annotations
 
 import pickle
-import traceback
 from collections.abc import Callable
 from functools import partial
 from random import Random
@@ -25,6 +24,8 @@ from coordinated_bolt.plain_tuple import TICK_ORIGIN, PlainTuple, TupleStatus
 from coordinated_bolt.rich_bolts import IRichBolt
 from coordinated_bolt.task_observer import TaskObserver
 from coordinated_bolt.tuples import TupleOrigin, shortened
+from coordinated_bolt.user_code import is_interruption
+from coordinated_bolt.user_traceback import user_traceback
 from coordinated_bolt.wiring import TaskWiring
 from state.errors import FailedException, ProtocolError, UserCodeError
 
@@ -96,9 +97,9 @@ class BoltTask:
     def _prepare(self) -> None:
         self._wiring.add_hooks(self._context)
         if isinstance(self.bolt, IBasicBolt):
-            self.bolt.prepare(self._wiring.conf, self._context)
+            self.bolt.prepare(self._context.conf, self._context)
         else:
-            self.bolt.prepare(self._wiring.conf, self._context, self.collector)
+            self.bolt.prepare(self._context.conf, self._context, self.collector)
 
     def _execute(self, tup: PlainTuple) -> None:
         tup.received_ns = self._clock()
@@ -113,7 +114,9 @@ class BoltTask:
                 raise self._user_error(error, tup) from error
             if tup.status is TupleStatus.OPEN:
                 self._call(self.collector.fail, tup)
-        except Exception as error:
+        except BaseException as error:
+            if is_interruption(error):
+                raise
             raise self._user_error(error, tup) from error
         else:
             if isinstance(self.bolt, IBasicBolt):
@@ -123,13 +126,14 @@ class BoltTask:
     def _call(self, method: Callable[..., None], *arguments: Any) -> None:
         try:
             method(*arguments)
-        except Exception as error:
+        except BaseException as error:
+            if is_interruption(error):
+                raise
             raise self._user_error(error) from error
 
-    def _user_error(self, error: Exception, tup: PlainTuple | None = None) -> UserCodeError:
+    def _user_error(self, error: BaseException, tup: PlainTuple | None = None) -> UserCodeError:
         text = "" if tup is None else shortened(tup)
-        story = "".join(traceback.format_exception(error))
-        return UserCodeError(self._wiring.component_id, self._wiring.task_index, "", text, story)
+        return UserCodeError(self._wiring.component_id, self._wiring.task_index, "", text, user_traceback(error))
 
     def _origin(self, source_task: int, stream_index: int) -> TupleOrigin:
         origin = self._origins.get((source_task, stream_index))

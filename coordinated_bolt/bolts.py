@@ -20,7 +20,12 @@ class BatchOutputCollector(Protocol):
     """
 
     def emit(self, values: Sequence[Any], stream_id: str = DEFAULT_STREAM) -> list[int]:
-        """Sends one tuple; returns the task ids that receive it."""
+        """Sends one tuple, as its values are now; returns the task ids that receive it.
+
+        Raises:
+            ValueError: the tuple does not fit the stream; it is a mapping or a set, which has no order.
+            CodecError: a value cannot travel; the message says which types do.
+        """
 
     def emit_all(self, rows: Iterable[Sequence[Any]], stream_id: str = DEFAULT_STREAM) -> None:
         """Sends many tuples, as `emit` one by one would, several times faster."""

@@ -2,7 +2,8 @@
 
 A chooser may count and take turns, for it is made anew for every attempt and emitting task. Whatever it
 draws at random comes from the seed it is given, and its hashes are content hashes, never Python's
-salted ones: a recomputed stage chooses the same again.
+salted ones: a recomputed stage chooses the same again. Values that are equal to Python hash alike, see
+`canonical`.
 """
 
 from __future__ import annotations
@@ -10,23 +11,20 @@ from __future__ import annotations
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from operator import index
 from typing import Any
 from zlib import crc32
 
-from state.codec import digest64, pack
+from coordinated_bolt.canonical import canonical_bytes
+from state.codec import digest64
+from state.own_copy import own_copy
 
 Row = list[Any]
 
 
 def stable_hash(values: Sequence[Any]) -> int:
-    """32-bit hash of values by content, equal in every process and on every machine."""
-    return crc32(_content(values))
-
-
-def _content(values: Sequence[Any]) -> bytes:
-    if len(values) == 1 and type(values[0]) is str:
-        return values[0].encode("utf-8", "surrogatepass")
-    return pack(list(values))
+    """32-bit hash of values by content, equal for equal values in every process and on every machine."""
+    return crc32(canonical_bytes(values))
 
 
 class Chooser(ABC):
@@ -141,7 +139,7 @@ class PartialKeyChooser(Chooser):
             return 0, 0
         # Two hashes in one: the halves of a 64-bit digest. Two start values of one CRC would not do, as
         # for keys of one length the two hashes then differ by a constant.
-        one, other = divmod(digest64(_content(key)), 1 << 32)
+        one, other = divmod(digest64(canonical_bytes(key)), 1 << 32)
         first, second = one % count, other % (count - 1)
         return first, second + (second >= first)
 
@@ -161,24 +159,34 @@ class CustomChooser(Chooser):
         self._name = name
 
     def choose(self, row: Row) -> Sequence[int]:
-        chosen = self._choose_tasks(tuple(row))
+        chosen = self._choose_tasks(tuple(map(own_copy, row)))  # what it does to them, it does to itself
         if (
             not isinstance(chosen, Sequence)
             or isinstance(chosen, (str, bytes))
-            or not all(type(position) is int and 0 <= position < self._count for position in chosen)
+            or not all(_is_position(position, self._count) for position in chosen)
         ):
             raise ValueError(
                 f"choose_tasks of {self._name} returned {chosen!r} for {row!r}; return a list of positions, "
                 f"each an integer from 0 to {self._count - 1}"
             )
-        return chosen
+        return list(map(index, chosen))
+
+
+def _is_position(position: Any, count: int) -> bool:
+    """Whether it is an integer in range, or what stands for one, as NumPy's do."""
+    if type(position) is not int and (type(position) is bool or not hasattr(type(position), "__index__")):
+        return False
+    return 0 <= index(position) < count
 
 
 def _hashes(values: list[Any]) -> Iterable[int]:
     """`stable_hash` of each value alone; columns of plain text, the most common, go at the speed of C."""
-    if {*map(type, values)} == {str}:
+    kinds = {*map(type, values)}
+    if kinds == {str}:
         try:
             return list(map(crc32, map(str.encode, values)))
         except UnicodeEncodeError:
             pass  # lone surrogates
+    elif kinds == {int}:
+        return [crc32(b"%d" % value) for value in values]
     return [stable_hash((value,)) for value in values]

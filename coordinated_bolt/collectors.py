@@ -11,6 +11,7 @@ from coordinated_bolt.streams import DEFAULT_STREAM
 from coordinated_bolt.task_hook import EmitInfo, ITaskHook
 from state.attempt import TransactionAttempt
 from state.codec import digest64
+from state.own_copy import own_copy
 
 
 class AttemptCollector:
@@ -62,7 +63,7 @@ class AttemptCollector:
 
     def emit_all(self, rows: Iterable[Sequence[Any]], stream_id: str = DEFAULT_STREAM) -> None:
         """Sends many tuples, as `emit` one by one would."""
-        stream, lists, choosers = self._router.route_all(list(rows), stream_id)
+        stream, lists, choosers = self._router.route_all(rows, stream_id)
         if self._hooks:
             for row in lists:
                 self.emit(row, stream_id)
@@ -81,6 +82,6 @@ class AttemptCollector:
             self._tell_hooks(row, stream_id, [task_id])
 
     def _tell_hooks(self, row: list[Any], stream_id: str, receivers: list[int]) -> None:
-        info = EmitInfo(tuple(row), stream_id, self._task_id, tuple(receivers), self._attempt)
+        info = EmitInfo(tuple(map(own_copy, row)), stream_id, self._task_id, tuple(receivers), self._attempt)
         for hook in self._hooks:
             hook.emit(info)

@@ -146,11 +146,15 @@ class CoordinatedBolt:
 
     def _report(self, attempt: TransactionAttempt, finished: Finished) -> Failure | None:
         """Tells every task downstream what it was sent; values are packed here, so the codec may refuse one here."""
+        where = (self._wiring.component_id, self._wiring.task_index)
+        try:
+            finished.counters = self.executor.counters(attempt)
+        except (TypeError, ValueError) as error:
+            return Failure.from_exception(error, *where)
         try:
             finished.sent_edges = self._outbox(attempt).close()
         except CodecError as error:
-            return Failure.from_exception(error, self._wiring.component_id, self._wiring.task_index)
-        finished.counters = self.executor.counters(attempt)
+            return Failure.from_exception(error, *where)
         return None
 
     def _metrics(self, attempt: TransactionAttempt) -> TaskMetrics:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import traceback
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
+from coordinated_bolt.user_traceback import user_traceback
 from state.attempt import TransactionAttempt
 from state.errors import (
     FailedException,
@@ -17,6 +17,7 @@ from state.errors import (
     TransactionError,
     UserCodeError,
 )
+from state.printable import SENTENCE_LIMIT, said_by
 
 
 class FailureKind(IntEnum):
@@ -53,16 +54,16 @@ class Failure:
     tuple_text: str = ""
 
     @classmethod
-    def from_exception(cls, error: Exception, component_id: str, task_index: int, tuple_text: str = "") -> Failure:
-        """Sorts an exception that came out of user code or a handle."""
+    def from_exception(cls, error: BaseException, component_id: str, task_index: int, tuple_text: str = "") -> Failure:
+        """Sorts an exception that came out of user code or a handle; its text is printable and bounded."""
         if isinstance(error, (FailedException, StateUnreachableError)):
-            kind, text = FailureKind.FAILED, f"{type(error).__name__}: {error}"
+            kind, text = FailureKind.FAILED, f"{type(error).__name__}: {said_by(error)}"
         elif isinstance(error, SourceError):
-            kind, text = FailureKind.SOURCE, str(error)
+            kind, text = FailureKind.SOURCE, said_by(error, SENTENCE_LIMIT)
         elif isinstance(error, StateRefusedError):
-            kind, text = FailureKind.STATE, str(error)
+            kind, text = FailureKind.STATE, said_by(error, SENTENCE_LIMIT)
         else:
-            kind, text = FailureKind.USER, "".join(traceback.format_exception(error))
+            kind, text = FailureKind.USER, user_traceback(error)
         return cls(kind, component_id, task_index, text, tuple_text)
 
     def halts(self) -> bool:

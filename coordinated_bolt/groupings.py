@@ -104,6 +104,9 @@ class LocalOrShuffleGrouping(Grouping):
 class FieldsGrouping(Grouping):
     """Equal values of the named fields go to the same task.
 
+    Equal as Python compares them: ``1``, ``1.0``, ``True`` and ``Decimal("1.00")`` are one key, so are two mappings
+    filled in another order and one moment in two time zones; and every NaN, which equals nothing, is one key too.
+
     Attributes:
         names: the fields that are compared.
     """
@@ -190,22 +193,28 @@ class GroupingContext:
 class CustomGrouping(Grouping):
     """A grouping of the user's own; subclass it and give an object to `custom_grouping`.
 
-    `__init__` runs on the driver, once, and what it sets must pickle. For every attempt and emitting task
-    a copy is made where the task runs, which sees `prepare`, then `choose_tasks` for every tuple. An
-    attempt may be computed again and then has to choose the same: decide by the values, by what this copy
-    was shown before, and by the seed; never by a clock, by `hash` or by unseeded randomness.
+    The object is made on the driver and shipped, so what `__init__` sets must pickle. Each emitting task makes a
+    copy of it per subscription when it first emits on the stream: in a transactional topology for every attempt, in a
+    plain one for as long as the task lives. The copy sees `prepare`, then `choose_tasks` for every tuple, in the
+    order of the emits, where the task runs: a task of a plain spout on Spark runs on the driver.
 
-    Its `repr` stands in the topology's fingerprint, which runs compare: write one, or make the class a
-    dataclass, to have a changed parameter noticed.
+    An attempt may be computed again and then has to choose the same: decide by the values, by what this copy was
+    shown before, and by the seed; never by a clock, by `hash` or by unseeded randomness.
+
+    Its `repr` stands in the topology's fingerprint, which is stored with the state. The default is the class's name
+    alone, in which a changed parameter does not show: write one, or make the class a dataclass.
 
     Source: backtype.storm.grouping.CustomStreamGrouping. Differs from Storm: tasks are chosen by position
-    among the subscriber's, in ascending order of their ids.
+    among the subscriber's, which is the `task_index` they find in their context.
     """
 
     context: GroupingContext
 
     def check(self, fields: tuple[str, ...], *, direct: bool) -> None:
-        """Refuses a stream this grouping cannot be used on (driver, once); extend it for checks of your own."""
+        """Refuses a stream this grouping cannot be used on; extend it for checks of your own.
+
+        Called on the driver whenever a topology is built, for each subscription.
+        """
         Grouping.check(self, fields, direct=direct)
         if _ADDRESS.search(repr(self)):
             raise TopologyError(
@@ -219,12 +228,17 @@ class CustomGrouping(Grouping):
         return CustomChooser(target_count, live.choose_tasks, repr(self))
 
     def prepare(self, context: GroupingContext) -> None:
-        """Called first, once per copy (executor)."""
-        self.context = context
+        """Called first, once per copy; where the task runs."""
+        object.__setattr__(self, "context", context)  # a frozen dataclass may be a grouping too
 
     @abstractmethod
     def choose_tasks(self, values: tuple[Any, ...]) -> Sequence[int]:
-        """Called for every tuple; returns any number of positions, and a position twice for two copies."""
+        """Called for every tuple.
+
+        Returns:
+            A list of any number of positions, from 0 to ``context.target_count - 1``: the tuple goes to each of these
+            tasks, twice to one that is named twice, and to none if the list is empty.
+        """
 
     def __repr__(self) -> str:
         return f"{type(self).__qualname__}()"

@@ -9,6 +9,7 @@ from coordinated_bolt.pending_message import PendingMessage
 from coordinated_bolt.plain_tuple import PlainTuple
 from coordinated_bolt.task_hook import AckInfo, EmitInfo, ExecuteInfo, FailInfo
 from coordinated_bolt.task_observer import TaskObserver
+from state.own_copy import own_copy
 
 
 class HookObserver(TaskObserver):
@@ -27,7 +28,7 @@ class HookObserver(TaskObserver):
     def emitted(self, stream_id: str, values: list[Any], receivers: list[int]) -> None:
         self._observer.emitted(stream_id, values, receivers)
         if self._hooks:
-            info = EmitInfo(tuple(values), stream_id, self._task_id, tuple(receivers))
+            info = EmitInfo(tuple(map(own_copy, values)), stream_id, self._task_id, tuple(receivers))
             for hook in self._hooks:
                 hook.emit(info)
 

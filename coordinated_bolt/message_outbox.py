@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coordinated_bolt.frames import Frame, FrameKind
 from coordinated_bolt.messages import Message
-from coordinated_bolt.outbox import FRAME_TUPLES, Send
+from coordinated_bolt.outbox import FRAME_TUPLES, Send, check_tuple_size
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, pack, unpack
 
@@ -48,9 +48,10 @@ class MessageOutbox:
         """Sends one message.
 
         Raises:
-            CodecError: a value cannot travel. It is raised here, where whoever emitted it can see it.
+            CodecError: a value cannot travel, or is too large. It is raised here, where whoever emitted it can see it.
         """
         packed = pack(message.to_wire())
+        check_tuple_size(packed)
         box = self._boxes.get(message.target)
         if box is None:
             box = self._boxes[message.target] = _TargetBox()

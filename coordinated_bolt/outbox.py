@@ -12,11 +12,15 @@ from typing import Any, Protocol
 from coordinated_bolt.edges import EdgeDigest
 from coordinated_bolt.frames import Frame, FrameKind
 from state.attempt import TransactionAttempt
-from state.codec import pack
+from state.codec import MAX_BYTES, CodecError, pack
 
 FRAME_TUPLES = 8_192
 """A frame is sent once it holds this many tuples: large ones are cheap, yet no task keeps a large attempt twice."""
 
+FRAME_BYTES_MAX = 64 * 1024 * 1024
+"""A frame that gets larger is sent in parts: a receiver refuses what `MAX_BYTES` of the codec does not allow."""
+TUPLE_BYTES_MAX = MAX_BYTES - 1024
+"""What is left for one tuple in a frame that a receiver takes."""
 EMITTED_LATE = "a tuple was emitted after finish_batch had returned; emit it before"
 """What is said of a tuple that comes when the counts were reported."""
 
@@ -83,7 +87,7 @@ class _TargetBox:
     def flush(self) -> None:
         """Sends what is held as one frame."""
         if self.held:
-            self._send(FrameKind.REGULAR, self.runs, self.held)
+            self._send_rows(self.runs, self.held)
             for stream, rows in self.runs:
                 self.transferred[stream] = self.transferred.get(stream, 0) + len(rows)
             self.stream, self.runs, self.held = -1, [], 0
@@ -91,15 +95,28 @@ class _TargetBox:
     def close(self) -> int:
         """Sends the rest and the COORD report; returns the edge."""
         self.flush()
-        self._send(FrameKind.COORD, self.digest.tuple_count, 0)
+        self._send(FrameKind.COORD, pack(self.digest.tuple_count))
         return self.digest.edge_id()
 
-    def _send(self, kind: FrameKind, content: Any, tuple_count: int) -> None:
-        frame = Frame(self.attempt, self._source, self.sequence, self._target, kind, pack(content))
+    def _send_rows(self, runs: list[list[Any]], tuple_count: int) -> None:
+        """Sends rows as one frame, or as several where one would be too large.
+
+        Raises:
+            CodecError: a single tuple is larger than any receiver takes.
+        """
+        payload = pack(runs)
+        if len(payload) > FRAME_BYTES_MAX and tuple_count > 1:
+            for part in _halves(runs, tuple_count // 2):
+                self._send_rows(part, sum(len(rows) for _, rows in part))
+            return
+        check_tuple_size(payload)
+        self.digest.add(self._send(FrameKind.REGULAR, payload), tuple_count)
+
+    def _send(self, kind: FrameKind, payload: bytes) -> Frame:
+        frame = Frame(self.attempt, self._source, self.sequence, self._target, kind, payload)
         self.sequence += 1
-        if kind is FrameKind.REGULAR:
-            self.digest.add(frame, tuple_count)
         self.send(frame)
+        return frame
 
 
 class Outbox:
@@ -151,6 +168,33 @@ class Outbox:
         edges = {target: box.close() for target, box in self._boxes.items()}
         self._boxes = _Closed()
         return edges
+
+
+def check_tuple_size(packed: bytes) -> None:
+    """Refuses a packed tuple that no receiver would take; called where it is emitted (executor, driver).
+
+    Raises:
+        CodecError: it is too large.
+    """
+    if len(packed) > TUPLE_BYTES_MAX:
+        raise CodecError(
+            f"a tuple of {len(packed):,} bytes was emitted, and {TUPLE_BYTES_MAX:,} can travel: emit smaller ones, or "
+            "put the content where the receiver can read it, and emit its name"
+        )
+
+
+def _halves(runs: list[list[Any]], first_count: int) -> tuple[list[list[Any]], list[list[Any]]]:
+    """Runs of rows, cut behind so many rows; equal runs are always cut alike."""
+    first: list[list[Any]] = []
+    second: list[list[Any]] = []
+    for stream, rows in runs:
+        place = max(0, min(len(rows), first_count))
+        first_count -= place
+        if place:
+            first.append([stream, rows[:place]])
+        if place < len(rows):
+            second.append([stream, rows[place:]])
+    return first, second
 
 
 class _Closed(dict[int, _TargetBox]):

@@ -7,7 +7,6 @@ after the call that emitted it, not in the middle of it.
 from __future__ import annotations
 
 import pickle
-import traceback
 from collections.abc import Callable
 from functools import partial
 from random import Random
@@ -21,6 +20,8 @@ from coordinated_bolt.pending_message import PendingMessage
 from coordinated_bolt.spout_output_collector import SpoutOutputCollector
 from coordinated_bolt.spouts import IAckValueSpout, IFailValueSpout, ISpout
 from coordinated_bolt.task_observer import TaskObserver
+from coordinated_bolt.user_code import is_interruption
+from coordinated_bolt.user_traceback import user_traceback
 from coordinated_bolt.wiring import TaskWiring
 from state.errors import ProtocolError, UserCodeError
 
@@ -69,7 +70,7 @@ class SpoutTask:
     def start(self) -> None:
         """Has the topology's hooks prepared and the spout opened."""
         self._call(self._wiring.add_hooks, self._context)
-        self._call(self.spout.open, self._wiring.conf, self._context, self._collector)
+        self._call(self.spout.open, self._context.conf, self._context, self._collector)
         self._ack_done()
 
     def activate(self) -> None:
@@ -158,6 +159,8 @@ class SpoutTask:
     def _call(self, method: Callable[..., None], *arguments: Any) -> None:
         try:
             method(*arguments)
-        except Exception as error:
-            story = "".join(traceback.format_exception(error))
-            raise UserCodeError(self._wiring.component_id, self._wiring.task_index, "", "", story) from error
+        except BaseException as error:
+            if is_interruption(error):
+                raise
+            where = (self._wiring.component_id, self._wiring.task_index)
+            raise UserCodeError(*where, "", "", user_traceback(error)) from error

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from coordinated_bolt.user_code import is_interruption
 from state.attempt import TransactionAttempt
+from state.printable import one_line
 
 
 class TupleOrigin:
@@ -105,9 +107,16 @@ class Tuple:
 
 
 def shortened(tup: Tuple, limit: int = 300) -> str:
-    """A tuple as text for a message, whatever its values do when they are asked for theirs."""
+    """A tuple as one printable line for a message, whatever its values do when they are asked for theirs."""
+    return cut(tup, limit, "tuple")
+
+
+def cut(value: object, limit: int = 300, what: str = "value") -> str:
+    """A value as one printable line for a message, cut to `limit` characters."""
     try:
-        text = repr(tup)
-    except Exception as error:  # noqa: BLE001 - a value's own repr may raise anything
-        text = f"<tuple whose repr raised {type(error).__name__}>"
-    return text if len(text) <= limit else text[:limit] + "…"
+        text = repr(value)
+    except BaseException as error:  # a value's own repr may raise anything
+        if is_interruption(error):
+            raise
+        text = f"<{what} whose repr raised {type(error).__name__}>"
+    return one_line(text, limit)

@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from coordinated_bolt.acker import ACKER_COMPONENT
@@ -19,6 +20,7 @@ from coordinated_bolt.task_hook import ITaskHook
 from coordinated_bolt.tracking import SourceArgs, Tracking
 from coordinated_bolt.tuples import TupleOrigin
 from state.attempt import TransactionAttempt
+from state.own_copy import own_copy
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class TaskWiring:
         task_index: the task among its component's, from 0.
         task_count: number of tasks of the component.
         tasks_of: component id -> task ids, of the whole topology.
-        conf: the component's configuration over the topology's, as users see it.
+        conf: the component's configuration over the topology's; users see copies, see `context`.
         spec: the pickled bolt or spout.
         sources: task id -> source, every task upstream.
         streams: stream id -> stream, what the component declares.
@@ -92,15 +94,18 @@ class TaskWiring:
         return self.tasks_of.get(ACKER_COMPONENT, ())
 
     def context(self) -> TopologyContext:
-        """A fresh context, with counters at zero."""
+        """A fresh context, with counters at zero and a configuration of its own: what user code does to it, it keeps.
+
+        Every attempt, batch, emitter and plain task is given one; `prepare` gets the configuration in it.
+        """
         return TopologyContext(
             self.topology_id,
             self.component_id,
             self.task_index,
             self.task_count,
             self.task_id,
-            self.tasks_of,
-            conf=self.conf,
+            MappingProxyType(self.tasks_of),
+            conf={name: own_copy(value) for name, value in self.conf.items()},
         )
 
     def add_hooks(self, context: TopologyContext, installed: Sequence[ITaskHook] = ()) -> None:

@@ -6,7 +6,16 @@ require_own_packages()
 
 from coordinator.component_configuration import SpoutDeclarer
 from coordinator.coordinator import Coordinator
-from coordinator.local import BoltTrial, LocalCluster, PlainRun, TransactionalRun, run_bolt
+from coordinator.local import (
+    AttemptEnd,
+    AttemptRecord,
+    BoltTrial,
+    HeldPhase,
+    LocalCluster,
+    PlainRun,
+    TransactionalRun,
+    run_bolt,
+)
 from coordinator.options import RunOptions
 from coordinator.plain.batch_subtopology_builder import BatchSubtopologyBuilder
 from coordinator.plain.coordinator import PlainCoordinator
@@ -21,7 +30,9 @@ from coordinator.sources import TextFiles
 from coordinator.spouts import (
     FeederSpout,
     FixedBatchesSpout,
+    FormerInput,
     ICommitterTransactionalSpout,
+    InputChange,
     IOpaquePartitionedTransactionalSpout,
     IPartitionedTransactionalSpout,
     ITransactionalSpout,
@@ -31,6 +42,8 @@ from coordinator.spouts import (
     OpaquePartitionedEmitter,
     PartitionedCoordinator,
     PartitionedEmitter,
+    PartitionPositions,
+    RunSoFar,
     SpoutCommitter,
     SpoutCoordinator,
     SpoutEmitter,
@@ -39,21 +52,27 @@ from coordinator.topology import Topology
 from coordinator.topology_builder import BoltDeclarer, TransactionalTopologyBuilder
 
 __all__ = [
+    "AttemptEnd",
+    "AttemptRecord",
     "BatchSubtopologyBuilder",
     "BoltDeclarer",
     "BoltTrial",
     "Coordinator",
     "FeederSpout",
     "FixedBatchesSpout",
+    "FormerInput",
+    "HeldPhase",
     "ICommitterTransactionalSpout",
     "IOpaquePartitionedTransactionalSpout",
     "IPartitionedTransactionalSpout",
     "ITransactionalSpout",
+    "InputChange",
     "LocalCluster",
     "MemoryTransactionalSpout",
     "OpaqueMemoryTransactionalSpout",
     "OpaquePartitionedCoordinator",
     "OpaquePartitionedEmitter",
+    "PartitionPositions",
     "PartitionedCoordinator",
     "PartitionedEmitter",
     "PlainCoordinator",
@@ -62,6 +81,7 @@ __all__ = [
     "PlainStatistics",
     "PlainTopology",
     "RunOptions",
+    "RunSoFar",
     "RunStatistics",
     "SpoutCommitter",
     "SpoutCoordinator",

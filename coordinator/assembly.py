@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from typing import Any
 
-from coordinated_bolt import TopologyContext
+from coordinator.attempt_watch import AttemptWatch
 from coordinator.coordinator import Coordinator
 from coordinator.engine import Engine
 from coordinator.guarded_committer import GuardedCommitter
 from coordinator.guarded_source import GuardedSource
-from coordinator.metadata_check import check_coordinator_metadata, check_partition_metadata
-from coordinator.metadata_log import MetadataLog
+from coordinator.metadata_log import MetadataLog, Notes
 from coordinator.options import RunOptions
 from coordinator.plan import Plan
 from coordinator.publisher import Publisher
 from coordinator.run_summary import RunStatistics
+from coordinator.spout_start import SpoutStart
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
-from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout, OpaqueCountCoordinator
-from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionCountCoordinator
-from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator
+from coordinator.spouts.count_coordinator import CountCoordinator
+from coordinator.spouts.opaque import OpaqueCountCoordinator
+from coordinator.spouts.run_so_far import RunSoFar
+from coordinator.spouts.transactional import SpoutCoordinator
+from coordinator.takeover import Takeover
 from coordinator.topology import Topology
+from coordinator.transactional.attempt_record import TransactionRecord
 from coordinator.transactional.run_machine import RunMachine
 from coordinator.transactional.run_plan import RunPlan
-from state import RECEIPTS_KEPT, RedisStore, TransactionAttempt
+from state import RECEIPTS_KEPT, RedisStore, ServerWatch, TransactionAttempt, own_copy
 
 
 @contextmanager
@@ -37,9 +40,12 @@ def assembled(
     options: RunOptions,
     *,
     nonce: str,
+    new_generation: str,
     clock: Callable[[], float],
     draw_bits: Callable[[int], int],
     on_progress: Callable[[RunStatistics], None] | None = None,
+    pause: Callable[[float], None] | None = None,
+    watch: AttemptWatch | None = None,
 ) -> Iterator[Coordinator]:
     """Becomes the owner of a topology and yields the coordinator of a run that goes on where the last one ended.
 
@@ -50,38 +56,32 @@ def assembled(
         engine: runs its waves; closed by the caller.
         options: bounds of the run.
         nonce: 128-bit random, hexadecimal, new for every run; the engine's readers of state were given the same.
+        new_generation: the same, for the topology should this be its first start.
         clock: seconds, monotonic.
-        draw_bits: number of bits -> a random number, for the attempts' identities.
+        draw_bits: number of bits -> a random number, for the attempts' identities. It may come from a seed; `nonce`
+            must not, or two runs with equal seeds would own the topology at the same time.
         on_progress: called with the statistics after every event.
+        pause: waits so many seconds before a spout that failed to start is asked again; None does not wait.
+        watch: told of every attempt, and may hold its phases.
 
     Raises:
-        TransactionError: the topology cannot be owned; see `RedisStore.acquire`.
+        TransactionError: the topology cannot be owned; see `Takeover.take`.
+        UserCodeError, SourceError: the spout cannot be started.
     """
     context = plan.wirings[plan.emitter_tasks[0]].context()
     options = fitting(topology, options)
+    start = SpoutStart(topology, context, tries=options.max_attempts, pause=pause or _ignore)
     with ExitStack() as resources:
-        source = spout_coordinator(topology, context)
-        resources.callback(source.close)
-        committer = spout_committer(topology, context)
-        if committer is not None:
-            resources.callback(committer.close)
-        acquired = store.acquire(
-            nonce=nonce,
-            new_generation=f"{draw_bits(128):032x}",
-            topology_fingerprint=topology.fingerprint(),
-            source_fingerprint=topology.spout.spec.fingerprint(),  # type: ignore[union-attr] # a spout by its place
-            adopt=options.adopt,
-        )
-        is_opaque = isinstance(source, OpaqueCountCoordinator)
-        metadata = MetadataLog(acquired.metadata, is_opaque=is_opaque, committed_txid=acquired.committed_txid)
-        _check_metadata(topology.topology_id, source, metadata, acquired.committed_txid)
-        yield new_coordinator(
+        source = start.coordinator(resources)
+        committer = start.committer(resources)
+        taken = Takeover(topology, store, start, source, options).take(nonce=nonce, new_generation=new_generation)
+        coordinator = new_coordinator(
             plan=plan,
             source=source,
             engine=engine,
             publisher=Publisher(store, topology.topology_id),
-            metadata=metadata,
-            committed_txid=acquired.committed_txid,
+            metadata=taken.metadata,
+            committed_txid=taken.committed_txid,
             new_attempt_id=lambda: draw_bits(64),
             options=options,
             clock=clock,
@@ -89,7 +89,14 @@ def assembled(
             message_timeout_s=topology.message_timeout_s,
             committer=committer,
             last_group=() if committer is None else store.last_group(),
+            notices=taken.notices,
+            earlier_notes=taken.notes,
+            notes_of=lambda metadata: start.notes(source, metadata),
+            resume=lambda last_txid, last: start.resume(source, last_txid, last),
+            watch=watch,
+            server_watch=store.watch(clock),
         )
+        yield resources.enter_context(closing(coordinator))
 
 
 def new_coordinator(
@@ -107,29 +114,43 @@ def new_coordinator(
     message_timeout_s: float,
     committer: SpoutCommitter | None = None,
     last_group: tuple[TransactionAttempt, ...] = (),
+    notices: tuple[str, ...] = (),
+    earlier_notes: Notes | None = None,
+    notes_of: Callable[[Any], Mapping[str, Any]] | None = None,
+    resume: Callable[[int, Any], None] | None = None,
+    watch: AttemptWatch | None = None,
+    server_watch: ServerWatch | None = None,
 ) -> Coordinator:
     """Puts machine and driver together and tells the spout where earlier runs stopped; see `assembled`."""
     spout_id = plan.wirings[plan.emitter_tasks[0]].component_id
-    guarded = GuardedSource(source, spout_id)
-    is_opaque = isinstance(source, OpaqueCountCoordinator)
+    stored = metadata.coordinator
+    last_txid = max(stored, default=committed_txid)
+    run_so_far = RunSoFar(last_txid, stored.get(last_txid), committed_txid)
+    guarded = GuardedSource(source, spout_id, run_so_far)
+    run_plan = RunPlan(
+        commit_tasks=plan.commit_tasks,
+        component_order=tuple(plan.component_order),
+        is_opaque=isinstance(source, OpaqueCountCoordinator),
+        may_commit_early=plan.has_flat_commit_phase(),
+        engine_overlaps=engine.overlaps,
+        may_hold=watch is not None,
+        message_timeout_s=message_timeout_s,
+    )
     machine = RunMachine(
-        RunPlan(
-            commit_tasks=plan.commit_tasks,
-            component_order=tuple(plan.component_order),
-            is_opaque=is_opaque,
-            may_commit_early=plan.has_flat_commit_phase(),
-            engine_overlaps=engine.overlaps,
-            message_timeout_s=message_timeout_s,
-        ),
+        run_plan,
         options,
         metadata,
         committed_txid=committed_txid,
         new_attempt_id=new_attempt_id,
-        byte_counts={txid: guarded.estimated_bytes(stored) for txid, stored in metadata.coordinator.items()},
+        earlier=[
+            TransactionRecord(txid, value, guarded.estimated_bytes(value), (earlier_notes or {}).get(txid, {}))
+            for txid, value in stored.items()
+        ],
     )
-    if isinstance(source, OpaqueCountCoordinator):
+    if isinstance(source, CountCoordinator):
         source.follow(machine.positions)
-    source.resume(machine.last_txid(), machine.last_metadata())
+    source.inform(replace(run_so_far, last=own_copy(run_so_far.last)))  # copies: a spout may change what it is given
+    (resume or source.resume)(last_txid, own_copy(run_so_far.last))
     return Coordinator(
         machine=machine,
         source=guarded,
@@ -138,18 +159,12 @@ def new_coordinator(
         publisher=publisher,
         clock=clock,
         on_progress=on_progress,
+        notes_of=notes_of or source.notes,
         last_group=last_group,
+        notices=notices,
+        watch=watch,
+        server_watch=server_watch,
     )
-
-
-def _check_metadata(topology_id: str, source: SpoutCoordinator, metadata: MetadataLog, committed_txid: int) -> None:
-    """Refuses metadata with a hole; an opaque spout stores nothing ahead of its commits, so it can have none."""
-    if isinstance(source, OpaqueCountCoordinator):
-        return
-    counts = metadata.coordinator
-    check_coordinator_metadata(topology_id, counts, committed_txid=committed_txid)
-    if isinstance(source, PartitionCountCoordinator):
-        check_partition_metadata(topology_id, metadata.partitions, counts, committed_txid=committed_txid)
 
 
 def has_external_effects(topology: Topology) -> bool:
@@ -172,22 +187,5 @@ def group_max(topology: Topology, options: RunOptions) -> int:
     return min(options.commit_group_max, RECEIPTS_KEPT) if told else options.commit_group_max
 
 
-def spout_coordinator(topology: Topology, context: TopologyContext) -> SpoutCoordinator:
-    """Makes the spout's coordinator, of whichever kind, as the run uses it."""
-    spec = topology.spout.spec
-    if isinstance(spec, ITransactionalSpout):
-        return spec.get_coordinator(context.conf, context)
-    if isinstance(spec, IOpaquePartitionedTransactionalSpout):
-        return OpaqueCountCoordinator(spec.get_coordinator(context.conf, context))
-    assert isinstance(spec, IPartitionedTransactionalSpout)
-    return PartitionCountCoordinator(spec.get_coordinator(context.conf, context))
-
-
-def spout_committer(topology: Topology, context: TopologyContext) -> SpoutCommitter | None:
-    """Makes who is told what is durable, if the spout wants to know."""
-    spec: Any = topology.spout.spec
-    return spec.get_committer(context.conf, context) if isinstance(spec, ICommitterTransactionalSpout) else None
-
-
-def _ignore(statistics: RunStatistics) -> None:
-    """No progress is wanted."""
+def _ignore(_: object) -> None:
+    """Neither progress nor a pause is wanted."""

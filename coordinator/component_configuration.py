@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from coordinated_bolt import TICK_TUPLE_FREQ_SECS, IComponent
 from coordinator.topology_checks import check_parallelism
-from state import CodecError, TopologyError, pack
+from state import CodecError, TopologyError, own_copy, pack
 
 
 class ComponentConfigurationDeclarer:
@@ -23,12 +23,15 @@ class ComponentConfigurationDeclarer:
         self.configuration: dict[str, Any] = {}
 
     def set_num_tasks(self, count: int) -> Self:
-        """Sets the number of tasks, from 1; it is the parallelism unless it is set.
+        """Sets the number of tasks, from 1; it is the parallelism unless it is set. A limit on parallelism bounds both.
 
-        Tasks are what groupings choose among and what ``context.task_count`` speaks of; changing their number
-        makes another topology of it. Parallelism is the number of executors that share them in contiguous
-        runs; executors beyond the tasks are not used. On Spark every task is a partition and its cores are
-        the executors, so there the parallelism is nothing but the default of this.
+        Tasks are what groupings choose among and what ``context.task_count`` speaks of. Their number stands in the
+        topology's fingerprint. It may change from one run to the next: state is kept by field, not by task.
+
+        Parallelism is the number of executors the tasks are dealt to, in contiguous runs; executors beyond the tasks
+        are not used. Only LocalCluster knows executors, and uses them for nothing but to tell which tasks share a
+        worker. On Spark a task is a partition and any free core runs it, so there the parallelism is the default of
+        this, and nothing else.
         """
         check_parallelism(f"number of tasks of component {self.component_id!r}", count)
         self._task_count = count
@@ -95,7 +98,7 @@ def check_no_ticks(where: str, conf: Mapping[str, Any]) -> None:
 
 
 def topology_configuration(values: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The configuration of all components, refused if it is no plain data."""
+    """The configuration of all components, refused if it is no plain data; a copy, so what is given may be changed."""
     return _checked_values("the topology", {} if values is None else values)
 
 
@@ -106,13 +109,15 @@ def _checked(component_id: str, values: Mapping[str, Any]) -> dict[str, Any]:
 def _checked_values(where: str, values: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(values, Mapping):
         raise TopologyError(f"{where}: its configuration {values!r} is no mapping; give names to values")
+    checked: dict[str, Any] = {}
     for name, value in values.items():
         if not isinstance(name, str) or not name:
             raise TopologyError(f"{where}: {name!r} is no name of a configuration value; give text")
         try:
             pack(value)
+            checked[name] = own_copy(value)
         except CodecError as error:
             raise TopologyError(
                 f"{where}: configuration value {name!r} {error}; give plain data, and make what lives in prepare"
             ) from None
-    return dict(values)
+    return checked

@@ -7,28 +7,35 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from coordinator.engine import Engine
+from coordinator.attempt_watch import AttemptWatch
+from coordinator.engine import Engine, GroupExecuted, PhaseEnded
 from coordinator.guarded_committer import GuardedCommitter
 from coordinator.guarded_source import GuardedSource
 from coordinator.publisher import Publisher, RefusedGroup
+from coordinator.replay_log import ReplayLog
 from coordinator.run_summary import RunStatistics
 from coordinator.transactional.run_events import (
-    AnotherTurn,
     AskForEnd,
+    AskWatch,
     BatchCut,
     CancelWave,
     Cut,
     Decision,
     Done,
+    Dropped,
     Halt,
     InputState,
+    Issued,
     NothingToCut,
     Publish,
     Published,
+    RanEarly,
     Refused,
     ReleaseWave,
+    Replayed,
     RunEvent,
     StartCommit,
     StartWave,
@@ -39,7 +46,14 @@ from coordinator.transactional.run_events import (
     Turn,
 )
 from coordinator.transactional.run_machine import RunMachine
-from state import FailedException, TransactionAttempt
+from state import (
+    FailedException,
+    ReplayLimitError,
+    ServerWatch,
+    StateRefusedError,
+    TransactionAttempt,
+    TransactionError,
+)
 
 _LOG = logging.getLogger("txbatch")
 BUSY_WAIT_S = 0.5
@@ -57,7 +71,11 @@ class Coordinator:
         publisher: stores and commits, as the owner of the topology.
         clock: seconds, monotonic.
         on_progress: called after every event with the statistics.
+        notes_of: metadata of the spout's coordinator -> name -> what to remember.
         last_group: what earlier runs committed last, to be told to the committer again.
+        notices: what is different from the run before, for `statistics`.
+        watch: told of every attempt, and may hold its phases.
+        server_watch: looks at the server again while the run lasts.
     """
 
     def __init__(
@@ -70,14 +88,24 @@ class Coordinator:
         publisher: Publisher,
         clock: Callable[[], float],
         on_progress: Callable[[RunStatistics], None],
+        notes_of: Callable[[Any], Mapping[str, Any]],
         last_group: tuple[TransactionAttempt, ...] = (),
+        notices: tuple[str, ...] = (),
+        watch: AttemptWatch | None = None,
+        server_watch: ServerWatch | None = None,
     ) -> None:
         self._machine, self._source, self._committer = machine, source, committer
         self._engine, self._publisher = engine, publisher
         self._clock = clock
         self._on_progress = on_progress
+        self._notes_of = notes_of
         self._last_group = last_group
+        self._watch = watch or AttemptWatch()
+        self._server_watch = server_watch
+        self._replays = ReplayLog(clock)
+        self._ran_early: GroupExecuted | None = None
         self._is_done = False
+        self.statistics.notices = notices
 
     @property
     def statistics(self) -> RunStatistics:
@@ -109,6 +137,10 @@ class Coordinator:
             pass  # bounded by the input; a continuous one ends by drain
         return self.statistics
 
+    def close(self) -> None:
+        """Says what was left out of the log; called once, however the run has ended."""
+        self._replays.close()
+
     def turn(self) -> bool:
         """One turn of `run`: carries out what is due and handles at most one event; True once the run is done.
 
@@ -118,31 +150,41 @@ class Coordinator:
         if self._last_group:
             told, self._last_group = self._last_group, ()
             self._handle(Told(self._committer.tell(told)))
-        self._source.tell_activity()
-        is_due = self._handle(Turn(self._clock()))
+        machine, clock = self._machine, self._clock
+        if not machine.is_halted():
+            self._look_at_server()
+            self._source.tell_activity()
+        self._source.committed_txid = machine.currtx - 1
+        self._handle(Turn(clock(), self._watch.commit_limit(machine.currtx, machine.commit_group_max)))
         if self._is_done:
             self._publisher.confirm()  # "done" means that the server holds it all, not only that it once answered so
+            self._note_absence()
             return True
-        wait_s = IDLE_WAIT_S if self._machine.is_idle() else BUSY_WAIT_S
-        event = None if is_due else self._engine.next_event(wait_s)
+        ran_early, self._ran_early = self._ran_early, None
+        event = ran_early or self._engine.next_event(IDLE_WAIT_S if machine.is_idle() else BUSY_WAIT_S)
         if event is not None:
             self._handle(event)
-        if event is not None or is_due:
             self._report_progress()
-        self._handle(TimePassed(self._clock()))
+        self._handle(TimePassed(clock()))
         return False
 
-    def _handle(self, event: RunEvent) -> bool:
-        """Carries out everything that follows from an event; whether another turn is due at once."""
-        is_due = False
+    def _look_at_server(self) -> None:
+        if self._server_watch is not None:
+            self._server_watch.look()
+            self._note_absence()
+
+    def _note_absence(self) -> None:
+        if self._server_watch is not None:
+            self.statistics.server_away_count = self._server_watch.away_count
+            self.statistics.server_away_s = self._server_watch.away_s
+
+    def _handle(self, event: RunEvent) -> None:
+        """Carries out everything that follows from an event."""
         decisions = deque(self._machine.handle(event))
         while decisions:  # bounded: what answers a decision asks for less
-            decision = decisions.popleft()
-            is_due = is_due or isinstance(decision, AnotherTurn)
-            answer = self._carry_out(decision)
+            answer = self._carry_out(decisions.popleft())
             if answer is not None:
                 decisions.extend(self._machine.handle(answer))
-        return is_due
 
     def _carry_out(self, decision: Decision) -> RunEvent | None:
         """Does what was decided; returns the answer where there is one."""
@@ -155,12 +197,18 @@ class Coordinator:
                 return Told(self._committer.tell(attempts))
             case AskForEnd(last_metadata):
                 return self._input_state(last_metadata)
+            case AskWatch():
+                return self._ask_watch(decision)
             case StoreMetadata(entries):
                 self._publisher.store_metadata(entries)
+            case RanEarly(executed):
+                self._ran_early = executed
             case Done():
                 self._is_done = True
             case Halt(error):
-                raise error
+                self._halt(error)
+            case Issued() | Dropped() | Replayed():
+                self._notify(decision)
             case StartWave() | StartCommit() | CancelWave() | ReleaseWave():
                 self._command(decision)
         return None
@@ -176,6 +224,36 @@ class Coordinator:
             case ReleaseWave(wave_id):
                 self._engine.release(wave_id)
 
+    def _notify(self, decision: Issued | Dropped | Replayed) -> None:
+        match decision:
+            case Issued(attempts):
+                for attempt in attempts:
+                    self._watch.issued(attempt)
+            case Dropped(attempts, phase, reason):
+                self._watch.failed(attempts, phase, reason)
+            case Replayed(attempt, reason):
+                self._replays.failed(attempt, reason)
+
+    def _ask_watch(self, asked: AskWatch) -> PhaseEnded | None:
+        ended = asked.ended
+        if isinstance(ended, GroupExecuted):
+            is_held, attempt = self._watch.holds_commit(ended), ended.attempts[0]
+        else:
+            is_held, attempt = self._watch.holds_processing(asked.wave_id, ended), ended.attempt
+        return None if is_held else PhaseEnded(attempt, ended, asked.wave_id)
+
+    def _halt(self, error: TransactionError) -> None:
+        """Ends the run with an error, unless that may follow from the loss of the topology: then with the loss.
+
+        A committer that reads learns first that the state was dropped, or belongs to a newer run, and can only fail.
+        """
+        if isinstance(error, (StateRefusedError, ReplayLimitError)):
+            try:
+                self._publisher.confirm()
+            except TransactionError as lost:
+                raise lost from error
+        raise error
+
     def _cut(self, cut: Cut) -> BatchCut | NothingToCut:
         try:
             if cut.is_new and not self._source.is_ready():
@@ -184,13 +262,14 @@ class Coordinator:
         except FailedException:
             return NothingToCut(cut.txid, self._clock())  # asked again in the next turn
         byte_count = self._source.estimated_bytes(metadata)
-        return BatchCut(cut.txid, metadata, self._clock(), byte_count)
+        return BatchCut(cut.txid, metadata, self._clock(), byte_count, self._notes_of(metadata))
 
     def _publish(self, publish: Publish) -> Published | Refused:
         try:
             self._publisher.commit(publish.attempts, publish.write_set, publish.metadata)
         except RefusedGroup as refusal:
             return Refused(refusal.error)
+        self._watch.committed(publish.attempts)
         return Published(self._clock())
 
     def _input_state(self, last_metadata: object) -> InputState:

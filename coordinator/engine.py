@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Protocol
 
 from committers import SlotReport
-from coordinated_bolt import AttemptOutcome
+from coordinated_bolt import AttemptOutcome, Failure
 from coordinator.spouts.emitting import Batch
 from state import TransactionAttempt
 
@@ -49,12 +50,24 @@ class WaveProcessed:
     executed: tuple[GroupExecuted, ...] = ()
 
 
+class CrashKind(Enum):
+    """What follows from a crash."""
+
+    LOST = "lost"
+    """A worker died, or something else that may not happen again: try again, with less."""
+    OVERDUE = "overdue"
+    """It took too long: try again, with less, and never again with as much."""
+    CERTAIN = "certain"
+    """Another try would end in the same way: stop."""
+
+
 @dataclass(frozen=True, slots=True)
 class WaveCrashed:
     """The processing phase of a wave ended without naming an attempt: a worker died, or it hung."""
 
     wave_id: int
     reason: str
+    kind: CrashKind = CrashKind.LOST
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +77,27 @@ class GroupCrashed:
     wave_id: int
     attempts: tuple[TransactionAttempt, ...]
     reason: str
+    kind: CrashKind = CrashKind.LOST
 
 
-Event = WaveProcessed | WaveCrashed | GroupExecuted | GroupCrashed
+@dataclass(frozen=True, slots=True)
+class PhaseEnded:
+    """A phase that was held (see `AttemptWatch`) ends now.
+
+    Attributes:
+        attempt: the attempt it was held for.
+        held: what had come of it: the outcome of a processing phase, or the group of a commit phase.
+        wave_id: the attempt's wave.
+        failure: why it is to count as failed; None if it went well.
+    """
+
+    attempt: TransactionAttempt
+    held: AttemptOutcome | GroupExecuted
+    wave_id: int
+    failure: Failure | None = None
+
+
+Event = WaveProcessed | WaveCrashed | GroupExecuted | GroupCrashed | PhaseEnded
 
 
 class Engine(Protocol):
@@ -101,7 +132,11 @@ class Engine(Protocol):
         """Lets go of all that is kept for a wave; no event of it matters any more."""
 
     def next_event(self, timeout_s: float) -> Event | None:
-        """The next event, or None after the time."""
+        """The next event, or None after the time.
+
+        Raises:
+            EngineError: nothing can be run any more.
+        """
 
     def close(self) -> None:
         """Cancels what runs and lets go of everything."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import traceback
 from collections.abc import Callable
 from functools import partial
 
+from coordinated_bolt import is_interruption, user_traceback
 from coordinator.spouts.committing import SpoutCommitter
-from state import SourceError, TransactionAttempt, TransactionError, UserCodeError
+from state import SourceError, TransactionAttempt, TransactionError, UserCodeError, said_by
 
 _LOG = logging.getLogger("txbatch")
 
@@ -43,11 +43,13 @@ class GuardedCommitter:
     def _guarded(self, method: str, attempt: str, call: Callable[[], None]) -> TransactionError | None:
         try:
             call()
-        except Exception as error:  # noqa: BLE001 - user code may raise anything
+        except BaseException as error:
+            if is_interruption(error):
+                raise
             _LOG.warning(
-                "%s of the spout's committer raised after attempt %s was committed: %s", method, attempt, error
+                "%s of the spout's committer raised after attempt %s was committed: %s", method, attempt, said_by(error)
             )
             if isinstance(error, SourceError):
                 return error
-            return UserCodeError(self._component_id, 0, attempt, "", traceback.format_exc())
+            return UserCodeError(self._component_id, 0, attempt, "", user_traceback(error))
         return None

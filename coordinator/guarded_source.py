@@ -7,12 +7,16 @@ after what is under way has been committed.
 from __future__ import annotations
 
 import logging
-import traceback
+import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+from coordinated_bolt import is_interruption
+from coordinator.spouts.answers import expect_truth, story_of
+from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
-from state import CodecError, FailedException, TransactionError, UserCodeError, pack_exact
+from state import CodecError, FailedException, TransactionError, UserCodeError, own_copy, pack_exact, said_by
 
 _LOG = logging.getLogger("txbatch")
 
@@ -22,14 +26,22 @@ class GuardedSource:
 
     Transactions that are under way are committed before its error ends the run.
 
+    Args:
+        source: the user's object, or what makes a spout with partitions look like one.
+        component_id: the spout, for messages.
+        run_so_far: where earlier runs stopped.
+
     Attributes:
         draining: nothing more is cut in this run.
         active: nothing is cut while this is False; set by any thread.
         error: what the spout has raised.
+        committed_txid: the last committed transaction, kept up to date by the coordinator.
     """
 
-    def __init__(self, source: SpoutCoordinator, component_id: str) -> None:
+    def __init__(self, source: SpoutCoordinator, component_id: str, run_so_far: RunSoFar | None = None) -> None:
         self._source = source
+        self._so_far = run_so_far or RunSoFar()
+        self.committed_txid = self._so_far.committed_txid
         self._component_id = component_id
         self.draining = False
         self.active = True
@@ -50,52 +62,82 @@ class GuardedSource:
 
     def is_ready(self) -> bool:
         may_cut = self._told_active and self.active and not self.draining and self.error is None
-        return may_cut and bool(self._guarded("is_ready", self._source.is_ready))
+        return may_cut and self._truth("is_ready", lambda: self._informed().is_ready())
+
+    def _informed(self) -> SpoutCoordinator:
+        """The spout, which has been told how far the run is."""
+        last = own_copy(self._so_far.last)
+        self._source.inform(replace(self._so_far, last=last, committed_txid=self.committed_txid))
+        return self._source
 
     def initialize_transaction(self, txid: int, previous: Any) -> Any:
         if self.error is not None:  # an opaque spout is asked for replays too
             raise FailedException("the spout has raised before")
 
         def cut() -> Any:
-            metadata = self._source.initialize_transaction(txid, previous)
+            # copies: what is stored, and replayed, is what was returned, whatever the spout does to it or to the last
+            metadata = self._source.initialize_transaction(txid, own_copy(previous))
             pack_exact(metadata)  # refused while what is under way can still be committed
-            return metadata
+            kept = own_copy(metadata)
+            if txid >= self._so_far.last_txid:  # else an opaque spout is asked for a replay
+                self._so_far = replace(self._so_far, last_txid=txid, last=kept)
+            return kept
 
         return self._guarded(f"initialize_transaction of txid {txid}", cut)
 
     def is_exhausted(self, last: Any) -> bool:
         try:
-            return bool(self._guarded("is_exhausted", lambda: self._source.is_exhausted(last)))
+            return self._truth("is_exhausted", lambda: self._informed().is_exhausted(own_copy(last)))
         except FailedException:
             return False
 
     def is_finite(self) -> bool:
-        return self._source.is_finite()
+        """Whether the input ends by itself; one that cannot tell just now is taken to, so nobody forgets its rest.
+
+        Raises:
+            TransactionError: the spout raised something else.
+        """
+        try:
+            return self._truth("is_finite", self._source.is_finite)
+        except FailedException:
+            if self.error is not None:
+                raise self.error from None
+            return True
 
     def progress(self, last: Any) -> float | None:
         try:
-            return self._source.progress(last)
-        except Exception as error:  # noqa: BLE001 - what is only shown does not end a run
-            _LOG.debug("the spout cannot tell its progress: %s", error)
+            fraction = self._source.progress(own_copy(last))
+            return None if fraction is None else min(1.0, max(0.0, float(fraction)))
+        except BaseException as error:  # what is only shown does not end a run
+            if is_interruption(error):
+                raise
+            _LOG.debug("the spout cannot tell its progress: %s", said_by(error))
             return None
 
     def estimated_bytes(self, metadata: Any) -> int:
         try:
-            return self._source.estimated_bytes(metadata)
-        except Exception as error:  # noqa: BLE001 - an estimate only keeps waves small
-            _LOG.debug("the spout cannot estimate a batch: %s", error)
+            return max(0, math.ceil(self._source.estimated_bytes(own_copy(metadata))))
+        except BaseException as error:  # an estimate only keeps waves small
+            if is_interruption(error):
+                raise
+            _LOG.debug("the spout cannot estimate a batch: %s", said_by(error))
             return 0
+
+    def _truth(self, what: str, ask: Callable[[], Any]) -> bool:
+        return bool(self._guarded(what, lambda: expect_truth(what, ask())))
 
     def _guarded(self, what: str, call: Callable[[], Any]) -> Any:
         """Calls user code; a FailedException means later, anything else is kept to end the run."""
         try:
             return call()
         except FailedException as error:
-            _LOG.info("%s of the spout failed and is tried again: %s", what, error)
+            _LOG.info("%s of the spout failed and is tried again: %s", what, said_by(error))
             raise
-        except Exception as error:  # noqa: BLE001 - user code may raise anything
+        except BaseException as error:
+            if is_interruption(error):
+                raise
             if isinstance(error, TransactionError) and not isinstance(error, CodecError):
                 self.error = error
             else:
-                self.error = UserCodeError(self._component_id, 0, what, "", traceback.format_exc())
+                self.error = UserCodeError(self._component_id, 0, what, "", story_of(error))
         raise FailedException(f"{what} raised") from self.error

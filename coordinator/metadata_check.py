@@ -7,10 +7,11 @@ predecessor is unknown would be cut from the start of the input, and a hole woul
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from coordinator.spouts.partitioned import partition_scope
+from coordinator.spouts.count_coordinator import partition_scope
 from state import StateRefusedError
 
 
@@ -37,6 +38,24 @@ def check_coordinator_metadata(topology_id: str, metadata: Mapping[int, Any], *,
             raise _hole(topology_id, f"metadata of txid {txid}", metadata, committed_txid)
 
 
+def check_scopes(topology_id: str, scopes: Mapping[str, Mapping[int, Any]]) -> None:
+    """Makes sure that everything stored of partitions is of a partition; called once at start (driver).
+
+    Args:
+        topology_id: for the message.
+        scopes: scope -> txid -> metadata, without the coordinator's.
+
+    Raises:
+        StateRefusedError: a scope is none that a spout has written.
+    """
+    for scope, by_txid in scopes.items():
+        if not re.fullmatch(r"partition\.(0|[1-9][0-9]*)", scope):
+            raise StateRefusedError(
+                f"topology {topology_id!r} has stored metadata field '{scope}:{max(by_txid)}', which no spout writes: "
+                f"other software has; remove it, or start over with `txbatch drop {topology_id}`"
+            )
+
+
 def check_partition_metadata(
     topology_id: str,
     partitions: Mapping[str, Mapping[int, Any]],
@@ -58,10 +77,11 @@ def check_partition_metadata(
     last_cut = max((txid for by_txid in partitions.values() for txid in by_txid), default=0)
     for txid in range(committed_txid or 1, max(last_cut, committed_txid) + 1):
         count = counts.get(txid)
-        if isinstance(count, bool) or not isinstance(count, int):
+        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
             raise StateRefusedError(
-                f"topology {topology_id!r} has stored {count!r} as the number of partitions of txid {txid}: it was run "
-                f"with another kind of spout before; run it with that one, or drop it with `txbatch drop {topology_id}`"
+                f"topology {topology_id!r} has stored {count!r} in metadata field 'coordinator:{txid}', which is not a "
+                "number of partitions: it was run with another kind of spout before; run it with that one, or drop it "
+                f"with `txbatch drop {topology_id}`"
             )
         for partition in range(count):
             if txid not in partitions.get(partition_scope(partition), {}):

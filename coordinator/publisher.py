@@ -18,6 +18,7 @@ from state import (
     TransactionError,
     TransactionTooLargeError,
     WriteSet,
+    one_line,
     state_not_as_left,
 )
 
@@ -88,11 +89,12 @@ class Publisher:
         reply = self._store.commit(Commit(attempts, write_set, metadata.puts, metadata.forgets))
         if reply.status in (CommitStatus.OK, CommitStatus.ALREADY):
             return
+        detail = one_line(reply.detail)
         names = str(attempts[0]) if len(attempts) == 1 else f"{attempts[0]} to {attempts[-1]}"
-        if reply.status is CommitStatus.FENCED:
-            raise FencedError(self._topology_id)
+        if reply.status in (CommitStatus.FENCED, CommitStatus.DROPPED):
+            raise FencedError(self._topology_id, reply.status is CommitStatus.DROPPED)
         if reply.status is CommitStatus.TYPE:
-            raise RefusedGroup(StateRefusedError(f"transaction {names} was refused: {reply.detail}"))
+            raise RefusedGroup(StateRefusedError(f"transaction {names} was refused: {detail}"))
         if reply.status is CommitStatus.LIMIT:
             operation_count = write_set.operations()
             if operation_count > COMMIT_OPERATIONS_LIMIT:
@@ -100,11 +102,11 @@ class Publisher:
                     attempts[0].txid, operation_count, COMMIT_OPERATIONS_LIMIT
                 )
             else:
-                error = StateRefusedError(f"transaction {names} was refused: {reply.detail}")
+                error = StateRefusedError(f"transaction {names} was refused: {detail}")
             raise RefusedGroup(error)
         if reply.status is CommitStatus.ORDER:
-            raise ProtocolError(f"transactions {names} were sent out of order: {reply.detail}")
+            raise ProtocolError(f"transactions {names} were sent out of order: {detail}")
         raise StateRefusedError(
-            f"topology {self._topology_id!r}: commit of {names} was answered {reply.status}: {reply.detail}; "
+            f"topology {self._topology_id!r}: commit of {names} was answered {reply.status}: {detail}; "
             f"{state_not_as_left(reply)}"
         )

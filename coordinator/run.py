@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -14,17 +15,19 @@ from coordinator.coordinator import Coordinator
 from coordinator.options import RunOptions
 from coordinator.plan import make_plan
 from coordinator.run_summary import RunStatistics
+from coordinator.server_choice import ServerChoice, choose_server
 from coordinator.spark import (
     FrameFault,
     SparkEngine,
     pickle_spec,
     ship_topology,
-    spark_context,
+    spark_lease,
 )
 from coordinator.topology import Topology
 from coordinator.topology_checks import check_is_a
-from state import EmbeddedServer, RedisStore
+from state import EmbeddedServer, RedisStore, require_encryption
 
+_LOG = logging.getLogger("txbatch")
 OnStart = Callable[[Coordinator], None]
 
 
@@ -32,7 +35,8 @@ def run(
     topology: Topology,
     *,
     redis_url: str | None = None,
-    data_dir: str | Path = ".txbatch",
+    data_dir: str | Path | None = None,
+    allow_plaintext: bool = False,
     spark: Any = None,
     master: str = "local[*]",
     conf: Mapping[str, str] | None = None,
@@ -46,8 +50,10 @@ def run(
 
     Args:
         topology: what `TransactionalTopologyBuilder.build` returned.
-        redis_url: redis://, rediss:// or unix://; None starts, or joins, the embedded server.
-        data_dir: where the embedded server keeps its data.
+        redis_url: redis://, rediss:// or unix://. Without it and `data_dir` the environment's ``TXBATCH_REDIS_URL``
+            counts, as on the command line; without that the embedded server is started, or joined.
+        data_dir: where the embedded server keeps its data, ``.txbatch`` unless given; excludes `redis_url`.
+        allow_plaintext: speak to a server on another machine without TLS, on a network you trust.
         spark: a SparkSession or SparkContext of yours, which is left running; None starts one.
         master: Spark master of a session of our own.
         conf: Spark settings of a session of our own; they win over ours.
@@ -62,18 +68,20 @@ def run(
 
     Raises:
         TopologyError: refused before anything was started.
+        EngineError: Spark is gone, cannot be reached, or cannot work.
         TransactionError: see `Coordinator.run`.
     """
     check_is_a(Topology, topology, "use run_plain for a plain topology")
     options = options or RunOptions()
+    server = choose_server(redis_url, data_dir, allow_plaintext=allow_plaintext)
     plan = make_plan(topology, pickle_spec)
     with (
-        _state_store(topology, redis_url, data_dir) as (store, url),
-        spark_context(topology.topology_id, spark, master, conf or {}) as context,
+        _state_store(topology, server) as (store, url),
+        spark_lease(topology.topology_id, spark, master, conf or {}) as lease,
     ):
-        ship_topology(context, topology, factory_module)
+        lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
         nonce = secrets.token_hex(16)
-        engine = SparkEngine(context, plan, url, nonce, frame_fault=frame_fault)
+        engine = SparkEngine(lease, plan, url, nonce, topology.message_timeout_s, frame_fault=frame_fault)
         try:
             with assembled(
                 topology,
@@ -82,9 +90,11 @@ def run(
                 engine,
                 options,
                 nonce=nonce,
+                new_generation=secrets.token_hex(16),
                 clock=time.monotonic,
                 draw_bits=secrets.randbits,
                 on_progress=on_progress,
+                pause=time.sleep,
             ) as coordinator:
                 if on_start is not None:
                     on_start(coordinator)
@@ -94,11 +104,13 @@ def run(
 
 
 @contextmanager
-def _state_store(topology: Topology, redis_url: str | None, data_dir: str | Path) -> Iterator[tuple[RedisStore, str]]:
-    if redis_url is not None:
-        yield from _checked(RedisStore(redis_url, topology.topology_id), redis_url)
+def _state_store(topology: Topology, chosen: ServerChoice) -> Iterator[tuple[RedisStore, str]]:
+    _LOG.info("the state of topology %r is in %s", topology.topology_id, chosen)
+    if chosen.redis_url is not None:
+        require_encryption(chosen.redis_url, allow_plaintext=chosen.allow_plaintext)
+        yield from _checked(RedisStore(chosen.redis_url, topology.topology_id), chosen.redis_url)
         return
-    with EmbeddedServer(data_dir) as server:
+    with EmbeddedServer(chosen.data_dir) as server:
         yield from _checked(RedisStore(server.url, topology.topology_id, revive=server.ensure), server.url)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from committers import SlotReport
 from coordinated_bolt import AttemptOutcome, ComponentMetrics, TaskMetrics
 
 
@@ -27,6 +28,9 @@ class RunStatistics:
         is_interrupted: the run was drained before a finite input had ended; a new run goes on.
         counters: what components counted, of committed attempts.
         components: component id -> what it did, of all attempts that tasks reported of.
+        notices: what is different from the run before, in topology and input, a sentence each.
+        server_away_count: how often the server left a call without answer for a second or more.
+        server_away_s: for how long altogether, in seconds.
         first_issue_s: when the first wave was started, None before.
         last_commit_s: when the last group was committed, None before.
     """
@@ -43,6 +47,9 @@ class RunStatistics:
     is_interrupted: bool = False
     counters: Counter[str] = field(default_factory=Counter)
     components: dict[str, ComponentMetrics] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
+    server_away_count: int = 0
+    server_away_s: float = 0.0
     first_issue_s: float | None = None
     last_commit_s: float | None = None
 
@@ -98,8 +105,19 @@ class RunStatistics:
             "waves": self.waves,
             "commit_groups": self.commit_groups,
         }
+        if self.notices:
+            fields["notices"] = list(self.notices)
+        if self.server_away_count:
+            fields["server_away"] = {"times": self.server_away_count, "seconds": round(self.server_away_s, 3)}
         if self.counters:
             fields["counters"] = dict(sorted(self.counters.items()))
         if self.components:
             fields["components"] = {name: done.to_dict() for name, done in sorted(self.components.items())}
         return fields
+
+
+def work_of(reports: Iterable[SlotReport], places: slice) -> Iterator[tuple[str, TaskMetrics]]:
+    """What commit tasks did for the attempts at these places of a group."""
+    for report in reports:
+        for verdict in report.verdicts[places]:
+            yield report.component_id, verdict.metrics

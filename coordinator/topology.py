@@ -15,6 +15,9 @@ from coordinator.spouts.transactional import ITransactionalSpout
 Spout = ITransactionalSpout | IPartitionedTransactionalSpout | IOpaquePartitionedTransactionalSpout
 Spec = Spout | IBatchBolt | ISpout | IRichBolt | IBasicBolt
 
+DEFAULT_MESSAGE_TIMEOUT_S = 60.0
+"""As long as a person would wait before they ask what hangs."""
+
 
 class ComponentKind(Enum):
     """What a component is."""
@@ -107,10 +110,11 @@ class Topology(ComponentGraph):
     """A checked transactional topology, ready to be planned and run; its first component is the spout.
 
     Attributes:
-        message_timeout_s: how long a wave may take before it is cancelled and tried again, in seconds.
+        message_timeout_s: how long a wave may take, in each of its two phases, before what hangs is ended, named and
+            tried again, in seconds.
     """
 
-    message_timeout_s: float = 600.0
+    message_timeout_s: float = DEFAULT_MESSAGE_TIMEOUT_S
 
     @property
     def spout(self) -> Component:

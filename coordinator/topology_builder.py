@@ -33,7 +33,15 @@ from coordinator.component_configuration import (
     component_configuration,
     topology_configuration,
 )
-from coordinator.topology import Component, ComponentKind, Spec, Spout, Subscription, Topology
+from coordinator.topology import (
+    DEFAULT_MESSAGE_TIMEOUT_S,
+    Component,
+    ComponentKind,
+    Spec,
+    Spout,
+    Subscription,
+    Topology,
+)
 from coordinator.topology_checks import (
     check_graph,
     check_message_timeout,
@@ -112,7 +120,8 @@ class BoltDeclarer(ComponentConfigurationDeclarer):
             )
         if any((s.source, s.stream_id) == (component_id, stream_id) for s in self.subscriptions):
             raise TopologyError(
-                f"component {self.component_id!r} subscribes twice to stream {stream_id!r} of {component_id!r}"
+                f"component {self.component_id!r} subscribes twice to stream {stream_id!r} of {component_id!r}; "
+                "keep one grouping"
             )
         self.subscriptions.append(Subscription(component_id, stream_id, grouping))
         return self
@@ -180,7 +189,7 @@ class GraphBuilder:
         if component_id.startswith("__"):  # as ACKER_COMPONENT does
             raise TopologyError(f"component id {component_id!r} begins with two underscores; such names are ours")
         if component_id in self._components:
-            raise TopologyError(f"component id {component_id!r} is used twice")
+            raise TopologyError(f"component id {component_id!r} is used twice; give each component its own")
         check_parallelism(f"parallelism of component {component_id!r}", parallelism)
         self._components[component_id] = (kind, spec, parallelism, declarer)
 
@@ -218,7 +227,7 @@ class TransactionalTopologyBuilder(GraphBuilder):
             )
         self.spout_declarer = SpoutDeclarer(spout_id)
         self._add(ComponentKind.SPOUT, spout, parallelism, self.spout_declarer)
-        self._message_timeout_s = 600.0
+        self._message_timeout_s = DEFAULT_MESSAGE_TIMEOUT_S
 
     def set_bolt(self, component_id: str, bolt: IBatchBolt | IBasicBolt, parallelism: int = 1) -> BoltDeclarer:
         """Adds a batch bolt, one that is an `ICommitter` as a committer; or a basic bolt, which is told no batches.
@@ -242,7 +251,11 @@ class TransactionalTopologyBuilder(GraphBuilder):
         self._acker_count = count
 
     def set_message_timeout_s(self, seconds: float) -> None:
-        """Sets how long a wave may take before it is cancelled and tried again, more than 0 seconds."""
+        """Sets how long a wave may take, in each of its two phases, more than 0 seconds; 60 by default.
+
+        A wave that takes longer is ended and tried again with half as many transactions, down to one: so the timeout
+        has to suffice for one transaction. After five tries of one the run ends, with what hangs by name.
+        """
         self._message_timeout_s = check_message_timeout(seconds)
 
     def build(self, conf: Mapping[str, Any] | None = None) -> Topology:

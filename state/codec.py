@@ -1,7 +1,10 @@
 """How values become bytes: msgpack with limits, never pickle.
 
 Tuples, sets, dates, decimals and integers beyond 64 bits keep their type by extension codes, because
-a tuple that comes back as a list is the kind of change nobody notices until a replay differs.
+a tuple that comes back as a list is the kind of change nobody notices until a replay differs. Two things come
+back equal rather than alike: whatever `operator.index` accepts, such as NumPy's integers, is an int, and a time
+zone given by its fixed offset loses its name. `bytearray` and `memoryview` are packed as bytes; what bolts emit
+is checked by `own_copy`, which refuses them.
 """
 
 from __future__ import annotations
@@ -11,7 +14,9 @@ import hashlib
 from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
+from operator import index
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import msgpack
 
@@ -23,7 +28,9 @@ MAX_BYTES = 256 * 1024 * 1024
 MAX_NESTING = 32
 """Tuples and sets within each other. msgpack takes 40 KB of C stack for each: 170 of them crash a process."""
 
-_TUPLE, _INTEGER, _SET, _FROZENSET, _DATETIME, _DATE, _DECIMAL = range(1, 8)
+_TUPLE, _INTEGER, _SET, _FROZENSET, _DATETIME, _DATE, _DECIMAL, _ZONED = range(1, 9)
+_FOLDED = "f"
+"""Ends the text of a datetime that is the second of two equal ones, when clocks were put back."""
 
 
 class CodecError(TransactionError):
@@ -31,7 +38,7 @@ class CodecError(TransactionError):
 
 
 def pack(value: Any) -> bytes:
-    """Packs a value of None, bool, int, float, str, bytes, list, tuple, set, dict, date or Decimal.
+    """Packs a value of None, bool, int, float, str, bytes, list, tuple, set, dict, date, datetime or Decimal.
 
     Raises:
         CodecError: the value holds another type, text that is not valid Unicode, or is nested too deep.
@@ -93,23 +100,59 @@ def digest64(*parts: bytes) -> int:
     return int.from_bytes(hasher.digest(), "big")
 
 
-def _extend(nesting: int, value: Any) -> msgpack.ExtType:
+def is_portable_zone(zone: dt.tzinfo | None) -> bool:
+    """Whether a datetime in this time zone comes back in the same one: none, a fixed offset, or a named ZoneInfo."""
+    return zone is None or type(zone) is dt.timezone or (type(zone) is ZoneInfo and zone.key is not None)
+
+
+def _extend(nesting: int, value: Any) -> Any:
     kind = type(value)
     if kind is tuple:
         return msgpack.ExtType(_TUPLE, _pack(list(value), nesting))
-    if kind is int:
-        return msgpack.ExtType(_INTEGER, str(value).encode())
+    if hasattr(kind, "__index__"):
+        return _integer(index(value))
     if kind in (set, frozenset):
         # sorted by packed form: equal sets have equal bytes in every process
         items = sorted(_pack(item, nesting) for item in value)
         return msgpack.ExtType(_SET if kind is set else _FROZENSET, pack(items))
     if kind is dt.datetime:
-        return msgpack.ExtType(_DATETIME, value.isoformat().encode())
+        return _datetime(value)
     if kind is dt.date:
         return msgpack.ExtType(_DATE, value.isoformat().encode())
     if kind is Decimal:
         return msgpack.ExtType(_DECIMAL, str(value).encode())
     raise TypeError(f"{value!r} of type {kind.__module__}.{kind.__qualname__}")
+
+
+def _integer(value: int) -> Any:
+    if -(2**63) <= value < 2**64:
+        return value  # msgpack's own
+    return msgpack.ExtType(_INTEGER, str(value).encode())
+
+
+def _datetime(value: dt.datetime) -> msgpack.ExtType:
+    zone = value.tzinfo
+    if not is_portable_zone(zone):
+        raise TypeError(
+            f"{value!r}, whose time zone is a {type(zone).__module__}.{type(zone).__qualname__}; "
+            "use zoneinfo.ZoneInfo, or astimezone(datetime.timezone.utc)"
+        )
+    fold = _FOLDED if value.fold else ""
+    if isinstance(zone, ZoneInfo):
+        return msgpack.ExtType(_ZONED, f"{value.replace(tzinfo=None).isoformat()}{fold}|{zone.key}".encode())
+    return msgpack.ExtType(_DATETIME, f"{value.isoformat()}{fold}".encode())
+
+
+def _restored_datetime(text: str) -> dt.datetime:
+    fold = text.endswith(_FOLDED)
+    return dt.datetime.fromisoformat(text.removesuffix(_FOLDED)).replace(fold=int(fold))
+
+
+def _restored_zone(key: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(key)
+    except (KeyError, OSError) as error:
+        raise ValueError(f"there is no time zone {key!r} on this machine; install the package tzdata") from error
 
 
 def _restore(nesting: int, code: int, data: bytes) -> Any:
@@ -121,7 +164,10 @@ def _restore(nesting: int, code: int, data: bytes) -> Any:
         items = (_unpack(item, nesting) for item in _unpack(data, nesting))
         return set(items) if code == _SET else frozenset(items)
     if code == _DATETIME:
-        return dt.datetime.fromisoformat(data.decode())
+        return _restored_datetime(data.decode())
+    if code == _ZONED:
+        text, _, key = data.decode().partition("|")
+        return _restored_datetime(text).replace(tzinfo=_restored_zone(key))
     if code == _DATE:
         return dt.date.fromisoformat(data.decode())
     if code == _DECIMAL:
@@ -129,9 +175,7 @@ def _restore(nesting: int, code: int, data: bytes) -> Any:
     raise ValueError(f"unknown extension code {code}")
 
 
-_EXTEND_AT: list[Callable[[Any], msgpack.ExtType]] = [
-    partial(_extend, nesting + 1) for nesting in range(MAX_NESTING + 1)
-]
+_EXTEND_AT: list[Callable[[Any], Any]] = [partial(_extend, nesting + 1) for nesting in range(MAX_NESTING + 1)]
 _RESTORE_AT: list[Callable[[int, bytes], Any]] = [partial(_restore, nesting + 1) for nesting in range(MAX_NESTING + 1)]
 
 

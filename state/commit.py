@@ -24,6 +24,8 @@ class CommitStatus(StrEnum):
     """Another write was made in this owner's name: stop."""
     FENCED = "FENCED"
     """A newer coordinator owns the topology."""
+    DROPPED = "DROPPED"
+    """The topology was dropped since it was acquired, and perhaps started again."""
     ORDER = "ORDER"
     """The group does not start right after the last committed txid: a bug of the sender."""
     TYPE = "TYPE"

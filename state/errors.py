@@ -9,11 +9,14 @@
     ├── ReplayLimitError            one txid failed too often: look at its reason
     ├── WaveCrashError              a plain topology's waves crash: look at the reason
     ├── TransactionTooLargeError    cut smaller transactions
-    ├── FencedError                 a newer run owns the topology: do not restart
+    ├── FencedError                 a newer run owns the topology, or it was dropped: do not restart
     ├── StateError                  Redis holds or answered what we may not touch
     │   ├── StateRefusedError       wrong server, wrong type, foreign or older state
     │   └── StateUnreachableError   no answer: start the server, check the address
+    ├── EngineError                 Spark is gone or cannot work: mend that, run again
     └── ProtocolError               a bug in txbatch: report it
+
+`Interruption` stands apart: it is raised into a program, not by it.
 
 They cross from executors to the driver, so each one pickles: every argument goes to
 ``super().__init__`` and the text is built in ``__str__``.
@@ -124,13 +127,18 @@ class TransactionTooLargeError(TransactionError):
 
 
 class FencedError(TransactionError):
-    """A newer coordinator has taken over this topology; this one may not write any more."""
+    """A newer coordinator has taken over this topology, or it was dropped; this one may not write any more."""
 
-    def __init__(self, topology_id: str) -> None:
-        super().__init__(topology_id)
-        self.topology_id = topology_id
+    def __init__(self, topology_id: str, was_dropped: bool = False) -> None:
+        super().__init__(topology_id, was_dropped)
+        self.topology_id, self.was_dropped = topology_id, was_dropped
 
     def __str__(self) -> str:
+        if self.was_dropped:
+            return (
+                f"topology {self.topology_id!r} was dropped while it ran, so this run stops; its state is deleted, and "
+                "a new run would begin with the first transaction"
+            )
         return (
             f"topology {self.topology_id!r} is run by a newer coordinator, this one stops; "
             "nothing is lost, do not restart it"
@@ -149,5 +157,20 @@ class StateUnreachableError(StateError):
     """The server gave no answer within the time allowed."""
 
 
+class EngineError(TransactionError):
+    """Spark, on which the run rests, is gone or cannot work: neither the topology nor the state is at fault.
+
+    Its Java process ended or gives no answer, its master cannot be reached or has removed the application, a disk is
+    full, executors lack Python or a library. Nothing of an uncommitted transaction is visible.
+    """
+
+
 class ProtocolError(TransactionError):
     """A rule of the protocol was broken from inside: a bug in txbatch, not in user code."""
+
+
+class Interruption(BaseException):
+    """Raised into whatever runs, by the handler of a signal; no `Exception`, so that nobody handles it by chance.
+
+    Where user code is called everything else is taken for the user's error; this passes.
+    """

@@ -3,6 +3,9 @@
 A committer declares them as class attributes. They are descriptions there, and every use raises; while
 its `finish_batch` runs the executor puts live copies into the instance. Changes are only collected,
 nothing is written before the group is published.
+
+What is declared int takes whatever `operator.index` accepts, NumPy's integers among it, and keeps it as an int; a
+bool alone is refused.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from typing import Any
 
 from state.errors import TopologyError
 from state.session import MISSING, StateSession
-from state.state_handle import FIELD_TYPES, StateHandle, declared_type
+from state.state_handle import FIELD_TYPES, StateHandle, as_float, declared_type
 from state.write_set import MAX_INTEGER, VALUE_FIELD, StateKind, StateWrites, ValueType
 
 _MIN_INTEGER = -MAX_INTEGER
@@ -119,7 +122,8 @@ class HashState(StateHandle):
             StaleReadError: this attempt was overtaken; it is replayed.
             StateRefusedError: what is stored is not of the declared type.
         """
-        return self.get_many([field])[field]
+        (value,) = self.get_many([field]).values()
+        return value
 
     def get_many(self, fields: Iterable[Any]) -> dict[Any, Any]:
         """Field -> value or None, in one round trip.
@@ -197,7 +201,8 @@ class SetState(StateHandle):
         Raises:
             StaleReadError, StateRefusedError: as `HashState.get`.
         """
-        return self.contains_many([member])[member]
+        (is_member,) = self.contains_many([member]).values()
+        return is_member
 
     def contains_many(self, members: Iterable[Any]) -> dict[Any, bool]:
         """Member -> whether it is part of the set, in one round trip."""
@@ -223,7 +228,7 @@ class SortedSetState(StateHandle):
 
     def put(self, member: Any, score: Any) -> None:
         """Sets a member's score."""
-        score = self._check("score", float(score) if type(score) is int else score, ValueType.FLOAT)
+        score = self._check("score", as_float(score), ValueType.FLOAT)
         self._open().put(self._check("member", member, self.field_type), score)
 
     def increment(self, member: Any, by: Any = 1.0) -> None:
@@ -241,7 +246,7 @@ class SortedSetState(StateHandle):
         Raises:
             StaleReadError, StateRefusedError: as `HashState.get`.
         """
-        value = self._read([self._check("member", member, self.field_type)])[member]
+        (value,) = self._read([self._check("member", member, self.field_type)]).values()
         return None if value is MISSING else float(value)
 
 

@@ -56,8 +56,11 @@ def commit_arguments(
     content: list[Argument] = [str(attempts[0].txid), str(len(attempts))]
     content += [f"{attempt.attempt_id:016x}" for attempt in attempts]
     content += metadata_arguments(packed_metadata, commit.forget)
+    is_group = len(attempts) > 1
     for index, (name, writes) in enumerate(commit.write_set.states.items(), start=4):
-        _append_state(content, index, name, writes)
+        if is_group:
+            _append_checks(content, index, name, writes)
+        _append_state(content, index, name, writes, writes.reach if is_group else 0)
     size = sum(map(len, content))
     if size > BYTES_LIMIT:
         raise CommitTooLargeError(
@@ -88,14 +91,26 @@ def float_text(number: float) -> str:
     return f"{number:.17g}"
 
 
-def _append_state(content: list[Argument], index: int, name: str, writes: StateWrites) -> None:
+def _append_checks(content: list[Argument], index: int, name: str, writes: StateWrites) -> None:
+    """What a group has to be asked, so that it is refused where one of its transactions alone would be."""
+    if writes.reach > writes.most():
+        raise CommitTooLargeError(
+            f"state {name!r} may leave the numbers it can hold between two transactions of this commit"
+        )
+    for part in _parts(list(writes.overwritten)):
+        reach = max(writes.overwritten[field] for field in part)
+        content += [str(index), writes.kind.value, writes.value_type.value, "check", str(len(part)), *_fields(part)]
+        content.append(float_text(reach) if isinstance(reach, float) else str(reach))
+
+
+def _append_state(content: list[Argument], index: int, name: str, writes: StateWrites, reach: float) -> None:
     kind, value_type = writes.kind, writes.value_type
     head: list[Argument] = [str(index), kind.value, value_type.value]
     for operation, items in (("put", list(writes.puts)), ("increment", list(writes.increments))):
         for part in _parts(items):
             content += [*head, operation, str(len(part))]
             if operation == "increment":
-                content += _increments(name, part, writes)
+                content += _increments(name, part, writes, reach)
             elif kind is StateKind.SET:
                 content += _values(part, value_type)
             elif kind is StateKind.VALUE:
@@ -113,12 +128,15 @@ def _parts(items: list[Any]) -> Iterable[list[Any]]:
     return (items[start : start + SECTION_LIMIT] for start in range(0, len(items), SECTION_LIMIT))
 
 
-def _increments(name: str, part: list[Field], writes: StateWrites) -> list[Argument]:
+def _increments(name: str, part: list[Field], writes: StateWrites, reach: float) -> list[Argument]:
     deltas = [writes.increments[field] for field in part]
     arguments: list[Argument] = list(_fields(part))
     if writes.value_type is ValueType.INT:
-        return [*arguments, *_packed(name, deltas)]
-    return arguments + [" ".join(map(repr, floats)) for floats in deltas]
+        return [*arguments, *_packed(name, deltas), str(reach)]
+    texts = [" ".join(map(repr, floats)) for floats in deltas]
+    if any("n" in text for text in texts):  # inf, nan
+        raise CommitTooLargeError(f"state {name!r} is incremented by what is not a finite number")
+    return arguments + texts
 
 
 def _packed(name: str, deltas: list[int]) -> tuple[str, bytes]:

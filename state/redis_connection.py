@@ -6,6 +6,7 @@ only ever wraps calls that are idempotent and fenced, so "unknown outcome" simpl
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from functools import cache
@@ -16,8 +17,10 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from state.errors import ProtocolError, StateRefusedError, StateUnreachableError
-from state.redis_errors import Remedy, redact, remedy_of, stop_sentence
+from state.errors import ProtocolError, StateRefusedError, StateUnreachableError, TransactionError
+from state.printable import said_by
+from state.redis_address import check_address
+from state.redis_errors import Remedy, hint_for, remedy_of, stop_error
 
 LIBRARY_NAME = "txbatch_2"
 SOCKET_TIMEOUT_S = 30.0
@@ -25,6 +28,12 @@ SOCKET_TIMEOUT_S = 30.0
 CONNECT_TIMEOUT_S = 5.0
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.02, 1.0
 REFRESH_LIMIT = 3
+AWAY_MIN_S = 1.0
+"""A server that left a call without answer for longer is mentioned: in the log at once, in the summary at the end."""
+SLOW_MIN_S = 5.0
+"""One that answered at the first try, but after longer than this, is mentioned too: it was stopped, or its disk was."""
+
+_LOG = logging.getLogger("txbatch")
 
 
 @cache
@@ -37,24 +46,31 @@ def connect(url: str) -> redis.Redis:
     """A client that has not connected yet and never repeats anything by itself.
 
     Raises:
-        StateRefusedError: the URL cannot be understood.
+        TopologyError: the URL cannot be meant as it stands; see `check_address`.
     """
-    try:
-        client: redis.Redis = redis.Redis.from_url(
-            url,
-            retry=Retry(NoBackoff(), 0),
-            retry_on_timeout=False,
-            socket_timeout=SOCKET_TIMEOUT_S,
-            socket_connect_timeout=CONNECT_TIMEOUT_S,
-            decode_responses=False,
-            protocol=2,
-        )
-    except (ValueError, TypeError, AttributeError) as error:
-        raise StateRefusedError(
-            f"redis url {redact(url)!r} cannot be used; give redis://host:6379, rediss://host:6379 or "
-            f"unix:///path/to/socket ({type(error).__name__})"
-        ) from None
+    check_address(url)
+    client: redis.Redis = redis.Redis.from_url(
+        url,
+        retry=Retry(NoBackoff(), 0),
+        retry_on_timeout=False,
+        socket_timeout=SOCKET_TIMEOUT_S,
+        socket_connect_timeout=CONNECT_TIMEOUT_S,
+        decode_responses=False,
+        protocol=2,
+    )
+    if url.startswith("rediss://"):
+        client.connection_pool.connection_class = _Encrypted
     return client
+
+
+class _Encrypted(redis.SSLConnection):
+    """Waits for the handshake as long as for a connection: a port without TLS never answers it."""
+
+    def _wrap_socket_with_ssl(self, sock: Any) -> Any:
+        sock.settimeout(CONNECT_TIMEOUT_S)
+        encrypted = super()._wrap_socket_with_ssl(sock)  # type: ignore[no-untyped-call] # redis-py's own
+        encrypted.settimeout(self.socket_timeout)
+        return encrypted
 
 
 class RedisConnection:
@@ -66,6 +82,10 @@ class RedisConnection:
         timeout_s: how long one call is repeated before it is given up.
         revive: brings an embedded server back; called after a lost connection, before the next try.
         clock, sleep: seconds, injected by tests.
+
+    Attributes:
+        away_count: how often the server left a call without answer for more than `AWAY_MIN_S`, or was slow.
+        away_s: for how long altogether, in seconds.
     """
 
     def __init__(
@@ -81,6 +101,7 @@ class RedisConnection:
         self.client, self.server = client, server
         self._timeout_s, self._revive = timeout_s, revive
         self._clock, self._sleep = clock, sleep
+        self.away_count, self.away_s = 0, 0.0
 
     def call(self, *arguments: str | bytes, timeout_s: float | None = None) -> Any:
         """Sends one idempotent command until it is answered.
@@ -92,28 +113,50 @@ class RedisConnection:
         """
         limit_s = self._timeout_s if timeout_s is None else timeout_s
         started, pause, refreshes = self._clock(), FIRST_PAUSE_S, 0
+        last: redis.RedisError | None = None
         while True:
             try:
-                return self.client.execute_command(*arguments)
+                reply = self.client.execute_command(*arguments)
             except redis.DataError as error:
-                raise ProtocolError(f"command {arguments[0]!r} cannot be sent: {error}") from error
+                raise ProtocolError(f"command {arguments[0]!r} cannot be sent: {said_by(error)}") from error
             except redis.RedisError as error:
                 remedy, last = remedy_of(error), error
+            else:
+                self._answered(self._clock() - started, last)
+                return reply
             if remedy is Remedy.REFRESH and refreshes < REFRESH_LIMIT:
                 refreshes += 1
                 self.load_library()
                 continue
             if remedy is not Remedy.RETRY:
-                raise StateRefusedError(stop_sentence(last, self.server)) from last
-            if self._clock() - started + pause > limit_s:
-                raise StateUnreachableError(
-                    f"server {self.server} gave no answer for {limit_s:g} s, last: {last}; "
-                    "start it or check its address, then run again: nothing is lost"
-                ) from last
+                raise stop_error(last, self.server) from last
+            waited_s = self._clock() - started
+            if waited_s + pause > limit_s:
+                raise self._unreachable(limit_s, last) from last
+            if waited_s <= AWAY_MIN_S < waited_s + pause:
+                _LOG.warning("server %s gives no answer (%s); it is asked again", self.server, said_by(last))
             self._sleep(pause)
             pause = min(2 * pause, LAST_PAUSE_S)
             if self._revive is not None and isinstance(last, (redis.ConnectionError, redis.TimeoutError)):
                 self._revive()
+
+    def _answered(self, took_s: float, last: redis.RedisError | None) -> None:
+        """Mentions an answer that was long in coming; `last` is the error before it, None at the first try."""
+        if took_s < (SLOW_MIN_S if last is None else AWAY_MIN_S):
+            return
+        self.away_count += 1
+        self.away_s += took_s
+        if last is None:
+            _LOG.warning("server %s took %.1f s for one answer; nothing is lost", self.server, took_s)
+        else:
+            reason = said_by(last)
+            _LOG.warning("server %s was away for %.1f s (%s); nothing is lost", self.server, took_s, reason)
+
+    def _unreachable(self, limit_s: float, last: redis.RedisError) -> TransactionError:
+        return StateUnreachableError(
+            f"server {self.server} gave no answer for {limit_s:g} s, last: {said_by(last)}"
+            f"{hint_for(last, self.server)}; start it or check its address, then run again: nothing is lost"
+        )
 
     def function(self, name: str, *arguments: str | bytes, read_only: bool = False) -> Any:
         """Calls `name` of the function library; `arguments` start with the number of keys.

@@ -28,11 +28,15 @@ from redis.retry import Retry
 
 from state import redis_supervisor
 from state.errors import StateRefusedError
+from state.private_directory import make_private
 from state.redis_program import find_server_program
 
 START_TIMEOUT_S = 15.0
 """How long a dying server may take to let go of the lock, or a new one to answer."""
 POLL_S = 0.02
+LOCK_FILE = "lock"
+OWN_NAMES = frozenset({LOCK_FILE, "server.json", "server.log", "redis.sock", "appendonlydir"})
+"""What a data directory holds."""
 SOCKET_PATH_LIMIT = 100
 """The kernel allows 104 to 108 bytes."""
 
@@ -41,7 +45,8 @@ class EmbeddedServer:
     """The server of one data directory, started or attached to; lives in the driver.
 
     Args:
-        data_dir: made if missing; holds the append-only file, the lock, the log and the socket.
+        data_dir: made if missing; holds the append-only file, the lock, the log and the socket. Only this user may
+            open it: one that others may open is closed to them if it holds nothing else, and refused otherwise.
         program: the server to run; found by itself when None.
         start_timeout_s: how long `ensure` tries.
         clock, sleep: seconds, injected by tests.
@@ -83,10 +88,13 @@ class EmbeddedServer:
                 does not come up; the message quotes its log.
         """
         try:
-            self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _private_directory(self._socket_path.parent)
+            make_private(self.data_dir, own_names=OWN_NAMES)
+            make_private(self._socket_path.parent, own_names=OWN_NAMES)
         except OSError as error:
-            raise StateRefusedError(f"data directory {str(self.data_dir)!r} cannot be used: {error}") from error
+            reason = error.strerror or str(error)
+            raise StateRefusedError(
+                f"data directory {str(self.data_dir)!r} cannot be used: {reason}; choose another --data-dir"
+            ) from error
         self._mutex = threading.RLock()
         self.ensure()
         return self
@@ -189,7 +197,7 @@ class EmbeddedServer:
         )
 
     def _try_lock(self) -> int | None:
-        lock_fd = os.open(self.data_dir / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        lock_fd = os.open(self.data_dir / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -288,11 +296,3 @@ def _is_alive(pid: object) -> bool:
     except PermissionError:
         return True
     return True
-
-
-def _private_directory(path: Path) -> None:
-    """Makes a directory of ours alone; one that somebody else put there is refused."""
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = path.lstat()
-    if found.st_uid != os.getuid():
-        raise PermissionError(f"{path} belongs to user {found.st_uid}")

@@ -10,6 +10,9 @@ from enum import Enum
 
 from redis import exceptions
 
+from state.errors import StateRefusedError, TopologyError, TransactionError
+from state.printable import said_by
+
 
 class Remedy(Enum):
     """What the caller does next."""
@@ -39,6 +42,22 @@ _STOP_SENTENCES = {
     "NOPROTO": "does not speak a protocol version txbatch knows",
 }
 
+_USAGE_SENTENCES = {
+    "db index is out of range": "has no database of that number; give one it has, as in redis://host:6379/0",
+    "invalid db index": "has no database of that number; give one it has, as in redis://host:6379/0",
+    "select is not allowed in cluster mode": "is a cluster, which has database 0 only; leave the number out of the URL",
+}
+"""Answers to an address that was mistyped, by a part of their text."""
+
+_TLS_SENTENCES = {
+    "CERTIFICATE_VERIFY_FAILED": "shows a certificate that is not trusted; check ssl_ca_certs and the host's name",
+    "CERTIFICATE_REQUIRED": "asks for a client certificate; give ssl_certfile and ssl_keyfile in the URL",
+    "WRONG_VERSION_NUMBER": "does not speak TLS on this port; give its TLS port, or write redis://",
+    "record layer failure": "does not speak TLS on this port; give its TLS port, or write redis://",
+    "[X509": "cannot be reached with the certificates named in the URL: a file does not hold what its option says",
+    "[SSL] PEM lib": "cannot be reached with the certificates named in the URL: certificate and key do not fit",
+}
+"""Failures of the handshake that do not pass by themselves, by a part of their text."""
 
 _CODES_BY_CLASS: tuple[tuple[type[Exception], str], ...] = (
     (exceptions.AuthenticationError, "WRONGPASS"),
@@ -75,33 +94,41 @@ def remedy_of(error: Exception) -> Remedy:
     if code in _STOP_SENTENCES:
         return Remedy.STOP
     if isinstance(error, (exceptions.ConnectionError, exceptions.TimeoutError)):
-        return Remedy.STOP if "CERTIFICATE_VERIFY_FAILED" in text else Remedy.RETRY
+        return Remedy.STOP if any(part in text for part in _TLS_SENTENCES) else Remedy.RETRY
     if isinstance(error, exceptions.ResponseError) and "Function not found" in text:
         return Remedy.REFRESH
     return Remedy.STOP
 
 
+def stop_error(error: Exception, server: str) -> TransactionError:
+    """What a call ends with when repeating it would not help; called by `RedisConnection`."""
+    text = str(error).lower()
+    for part, sentence in _USAGE_SENTENCES.items():
+        if part in text:
+            return TopologyError(f"server {server} {sentence} (it said: {said_by(error)})")
+    return StateRefusedError(stop_sentence(error, server))
+
+
 def stop_sentence(error: Exception, server: str) -> str:
     """The sentence of a `StateRefusedError`: what the server is, what to do, what it said."""
-    code, text = error_code(error), str(error)
+    code, said = error_code(error), said_by(error)
     if code in _STOP_SENTENCES:
-        return f"server {server} {_STOP_SENTENCES[code]} (it said: {text})"
-    if "CERTIFICATE_VERIFY_FAILED" in text:
-        return f"server {server} shows a certificate that is not trusted; check ssl_ca_certs ({text})"
-    if "unknown command" in text.lower():
-        return f"server {server} lacks a command; Redis >= 7.0 or Valkey >= 7.2 is needed (it said: {text})"
-    return f"server {server} answered with an error txbatch does not know: {text}"
+        return f"server {server} {_STOP_SENTENCES[code]} (it said: {said})"
+    for part, sentence in _TLS_SENTENCES.items():
+        if part in str(error):
+            return f"server {server} {sentence} ({said})"
+    if "unknown command" in said.lower():
+        return f"server {server} lacks a command; Redis >= 7.0 or Valkey >= 7.2 is needed (it said: {said})"
+    return f"server {server} answered with an error txbatch does not know: {said}"
 
 
-def redact(url: str) -> str:
-    """The URL without user name, password and options, fit for messages and logs.
-
-    Works on URLs nobody can parse too: what might hold a secret is left out.
-    """
-    scheme, separator, rest = url.partition("://")
-    credentials, _, address = rest.rpartition("@")
-    if not separator or scheme not in ("redis", "rediss", "unix"):
-        return "?"
-    if "?" in credentials or "#" in credentials:
-        return f"{scheme}://?"
-    return f"{scheme}://{address.partition('#')[0].partition('?')[0]}"
+def hint_for(error: Exception, server: str) -> str:
+    """What an address might have meant when nobody answers at it, to be put after the error; often nothing."""
+    text = str(error).lower()
+    if server.startswith("rediss://") and any(part in text for part in ("eof", "closed", "reset")):
+        return "; if it asks for a client certificate, give ssl_certfile and ssl_keyfile"
+    if server.startswith("rediss://") and ("timed out" in text or "timeout" in text):
+        return "; if this port does not speak TLS, write redis://"
+    if server.startswith("redis://") and any(part in text for part in ("closed", "reset")):
+        return "; if this port speaks TLS only, write rediss://"
+    return ""

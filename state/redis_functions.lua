@@ -23,9 +23,8 @@ Keys, all sharing the hash tag {id}; every call declares those it touches:
     last_call                    digest of the write that made this revision
     metadata_sum                 checksum over the whole metadata hash, computed and verified by the owner
     format                       version of this layout
-    topology_fingerprint         of the run that owns the fence
-    previous_topology_fingerprint  of the run before it, "" at first
-    source_fingerprint           of the input the topology was first started on, or adopted since
+    topology                     description of the topology, as of its last write; opaque here
+    source_fingerprint           of the input, as of the last write
     dropping                     there only while the topology is being dropped
   {id}:txbatch:metadata  hash    "scope:txid" -> packed value; opaque here
   {id}:txbatch:receipts  hash    txid -> "attempt digest first last", for the most recent 1,024 txids;
@@ -249,12 +248,23 @@ local function unpack_deltas(packed, width, count)
   return deltas
 end
 
+-- A refusal: some transaction of the group may have led out of range, though all of them together do not.
+local function refuse_reach(section, field, found, reach)
+  return refuse(section, 'LIMIT', 'field ' .. shown(field) .. ' holds ' .. shown(found) .. ', and the increments of ' ..
+    'one group add up to ' .. reach .. ' at most, which may leave the numbers it can hold')
+end
+
+-- The deltas are followed by the reach: as far as they may have moved a field on the way, "0" for one transaction.
 local function plan_integers(section)
   local argv, first, count = section.argv, section.at, section.count
   local last = first + count - 1
   local deltas = unpack_deltas(argv[last + 2], tonumber(argv[last + 1]), count)
+  local room = MAX - tonumber(argv[last + 3])
   local found = stored(section, first, last)
   local parse, known, text = parse_integer, memo, string.format
+  if room < 9999 then
+    known = {} -- what it knows is in range, but perhaps not in this one
+  end
   local out, size = {}, 0
   for i = 1, count do
     local total, value = deltas[i], found[i]
@@ -264,6 +274,9 @@ local function plan_integers(section)
         number, is_range = parse(value)
         if not number then
           return refuse_stored(section, argv[first + i - 1], value, is_range)
+        end
+        if number > room or number < -room then
+          return refuse_reach(section, argv[first + i - 1], value, argv[last + 3])
         end
       end
       total = total + number
@@ -276,7 +289,7 @@ local function plan_integers(section)
     out[size + 2] = (total < 100000000 and total > -100000000) and total or text('%.0f', total)
     size = size + 2
   end
-  section.at = last + 3
+  section.at = last + 4
   return nil, out
 end
 
@@ -325,7 +338,36 @@ local function plan_increments(section)
   return nil, step('HSET', section.key, out, 1, #out)
 end
 
+-- Fields whose increments a later transaction of the group has overwritten: alone, they would have been looked at.
+local function plan_check(section)
+  local argv, first, count = section.argv, section.at, section.count
+  local reach = argv[first + count]
+  local found = stored(section, first, first + count - 1)
+  local is_int, most = section.value_type == 'int', tonumber(reach)
+  for i = 1, count do
+    local field, value = argv[first + i - 1], found[i]
+    if value then
+      local number, is_range = parse_float(value), false
+      if is_int then
+        number, is_range = parse_integer(value)
+      end
+      if not number then
+        return refuse_stored(section, field, value, is_range)
+      end
+      local total = math.abs(number) + most
+      if total - total ~= 0 or (is_int and total > MAX) then
+        return refuse_reach(section, field, value, reach)
+      end
+    end
+  end
+  section.at = first + count + 1
+  return nil, nil
+end
+
 local planners = {
+  ['hash check'] = plan_check,
+  ['string check'] = plan_check,
+  ['zset check'] = plan_check,
   ['hash put'] = plan_pairs('HSET'),
   ['hash increment'] = plan_increments,
   ['hash delete'] = plan_delete('HDEL'),
@@ -414,11 +456,24 @@ local function require_rights(key, ...)
   end
 end
 
--- What an owner's call starts with: fence generation revision; for a write also digest metadata_sum.
+-- What an owner's call starts with: fence generation revision; for a write also digest metadata_sum, and
+-- source_fingerprint and topology, each empty unless this write is the first that is made with a new one.
 local function read_owner(argv)
-  return {fence = argv[1], generation = argv[2], revision = tonumber(argv[3]), digest = argv[4], sum = argv[5]}
+  return {fence = argv[1], generation = argv[2], revision = tonumber(argv[3]), digest = argv[4], sum = argv[5],
+          source = argv[6], topology = argv[7]}
 end
-local OWNER_READS, OWNER_WRITES = 3, 5
+local OWNER_READS, OWNER_WRITES = 3, 7
+
+-- Generations dropped since the library was loaded. Only words depend on it: a run whose state is gone is told why.
+local dropped, dropped_count = {}, 0
+
+local function note_dropped(generation)
+  if dropped_count >= 10000 then
+    dropped, dropped_count = {}, 0
+  end
+  dropped[generation] = true
+  dropped_count = dropped_count + 1
+end
 
 -- nil and the committed txid when the caller owns the topology as of the revision it expects, else a reply.
 local function check_owner(control, owner)
@@ -428,10 +483,10 @@ local function check_owner(control, owner)
   end
   local found = redis.call('HMGET', control, 'format', 'fence', 'generation', 'committed', 'dropping', 'revision',
     'last_call')
-  if not found[1] and not found[2] then
+  if found[5] or (found[3] ~= owner.generation and dropped[owner.generation]) then
+    return {'DROPPED', 'topology was dropped'}
+  elseif not found[1] and not found[2] then
     return {'REGRESSED', 'key ' .. shown(control) .. ' is gone'}
-  elseif found[5] then
-    return {'FENCED', 'topology is being dropped'}
   elseif found[1] ~= FORMAT then
     return {'VERSION', 'stored format is ' .. shown(found[1] or '') .. ', expected ' .. shown(FORMAT)}
   end
@@ -458,8 +513,14 @@ end
 
 -- The next revision, together with whatever else changes in the control hash.
 local function write_control(control, owner, ...)
-  redis.call('HSET', control, 'revision', decimal(owner.revision + 1), 'last_call', owner.digest,
-    'metadata_sum', owner.sum, ...)
+  local fields = {'revision', decimal(owner.revision + 1), 'last_call', owner.digest, 'metadata_sum', owner.sum, ...}
+  for name, value in pairs({source_fingerprint = owner.source, topology = owner.topology}) do
+    if value ~= '' then
+      fields[#fields + 1] = name
+      fields[#fields + 1] = value
+    end
+  end
+  redis.call('HSET', control, unpack(fields))
 end
 
 local function put_pairs(key, argv, first, last)
@@ -519,7 +580,7 @@ local function require_steps(steps)
 end
 
 --[[ KEYS control metadata receipts state...
-     ARGV fence generation revision digest metadata_sum first_txid count attempt...
+     ARGV fence generation revision digest metadata_sum source topology first_txid count attempt...
           put_count (field value)... forget_count field... section...
      -> {status, sentence} --]]
 local function commit(keys, argv)
@@ -560,7 +621,7 @@ local function commit(keys, argv)
 end
 
 --[[ KEYS control metadata
-     ARGV fence generation revision digest metadata_sum put_count (field value)... forget_count field...
+     ARGV fence generation revision digest metadata_sum source topology put_count (field value)... forget_count field...
      -> {status, sentence} --]]
 local function store_metadata(keys, argv)
   local owner = read_owner(argv)
@@ -622,8 +683,8 @@ end
 -- What the owner of the fence needs to go on.
 local function acquired(control, metadata)
   local found = redis.call('HMGET', control, 'fence', 'generation', 'revision', 'committed', 'metadata_sum',
-    'previous_topology_fingerprint')
-  local reply = {'OK', found[1], found[2], found[3], found[4], found[5], found[6] or ''}
+    'source_fingerprint', 'topology')
+  local reply = {'OK', found[1], found[2], found[3], found[4], found[5], found[6] or '', found[7] or ''}
   for _, item in ipairs(redis.call('HGETALL', metadata)) do
     reply[#reply + 1] = item
   end
@@ -639,14 +700,13 @@ local function start_first(keys, given)
   end
   redis.call('HSET', keys[1], 'format', FORMAT, 'fence', '1:' .. given.nonce, 'generation', given.generation,
     'committed', '0', 'revision', '1', 'last_call', '', 'metadata_sum', NO_METADATA,
-    'topology_fingerprint', given.topology, 'previous_topology_fingerprint', '', 'source_fingerprint', given.source)
+    'topology', given.topology, 'source_fingerprint', given.source)
   return acquired(keys[1], keys[2])
 end
 
 local function take_over(keys, given)
-  local found = redis.call('HMGET', keys[1], 'format', 'fence', 'source_fingerprint', 'topology_fingerprint', 'dropping',
-    'revision')
-  if found[5] then
+  local found = redis.call('HMGET', keys[1], 'format', 'fence', 'source_fingerprint', 'dropping', 'revision', 'topology')
+  if found[4] then
     return {'DROPPING', ''}
   elseif found[1] ~= FORMAT then
     return {'VERSION', 'stored format is ' .. shown(found[1] or '') .. ', expected ' .. shown(FORMAT)}
@@ -656,23 +716,25 @@ local function take_over(keys, given)
     return acquired(keys[1], keys[2])
   elseif fence ~= given.previous_fence then
     return {'RACED', fence}
-  elseif found[3] ~= given.source and given.adopt ~= '1' then
+  elseif found[3] ~= given.source and found[3] ~= given.accepted_source then
     return {'SOURCE_CHANGED', found[3] or '', given.source}
+  elseif found[6] ~= given.topology and found[6] ~= given.accepted_topology then
+    return {'TOPOLOGY_CHANGED', found[6] or '', given.topology}
   end
   redis.call('HSET', keys[1], 'fence', decimal((fence_counter(fence) or 0) + 1) .. ':' .. given.nonce,
-    'revision', decimal(tonumber(found[6]) + 1), 'last_call', '', 'topology_fingerprint', given.topology,
-    'previous_topology_fingerprint', found[4] or '', 'source_fingerprint', given.source)
+    'revision', decimal(tonumber(found[5]) + 1), 'last_call', '')
   return acquired(keys[1], keys[2])
 end
 
 --[[ KEYS control metadata receipts
-     ARGV previous_fence nonce generation topology_fingerprint source_fingerprint adopt
-     -> {'OK', fence, generation, revision, committed, metadata sum, previous topology fingerprint, (field, value)...}
-        or {'RACED', fence} {'SOURCE_CHANGED', stored, given} {'DROPPING', ''}
+     ARGV previous_fence nonce generation topology source_fingerprint accepted_topology accepted_source
+          the accepted ones are those the caller has found stored and agrees to replace, or empty
+     -> {'OK', fence, generation, revision, committed, metadata sum, source fingerprint, topology, (field, value)...}
+        or {'RACED', fence} {'DROPPING', ''} {'SOURCE_CHANGED' or 'TOPOLOGY_CHANGED', stored, given}
            {'REGRESSED' or 'VERSION' or 'TYPE', sentence} --]]
 local function acquire(keys, argv)
   local given = {previous_fence = argv[1], nonce = argv[2], generation = argv[3], topology = argv[4],
-                 source = argv[5], adopt = argv[6]}
+                 source = argv[5], accepted_topology = argv[6], accepted_source = argv[7]}
   local sentence = wrong_kind(keys[1], 'hash') or wrong_kind(keys[2], 'hash') or wrong_kind(keys[3], 'hash')
   if sentence then
     return {'TYPE', sentence}
@@ -683,6 +745,26 @@ local function acquire(keys, argv)
     return start_first(keys, given)
   end
   return take_over(keys, given)
+end
+
+--[[ What the next owner would find, before it takes over; changes nothing.
+     KEYS control metadata
+     -> {} if there is nothing, or nothing that `acquire` would take over; else
+        {committed, source fingerprint, topology, metadata sum, (field, value)...} --]]
+local function look(keys, argv)
+  if kind_of(keys[1]) ~= 'hash' or wrong_kind(keys[2], 'hash') then
+    return {}
+  end
+  local found = redis.call('HMGET', keys[1], 'committed', 'source_fingerprint', 'topology', 'metadata_sum', 'format',
+    'dropping')
+  if found[5] ~= FORMAT or found[6] or not found[1] then
+    return {}
+  end
+  local reply = {found[1], found[2] or '', found[3] or '', found[4] or ''}
+  for _, item in ipairs(redis.call('HGETALL', keys[2])) do
+    reply[#reply + 1] = item
+  end
+  return reply
 end
 
 --[[ KEYS control state
@@ -721,7 +803,8 @@ local function status(keys, argv)
   for i = 1, 3 do
     local sentence = wrong_kind(keys[i], 'hash')
     if sentence then
-      return redis.error_reply('TYPE ' .. sentence)
+      local remedy = '; remove the key, or start over with `txbatch drop ' .. string.match(keys[1], '{(.-)}') .. '`'
+      return redis.error_reply('TYPE ' .. sentence .. remedy)
     end
   end
   local committed = redis.call('HGET', keys[1], 'committed')
@@ -753,6 +836,7 @@ local function drop_begin(keys, argv)
   end
   local ours = decimal((fence_counter(fence) or 0) + 1) .. ':' .. nonce
   redis.call('HSET', control, 'fence', ours, 'dropping', '1')
+  note_dropped(redis.call('HGET', control, 'generation') or '')
   return {'OK', ours}
 end
 
@@ -810,6 +894,7 @@ local function lacking(keys, argv)
 end
 
 redis.register_function{function_name = 'txbatch_2_acquire', callback = acquire}
+redis.register_function{function_name = 'txbatch_2_look', callback = look, flags = {'no-writes'}}
 redis.register_function{function_name = 'txbatch_2_metadata', callback = store_metadata}
 redis.register_function{function_name = 'txbatch_2_commit', callback = commit}
 redis.register_function{function_name = 'txbatch_2_confirm', callback = confirm, flags = {'no-writes'}}

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from state.errors import StaleReadError, StateRefusedError
+from state.errors import StaleReadError, StateRefusedError, TopologyError
 from state.keys import Keys
+from state.redis_address import redact
 from state.redis_connection import RedisConnection, connect
-from state.redis_errors import redact
+from state.redis_encryption import require_encryption
 from state.write_set import Field, StateKind
 
 READ_TIMEOUT_S = 10.0
@@ -65,7 +66,7 @@ def load_redis_url(path: str | None) -> str:
     """The server's URL inside an executor: from the file the driver wrote, else from the environment.
 
     Raises:
-        StateRefusedError: neither is there, or others may read the file.
+        StateRefusedError: neither is there, others may read the file, or the environment's address cannot be used.
     """
     file = Path(path) if path else None
     if file is not None and file.exists():
@@ -78,6 +79,10 @@ def load_redis_url(path: str | None) -> str:
         raise StateRefusedError(
             f"redis url is unknown here: {given} and {URL_VARIABLE} is not set; set it on every executor"
         )
+    try:
+        require_encryption(url)
+    except TopologyError as error:
+        raise StateRefusedError(f"{URL_VARIABLE} of this executor: {error}") from error
     return url
 
 
@@ -98,5 +103,13 @@ def save_redis_url(url: str, directory: str | Path) -> str:
 
 @lru_cache(maxsize=8)
 def _process_connection(url: str, _process_id: int) -> RedisConnection:
-    """One connection per process: a forked worker must not share its parent's socket."""
-    return RedisConnection(connect(url), redact(url), timeout_s=READ_TIMEOUT_S)
+    """One connection per process: a forked worker must not share its parent's socket.
+
+    Raises:
+        StateRefusedError: the address cannot be used on this host, which may lack a certificate it names.
+    """
+    try:
+        client = connect(url)
+    except TopologyError as error:
+        raise StateRefusedError(f"an executor cannot reach the state: {error}") from error
+    return RedisConnection(client, redact(url), timeout_s=READ_TIMEOUT_S)

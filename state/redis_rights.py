@@ -33,8 +33,19 @@ COMMANDS_ON_KEYS = (
 )
 """What the function library calls on the keys of a topology; all of them, whatever state it declares."""
 
-COMMANDS = ("FCALL", "FCALL_RO", "FUNCTION|LIST", "FUNCTION|LOAD", "INFO", "SCAN", "SELECT")
-"""What the driver and its readers send themselves; SELECT if their URL names a database."""
+COMMANDS = (
+    "CLIENT|LIST",
+    "CLIENT|SETNAME",
+    "FCALL",
+    "FCALL_RO",
+    "FUNCTION|LIST",
+    "FUNCTION|LOAD",
+    "INFO",
+    "SCAN",
+    "SELECT",
+)
+"""What the driver and its readers send themselves; SELECT if their URL names a database, CLIENT so that a drop
+can tell that a run was going."""
 
 
 def require_all_rights(connection: RedisConnection, keys: Keys) -> None:

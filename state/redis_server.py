@@ -23,6 +23,7 @@ class ServerFacts:
         maxmemory_policy: always a policy that does not evict our keys.
         is_cluster: the node is part of a cluster; a topology lives on one node of it.
         has_append_only_file: False means a restart of the server may lose committed transactions.
+        evicted_keys: keys it has evicted since it was started, whosever they were.
     """
 
     product: str
@@ -30,6 +31,7 @@ class ServerFacts:
     maxmemory_policy: str
     is_cluster: bool
     has_append_only_file: bool
+    evicted_keys: int = 0
 
 
 def facts_of(info: Mapping[str, Any], server: str) -> ServerFacts:
@@ -66,7 +68,14 @@ def facts_of(info: Mapping[str, Any], server: str) -> ServerFacts:
         maxmemory_policy=policy,
         is_cluster=_text(info, "cluster_enabled") == "1",
         has_append_only_file=_text(info, "aof_enabled") == "1",
+        evicted_keys=evicted_keys(info),
     )
+
+
+def evicted_keys(info: Mapping[str, Any]) -> int:
+    """How many keys a server has evicted since it was started, 0 if it does not say."""
+    count = _text(info, "evicted_keys")
+    return int(count) if count.isdecimal() else 0
 
 
 def _product(info: Mapping[str, Any]) -> tuple[str, str]:

@@ -10,6 +10,7 @@ import redis
 
 from state.errors import StateRefusedError, StateUnreachableError
 from state.keys import Keys
+from state.printable import said_by
 from state.redis_errors import stop_sentence
 from state.state_handle import StateHandle
 from state.stored_value import decode_stored
@@ -52,7 +53,7 @@ def snapshot(client: Any, topology_id: str, handles: Iterable[StateHandle]) -> S
                 _ask(pipeline, handle.kind, keys.state(handle.name))
             committed, *replies = pipeline.execute(raise_on_error=False)
     except redis.RedisError as error:
-        raise StateUnreachableError(f"server of topology {topology_id!r} gave no answer: {error}") from error
+        raise StateUnreachableError(f"server of topology {topology_id!r} gave no answer: {said_by(error)}") from error
     for reply in (committed, *replies):
         if isinstance(reply, Exception):
             raise StateRefusedError(stop_sentence(reply, f"of topology {topology_id!r}")) from reply

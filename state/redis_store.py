@@ -15,11 +15,13 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from state.attempt import TransactionAttempt
-from state.codec import pack_exact, unpack
+from state.codec import pack_exact
 from state.commit import Commit, CommitReply, CommitStatus
 from state.errors import FencedError, ProtocolError, StateRefusedError
 from state.keys import Keys
 from state.metadata_sum import MetadataSum, MetadataSumChange
+from state.receipt import parse_receipt
+from state.redis_address import redact
 from state.redis_arguments import (
     Argument,
     CommitTooLargeError,
@@ -29,34 +31,18 @@ from state.redis_arguments import (
 )
 from state.redis_connection import RedisConnection, connect
 from state.redis_drop import drop_topology
-from state.redis_errors import redact
+from state.redis_presence import announce_run, connected_runs
 from state.redis_rights import require_all_rights
 from state.redis_server import ServerFacts, facts_of
+from state.redis_watch import ServerWatch
+from state.stored_metadata import checked_control, unpack_metadata, unreadable_metadata
+from state.stored_topology import Acquired, FoundTopology, TopologyStatus
 
 FIRST_CONTACT_TIMEOUT_S = 10.0
 """How long `check_server` waits for a server that was perhaps never there."""
 ACQUIRE_TRIES = 20
 RECEIPTS_KEPT = 1024
 """Receipts of so many txids are kept; the same number stands in redis_functions.lua."""
-
-
-@dataclass(frozen=True, slots=True)
-class Acquired:
-    """What a coordinator owns after `RedisStore.acquire`, and where it goes on.
-
-    Attributes:
-        fence: token that every write must carry.
-        generation: hexadecimal number drawn at the topology's first start.
-        committed_txid: last committed transaction, 0 at first.
-        metadata: stored metadata field -> value.
-        previous_topology_fingerprint: of the run before this one, "" at first.
-    """
-
-    fence: str
-    generation: str
-    committed_txid: int
-    metadata: dict[str, Any]
-    previous_topology_fingerprint: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,37 +62,6 @@ class Ownership:
     def arguments(self) -> list[Argument]:
         """As the function library reads them."""
         return [self.fence, self.generation, str(self.revision)]
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """What was published for a txid.
-
-    Attributes:
-        attempt_id: the attempt that was committed.
-        digest: content address of the group's changes, hexadecimal.
-        first_txid, last_txid: the group it was published with.
-    """
-
-    attempt_id: int
-    digest: str
-    first_txid: int
-    last_txid: int
-
-
-@dataclass(frozen=True, slots=True)
-class TopologyStatus:
-    """What is stored about a topology, for ``txbatch status``."""
-
-    topology_id: str
-    committed_txid: int
-    generation: str
-    fence: str
-    topology_fingerprint: str
-    source_fingerprint: str
-    metadata_count: int
-    last_receipt: Receipt | None
-    is_dropping: bool
 
 
 class RedisStore:
@@ -140,8 +95,10 @@ class RedisStore:
         self.server = redact(url)
         self._is_injected = client is not None
         self._timeout_s = unreachable_timeout_s
+        self._evicted_keys = 0
         self._owned: Ownership | None = None
         self._metadata_sum = MetadataSum({})
+        self._new_descriptions = ("", "")  # source fingerprint and topology, until a write has stored them
         self._sequence = threading.Lock()
         self._connection = RedisConnection(
             client if client is not None else connect(url),
@@ -169,41 +126,68 @@ class RedisStore:
             facts = ServerFacts("redis", "", "noeviction", is_cluster=False, has_append_only_file=False)
         self._connection.load_library()
         require_all_rights(self._connection, self.keys)
+        self._evicted_keys = facts.evicted_keys
         return facts
+
+    def watch(self, clock: Callable[[], float]) -> ServerWatch:
+        """What looks at the server again while a run lasts; called once, after `check_server`."""
+        return ServerWatch(self._connection, evicted_before=self._evicted_keys, clock=clock)
+
+    def look(self) -> FoundTopology | None:
+        """What the next owner would take over, or None if there is nothing that `acquire` would; changes nothing.
+
+        Called once at start, before `acquire`, so a start that is refused for what it finds fences nobody out.
+
+        Raises:
+            StateRefusedError: some of the stored metadata is lost or altered.
+            StateUnreachableError: no answer within the time allowed.
+        """
+        reply = self._connection.function("look", "2", self.keys.control, self.keys.metadata, read_only=True)
+        if not reply:
+            return None
+        committed, source, topology, stored_sum = map(_text, reply[:4])
+        checked_control(self.keys, {"committed": committed})
+        packed = self._verified(reply[4:], stored_sum)[0]
+        return FoundTopology(int(committed), source, topology, unpack_metadata(self.keys, packed))
 
     def acquire(
         self,
         *,
         nonce: str,
         new_generation: str,
-        topology_fingerprint: str,
+        topology: str,
         source_fingerprint: str,
-        adopt: bool = False,
+        accepted: FoundTopology | None = None,
     ) -> Acquired:
         """Becomes the owner of the topology; the newer one wins, the older is fenced from now on.
 
-        Called once at start. Repeating it with the same nonce answers the same.
+        Called once at start. Repeating it with the same nonce answers the same. What is stored of topology and
+        input stays as it is; a change of either is stored by the owner's first write, in the same step.
 
         Args:
             nonce: 128-bit random, hexadecimal, new for every run.
             new_generation: 128-bit random, hexadecimal; used if this is the topology's first start.
-            topology_fingerprint: stored; a change is adopted, since a restart is a batch boundary.
-            source_fingerprint: must equal the stored one, unless `adopt`.
-            adopt: go on with another input from the committed transaction.
+            topology: description of the topology.
+            source_fingerprint: of the input.
+            accepted: what the caller has found stored and agrees to replace; else both must equal what is stored.
 
         Raises:
-            StateRefusedError: another input, another format, lost state or metadata, or a drop left unfinished.
+            StateRefusedError: another input or topology, another format, lost state or metadata, or a drop left
+                unfinished.
             StateUnreachableError: no answer within the time allowed.
             FencedError: others keep taking over at the same time.
         """
         own = [self.keys.control, self.keys.metadata, self.keys.receipts]
-        given = [nonce, new_generation, topology_fingerprint, source_fingerprint, "1" if adopt else ""]
+        given = [nonce, new_generation, topology, source_fingerprint]
+        given += ["", ""] if accepted is None else [accepted.topology, accepted.source_fingerprint]
         previous = self._control().get("fence", "")
         for _ in range(ACQUIRE_TRIES):
             reply = self._connection.function("acquire", "3", *own, previous, *given)
             status = _text(reply[0])
             if status == "OK":
-                return self._acquired(reply)
+                acquired = self._acquired(reply, source_fingerprint, topology)
+                announce_run(self._connection, self.keys)
+                return acquired
             if status != "RACED":
                 self._refuse_acquire(status, [_text(item) for item in reply[1:]])
             previous = _text(reply[1])
@@ -222,8 +206,7 @@ class RedisStore:
         keys = [self.keys.control, self.keys.metadata]
         change = self._metadata_sum.change(packed, forget)
         reply = self._write("metadata", keys, metadata_arguments(packed, forget), change)
-        if reply.status is CommitStatus.FENCED:
-            raise FencedError(self.keys.topology_id)
+        self._refuse_strangers(reply.status)
         if reply.status not in (CommitStatus.OK, CommitStatus.ALREADY):
             raise self._not_as_left("cannot store metadata", reply)
 
@@ -262,7 +245,7 @@ class RedisStore:
             StateRefusedError, StateUnreachableError: as `acquire`.
         """
         reply = self._status()
-        control = _pairs(reply[2:])
+        control = checked_control(self.keys, _pairs(reply[2:]))
         if not control:
             return None
         return TopologyStatus(
@@ -270,10 +253,10 @@ class RedisStore:
             committed_txid=int(control.get("committed", "0")),
             generation=control.get("generation", ""),
             fence=control.get("fence", ""),
-            topology_fingerprint=control.get("topology_fingerprint", ""),
+            topology=control.get("topology", ""),
             source_fingerprint=control.get("source_fingerprint", ""),
             metadata_count=int(reply[0]),
-            last_receipt=_receipt(_text(reply[1])),
+            last_receipt=parse_receipt(self.keys, _text(reply[1])),
             is_dropping="dropping" in control,
         )
 
@@ -286,8 +269,12 @@ class RedisStore:
             FencedError, StateRefusedError, StateUnreachableError: as `confirm`.
         """
         items = self._owned_reply("last_group", self.keys.control, self.keys.receipts)
-        receipts = {int(items[i]): _receipt(_text(items[i + 1])) for i in range(0, len(items), 2)}
+        receipts = {int(items[i]): parse_receipt(self.keys, _text(items[i + 1])) for i in range(0, len(items), 2)}
         return tuple(TransactionAttempt(txid, receipt.attempt_id) for txid, receipt in receipts.items() if receipt)
+
+    def connected_runs(self) -> int:
+        """How many runs of the topology are connected to the server, as far as it tells; needs no ownership."""
+        return connected_runs(self._connection, self.keys)
 
     def drop(self) -> int:
         """Deletes every key of the topology and returns how many there were.
@@ -310,24 +297,31 @@ class RedisStore:
         return list(self._connection.function("status", "3", *own, read_only=True))
 
     def _control(self) -> dict[str, str]:
-        return _pairs(self._status()[2:])
+        return checked_control(self.keys, _pairs(self._status()[2:]))
 
-    def _acquired(self, reply: Sequence[Any]) -> Acquired:
-        fence, generation, revision, committed, stored_sum, previous_topology = map(_text, reply[1:7])
-        items = reply[7:]
+    def _acquired(self, reply: Sequence[Any], source_fingerprint: str, topology: str) -> Acquired:
+        fence, generation, revision, committed, stored_sum, stored_source, stored_topology = map(_text, reply[1:8])
+        packed, found_sum = self._verified(reply[8:], stored_sum)
+        metadata = unpack_metadata(self.keys, packed)
+        self._owned = Ownership(fence, generation, int(revision))
+        self._metadata_sum = found_sum
+        self._new_descriptions = (
+            "" if source_fingerprint == stored_source else source_fingerprint,
+            "" if topology == stored_topology else topology,
+        )
+        return Acquired(fence, generation, int(committed), metadata)
+
+    def _verified(self, items: Sequence[Any], stored_sum: str) -> tuple[dict[str, bytes], MetadataSum]:
         packed = {_text(items[i]): bytes(items[i + 1]) for i in range(0, len(items), 2)}
-        metadata = {field: unpack(value) for field, value in packed.items()}
         found_sum = MetadataSum(packed)
         if str(found_sum) != stored_sum:
             raise StateRefusedError(
                 f"topology {self.keys.topology_id!r} cannot start: its {len(packed)} stored metadata entries are not "
                 f"the ones its last write left (checksum {found_sum}, expected {stored_sum}), so the server has lost "
-                "or altered some; restore its data from a copy taken at one moment, or start over with "
-                f"`txbatch drop {self.keys.topology_id}`"
+                f"or altered some{unreadable_metadata(packed)}; restore its data from a copy taken at one moment, or "
+                f"start over with `txbatch drop {self.keys.topology_id}`"
             )
-        self._owned = Ownership(fence, generation, int(revision))
-        self._metadata_sum = found_sum
-        return Acquired(fence, generation, int(committed), metadata, previous_topology)
+        return packed, found_sum
 
     def _ownership(self) -> Ownership:
         if self._owned is None:
@@ -340,23 +334,29 @@ class RedisStore:
         """The owner's next write: applied at the revision it expects, or refused before anything is changed."""
         with self._sequence:
             owned = self._ownership()
-            head = [*owned.arguments(), call_digest(arguments), str(change)]
+            descriptions = self._new_descriptions
+            digest = call_digest([*descriptions, *arguments])
+            head = [*owned.arguments(), digest, str(change), *descriptions]
             reply = self._connection.function(name, str(len(keys)), *keys, *head, *arguments)
             status = CommitStatus(_text(reply[0]))
             if status in (CommitStatus.OK, CommitStatus.ALREADY):
                 self._owned = Ownership(owned.fence, owned.generation, owned.revision + 1)
                 self._metadata_sum.accept(change)
+                self._new_descriptions = ("", "")
             return CommitReply(status, _text(reply[1]))
 
     def _owned_reply(self, name: str, *keys: str) -> list[Any]:
         """What a function that changes nothing tells the owner, and nobody else."""
         reply = self._connection.function(name, str(len(keys)), *keys, *self._ownership().arguments(), read_only=True)
         status = CommitStatus(_text(reply[0]))
-        if status is CommitStatus.FENCED:
-            raise FencedError(self.keys.topology_id)
+        self._refuse_strangers(status)
         if status is not CommitStatus.OK:
             raise self._not_as_left("was stopped", CommitReply(status, _text(reply[1])))
         return list(reply[2:])
+
+    def _refuse_strangers(self, status: CommitStatus) -> None:
+        if status in (CommitStatus.FENCED, CommitStatus.DROPPED):
+            raise FencedError(self.keys.topology_id, status is CommitStatus.DROPPED)
 
     def _not_as_left(self, what: str, reply: CommitReply) -> StateRefusedError:
         return StateRefusedError(
@@ -371,6 +371,11 @@ class RedisStore:
                 f"{details[1]!r}; run `txbatch drop {name}` to start over, choose another topology id, or "
                 "adopt the new input from here on"
             )
+        if status == "TOPOLOGY_CHANGED":
+            raise StateRefusedError(
+                f"topology {name!r} has changed since its last run, and nobody has agreed to that: stored description "
+                f"{details[0]!r}, given {details[1]!r}; it was changed while this run started: start it again"
+            )
         if status == "DROPPING":
             raise StateRefusedError(f"topology {name!r} is being dropped; finish it with `txbatch drop {name}`")
         remedy = {
@@ -382,6 +387,11 @@ class RedisStore:
 
 def state_not_as_left(reply: CommitReply) -> str:
     """What to do about a reply that says the server does not hold what its owner left there."""
+    if reply.status is CommitStatus.REGRESSED and reply.detail.endswith("is gone"):
+        return (
+            "the topology was dropped, or the server has lost all it held of it; this run stops; restore the server's "
+            "data, or run again to begin with the first transaction"
+        )
     if reply.status is CommitStatus.REGRESSED:
         return (
             "the server has gone back to an earlier state (a restored backup, a lagging replica, a lost last second); "
@@ -396,10 +406,3 @@ def _text(item: Any) -> str:
 
 def _pairs(items: Sequence[Any]) -> dict[str, str]:
     return {_text(items[i]): _text(items[i + 1]) for i in range(0, len(items), 2)}
-
-
-def _receipt(text: str) -> Receipt | None:
-    if not text:
-        return None
-    attempt_id, digest, first, last = text.split(" ")
-    return Receipt(int(attempt_id, 16), digest, int(first), int(last))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import index
 from typing import Any, Self
 
 from state.errors import TopologyError
@@ -34,8 +35,13 @@ class StateHandle:
 
     def __init__(self, name: str) -> None:
         self.name = check_name("state name", name)
+        self._is_declared = False
         self._session: StateSession | None = None
         self._writes: StateWrites | None = None
+
+    def __set_name__(self, owner: type, attribute: str) -> None:
+        """The handle stands in a class body."""
+        self._is_declared = True
 
     def bind(self, session: StateSession) -> Self:
         """A live copy that follows `session`; called by the executor for every instance."""
@@ -59,8 +65,15 @@ class StateHandle:
 
     def _open(self) -> StateWrites:
         if self._writes is None:
+            if self._session is None and not self._is_declared:
+                made = f"{type(self).__name__}({self.name!r})"
+                raise TopologyError(
+                    f"state {self.name!r} is not declared: {made} was made by code that ran, and state belongs to a "
+                    f"committer's class; write `{self.name} = {made}` in the class body, and use self.{self.name}"
+                )
             raise TopologyError(
-                f"state {self.name!r} is only open while finish_batch runs; gather in execute, and write there"
+                f"state {self.name!r} is only open while finish_batch runs, and as an attribute of self; gather in "
+                "execute, and write there"
             )
         return self._writes
 
@@ -70,7 +83,9 @@ class StateHandle:
         return self._session.read(self.name, self.kind, self.value_type, fields)
 
     def _check(self, what: str, value: Any, declared: ValueType) -> Any:
-        """`value` if it is exactly of the declared type and can be stored."""
+        """`value` if it is exactly of the declared type and can be stored; an int for what stands for one."""
+        if declared is ValueType.INT:
+            value = _as_int(value)
         if type(value) is not _TYPES[declared]:
             raise TypeError(
                 f"state {self.name!r} was given {what} {value!r} of type {type(value).__name__}, "
@@ -88,8 +103,8 @@ class StateHandle:
         return value
 
     def _check_delta(self, by: Any) -> Any:
-        if self.value_type is ValueType.FLOAT and type(by) is int:
-            return float(by)
+        if self.value_type is ValueType.FLOAT:
+            by = as_float(by)
         if self.value_type not in (ValueType.INT, ValueType.FLOAT):
             raise TypeError(f"state {self.name!r} of {self.value_type.value} values cannot be incremented by {by!r}")
         return self._check("increment", by, self.value_type)
@@ -103,6 +118,22 @@ class StateHandle:
             writes.increments[field][0] += by
         else:
             writes.increments[field] = [by]
+
+
+def _as_int(value: Any) -> Any:
+    """An int for what `operator.index` accepts, such as NumPy's integers; not for a bool, which is a mistake here."""
+    if type(value) is int or type(value) is bool:
+        return value
+    try:
+        return index(value)
+    except TypeError:
+        return value
+
+
+def as_float(value: Any) -> Any:
+    """A float for an integer, however it is given; anything else as it is."""
+    value = _as_int(value)
+    return float(value) if type(value) is int else value
 
 
 def declared_type(what: str, given: type | str, allowed: tuple[ValueType, ...] = tuple(ValueType)) -> ValueType:

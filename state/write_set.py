@@ -10,10 +10,17 @@ data, and is composed with others before it is published. Two compositions exist
 
 Integers add exactly, so their increments collapse. Floats do not, so theirs stay a list that the
 server adds up one after the other: the result is the same for every group size.
+
+So is a refusal. Alone, a transaction that leads a number out of its range is refused; composed, a later one may lead
+back. `then` therefore keeps how far the numbers may have been on the way (`StateWrites.reach`), and which increments
+were overwritten before anybody looked at what they met. Where that may be too far the server refuses the group, and
+its transactions are committed one by one.
 """
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -48,6 +55,9 @@ class ValueType(StrEnum):
     BYTES = "bytes"
 
 
+_NUMBERED = (StateKind.HASH, StateKind.VALUE, StateKind.SORTED_SET)
+
+
 class OrderMattersError(TransactionError):
     """Two tasks changed one field in ways that do not commute."""
 
@@ -56,6 +66,8 @@ class OrderMattersError(TransactionError):
 class StateWrites:
     """The changes to one state. A field is in at most one of puts, increments and deletes.
 
+    Two are equal if they change the same, however they were composed.
+
     Attributes:
         kind: Redis type of the state.
         value_type: declared type of its values; a sorted set's are its scores, so FLOAT.
@@ -63,6 +75,9 @@ class StateWrites:
         increments: field -> the integer to add, or the list of floats to add in this order.
         deletes: fields to remove (a list state: `VALUE_FIELD` empties it first).
         appends: values to append to a list state, after `deletes`.
+        overwritten: field -> how far the increments went that a later transaction's put or delete made void.
+        reach: how far a field's increments may have moved it after any of the transactions composed here, at most;
+            0 before anything was composed, infinite where a number is known to have left its range.
     """
 
     kind: StateKind
@@ -71,6 +86,12 @@ class StateWrites:
     increments: dict[Field, Any] = field(default_factory=dict)
     deletes: dict[Field, bool] = field(default_factory=dict)
     appends: list[Any] = field(default_factory=list)
+    overwritten: dict[Field, float] = field(default_factory=dict, compare=False)
+    reach: float = field(default=0, compare=False)
+
+    def most(self) -> float:
+        """The largest number a field may hold."""
+        return MAX_INTEGER if self.value_type is ValueType.INT else sys.float_info.max
 
     def put(self, key: Field, value: Any) -> None:
         """Sets a field, whatever was there before."""
@@ -101,7 +122,7 @@ class StateWrites:
         """How many changes the server will make; every float of a list is one."""
         increments = self.increments
         added = sum(map(len, increments.values())) if self.value_type is ValueType.FLOAT else len(increments)
-        return len(self.puts) + added + len(self.deletes) + len(self.appends)
+        return len(self.puts) + added + len(self.deletes) + len(self.appends) + len(self.overwritten)
 
     def fields(self) -> Iterator[Field]:
         """Every field this touches, each once."""
@@ -113,13 +134,16 @@ class StateWrites:
 
     def then(self, later: StateWrites) -> None:
         """Composes what happened afterwards into this."""
+        self.reach = self._reached() + later._reached()
         if self.puts or self.deletes or later.puts or later.deletes or self.value_type is ValueType.FLOAT:
+            self._overwrite(later)
             for key in later.deletes:
                 self.delete(key)
             for key, value in later.puts.items():
                 self.put(key, value)
             for key, deltas in later.increments.items():
                 self.increment(key, deltas)
+            self._note_range(later)
         else:
             increments = self.increments
             for key, delta in later.increments.items():
@@ -135,6 +159,45 @@ class StateWrites:
         self.increments.update(other.increments)
         self.deletes.update(other.deletes)
         self.appends.extend(other.appends)
+        self.overwritten.update(other.overwritten)
+        self.reach = self._reached() + other._reached()
+
+    def _reached(self) -> float:
+        """`reach`, also of a transaction that was composed with nothing so far; floats are looked at where they add."""
+        if self.reach or not self.increments or self.value_type is not ValueType.INT:
+            return self.reach
+        amounts = self.increments.values()
+        highest: int = max(amounts)
+        lowest: int = min(amounts)
+        return max(highest, -lowest)
+
+    def _overwrite(self, later: StateWrites) -> None:
+        """Notes the increments that are void after `later`, since alone they are refused where they lead too far."""
+        if not self.increments and not later.overwritten:
+            return
+        is_int = self.value_type is ValueType.INT
+        for changed in (later.puts, later.deletes):
+            if self.increments.keys().isdisjoint(changed):
+                continue
+            for key in filter(self.increments.__contains__, changed):
+                self.overwritten[key] = self.reach if is_int else sum(map(abs, self.increments[key]))
+        for key, reach in later.overwritten.items():
+            if key not in self.puts and key not in self.deletes:
+                before = 0 if is_int else sum(map(abs, self.increments.get(key, ())))
+                self.overwritten[key] = max(self.overwritten.get(key, 0), before + reach)
+        if not is_int and max(self.overwritten.values(), default=0) > self.most():
+            self.reach = math.inf
+
+    def _note_range(self, later: StateWrites) -> None:
+        """Whether a number that was put is out of its range now; a transaction after this may lead it back."""
+        if self.value_type not in (ValueType.INT, ValueType.FLOAT) or self.kind not in _NUMBERED:
+            return
+        most = self.most()
+        put, moved = later.puts.values(), self.puts.keys() & later.increments.keys()
+        if (put and not -most <= min(put) <= max(put) <= most) or not all(
+            -most <= self.puts[key] <= most for key in moved
+        ):
+            self.reach = math.inf
 
     def _check_commutes(self, other: StateWrites) -> None:
         if self.kind is StateKind.LIST:
@@ -164,13 +227,15 @@ class StateWrites:
             self.increments,
             list(self.deletes),
             self.appends,
+            self.overwritten,
+            self.reach,
         ]
 
     @classmethod
     def from_wire(cls, wire: list[Any]) -> StateWrites:
         """Inverse of `to_wire`."""
-        kind, value_type, puts, increments, deletes, appends = wire
-        return cls(StateKind(kind), ValueType(value_type), puts, increments, dict.fromkeys(deletes, True), appends)
+        kind, value_type, puts, increments, deletes, *others = wire
+        return cls(StateKind(kind), ValueType(value_type), puts, increments, dict.fromkeys(deletes, True), *others)
 
 
 @dataclass(slots=True)

@@ -59,6 +59,19 @@ IMPURE_NAMES = re.compile(
     r"(datetime\.)?(datetime|date)\.(now|utcnow|today)|os\.(urandom|getrandom)|random\.(?!Random\b)\w+"
 )
 
+# Operands of an `or` that answer nothing.
+MERE_VALUES = (
+    ast.Name,
+    ast.Attribute,
+    ast.Subscript,
+    ast.Constant,
+    ast.JoinedStr,
+    ast.List,
+    ast.Tuple,
+    ast.Dict,
+    ast.Set,
+)
+
 MAX_FUNCTION_LINES = 70
 MAX_FILE_LINES = 450  # 400 is where a hard look is due
 GUARD_FUNCTION = "require_own_packages"
@@ -224,6 +237,31 @@ def shadowed_standard_library(root: Path) -> list[str]:
     return sorted(names & sys.stdlib_module_names)
 
 
+def idle_checks(root: Path) -> list[str]:
+    """A check in a test that cannot fail, or is none: it looks as if something were tested."""
+    return [
+        f"{path}:{node.lineno} {complaint}"
+        for path, tree in sources(root, "tests")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.stmt)
+        for complaint in _idle_check(node)
+    ]
+
+
+def _idle_check(node: ast.stmt) -> Iterator[str]:
+    match node:
+        case ast.Assert(test=ast.BoolOp(op=ast.Or(), values=values)):
+            equates = any(isinstance(v, ast.Compare) and isinstance(v.ops[0], ast.Eq) for v in values)
+            if equates and any(isinstance(value, MERE_VALUES) for value in values):
+                yield "asserts that two values are equal `or` a third one is not empty"
+        case ast.Assert(test=ast.Tuple() | ast.GeneratorExp() | ast.Lambda() | ast.JoinedStr() | ast.Constant()):
+            yield "asserts what is always true"
+        case ast.Assert(msg=ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not())):
+            yield "has a comparison behind the comma of an assert, where it is only the message"
+        case ast.Expr(value=ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not())):
+            yield "compares without an assert"
+
+
 RULES: tuple[Callable[[Path], list[str]], ...] = (
     wrong_way_imports,
     ungated_libraries,
@@ -234,4 +272,5 @@ RULES: tuple[Callable[[Path], list[str]], ...] = (
     prints,
     impurities,
     shadowed_standard_library,
+    idle_checks,
 )

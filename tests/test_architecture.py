@@ -31,7 +31,8 @@ CLEAN_TREE = {
     "coordinator/spark/session.py": '"""Spark."""\nimport time\nfrom pyspark import sql\n',
     "coordinated_bolt/groupings.py": '"""Seeded."""\nimport random\nrandom.Random(7).sample([1], 1)\n',
     "examples/word_count.py": '"""An example."""\nimport coordinator\n',
-    "tests/test_codec.py": "import state, coordinator, examples, benchmarks\n",
+    "tests/test_codec.py": "import state, coordinator, examples, benchmarks\n"
+    "assert a == b or c == d, f'{a} differs'\nassert a is None or a.holds()\nassert a and b == c\n",
 }
 
 BROKEN: list[tuple[Rule, str, str]] = [
@@ -82,6 +83,14 @@ BROKEN: list[tuple[Rule, str, str]] = [
     (architecture.impurities, "coordinator/transactional/run_machine.py", "import os\nos.urandom(8)"),
     (architecture.shadowed_standard_library, "queue/__init__.py", ""),
     (architecture.shadowed_standard_library, "secrets.py", ""),
+    (architecture.idle_checks, "tests/test_a.py", "assert run() == [1] or run.log"),
+    (architecture.idle_checks, "tests/test_a.py", "def test_a():\n    assert a.b or c == d"),
+    (architecture.idle_checks, "tests/deep/test_a.py", 'assert (a == b, "they differ")'),
+    (architecture.idle_checks, "tests/test_a.py", "assert (x > 1 for x in found)"),
+    (architecture.idle_checks, "tests/test_a.py", "assert a, b == c"),
+    (architecture.idle_checks, "tests/support.py", "def check(a, b):\n    a == b"),
+    (architecture.idle_checks, "tests/support.py", "a in b or c"),
+    (architecture.idle_checks, "tests/support.py", "not a"),
 ]
 
 

@@ -15,12 +15,15 @@ DOCUMENTS = ("README.md", "CHANGELOG.md", *(path.relative_to(ROOT).as_posix() fo
 PYTHON_BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 FENCED = re.compile(r"```.*?```", re.DOTALL)
 CODE = re.compile(r"`([^`\n]+)`")
+CITING = re.compile(r"^ *def (test_[gp][0-9]+_\w+)", re.MULTILINE)
+CITED = re.compile(r"_([gp][0-9]+)(?=_)")
+CASE = re.compile(r"^### (G[0-9]+|P-[0-9]+) ", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#]+)")
 OURS = re.compile(r"I?[A-Z][a-z]+[A-Z]\w*|[a-z]+(_[a-z]+)+")
 """What looks like a class or a method of ours: several words, in capitals or with underscores."""
 
 PACKAGES = ("state", "coordinated_bolt", "committers", "coordinator")
-NOT_HERE = {"IStatefulBolt"}
+NOT_HERE = {"IStatefulBolt", "IWindowedBolt", "LinearDRPCTopologyBuilder", "ShellBolt"}
 
 
 def read(document):
@@ -78,6 +81,29 @@ def names_in(text):
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_name_is_there(document):
     assert sorted(set(names_in(here(document))) - ours() - NOT_HERE) == []
+
+
+def test_the_golden_cases_name_tests_there_are_and_every_case_a_test_cites():
+    listed, path = set(), ""
+    for line in read("docs/golden-cases.md").splitlines():
+        if line.startswith("- "):
+            path = line.removeprefix("- ")
+        elif line.startswith("  - "):
+            listed.add((path, line.strip(" -`")))
+    tests = ROOT / "tests"
+    found = {
+        (path.relative_to(tests).as_posix(), name)
+        for path in tests.rglob("test_*.py")
+        for name in CITING.findall(path.read_text(encoding="utf-8"))
+    }
+    assert listed - found == set()
+    cited = {number.replace("p", "P-").upper() for _, name in found for number in CITED.findall(name)}
+    assert cited - set(CASE.findall(read("docs/golden-cases.md"))) == set()
+
+
+def test_what_is_said_not_to_be_here_is_not():
+    assert NOT_HERE & ours() == set()
+    assert set(names_in(read("docs/storm.md").partition("## Not here")[2])) >= NOT_HERE
 
 
 def test_a_name_that_is_not_there_is_found():

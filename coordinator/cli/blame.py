@@ -7,6 +7,7 @@ import traceback
 from pathlib import Path
 
 import coordinator
+from state import one_line, said_by
 
 _OWN_ROOT = Path(coordinator.__file__).resolve().parent.parent
 _OWN = tuple(str(_OWN_ROOT / name) for name in ("state", "coordinated_bolt", "committers", "coordinator"))
@@ -15,7 +16,10 @@ _LIBRARIES = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib",
 
 def story_of(error: BaseException) -> str:
     """Kind, text and place of an error that user code raised."""
-    text = f"{type(error).__name__}: {error.msg}" if isinstance(error, SyntaxError) else _last_line(error)
+    said = one_line(error.msg) if isinstance(error, SyntaxError) else said_by(error)
+    kind, module = type(error).__qualname__, type(error).__module__
+    name = kind if module in ("builtins", "__main__") else f"{module}.{kind}"
+    text = f"{name}: {said}" if said else name
     place = place_of(error)
     return f"{text} ({place})" if place else text
 
@@ -27,10 +31,6 @@ def place_of(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if _is_users(frame.filename)]
     return f"{own[-1].filename}, line {own[-1].lineno}" if own else ""
-
-
-def _last_line(error: BaseException) -> str:
-    return "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
 
 
 def _is_users(file_name: str) -> bool:

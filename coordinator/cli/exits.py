@@ -4,11 +4,25 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from enum import IntEnum
 
-from state import FencedError, StateError, TopologyError, TransactionError
+from coordinator.cli.logs import without
+from state import (
+    SENTENCE_LIMIT,
+    EngineError,
+    FencedError,
+    Interruption,
+    StateError,
+    TopologyError,
+    TransactionError,
+    block,
+    said_by,
+)
+
+WHOLE = {"line_limit": 100_000, "lines_max": 10_000}
+"""Of a traceback that was asked for nothing is left out that anybody would read."""
 
 
 class ExitCode(IntEnum):
@@ -19,12 +33,14 @@ class ExitCode(IntEnum):
     USAGE = 2
     """Wrong arguments, or a topology that could not run correctly; nothing was started."""
     FENCED = 3
-    """A newer run took over: do not restart."""
+    """A newer run took over, or the topology was dropped: do not restart."""
     STATE = 4
+    ENGINE = 5
+    """Spark is gone or cannot work; nothing is wrong with the topology or its state: mend that, run again."""
 
 
-class StoppedError(BaseException):
-    """A signal asked the process to stop at once; not an `Exception`, so that nobody handles it by chance.
+class StoppedError(Interruption):
+    """A signal asked the process to stop at once.
 
     Attributes:
         signal_number: the signal.
@@ -45,6 +61,8 @@ def exit_code_of(error: BaseException) -> int:
         return ExitCode.FENCED
     if isinstance(error, StateError):
         return ExitCode.STATE
+    if isinstance(error, EngineError):
+        return ExitCode.ENGINE
     if isinstance(error, TopologyError):
         return ExitCode.USAGE
     return ExitCode.JOB_FAILED
@@ -56,27 +74,25 @@ def sentence_of(error: BaseException) -> str:
         return str(error)
     if isinstance(error, (StoppedError, KeyboardInterrupt)):
         return "stopped; run again to go on after the last commit"
-    return f"{type(error).__name__}: {error}\nthis was not expected; --debug shows where it was raised"
+    return f"{type(error).__name__}: {said_by(error)}\nthis was not expected; --debug shows where it was raised"
 
 
 @contextmanager
-def errors_reported(*, debug: bool = False, secret: str | None = None, replacement: str = "") -> Iterator[None]:
+def errors_reported(*, debug: bool = False, hidden: Mapping[str, str] | None = None) -> Iterator[None]:
     """Turns whatever the block raises into a sentence on standard error and an exit code.
 
     Args:
         debug: print the whole traceback before the sentence.
-        secret: text that is never to be printed, as a URL with its password.
-        replacement: printed in its place.
+        hidden: text that is never to be printed, as a password -> what is printed in its place.
 
     Raises:
         SystemExit: always, if the block raises.
     """
     try:
         yield
-    except (Exception, KeyboardInterrupt, StoppedError) as error:  # noqa: BLE001 - the last one who can say it
-        text = "".join(traceback.format_exception(error)) if debug else ""
-        text += f"txbatch: {sentence_of(error)}"
-        if secret:
-            text = text.replace(secret, replacement)
-        print(text, file=sys.stderr)
+    except BaseException as error:  # noqa: BLE001 - the last one who can say it, also for a user's sys.exit
+        text = block("".join(traceback.format_exception(error)), **WHOLE) if debug else ""
+        said = block(sentence_of(error), line_limit=SENTENCE_LIMIT)
+        text += "txbatch: " + said.replace("\ntxbatch:", "\n  txbatch:")  # a user's message is not taken for ours
+        print(without(hidden or {}, text), file=sys.stderr)
         raise SystemExit(int(exit_code_of(error))) from None

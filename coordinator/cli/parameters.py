@@ -27,9 +27,9 @@ def parse_pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         key, separator, value = text.partition("=")
         if not separator or not key.strip():
-            raise TopologyError(f"{option} {text!r} is not of the form key=value")
+            raise TopologyError(f"{option} {text!r} is not of the form key=value; write {option} {text}=VALUE")
         if key.strip() in pairs:
-            raise TopologyError(f"{option} gives {key.strip()!r} twice: {pairs[key.strip()]!r} and {value!r}")
+            raise TopologyError(f"{option} gives {key.strip()!r} twice: {pairs[key.strip()]!r} and {value!r}; keep one")
         pairs[key.strip()] = value
     return pairs
 

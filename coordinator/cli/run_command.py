@@ -15,8 +15,7 @@ from coordinator.cli.loading import load_factory, make_topology
 from coordinator.cli.parameters import parse_pairs
 from coordinator.cli.plain_figures import PlainFigures, plain_summary_line
 from coordinator.cli.progress import progress_on_stderr
-from coordinator.cli.server_choice import ServerChoice
-from coordinator.cli.signals import DrainOnSignal
+from coordinator.cli.signals import STOP_TIMEOUT_S, DrainOnSignal
 from coordinator.coordinator import Coordinator
 from coordinator.options import RunOptions
 from coordinator.plain.coordinator import PlainCoordinator
@@ -26,8 +25,9 @@ from coordinator.plain.run_summary import PlainStatistics
 from coordinator.plain.topology import PlainTopology
 from coordinator.run import run
 from coordinator.run_summary import RunStatistics
+from coordinator.server_choice import ServerChoice
 from coordinator.topology import Topology
-from state import Keys, TopologyError, declared_states
+from state import Keys, TopologyError, declared_states, one_line
 
 Runner = Callable[..., RunStatistics]
 PlainRunner = Callable[..., PlainStatistics]
@@ -46,6 +46,7 @@ class RunRequest:
         options: bounds of a transactional run.
         as_json: end with one line of JSON on standard output.
         stop_when_idle: end a plain run when its spouts have nothing more.
+        stop_timeout_s: the longest time from SIGTERM to the end of the process.
     """
 
     target: str
@@ -56,6 +57,7 @@ class RunRequest:
     options: RunOptions
     as_json: bool
     stop_when_idle: bool = False
+    stop_timeout_s: float = STOP_TIMEOUT_S
 
 
 def execute(request: RunRequest, runner: Runner = run, plain_runner: PlainRunner = run_plain) -> int:
@@ -95,7 +97,7 @@ def _run(
         )
     figures = Figures(time.monotonic)
     shown = progress_on_stderr(topology.topology_id, time.monotonic, figures, leaves_line=request.as_json)
-    with shown as progress, DrainOnSignal(progress.say) as signals:
+    with shown as progress, DrainOnSignal(progress.say, stop_timeout_s=request.stop_timeout_s) as signals:
 
         def begun(coordinator: Coordinator) -> None:
             signals.drain_by(coordinator.drain)
@@ -104,7 +106,8 @@ def _run(
         statistics = runner(
             topology,
             redis_url=request.server.redis_url,
-            data_dir=request.server.data_dir,
+            data_dir=request.server.data_dir if request.server.redis_url is None else None,
+            allow_plaintext=request.server.allow_plaintext,
             master=request.master,
             conf=conf,
             options=request.options,
@@ -126,7 +129,7 @@ def _run_plain(
         )
     figures = PlainFigures(time.monotonic)
     shown = progress_on_stderr(topology.topology_id, time.monotonic, figures, leaves_line=request.as_json)
-    with shown as progress, DrainOnSignal(progress.say) as signals:
+    with shown as progress, DrainOnSignal(progress.say, stop_timeout_s=request.stop_timeout_s) as signals:
 
         def begun(coordinator: PlainCoordinator) -> None:
             signals.drain_by(coordinator.drain)
@@ -164,7 +167,10 @@ def summary(topology: Topology, statistics: RunStatistics, server: ServerChoice)
             f"  {statistics.committed / seconds:,.1f} transactions/s, {statistics.tuples / seconds:,.0f} tuples/s, "
             f"{statistics.waves:,} waves, {statistics.commit_groups:,} commits"
         )
-    lines += [f"  {name}: {count:,}" for name, count in sorted(statistics.counters.items())]
+    if statistics.server_away_count:
+        times = "once" if statistics.server_away_count == 1 else f"{statistics.server_away_count:,} times"
+        lines.append(f"  the server was away {times}, {statistics.server_away_s:.1f} s in all; nothing is lost")
+    lines += [f"  {one_line(name)}: {count:,}" for name, count in sorted(statistics.counters.items())]
     keys = Keys(topology.topology_id)
     for component in topology.components:
         for handle in declared_states(type(component.spec)).values():

@@ -7,8 +7,9 @@ import json
 import sys
 from collections.abc import Callable
 
-from coordinator.cli.server_choice import ServerChoice
-from state import TopologyError, TopologyStatus
+from coordinator.server_choice import ServerChoice
+from coordinator.topology_description import summary
+from state import SENTENCE_LIMIT, RedisStore, StateRefusedError, TopologyError, TopologyStatus, one_line
 
 
 def show_status(topology_id: str, server: ServerChoice, *, as_json: bool) -> None:
@@ -21,15 +22,15 @@ def show_status(topology_id: str, server: ServerChoice, *, as_json: bool) -> Non
     with server.store(topology_id) as store:
         status = store.status()
     if status is None:
-        raise TopologyError(f"topology {topology_id!r} is unknown to {server}")
+        raise TopologyError(f"topology {topology_id!r} is unknown to {server}; check its id, and the server")
     if as_json:
         print(json.dumps(dataclasses.asdict(status)))
         return
-    print("\n".join(_lines(status, server)))
+    print("\n".join(one_line(line, SENTENCE_LIMIT) for line in _lines(status, server)))
 
 
 def drop(topology_id: str, server: ServerChoice, *, confirm: Callable[[str], bool] | None) -> None:
-    """Deletes every key of a topology and says how many went.
+    """Deletes every key of a topology and says how many went, and whether it was running.
 
     Args:
         topology_id: the topology.
@@ -41,15 +42,26 @@ def drop(topology_id: str, server: ServerChoice, *, confirm: Callable[[str], boo
         StateError: the server cannot be asked.
     """
     with server.store(topology_id) as store:
-        status = store.status()
-        found = "state without a control key" if status is None else f"committed up to txid {status.committed_txid:,}"
+        runs = store.connected_runs()
+        found = _found(store)
+        found += "; it is running" if runs else ""
         question = f"delete all state of topology {topology_id!r} ({found}) on {server}?"
         if confirm is not None and not confirm(question):
             raise TopologyError(f"topology {topology_id!r} is kept")
         count = store.drop()
     if not count:
         raise TopologyError(f"topology {topology_id!r} is unknown to {server}; nothing was deleted")
-    print(f"topology {topology_id!r} is dropped: {count:,} keys deleted on {server}")
+    stopped = "; it was running: that run stops at its next write, with exit code 3" if runs else ""
+    print(f"topology {topology_id!r} is dropped: {count:,} keys deleted on {server}{stopped}")
+
+
+def _found(store: RedisStore) -> str:
+    """What there is to drop; damage, which a drop is the remedy of, does not keep it from being dropped."""
+    try:
+        status = store.status()
+    except StateRefusedError as error:
+        return f"it cannot be read: {error}"
+    return "state without a control key" if status is None else f"committed up to txid {status.committed_txid:,}"
 
 
 def ask(question: str) -> bool:
@@ -71,7 +83,7 @@ def _lines(status: TopologyStatus, server: ServerChoice) -> list[str]:
         f"  stored metadata   {status.metadata_count:,} entries",
         f"  generation        {status.generation}",
         f"  fence             {status.fence}",
-        f"  topology          {status.topology_fingerprint}",
+        f"  topology          {summary(status.topology)}",
         f"  source            {status.source_fingerprint}",
     ]
     receipt = status.last_receipt

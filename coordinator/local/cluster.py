@@ -19,9 +19,11 @@ from coordinator.plan import make_plan
 from coordinator.spark.shipping import pickle_spec
 from coordinator.topology import Topology
 from coordinator.topology_builder import described
-from state import TopologyError, connect, in_memory_client, redact
+from state import TopologyError, connect, in_memory_client, redact, require_encryption
 
-IN_MEMORY = "in memory"
+IN_MEMORY = "memory://"
+LOCAL_WINDOW = 1
+"""One transaction in flight unless the options say more, as Storm does."""
 
 
 class LocalCluster:
@@ -40,11 +42,13 @@ class LocalCluster:
     Args:
         seed: draws the schedule and the attempt ids.
         redis_url: a server for the state; None keeps it in memory, gone with the cluster.
+        allow_plaintext: speak to a server on another machine without TLS.
         receive_capacity: messages a task's receive queue holds; a sender that finds it full waits.
         worker_count: how many workers the executors are dealt to, which is what local-or-shuffle goes by.
 
     Raises:
         ValueError: a count below 1.
+        TopologyError: the address cannot be used, or is another machine's and without TLS.
 
     Attributes:
         client: a client of the server that holds the state.
@@ -57,6 +61,7 @@ class LocalCluster:
         *,
         seed: int = 0,
         redis_url: str | None = None,
+        allow_plaintext: bool = False,
         receive_capacity: int = DEFAULT_RECEIVE_CAPACITY,
         worker_count: int = 1,
     ) -> None:
@@ -67,6 +72,8 @@ class LocalCluster:
         self._worker_count = worker_count
         self._random = Random(seed)
         self._receive_capacity = receive_capacity
+        if redis_url is not None:
+            require_encryption(redis_url, allow_plaintext=allow_plaintext)
         self._server = IN_MEMORY if redis_url is None else redact(redis_url)
         self.client: Any = in_memory_client() if redis_url is None else connect(redis_url)
         self._open = ExitStack()
@@ -95,7 +102,8 @@ class LocalCluster:
 
         Args:
             topology: what `TransactionalTopologyBuilder.build` or `TopologyBuilder.build` returned.
-            options: bounds of a transactional run; None keeps one transaction in flight, as Storm does.
+            options: bounds of a transactional run. Where they do not set `max_spout_pending`, one transaction is in
+                flight, as in Storm.
             frame_fault: for tests: loses, doubles, alters or replaces frames of a transactional run.
             by_hand: bolts of a plain topology whose tuples the test acks, fails and emits from by itself.
             message_fault: for tests: loses, doubles, alters or replaces messages of a plain run.
@@ -108,14 +116,19 @@ class LocalCluster:
             return self._submit_plain(topology, by_hand, message_fault)
         if not isinstance(topology, Topology):
             raise TopologyError(f"submit got {described(topology)}; give what the build method of a builder returned")
-        _refuse_given("a transactional topology", by_hand=by_hand, message_fault=message_fault)
+        if by_hand:
+            raise TopologyError(
+                "submit got by_hand, which means nothing for a transactional topology: it names bolts of a plain one; "
+                'hold phases of transactions by hold("processing") or hold("commit") of the run that submit returns'
+            )
+        _refuse_given("a transactional topology", message_fault=message_fault)
         run = TransactionalRun(
             topology,
             make_plan(topology, pickle_spec, worker_count=self._worker_count),
             self.client,
             server=self._server,
             random=self._random,
-            options=options or RunOptions(max_spout_pending=1),
+            options=(options or RunOptions()).or_window(LOCAL_WINDOW),
             receive_capacity=self._receive_capacity,
             frame_fault=frame_fault,
         )

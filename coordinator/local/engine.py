@@ -115,7 +115,7 @@ class LocalEngine:
         for batch in batches:
             self._wave_of[batch.attempt] = wave
             for recorder in self.recorders.values():
-                recorder.begin(batch.attempt.txid)
+                recorder.begin(batch.attempt)
             for task in plan.emitter_tasks:
                 self._post(BatchLetter(task, batch))
 
@@ -129,7 +129,7 @@ class LocalEngine:
         wave.phase, wave.group = _Phase.COMMITTING, attempts
         for task_id, task in self._committing.items():
             for attempt in filter(task.is_spent, attempts):
-                self.recorders[task_id].begin(attempt.txid)
+                self.recorders[task_id].begin(attempt)
                 task.prepare(attempt)
         for task_id in self._committing:
             self._post(CommitLetter(task_id, attempts, composed))
@@ -167,6 +167,10 @@ class LocalEngine:
     def step(self) -> bool:
         """Delivers one letter; False if there is none."""
         return self._mailroom.step()
+
+    def deliver(self, event: Event) -> None:
+        """Has an event told that comes from outside."""
+        self._events.append(event)
 
     def has_event(self) -> bool:
         """Whether `next_event` has something to tell."""

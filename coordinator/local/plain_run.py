@@ -32,6 +32,7 @@ from coordinated_bolt import (
     make_task,
     tick_message,
 )
+from coordinated_bolt.rows import is_unordered
 from coordinator.local.hand_bolt import HandBolt
 from coordinator.local.mailroom import DEFAULT_RECEIVE_CAPACITY, Mailroom
 from coordinator.local.recorder import Recorder
@@ -186,7 +187,7 @@ class PlainRun:
         spout = tasks[self._fed[spout_id] % len(tasks)].spout
         if not isinstance(spout, FeederSpout):
             raise TopologyError(f"spout {spout_id!r} is no FeederSpout, so it cannot be fed")
-        if isinstance(values, (str, bytes)):
+        if is_unordered(values):
             raise TopologyError(f"feed takes a list of values, not {values!r}; write [{values!r}]")
         self._fed[spout_id] += 1
         spout.feed(values, message_id)

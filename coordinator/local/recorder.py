@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from coordinated_bolt import EmitInfo, Failure, ITaskHook, PendingMessage, TaskMetrics, TaskObserver
-from state import TransactionAttempt
+from state import TransactionAttempt, own_copy
 
 Emission = tuple[str, list[Any]]
 """Stream id and values of one tuple."""
 
 
 class AttemptRecorder(ITaskHook):
-    """Watches one task of a transactional topology: what it emitted in the last attempt at each transaction."""
+    """Watches one task of a transactional topology: what it emitted in each attempt."""
 
     def __init__(self) -> None:
-        self._by_txid: dict[int, list[Emission]] = {}
+        self._by_attempt: dict[TransactionAttempt, list[Emission]] = {}
+        self._last: dict[int, TransactionAttempt] = {}
 
-    def begin(self, txid: int) -> None:
-        """The task begins anew with a transaction; what it emitted before is void."""
-        self._by_txid[txid] = []
+    def begin(self, attempt: TransactionAttempt) -> None:
+        """The task begins an attempt, or begins it again: what it emitted in it before is void."""
+        self._by_attempt[attempt] = []
+        self._last[attempt.txid] = attempt
 
-    def emissions(self, txid: int) -> list[Emission]:
-        """What was emitted in a transaction, in order."""
-        return list(self._by_txid.get(txid, ()))
+    def emissions(self, attempt: TransactionAttempt) -> list[Emission]:
+        """What was emitted in an attempt, in order."""
+        return list(self._by_attempt.get(attempt, ()))
 
-    def txids(self) -> set[int]:
-        """The transactions it has begun with."""
-        return set(self._by_txid)
+    def last_attempts(self) -> Mapping[int, TransactionAttempt]:
+        """Txid -> the last attempt it has begun."""
+        return self._last
 
     def emit(self, info: EmitInfo) -> None:
         assert info.attempt is not None
-        self._by_txid[info.attempt.txid].append((info.stream_id, list(info.values)))
+        self._by_attempt[info.attempt].append((info.stream_id, list(info.values)))
 
 
 class Recorder(TaskObserver):
@@ -51,7 +54,7 @@ class Recorder(TaskObserver):
         self.batch_failures: list[Failure] = []
 
     def emitted(self, stream_id: str, values: list[Any], receivers: list[int]) -> None:
-        self.emissions.append((stream_id, values))
+        self.emissions.append((stream_id, list(map(own_copy, values))))
 
     def batch_ended(self, batch: TransactionAttempt, failure: Failure | None, metrics: TaskMetrics) -> None:
         if failure is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -9,6 +10,7 @@ from random import Random
 from typing import Any
 
 from coordinator.assembly import assembled
+from coordinator.local.attempt_book import AttemptBook, AttemptRecord, HeldPhase, phase_of
 from coordinator.local.batch_letters import BatchLetters
 from coordinator.local.engine import FrameFault, LocalEngine
 from coordinator.local.mailroom import Mailroom
@@ -25,6 +27,7 @@ from state import (
     Snapshot,
     StateHandle,
     TopologyError,
+    TransactionAttempt,
     declared_states,
     snapshot,
 )
@@ -73,10 +76,11 @@ class TransactionalRun:
         store = RedisStore(server, topology.topology_id, client=client, unreachable_timeout_s=ANSWER_TIMEOUT_S)
         store.check_server()
         connection = RedisConnection(client, server, timeout_s=ANSWER_TIMEOUT_S)
-        nonce = f"{random.getrandbits(128):032x}"
+        nonce, new_generation = _identity(random), _identity(random)
         reader = RedisReader(server, topology.topology_id, nonce=nonce, connection=connection)
         mailroom: Mailroom[BatchLetters] = Mailroom(random, receive_capacity)
         self._engine = LocalEngine(plan, mailroom, reader, frame_fault=frame_fault)
+        self._book = AttemptBook(self._engine.deliver, lambda: self._timers.now_s, topology.message_timeout_s)
         self._open = ExitStack()
         self._open.callback(self._engine.close)
         self._coordinator = self._open.enter_context(
@@ -87,8 +91,10 @@ class TransactionalRun:
                 self._engine,
                 options,
                 nonce=nonce,
+                new_generation=new_generation,
                 clock=lambda: self._timers.now_s,
                 draw_bits=random.getrandbits,
+                watch=self._book,
             )
         )
 
@@ -117,11 +123,11 @@ class TransactionalRun:
             raise RuntimeError("the run is closed: its tasks are gone; submit the topology again")
         has_event = self._engine.has_event()
         is_due = self._is_due or has_event
-        if not is_due and self._engine.step():
-            return True
-        self._is_due = has_event  # what follows from an event is begun before another message moves
         commands = self._engine.command_count
         try:
+            if not is_due and self._engine.step():
+                return True
+            self._is_due = has_event  # what follows from an event is begun before another message moves
             self._is_done = self._coordinator.turn()
         except Exception as error:
             self._error = error
@@ -130,7 +136,7 @@ class TransactionalRun:
         return is_due or self._engine.command_count != commands
 
     def run_until_idle(self) -> RunStatistics:
-        """Goes on until there is nothing left to do: the input has ended, or has nothing for now.
+        """Goes on until there is nothing left to do: the input has ended or has nothing for now, or phases are held.
 
         A spout whose coordinator raises a `FailedException` has nothing for now: it is asked again by the next call.
 
@@ -144,6 +150,7 @@ class TransactionalRun:
     def advance_time(self, seconds: float) -> None:
         """Moves the clock; what exceeds the message timeout is given up at the next tick."""
         self._timers.advance(seconds)
+        self._book.fail_overdue()
         self._is_due = True
 
     def drain(self) -> None:
@@ -158,7 +165,60 @@ class TransactionalRun:
         """Ends what `deactivate` began."""
         self._coordinator.activate()
 
-    def emitted(self, component_id: str, txid: int | None = None) -> list[Emission]:
+    def hold(self, phase: str, *txids: int) -> None:
+        """Holds a phase of transactions by hand: it runs, and then waits for `ack` or `fail`.
+
+        A transaction whose processing phase is held does not commit, nor does a later one. One whose commit phase is
+        held has run its committers, alone, and nothing of it is published. Every attempt is held, the next one after
+        a failure too, until `release`. What fails by itself is not held.
+
+            run.hold("processing", 2)
+            run.run_until_idle()
+            run.fail(2)  # replayed, and held again
+            run.release("processing", 2)
+
+        Args:
+            phase: "processing" or "commit".
+            txids: the transactions; all if none is given.
+
+        Raises:
+            ValueError: there is no such phase.
+        """
+        self._book.hold(phase_of(phase), txids)
+
+    def release(self, phase: str, *txids: int) -> None:
+        """Ends what `hold` began, and acks what is held of it; takes effect as `ack`."""
+        self._book.release(phase_of(phase), txids)
+
+    def held(self) -> list[HeldPhase]:
+        """The phases that have run and wait for `ack` or `fail`, by txid; one of a transaction at most."""
+        return self._book.held()
+
+    def ack(self, txid: int) -> None:
+        """Lets the phase that is held of a transaction end as it has; takes effect when the run is moved next.
+
+        Raises:
+            ValueError: nothing of this transaction is held.
+        """
+        self._book.end(txid, None)
+
+    def fail(self, txid: int, reason: str = "failed by hand") -> None:
+        """Fails the phase that is held of a transaction, as a `FailedException` does; takes effect as `ack`.
+
+        The transaction and all later ones are replayed. It counts as a failure of `RunOptions.max_attempts`.
+
+        Raises:
+            ValueError: nothing of this transaction is held.
+        """
+        self._book.end(txid, reason)
+
+    def attempts(self, txid: int | None = None) -> list[AttemptRecord]:
+        """Every attempt of this run, or those at one transaction, as issued: how each ended, and why it failed."""
+        return self._book.records(txid)
+
+    def emitted(
+        self, component_id: str, txid: int | None = None, *, attempt: TransactionAttempt | None = None
+    ) -> list[Emission]:
         """(stream id, values) of every tuple a component emitted, in the last attempt at each transaction.
 
         Ordered by txid, then by task, then as they were emitted.
@@ -166,13 +226,19 @@ class TransactionalRun:
         Args:
             component_id: the component.
             txid: of this transaction only.
+            attempt: of this attempt only, one of `attempts`, also if it failed.
 
         Raises:
             TopologyError: the topology has no such component.
         """
         recorders = [self._engine.recorders[task] for task in self._tasks_of(component_id)]
-        txids = sorted(set().union(*(recorder.txids() for recorder in recorders))) if txid is None else [txid]
-        return [emission for txid in txids for recorder in recorders for emission in recorder.emissions(txid)]
+        if attempt is not None:
+            return [emission for recorder in recorders for emission in recorder.emissions(attempt)]
+        last: dict[int, TransactionAttempt] = {}
+        for recorder in recorders:
+            last |= recorder.last_attempts()
+        chosen = [last[found] for found in sorted(last) if txid in (None, found)]
+        return [emission for a in chosen for recorder in recorders for emission in recorder.emissions(a)]
 
     def snapshot(self) -> Snapshot:
         """All declared state as of the last commit."""
@@ -204,6 +270,12 @@ class TransactionalRun:
     def _handles(self) -> Mapping[str, StateHandle]:
         handles = [h for c in self._topology.components for h in declared_states(type(c.spec)).values()]
         return {handle.name: handle for handle in handles}
+
+
+def _identity(random: Random) -> str:
+    """128 bits that no other run has, not even one of a cluster with the same seed on the same server."""
+    drawn = random.getrandbits(128)  # so that a seed is the schedule it always was
+    return f"{drawn ^ secrets.randbits(128):032x}"
 
 
 def _tuple_by_tuple(plan: Plan) -> Plan:

@@ -24,14 +24,14 @@ from coordinated_bolt import (
     close_all,
     tree_message,
 )
-from coordinator.engine import WaveCrashed
+from coordinator.engine import CrashKind, WaveCrashed
 from coordinator.plain.engine import PlainEngine, WaveDrained
 from coordinator.plain.options import PlainRunOptions
 from coordinator.plain.plan import PlainPlan
 from coordinator.plain.run_summary import PlainStatistics
 from coordinator.plain.spout_wave import SpoutWave
 from coordinator.plain.wave_size import WaveSize
-from state import TransactionAttempt, UserCodeError, WaveCrashError
+from state import EngineError, TransactionAttempt, UserCodeError, WaveCrashError
 
 _LOG = logging.getLogger("txbatch")
 SHORTEST_PAUSE_S = 0.001
@@ -106,6 +106,7 @@ class PlainCoordinator:
         Raises:
             UserCodeError: a spout or bolt raised, or emitted what cannot travel; a spout's `FailedException` too.
             WaveCrashError: waves crash, however small.
+            EngineError: Spark is gone, or cannot run anything.
         """
         opened: list[SpoutTask] = []
         try:
@@ -187,6 +188,8 @@ class PlainCoordinator:
         _LOG.warning(
             "wave %d of %d tuples crashed, its messages fail: %s", crashed.wave_id, tuple_count, crashed.reason
         )
+        if crashed.kind is CrashKind.CERTAIN:
+            raise EngineError(f"Spark cannot run the topology: {crashed.reason}")
         if self._size.crashed(tuple_count):
             raise WaveCrashError(self._size.crashes_alone, crashed.reason)
 

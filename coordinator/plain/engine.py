@@ -44,7 +44,11 @@ class PlainEngine(Protocol):
     """Runs waves, one at a time."""
 
     def run_wave(self, wave: PlainWave) -> WaveDrained | WaveCrashed:
-        """Runs a wave to its end; waits for it."""
+        """Runs a wave to its end; waits for it.
+
+        Raises:
+            EngineError: nothing can be run any more.
+        """
 
     def close(self) -> None:
         """Cancels what runs and lets go of everything."""

@@ -36,7 +36,7 @@ from coordinator.plain.plan import PlainPlan, make_plain_plan
 from coordinator.plain.run_summary import PlainStatistics
 from coordinator.plain.topology import PlainTopology
 from coordinator.plain.wave_plan import make_wave_plan
-from coordinator.spark import FrameFault, SparkPlainEngine, pickle_spec, ship_topology, spark_context
+from coordinator.spark import FrameFault, SparkPlainEngine, pickle_spec, ship_topology, spark_lease
 from coordinator.topology_checks import check_is_a
 
 _LOG = logging.getLogger("txbatch")
@@ -78,6 +78,7 @@ def run_plain(
 
     Raises:
         TopologyError: refused before anything was started.
+        EngineError: Spark is gone, cannot be reached, or cannot work.
         TransactionError: see `PlainCoordinator.run`.
 
     Source: backtype.storm.StormSubmitter.
@@ -86,10 +87,10 @@ def run_plain(
     plan = make_plain_plan(topology, pickle_spec)
     wave_plan = make_wave_plan(plan)
     _warn_of_ticks(plan)
-    with spark_context(topology.topology_id, spark, master, conf or {}) as context:
-        ship_topology(context, topology, factory_module)
+    with spark_lease(topology.topology_id, spark, master, conf or {}) as lease:
+        lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
         timeout_s = None if topology.message_timeout_s is None else 2 * topology.message_timeout_s
-        engine = SparkPlainEngine(context, wave_plan, wave_timeout_s=timeout_s, frame_fault=frame_fault)
+        engine = SparkPlainEngine(lease, wave_plan, wave_timeout_s=timeout_s, frame_fault=frame_fault)
         try:
             coordinator = PlainCoordinator(
                 plan,

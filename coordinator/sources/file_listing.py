@@ -8,6 +8,7 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
+from coordinator.sources.packed_files import refuse_packed
 from state import TopologyError
 
 
@@ -19,7 +20,7 @@ def list_files(patterns: Iterable[str], folder: str) -> tuple[str, ...]:
         folder: what relative ones start from.
 
     Raises:
-        TopologyError: one of them matches no file, or something that cannot be read twice.
+        TopologyError: one of them matches no file, or something that cannot be read twice or holds no text.
     """
     found: set[str] = set()
     for pattern in patterns:
@@ -27,6 +28,8 @@ def list_files(patterns: Iterable[str], folder: str) -> tuple[str, ...]:
         if not paths:
             raise TopologyError(_nothing_matches(pattern, folder))
         found.update(paths)
+    for path in sorted(found):
+        refuse_packed(path)
     return tuple(sorted(found))
 
 

@@ -7,14 +7,19 @@ bytes or stops with an error. Large files are split among the emitter tasks, sma
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from operator import itemgetter
 from typing import Any, Literal, TypeAlias, get_args
 
 from coordinated_bolt import BatchOutputCollector, TopologyContext
+from coordinator.sources.file_comparison import FileComparison
 from coordinator.sources.file_listing import list_files
 from coordinator.sources.input_file import InputFile
-from coordinator.sources.line_ranges import BLOCK_BYTES, LineRange, LineScanner, share
+from coordinator.sources.line_ranges import BLOCK_BYTES, LineRange, LineScanner, share, with_last_marks
+from coordinator.sources.prefix_digest import PrefixMark, resumed_digest
+from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from state import FailedException, SourceError, TopologyError, TransactionAttempt, digest64
 
@@ -33,9 +38,9 @@ class TextFiles(ITransactionalSpout):
 
     Files are read in the order of their absolute paths, one after the other; a batch may run over the
     border of two. A line ends with ``\n`` or ``\r\n``, which is left out; a last line without one counts.
-    A byte order mark at the start of a file is left out. Files are listed once, when this is made, and
-    their sizes taken when the run begins: the input is finite. What is appended later is left to a later
-    run, where it begins a new line even if the line before had no end.
+    A byte order mark at the start of a file is left out. A line may have 64 MiB. Files are listed once, when
+    this is made, and their sizes taken when the run begins: the input is finite. What is appended later is left
+    to a later run, where it begins a new line even if the line before had no end.
 
     Args:
         pattern: a path or a glob (``**`` for any depth of folders), or a list of these. Directories are
@@ -46,7 +51,8 @@ class TextFiles(ITransactionalSpout):
             ``invalid_utf8_lines``.
 
     Raises:
-        TopologyError: nothing matches a pattern, or a parameter is no good.
+        TopologyError: nothing matches a pattern, a file is compressed or otherwise no UTF-8 text, or a parameter is
+            no good.
     """
 
     output_fields = ("line",)
@@ -130,8 +136,8 @@ class TextFilesCoordinator(SpoutCoordinator):
         self._lines_per_range = -(-lines_per_batch // context.task_count)
         self._topology_id = context.topology_id
         self._block_bytes = block_bytes
-        sizes = ((path, self._size(path)) for path in paths)
-        self._files = [(path, size) for path, size in sizes if size]
+        self._sizes = {path: self._size(path) for path in paths}
+        self._files = [(path, size) for path, size in self._sizes.items() if size]
         self._next_file = 0  # behind the one the scanner is in
         self._scanner: LineScanner | None = None
         self._last: LineRange | None = None
@@ -142,6 +148,12 @@ class TextFilesCoordinator(SpoutCoordinator):
                 f"topology {self._topology_id!r} has come to txid {last_txid}, but where in the input that ended "
                 "is not stored: it was run with another kind of source before; drop it or take another topology id"
             )
+        if last is not None:
+            try:
+                parse_ranges(last)
+            except SourceError as error:
+                field = f"metadata field 'coordinator:{last_txid}' of topology {self._topology_id!r}"
+                raise SourceError(f"{field}: {error}") from None
         self._go_behind(last)
 
     def is_ready(self) -> bool:
@@ -158,7 +170,24 @@ class TextFilesCoordinator(SpoutCoordinator):
             self._go_to_start()
             raise
         self._last = ranges[-1]
-        return [line_range.to_plain() for line_range in ranges]
+        return [line_range.to_plain() for line_range in with_last_marks(ranges)]
+
+    def notes(self, metadata: Any) -> dict[str, Any]:
+        """Path -> mark, of the files a transaction was cut from."""
+        ranges = parse_ranges(metadata)
+        return {each.path: each.mark.to_plain() for each in ranges if each.mark is not None}
+
+    def compare(self, former: FormerInput) -> InputChange:
+        """What is different about the files that were read, and which would be skipped or read again.
+
+        Raises:
+            SourceError: a file cannot be read, or what is stored is not of text files.
+        """
+        if former.last is None:
+            return InputChange()
+        position = parse_ranges(former.last)[-1].path
+        pending = {each.path for metadata in former.pending for each in parse_ranges(metadata)}
+        return FileComparison(self._sizes, former.notes, position, pending, self._topology_id).change()
 
     def is_exhausted(self, last: Any) -> bool:
         self._go_behind(last)
@@ -187,34 +216,44 @@ class TextFilesCoordinator(SpoutCoordinator):
             yield line_range
 
     def _go_behind(self, metadata: Any) -> None:
-        """Stands behind the last range of a transaction, which is read again unless we just cut it."""
+        """Stands behind the last range of a transaction, which is read again unless we just cut it.
+
+        A file that has left the input, which `compare` has told, is followed by those that sort after.
+        """
         last = None if metadata is None else parse_ranges(metadata)[-1]
         if last == self._last:
             return
         self._go_to_start()
         if last is None:
             return
-        with closing(InputFile(last.path, self._topology_id)) as file:
-            last.read(file)
-        index = next((i for i, (path, _) in enumerate(self._files) if path == last.path), None)
-        if index is None:
+        after = bisect_right(self._files, last.path, key=itemgetter(0))
+        if last.mark is None:
             raise SourceError(
-                f"input file {last.path!r}, in which the last stored transaction ends at byte {last.end}, is "
-                "not matched by the pattern any more, so there is no telling what comes next: let the pattern "
-                f"match it, or start over by `txbatch drop {self._topology_id}`"
+                f"stored metadata of input file {last.path!r} has no digest of what was read: another version of "
+                f"txbatch wrote it; run that one, or start over by `txbatch drop {self._topology_id}`"
             )
-        self._open(index, last.end)
+        if last.path in self._sizes:
+            with closing(InputFile(last.path, self._topology_id)) as file:
+                last.read(file)
+            self._open(after - 1, last.end, last.mark)
+        else:
+            self._next_file = after
         self._last = last
 
     def _go_to_start(self) -> None:
         self._close_file()
         self._next_file, self._last = 0, None
 
-    def _open(self, index: int, start: int) -> None:
+    def _open(self, index: int, start: int, mark: PrefixMark | None = None) -> None:
         self._close_file()
         path, size = self._files[index]
         file = InputFile(path, self._topology_id)
-        self._scanner = LineScanner(file, start, size, block_bytes=self._block_bytes)
+        try:
+            prefix = None if mark is None else resumed_digest(file, mark)
+        except SourceError:
+            file.close()
+            raise
+        self._scanner = LineScanner(file, start, size, block_bytes=self._block_bytes, prefix=prefix)
         self._next_file = index + 1
 
     def _close_file(self) -> None:

@@ -8,12 +8,21 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TypeAlias
 
 from state import SourceError
+
+FileStamp: TypeAlias = tuple[int, ...]
+"""Size, time of the last change of content and of anything, both in ns, and inode: equal if nobody touched the file."""
+
+NO_STAMP: FileStamp = (0, 0, 0, 0)
+"""Of a file that was changed a moment ago: it may change once more without getting another time."""
+
+RECENT_NS = 2_000_000_000
 
 FAULT = "txbatch only reads its input, so something else did this"
 
@@ -24,16 +33,18 @@ class InputFile:
     Args:
         path: absolute path.
         topology_id: for the remedy in messages.
+        clock_ns: time of day, as the file system tells it.
 
     Attributes:
         path: as given.
         byte_count: size when it was opened.
+        stamp: what the file system told of it then.
 
     Raises:
         SourceError: there is no such file, it is no regular file, or it may not be read.
     """
 
-    def __init__(self, path: str, topology_id: str) -> None:
+    def __init__(self, path: str, topology_id: str, *, clock_ns: Callable[[], int] = time.time_ns) -> None:
         self.path = path
         self._topology_id = topology_id
         with self._explained():
@@ -46,7 +57,9 @@ class InputFile:
                     f"{FAULT}: {self._remedy()}"
                 )
             self._file = Path(path).open("rb", buffering=0)  # noqa: SIM115 - closed by `close`
-            self.byte_count = self._current_byte_count()
+            found = os.fstat(self._file.fileno())
+            self.byte_count = found.st_size
+            self.stamp = _stamp_of(found, clock_ns())
 
     def read(self, start: int, end: int) -> bytes:
         """Returns exactly the bytes from `start` up to `end`.
@@ -112,3 +125,9 @@ class InputFile:
                 f"input file {self.path!r} cannot be read: {error.strerror or error}; the file system or the "
                 "disk below it refuses: mend that and run again"
             ) from error
+
+
+def _stamp_of(found: os.stat_result, now_ns: int) -> FileStamp:
+    if max(found.st_mtime_ns, found.st_ctime_ns) > now_ns - RECENT_NS:
+        return NO_STAMP
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino

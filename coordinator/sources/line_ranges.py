@@ -7,12 +7,13 @@ gives the same lines or an error, never other lines. The driver only counts newl
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from heapq import heapify, heapreplace
-from typing import Any
+from typing import Any, NoReturn
 
 from coordinator.sources.input_file import InputFile
+from coordinator.sources.prefix_digest import PrefixDigest, PrefixMark, short_digest
 from state import SourceError
 
 BLOCK_BYTES = 1024 * 1024
@@ -21,7 +22,8 @@ BLOCK_BYTES = 1024 * 1024
 STRIDE_BYTES = 4096
 """How much of a block is counted at a time; the last stride is searched newline by newline."""
 
-DIGEST_BYTES = 8
+LINE_BYTES_MAX = 64 * 1024 * 1024
+"""A longer line is refused where it is cut: it would have to fit into a worker, several times, as one tuple."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,7 @@ class LineRange:
         end: offset behind the last byte; more than `start`.
         line_count: lines in between; a last line without a newline counts.
         digest: of the bytes in between.
+        mark: of the file up to `end`; only the last range of a file in a transaction carries one.
     """
 
     path: str
@@ -41,6 +44,7 @@ class LineRange:
     end: int
     line_count: int
     digest: int
+    mark: PrefixMark | None = None
 
     @classmethod
     def from_plain(cls, plain: Any) -> LineRange:
@@ -50,8 +54,10 @@ class LineRange:
             SourceError: it is something else.
         """
         match plain:
-            case [str(path), int(start), int(end), int(line_count), int(digest)]:
-                return cls(path, start, end, line_count, digest)
+            case [str(path), int(start), int(end), int(line_count), int(digest), *plain_mark]:
+                mark = PrefixMark.from_plain([end, *plain_mark])
+                if mark is not None or not plain_mark:
+                    return cls(path, start, end, line_count, digest, mark)
         raise SourceError(
             f"stored metadata {plain!r} is no range of lines: the topology was run with another kind of "
             "source before; drop it or take another topology id"
@@ -59,7 +65,8 @@ class LineRange:
 
     def to_plain(self) -> list[Any]:
         """The range as plain data, to be stored."""
-        return [self.path, self.start, self.end, self.line_count, self.digest]
+        mark = [] if self.mark is None else self.mark.to_plain()[1:]  # its end is the range's
+        return [self.path, self.start, self.end, self.line_count, self.digest, *mark]
 
     def read(self, file: InputFile) -> bytes:
         """Returns the bytes, which are those that were cut.
@@ -72,6 +79,12 @@ class LineRange:
         if digest != self.digest:
             file.fail_changed(self.start, self.end, expected_digest=self.digest, found_digest=digest)
         return content
+
+
+def with_last_marks(ranges: Sequence[LineRange]) -> list[LineRange]:
+    """The ranges of a transaction without the marks that a later range of the same file makes worthless."""
+    last = {line_range.path: line_range for line_range in ranges}
+    return [each if last[each.path] is each else replace(each, mark=None) for each in ranges]
 
 
 def share(ranges: Iterable[LineRange], task_index: int, task_count: int) -> list[LineRange]:
@@ -99,13 +112,26 @@ class LineScanner:
         start: offset where the first range begins.
         end: offset behind the last byte that may be cut, usually the size of the file.
         block_bytes: how much is read at a time.
+        prefix: the digest of everything before `start`; may be left out at 0.
+        line_bytes_max: a line that is longer, by a block at least, is refused.
     """
 
-    def __init__(self, file: InputFile, start: int, end: int, *, block_bytes: int = BLOCK_BYTES) -> None:
+    def __init__(
+        self,
+        file: InputFile,
+        start: int,
+        end: int,
+        *,
+        block_bytes: int = BLOCK_BYTES,
+        prefix: PrefixDigest | None = None,
+        line_bytes_max: int = LINE_BYTES_MAX,
+    ) -> None:
         self.file = file
         self.offset = start
+        self._prefix = prefix or PrefixDigest()
+        assert self._prefix.end == start, "the digest is of everything before"
         self._end = end
-        self._block_bytes = block_bytes
+        self._block_bytes, self._line_bytes_max = block_bytes, line_bytes_max
         self._block = b""
         self._cursor = 0
 
@@ -119,23 +145,42 @@ class LineScanner:
         Memory is bound by the block size, not by lines or ranges.
 
         Raises:
-            SourceError: the file has shrunk or cannot be read.
+            SourceError: the file has shrunk, cannot be read, or has a line that is too long.
         """
-        start = self.offset
-        hasher = hashlib.blake2b(digest_size=DIGEST_BYTES)
+        start = line_start = self.offset
+        hasher = hashlib.sha256()
         line_count = 0
         ends_line = True
         while line_count < line_limit and not self.is_done():
             self._fill()
             stop, found = after_lines(self._block, self._cursor, line_limit - line_count)
-            hasher.update(memoryview(self._block)[self._cursor : stop])
+            piece = memoryview(self._block)[self._cursor : stop]
+            hasher.update(piece)
+            self._prefix.update(piece)
             self.offset += stop - self._cursor
+            if found:
+                line_start = self.offset - (stop - 1 - self._block.rindex(b"\n", self._cursor, stop))
+            elif self.offset - line_start > self._line_bytes_max:
+                self._fail_long_line(line_start)
             self._cursor = stop
             line_count += found
             ends_line = self._block[stop - 1] == ord("\n")
         if not ends_line:
             line_count += 1
-        return LineRange(self.file.path, start, self.offset, line_count, int.from_bytes(hasher.digest(), "big"))
+        digest = short_digest(hasher)
+        mark = self._prefix.mark(self.file.stamp)
+        return LineRange(self.file.path, start, self.offset, line_count, digest, mark)
+
+    def _fail_long_line(self, line_start: int) -> NoReturn:
+        """Names the line by its number, for which everything before it is counted once more."""
+        number = 1
+        for start in range(0, line_start, self._block_bytes):
+            number += self.file.read(start, min(start + self._block_bytes, line_start)).count(b"\n")
+        raise SourceError(
+            f"input file {self.file.path!r} has a line of more than {self._line_bytes_max:,} bytes: line {number:,}, "
+            f"which starts at byte {line_start:,}; a line is one tuple and has to fit into a worker: break it up, or "
+            "leave the file out"
+        )
 
     def _fill(self) -> None:
         if self._cursor == len(self._block):
@@ -165,4 +210,4 @@ def after_lines(block: bytes, cursor: int, wanted: int) -> tuple[int, int]:
 
 
 def _digest(content: bytes) -> int:
-    return int.from_bytes(hashlib.blake2b(content, digest_size=DIGEST_BYTES).digest(), "big")
+    return short_digest(hashlib.sha256(content))

@@ -5,64 +5,65 @@ from __future__ import annotations
 import logging
 import queue
 import tempfile
+import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from coordinator.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed
+from coordinator.engine import CrashKind, EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed
 from coordinator.plan import Plan
-from coordinator.spark.crash_reason import crash_reason
+from coordinator.spark.alarm import Deadline
+from coordinator.spark.crash_story import crash_story
 from coordinator.spark.frame_flow import FrameFault
-from coordinator.spark.session import is_fair
+from coordinator.spark.lane import Lane
+from coordinator.spark.session import SparkLease, is_fair
 from coordinator.spark.stage import Reading, WaveInput
-from coordinator.spark.wave import Deployment, Wave
+from coordinator.spark.wave import Wave, deploy
 from coordinator.spouts.emitting import Batch
-from state import TransactionAttempt, save_redis_url
-
-if TYPE_CHECKING:
-    from pyspark import SparkContext
+from state import EngineError, TransactionAttempt, save_redis_url
 
 _LOG = logging.getLogger("txbatch")
+LANE_CLOSE_S = 30.0
+"""How long a cancelled job may take to end; Spark kills its workers after two seconds."""
 
 
 class SparkEngine:
     """Runs waves as Spark jobs.
 
     Args:
-        context: a Spark context; it stays running after `close`.
+        lease: a Spark context, which stays running after `close`, and the watch over its Java process.
         plan: what to run.
         redis_url: where committers' reads go; written to a file only its owner can read.
         nonce: of this run; its committers read no state that another run has written.
+        message_timeout_s: how long a job may take before user code that does not return is ended; None for ever.
         frame_fault: installed by tests only.
     """
 
     def __init__(
         self,
-        context: SparkContext,
+        lease: SparkLease,
         plan: Plan,
         redis_url: str,
         nonce: str,
+        message_timeout_s: float | None = None,
         *,
         frame_fault: FrameFault | None = None,
     ) -> None:
-        self._context = context
+        self._context, self._watch = context, watch = lease.context, lease.watch
         self._plan = plan
+        self._message_timeout_s = message_timeout_s
         self._frame_fault = frame_fault
         self._private = tempfile.TemporaryDirectory(prefix="txbatch-run-")
-        self._deployment = Deployment(
-            context=context,
-            plan=plan,
-            shipped_plan=context.broadcast(plan),
-            seeds=context.parallelize(range(len(plan.emitter_tasks)), len(plan.emitter_tasks)),
-            reading=Reading(save_redis_url(redis_url, Path(self._private.name)), nonce),
-        )
+        reading = Reading(save_redis_url(redis_url, Path(self._private.name)), nonce)
+        self._deployment = watch.call(lambda: deploy(context, plan, reading))
         self._waves: dict[int, Wave] = {}
         self._running: set[str] = set()
-        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
-        self._processing_lane = ThreadPoolExecutor(1, "txbatch-processing")
-        self._commit_lane = ThreadPoolExecutor(1, "txbatch-commit")
-        self.overlaps = is_fair(context)
+        self._events: queue.SimpleQueue[Event | EngineError] = queue.SimpleQueue()
+        self._processing_lane = Lane("txbatch-processing")
+        self._commit_lane = Lane("txbatch-commit")
+        watch.tell(self._events.put)
+        self.overlaps = watch.call(lambda: is_fair(context))
         if not self.overlaps:
             _LOG.info("this Spark context schedules FIFO: one wave at a time; set spark.scheduler.mode=FAIR for two")
 
@@ -74,15 +75,15 @@ class SparkEngine:
         early: EarlyCommit,
     ) -> None:
         """Starts job 1 of a wave."""
-        wave_input = WaveInput(
-            wave_id, batches, {scope: dict(values) for scope, values in stored.items()}, self._frame_fault
-        )
+        copied = {scope: dict(values) for scope, values in stored.items()}
+        wave_input = WaveInput(wave_id, batches, copied, self._frame_fault, self._deadline())
 
         def job() -> Event:
             wave = self._waves[wave_id] = Wave(self._deployment, wave_input)
             return wave.process(early)
 
-        self._processing_lane.submit(self._run, "processing", wave_id, job, lambda reason: WaveCrashed(wave_id, reason))
+        crashed = partial(WaveCrashed, wave_id)
+        self._processing_lane.submit(partial(self._run, "processing", wave_id, job, crashed))
 
     def commit(self, wave_id: int, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> None:
         """Starts job 2 of a wave; without commit tasks there is nothing to run."""
@@ -90,44 +91,64 @@ class SparkEngine:
             self._events.put(GroupExecuted(wave_id, attempts, ()))
             return
 
+        deadline = self._deadline()
+
         def job() -> Event:
-            reports = self._waves[wave_id].commit(attempts, composed=composed)
+            reports = self._waves[wave_id].commit(attempts, composed=composed, deadline=deadline)
             return GroupExecuted(wave_id, attempts, tuple(reports))
 
-        self._commit_lane.submit(
-            self._run, "commit", wave_id, job, lambda reason: GroupCrashed(wave_id, attempts, reason)
-        )
+        crashed = partial(GroupCrashed, wave_id, attempts)
+        self._commit_lane.submit(partial(self._run, "commit", wave_id, job, crashed))
 
     def cancel(self, wave_id: int) -> None:
         """Cancels the jobs of a wave."""
         for phase in ("processing", "commit"):
             job_group = self._job_group(phase, wave_id)
             if job_group in self._running:  # Spark warns of groups it does not know
-                self._context.cancelJobGroup(job_group)
+                self._watch.call(partial(self._context.cancelJobGroup, job_group))
 
     def release(self, wave_id: int) -> None:
         """Deletes the shuffle files of a wave, after the job that may still use them."""
-        self._processing_lane.submit(self._release, wave_id)
+        self._processing_lane.submit(partial(self._release, wave_id))
 
     def next_event(self, timeout_s: float) -> Event | None:
-        """The next event, or None after the time."""
+        """The next event, or None after the time.
+
+        Raises:
+            EngineError: Spark is gone.
+        """
         try:
-            return self._events.get(timeout=timeout_s)
+            event = self._events.get(timeout=timeout_s)
         except queue.Empty:
             return None
+        if isinstance(event, EngineError):
+            raise event
+        return event
 
     def close(self) -> None:
-        """Cancels what runs, waits for the lanes, and deletes what was shipped and shuffled."""
-        for wave_id in list(self._waves):
-            self.cancel(wave_id)
-        for lane in (self._commit_lane, self._processing_lane):
-            lane.shutdown(wait=True, cancel_futures=True)
+        """Cancels what runs, waits for the lanes, and deletes what was shipped and shuffled.
+
+        With Spark gone there is nothing of that to do.
+        """
+        try:
+            for wave_id in list(self._waves):
+                self.cancel(wave_id)
+            for lane in (self._commit_lane, self._processing_lane):
+                lane.close(LANE_CLOSE_S if self._watch.lost is None else 0)
+            self._watch.call(self._tidy_up)
+        except EngineError as error:
+            _LOG.debug("nothing was cleaned up: %s", error)
+        finally:
+            self._private.cleanup()
+
+    def _tidy_up(self) -> None:
         for wave_id in list(self._waves):
             self._release(wave_id)
         self._deployment.shipped_plan.destroy()
-        self._private.cleanup()
 
-    def _run(self, phase: str, wave_id: int, job: Callable[[], Event], crashed: Callable[[str], Event]) -> None:
+    def _run(
+        self, phase: str, wave_id: int, job: Callable[[], Event], crashed: Callable[[str, CrashKind], Event]
+    ) -> None:
         """Runs one job on its lane and turns whatever happens into an event."""
         job_group = self._job_group(phase, wave_id)
         self._running.add(job_group)
@@ -137,7 +158,13 @@ class SparkEngine:
             self._context.setJobGroup(job_group, description, interruptOnCancel=True)
             event = job()
         except Exception as error:  # noqa: BLE001 - whatever Spark raises, the coordinator has to know
-            event = crashed(crash_reason(error))
+            try:
+                self._watch.check()
+            except EngineError:
+                return  # whoever waits for events is told by the watch
+            _LOG.debug("a job crashed:\n%s", error)
+            story = crash_story(error)
+            event = crashed(story.reason, story.kind)
         self._running.discard(job_group)
         self._events.put(event)
 
@@ -147,7 +174,10 @@ class SparkEngine:
             try:
                 wave.release()
             except Exception as error:  # noqa: BLE001 - a context that is gone has no files left
-                _LOG.debug("wave %d could not be cleaned up: %s", wave_id, crash_reason(error))
+                _LOG.debug("wave %d could not be cleaned up: %s", wave_id, crash_story(error).reason)
+
+    def _deadline(self) -> Deadline | None:
+        return None if self._message_timeout_s is None else Deadline(time.time(), self._message_timeout_s)
 
     def _job_group(self, phase: str, wave_id: int) -> str:
         return f"txbatch-{id(self)}-{phase}-{wave_id}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterable, Iterator
 
 from coordinated_bolt import Frame, frame_target, pack_frame
@@ -53,8 +52,3 @@ def disturbed(fault: FrameFault | None, task_id: int, frames: list[bytes]) -> li
 def named_partition(partition: int) -> int:
     """The identity partitioner: frames name the partition they go to."""
     return partition
-
-
-def spare_the_collector() -> None:
-    """Has Python's cycle collector look less often: it would walk all tuples of a wave again and again."""
-    gc.set_threshold(50_000, 20, 20)

@@ -22,6 +22,10 @@ from typing import Any
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 
+from coordinator.spark.java_process import GatewayProcess
+from coordinator.spark.java_watch import JavaWatch
+from state import EngineError
+
 _LOG = logging.getLogger("txbatch")
 NOISE = re.compile(
     r"WARNING: Using incubator modules: jdk\.incubator\.vector$"
@@ -95,6 +99,7 @@ def start_context(conf: SparkConf, *, is_local: bool) -> SparkContext:
     """Starts a context, and the Java process unless an earlier session of this process has left it.
 
     Raises:
+        EngineError: the Java process ends or freezes meanwhile.
         RuntimeError: Spark does not start; the message is the reason, in one line.
     """
     output = output_of(SparkContext._gateway)  # noqa: SLF001 - there is no public question
@@ -106,9 +111,14 @@ def start_context(conf: SparkConf, *, is_local: bool) -> SparkContext:
             finally:
                 os.close(write_fd)
             gateway.txbatch_output = output  # beside gateway.proc, which pyspark keeps there
-            context = SparkContext(conf=conf, gateway=gateway)
         else:
-            context = SparkContext(conf=conf)
+            gateway = SparkContext._gateway  # noqa: SLF001
+        with JavaWatch(GatewayProcess(gateway, is_ours=output is not None)) as watch:
+            context = watch.call(lambda: SparkContext(conf=conf, gateway=gateway))
+        context._accumulatorServer.handle_error = _say_nothing  # type: ignore[assignment,method-assign] # noqa: SLF001
+    except EngineError:
+        forget_java()
+        raise
     except Exception as error:
         held = output.take_held() if output is not None else []
         _LOG.debug("Spark said:\n%s", "".join(held))
@@ -119,11 +129,46 @@ def start_context(conf: SparkConf, *, is_local: bool) -> SparkContext:
 
 
 def stop_context(context: SparkContext) -> None:
-    """Stops a context of our own; what its workers say about that is not shown."""
+    """Stops a context of our own; what its workers say about that is not shown.
+
+    It raises nothing: a Java process that is gone, or does not answer any more, has nothing left to stop.
+    """
+    mute_java()
+    gateway = SparkContext._gateway  # noqa: SLF001 - there is no public question
+    try:
+        with JavaWatch(GatewayProcess(gateway, is_ours=output_of(gateway) is not None)) as watch:
+            watch.call(context.stop)
+    except Exception as error:  # noqa: BLE001 - whatever a broken connection raises
+        _LOG.debug("Spark could not be stopped: %s", error)
+        forget_java()
+
+
+def mute_java() -> None:
+    """Shows nothing more of what a Java process of ours, its workers and its connections say."""
     output = output_of(SparkContext._gateway)  # noqa: SLF001 - there is no public question
     if output is not None:
         output.show(Showing.MUTED)
-    context.stop()
+
+
+def abandon_context(context: SparkContext) -> None:
+    """Lets go of a context of our own whose Java process is gone."""
+    mute_java()
+    server = getattr(context, "_accumulatorServer", None)
+    if server is not None:
+        server.shutdown()
+    forget_java()
+
+
+def forget_java() -> None:
+    """Has the next context of this process start a Java process of its own: the one there was is gone."""
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None  # noqa: SLF001
+
+
+def end_java() -> None:
+    """Ends a Java process of ours without a word; called when this process is about to end as it stands."""
+    gateway: Any = SparkContext._gateway  # noqa: SLF001 - there is no public question
+    if output_of(gateway) is not None:
+        gateway.proc.kill()
 
 
 def output_of(gateway: Any) -> JavaOutput | None:
@@ -143,6 +188,10 @@ def reason_of(lines: list[str]) -> str:
         if raised is not None:
             return raised["text"][:500]
     return telling[0][:500] if telling else "it does not say why"
+
+
+def _say_nothing(*_: object) -> None:
+    """In place of a traceback for a connection that ends with the Java process: that is told by the watch."""
 
 
 def _piped_output() -> tuple[JavaOutput, int]:

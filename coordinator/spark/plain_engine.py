@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING
+import logging
+from concurrent.futures import Future
+from functools import partial
 
-from coordinator.engine import WaveCrashed
+from coordinator.engine import CrashKind, WaveCrashed
 from coordinator.plain.engine import PlainWave, WaveDrained
 from coordinator.plain.wave_plan import WavePlan
-from coordinator.spark.crash_reason import crash_reason
+from coordinator.spark.crash_story import crash_story
 from coordinator.spark.frame_flow import FrameFault
+from coordinator.spark.lane import Lane
 from coordinator.spark.plain_wave import PlainDeployment
+from coordinator.spark.session import SparkLease
+from state import EngineError
 
-if TYPE_CHECKING:
-    from pyspark import SparkContext
+_LOG = logging.getLogger("txbatch")
+CANCEL_MAX_S = 60.0
+"""How long a cancelled wave may take to end; Spark kills its workers after two seconds."""
 
 
 class SparkPlainEngine:
     """Runs waves as Spark jobs.
 
     Args:
-        context: a Spark context; it stays running after `close`.
+        lease: a Spark context, which stays running after `close`, and the watch over its Java process.
         plan: what to run.
         wave_timeout_s: a wave that takes longer is cancelled; None lets it take its time.
         frame_fault: installed by tests only.
@@ -28,38 +33,63 @@ class SparkPlainEngine:
 
     def __init__(
         self,
-        context: SparkContext,
+        lease: SparkLease,
         plan: WavePlan,
         *,
         wave_timeout_s: float | None = None,
         frame_fault: FrameFault | None = None,
     ) -> None:
-        self._context = context
+        self._context, self._watch = context, watch = lease.context, lease.watch
         self._topology_id = plan.plain.topology_id
         self._wave_timeout_s = wave_timeout_s
-        self._deployment = PlainDeployment(context, plan, context.broadcast(plan), frame_fault)
+        shipped_plan = watch.call(lambda: context.broadcast(plan))
+        self._deployment = PlainDeployment(context, plan, shipped_plan, frame_fault, wave_timeout_s)
         self._job_group = f"txbatch-{id(self)}-plain"
-        self._lane = ThreadPoolExecutor(1, "txbatch-plain")
+        self._lane = Lane("txbatch-plain")
         self._running: Future[WaveDrained] | None = None
 
     def run_wave(self, wave: PlainWave) -> WaveDrained | WaveCrashed:
-        """Runs a wave on the lane, so that a signal finds the calling thread at rest."""
-        running = self._running = self._lane.submit(self._run, wave)
-        if wait([running], self._wave_timeout_s).not_done:
-            self._context.cancelJobGroup(self._job_group)
-            running.exception()  # its end, for the next wave is to have the executors to itself
-            return WaveCrashed(wave.attempt.txid, f"it took longer than {self._wave_timeout_s:g} s and was cancelled")
+        """Runs a wave on the lane, so that a signal finds the calling thread at rest.
+
+        Raises:
+            EngineError: Spark is gone, or does not end a wave that was cancelled.
+        """
+        running = self._running = self._lane.submit(partial(self._run, wave))
         try:
-            return running.result()
+            return self._watch.wait(running, self._wave_timeout_s)
+        except EngineError:
+            raise
         except Exception as error:  # noqa: BLE001 - whatever Spark raises, the wave's messages have failed
-            return WaveCrashed(wave.attempt.txid, crash_reason(error))
+            if not running.done():
+                return self._cancelled(wave, running)
+            _LOG.debug("a wave crashed:\n%s", error)
+            story = crash_story(error)
+            return WaveCrashed(wave.attempt.txid, story.reason, story.kind)
+
+    def _cancelled(self, wave: PlainWave, running: Future[WaveDrained]) -> WaveCrashed:
+        """Cancels a wave and waits for its end, for the next one is to have the executors to itself."""
+        self._watch.call(partial(self._context.cancelJobGroup, self._job_group))
+        try:
+            self._watch.wait(running, CANCEL_MAX_S)
+        except EngineError:
+            raise
+        except Exception as error:
+            if not running.done():
+                raise EngineError(
+                    f"Spark did not end a cancelled wave within {CANCEL_MAX_S:g} s; look at its executors"
+                ) from error
+        reason = f"it took longer than {self._wave_timeout_s:g} s and was cancelled"
+        return WaveCrashed(wave.attempt.txid, reason, CrashKind.OVERDUE)
 
     def close(self) -> None:
         """Cancels what runs, waits for it, and deletes what was shipped."""
-        if self._running is not None and not self._running.done():
-            self._context.cancelJobGroup(self._job_group)
-        self._lane.shutdown(wait=True, cancel_futures=True)
-        self._deployment.shipped_plan.destroy()
+        try:
+            if self._running is not None and not self._running.done():
+                self._watch.call(partial(self._context.cancelJobGroup, self._job_group))
+            self._lane.close(CANCEL_MAX_S if self._watch.lost is None else 0)
+            self._watch.call(self._deployment.shipped_plan.destroy)
+        except EngineError as error:  # then there is nothing to clean up
+            _LOG.debug("nothing was cleaned up: %s", error)
 
     def _run(self, wave: PlainWave) -> WaveDrained:
         self._context.setLocalProperty("spark.scheduler.pool", "txbatch-processing")

@@ -33,7 +33,9 @@ from coordinated_bolt import (
 )
 from coordinator.plain.engine import WaveDrained
 from coordinator.plain.wave_plan import WavePlan
-from coordinator.spark.frame_flow import Addressed, FrameFault, Post, disturbed, sort_out, spare_the_collector
+from coordinator.spark.alarm import Deadline, alarm_for
+from coordinator.spark.frame_flow import Addressed, FrameFault, Post, disturbed, sort_out
+from coordinator.spark.worker import settle_worker
 from state import CodecError, TransactionAttempt, UserCodeError, digest64, pack, unpack
 
 if TYPE_CHECKING:
@@ -49,15 +51,17 @@ class BoltStage:
         attempt: the wave's identity.
         stage_index: which stage.
         frame_fault: installed by tests only.
+        deadline: by when the wave has to be done.
     """
 
     plan: Broadcast[WavePlan]
     attempt: TransactionAttempt
     stage_index: int
     frame_fault: FrameFault | None = None
+    deadline: Deadline | None = None
 
     def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[Addressed]:
-        spare_the_collector()
+        settle_worker()
         plan = self.plan.value
         task_id = plan.stages[self.stage_index].tasks[partition]
         routes = plan.routes_into(self.stage_index + 1)
@@ -67,8 +71,10 @@ class BoltStage:
         own.clear()
         post = Post(routes)
         try:
-            for _ in self._execute(plan.plain.wirings[task_id], _unpacked(frames, self.attempt), post):
-                yield from post.take()
+            wiring = plan.plain.wirings[task_id]
+            with alarm_for(wiring, self.deadline):
+                for _ in self._execute(wiring, _unpacked(frames, self.attempt), post):
+                    yield from post.take()
         except UserCodeError as error:
             failure = Failure(
                 FailureKind.USER, error.component_id, error.task_index, error.traceback_text, error.tuple_text
@@ -121,7 +127,7 @@ class PlainAckerStage:
     frame_fault: FrameFault | None = None
 
     def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[Addressed]:
-        spare_the_collector()
+        settle_worker()
         plan = self.plan.value
         task_id = plan.stages[-1].tasks[partition]
         own: list[bytes] = []

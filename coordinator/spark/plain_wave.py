@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from coordinated_bolt import frame_target
 from coordinator.plain.engine import PlainWave, WaveDrained
 from coordinator.plain.wave_plan import WavePlan
+from coordinator.spark.alarm import Deadline
 from coordinator.spark.frame_flow import Addressed, FrameFault, named_partition
 from coordinator.spark.plain_stage import BoltStage, PlainAckerStage, SpoutEnd, wave_drained
 
@@ -24,12 +26,14 @@ class PlainDeployment:
         plan: the plan.
         shipped_plan: the same, broadcast.
         frame_fault: installed by tests only.
+        wave_timeout_s: a wave that takes longer is cancelled, user code that does not return a little before that.
     """
 
     context: SparkContext
     plan: WavePlan
     shipped_plan: Broadcast[WavePlan]
     frame_fault: FrameFault | None = None
+    wave_timeout_s: float | None = None
 
     def run(self, wave: PlainWave) -> WaveDrained:
         """Runs one wave, and deletes its shuffle files whatever comes of it."""
@@ -42,20 +46,20 @@ class PlainDeployment:
 
     def _stages(self, wave: PlainWave) -> tuple[RDD[Addressed], RDD[Any] | None]:
         last_shuffled: RDD[Any] | None = None
-        rdd: RDD[Addressed] = self._emitted(wave).mapPartitionsWithIndex(SpoutEnd(self._bolts(wave, 0)))
+        deadline = None if self.wave_timeout_s is None else Deadline(time.time(), self.wave_timeout_s)
+
+        def bolts(index: int) -> BoltStage:
+            return BoltStage(self.shipped_plan, wave.attempt, index, self.frame_fault, deadline)
+
+        rdd: RDD[Addressed] = self._emitted(wave).mapPartitionsWithIndex(SpoutEnd(bolts(0)))
         for index in range(1, len(self.plan.stages)):
             last_shuffled = rdd.partitionBy(len(self.plan.stages[index].tasks), named_partition)
             is_acker_stage = self.plan.is_tracked and index == len(self.plan.stages) - 1
             stage = (
-                PlainAckerStage(self.shipped_plan, wave.attempt, self.frame_fault)
-                if is_acker_stage
-                else self._bolts(wave, index)
+                PlainAckerStage(self.shipped_plan, wave.attempt, self.frame_fault) if is_acker_stage else bolts(index)
             )
             rdd = last_shuffled.mapPartitionsWithIndex(stage)
         return rdd, last_shuffled
-
-    def _bolts(self, wave: PlainWave, index: int) -> BoltStage:
-        return BoltStage(self.shipped_plan, wave.attempt, index, self.frame_fault)
 
     def _emitted(self, wave: PlainWave) -> RDD[list[Addressed]]:
         """What the spouts have emitted, in the partitions of stage 0: nothing has to be shuffled for it."""

@@ -6,12 +6,17 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pyspark import SparkConf, SparkContext
 
-from coordinator.spark.gateway import start_context, stop_context
+from coordinator.spark.gateway import abandon_context, mute_java, output_of, start_context, stop_context
+from coordinator.spark.java_process import GatewayProcess
+from coordinator.spark.java_watch import JavaWatch
+from coordinator.spark.masters import check_reachable
+from coordinator.spark.privacy import keep_scratch_private, warn_of_open_cluster
 from state import TopologyError
 
 OUR_SETTINGS = {
@@ -26,7 +31,8 @@ OUR_SETTINGS = {
     "spark.ui.retainedJobs": "50",
     "spark.ui.retainedStages": "50",
     "spark.ui.retainedTasks": "500",
-    "spark.log.level": "ERROR",
+    # what it says of failed tasks, in hundreds of lines, we say in one
+    "spark.log.level": "FATAL",
     # otherwise whatever lies in a worker's current directory hides what is shipped, a folder called state for one
     "spark.executorEnv.PYTHONSAFEPATH": "1",
 }
@@ -38,11 +44,25 @@ LOCAL_SETTINGS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class SparkLease:
+    """A context for the length of a run.
+
+    Attributes:
+        context: the user's or our own.
+        watch: over its Java process; calls of the run's own thread go through it.
+    """
+
+    context: SparkContext
+    watch: JavaWatch
+
+
 def open_context(topology_id: str, master: str, settings: Mapping[str, str]) -> SparkContext:
     """Starts a context of our own; what the user has set wins (driver, once a run).
 
     Raises:
         TopologyError: Spark does not accept the master or a setting.
+        EngineError: the master gives no answer, or the Java process ends or freezes.
     """
     local = master.startswith("local")
     conf = SparkConf().setMaster(master).setAppName(f"txbatch {topology_id}")
@@ -51,15 +71,18 @@ def open_context(topology_id: str, master: str, settings: Mapping[str, str]) -> 
             conf.set(key, value)
     for key, value in settings.items():
         conf.set(key, value)
+    if local:
+        keep_scratch_private(conf)
     if local and "PYSPARK_PYTHON" not in os.environ and "spark.pyspark.python" not in settings:
         # the workers need the interpreter, and so the packages, of the driver
         os.environ["PYSPARK_PYTHON"] = sys.executable
     if SparkContext._active_spark_context is not None:  # noqa: SLF001 - there is no public question
         raise TopologyError("a SparkContext is running in this process already; pass it as spark=…")
+    check_reachable(master)
     try:
         return start_context(conf, is_local=local)
     except RuntimeError as error:
-        raise TopologyError(f"spark does not start with master {master!r}: {error}") from error
+        raise TopologyError(f"spark does not start with master {master!r}: {error}; check master and conf") from error
 
 
 def close_context(context: SparkContext) -> None:
@@ -87,7 +110,7 @@ def accept_context(spark: Any) -> SparkContext:
 
 
 @contextmanager
-def spark_context(topology_id: str, spark: Any, master: str, settings: Mapping[str, str]) -> Iterator[SparkContext]:
+def spark_lease(topology_id: str, spark: Any, master: str, settings: Mapping[str, str]) -> Iterator[SparkLease]:
     """The context of a run: the user's, which is left running, or one of our own (driver, once a run).
 
     Args:
@@ -98,17 +121,33 @@ def spark_context(topology_id: str, spark: Any, master: str, settings: Mapping[s
 
     Raises:
         TopologyError: settings for the user's context, or as `accept_context` and `open_context`.
+        EngineError: as `open_context`.
     """
     if spark is not None:
         if settings:
             raise TopologyError("conf is for a session of our own; set it on the session you pass as spark=…")
-        yield accept_context(spark)
+        context = accept_context(spark)
+        with _watch_over(context, is_ours=False) as watch:
+            watch.call(lambda: warn_of_open_cluster(context))
+            yield SparkLease(context, watch)
         return
     context = open_context(topology_id, master, settings)
-    try:
-        yield context
-    finally:
-        close_context(context)
+    gateway = SparkContext._gateway  # noqa: SLF001 - there is no public question
+    with _watch_over(context, is_ours=output_of(gateway) is not None) as watch:
+        watch.tell(lambda _: mute_java())
+        try:
+            watch.call(lambda: warn_of_open_cluster(context))
+            yield SparkLease(context, watch)
+        finally:
+            watch.let_stop()
+            if watch.lost is None:
+                close_context(context)
+            else:
+                abandon_context(context)
+
+
+def _watch_over(context: SparkContext, *, is_ours: bool) -> JavaWatch:
+    return JavaWatch(GatewayProcess(context._gateway, is_ours=is_ours, context=context))  # noqa: SLF001 - its only name
 
 
 def is_fair(context: SparkContext) -> bool:

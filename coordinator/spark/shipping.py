@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import marshal
 import sys
 import tempfile
 import zipfile
+from importlib.machinery import SourceFileLoader
+from importlib.util import MAGIC_NUMBER, source_hash
 from pathlib import Path, PurePosixPath
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
 OUR_PACKAGES = ("state", "coordinated_bolt", "committers", "coordinator")
 SPEC_LIMIT_BYTES = 8 * 1024 * 1024
 """Largest pickled bolt; it is unpickled for every attempt."""
+UNCHECKED_HASH = 1
+"""Header flag of byte code that is not compared with its source."""
 
 
 def pickle_spec(component_id: str, spec: Any) -> bytes:
@@ -99,7 +104,7 @@ def _add_user_module(archive: zipfile.ZipFile, top: str, modules: list[str]) -> 
         file = getattr(sys.modules.get(name), "__file__", None)
         if file and file.endswith(".py"):
             _add_folders(archive, name)
-            archive.write(file, name.replace(".", "/") + ".py")
+            _add_file(archive, Path(file), name.replace(".", "/") + ".py")
 
 
 def _add_folders(archive: zipfile.ZipFile, module: str) -> None:
@@ -112,4 +117,21 @@ def _add_folders(archive: zipfile.ZipFile, module: str) -> None:
 def _add(archive: zipfile.ZipFile, folder: Path, name: str) -> None:
     for file in sorted(folder.rglob("*")):
         if file.is_file() and "__pycache__" not in file.parts:
-            archive.write(file, f"{name}/{file.relative_to(folder)}")
+            _add_file(archive, file, f"{name}/{file.relative_to(folder)}")
+
+
+def _add_file(archive: zipfile.ZipFile, file: Path, name: str) -> None:
+    """Adds a file; a module with its byte code, which names the file it was written in.
+
+    Executors then need not compile, and a traceback shows the user's own path and not one in an archive in a
+    temporary folder. An executor with another version of Python ignores the byte code.
+    """
+    archive.write(file, name)
+    if not name.endswith(".py"):
+        return
+    try:
+        code = SourceFileLoader(name, str(file)).get_code(name)
+    except (SyntaxError, ValueError):  # a template, or an example of what is wrong: nobody imports it
+        return
+    header = MAGIC_NUMBER + UNCHECKED_HASH.to_bytes(4, "little") + source_hash(file.read_bytes())
+    archive.writestr(f"{name}c", header + marshal.dumps(code))

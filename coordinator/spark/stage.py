@@ -27,7 +27,9 @@ from coordinated_bolt import (
 from coordinator.engine import EarlyCommit, GroupExecuted, WaveProcessed
 from coordinator.plan import Plan
 from coordinator.reporting import batch_edges, report_to_acker
-from coordinator.spark.frame_flow import Addressed, FrameFault, Post, disturbed, sort_out, spare_the_collector
+from coordinator.spark.alarm import Deadline, alarm_for
+from coordinator.spark.frame_flow import Addressed, FrameFault, Post, disturbed, sort_out
+from coordinator.spark.worker import settle_worker
 from coordinator.spouts.emitting import Batch, Emitted, EmitterTask
 from state import CodecError, RedisReader, TransactionAttempt, load_redis_url, pack, unpack
 
@@ -44,17 +46,19 @@ class WaveInput:
         batches: the attempts, ascending.
         stored: scope -> txid -> metadata of partitions, as far as the wave may need it.
         frame_fault: installed by tests only.
+        deadline: by when its processing phase has to be done.
     """
 
     wave_id: int
     batches: tuple[Batch, ...]
     stored: dict[str, dict[int, Any]] = field(default_factory=dict)
     frame_fault: FrameFault | None = None
+    deadline: Deadline | None = None
 
     def without_content(self) -> WaveInput:
         """The same, as stages need it that do not emit."""
         batches = tuple(Batch(batch.attempt, b"") for batch in self.batches)
-        return WaveInput(self.wave_id, batches, {}, self.frame_fault)
+        return WaveInput(self.wave_id, batches, {}, self.frame_fault, self.deadline)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +69,16 @@ class EmitterStage:
     wave: WaveInput
 
     def __call__(self, partition: int, records: Iterable[Any]) -> Iterator[Addressed]:
-        spare_the_collector()
+        settle_worker()
         plan = self.plan.value
         task_id = plan.stages[0].tasks[partition]
         post = Post(plan.routes(0))
-        emitter = EmitterTask(plan.wirings[task_id], post.send, self.wave.stored)
-        for emitted in emitter.run(self.wave.batches):
-            report_to_acker(plan, task_id, emitted, post.send)
-            yield from post.take()
+        wiring = plan.wirings[task_id]
+        emitter = EmitterTask(wiring, post.send, self.wave.stored)
+        with alarm_for(wiring, self.wave.deadline) as alarm:
+            for emitted in emitter.run(self.wave.batches, alarm.begin):
+                report_to_acker(plan, task_id, emitted, post.send)
+                yield from post.take()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +90,7 @@ class ProcessingStage:
     stage_index: int
 
     def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[Addressed]:
-        spare_the_collector()
+        settle_worker()
         plan = self.plan.value
         task_id = plan.stages[self.stage_index].tasks[partition]
         routes = plan.routes(self.stage_index)
@@ -95,10 +101,12 @@ class ProcessingStage:
         post = Post(routes)
         wiring = plan.wirings[task_id]
         task = BatchTask(wiring, CoordinatedBolt(wiring, wiring.outboxes(post.send), clock=perf_counter_ns))
-        for batch in self.wave.batches:
-            result = task.run(batch.attempt, inbox.take(batch.attempt))
-            report_to_acker(plan, task_id, Emitted(batch.attempt, result), post.send)
-            yield from post.take()
+        with alarm_for(wiring, self.wave.deadline) as alarm:
+            for batch in self.wave.batches:
+                alarm.begin(batch.attempt)
+                result = task.run(batch.attempt, inbox.take(batch.attempt))
+                report_to_acker(plan, task_id, Emitted(batch.attempt, result), post.send)
+                yield from post.take()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +160,7 @@ class CommitStage:
         attempts: the group, in order.
         composed: whether tasks compose their prefix.
         reading: how its committers read state.
+        deadline: by when the phase has to be done.
     """
 
     plan: Broadcast[Plan]
@@ -160,13 +169,14 @@ class CommitStage:
     attempts: tuple[TransactionAttempt, ...]
     composed: bool
     reading: Reading
+    deadline: Deadline | None = None
 
     def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[Addressed]:
+        settle_worker()
         plan = self.plan.value
         task_id = plan.stages[self.stage_index].tasks[partition]
         if task_id not in plan.commit_tasks:
             return
-        spare_the_collector()
         last = self.stage_index == len(plan.stages) - 1
         routes = {} if last else plan.routes(self.stage_index)
         routes[DRIVER] = 0 if last else min(routes.values())
@@ -177,7 +187,8 @@ class CommitStage:
         post = Post(routes)
         reader = _LazyReader(self.reading, plan.topology_id)
         task = CommitTask(plan.wirings[task_id], reader, post.send, clock=perf_counter_ns)
-        report = task.run_group(self.attempts, inbox, composed=self.composed)
+        with alarm_for(plan.wirings[task_id], self.deadline) as alarm:
+            report = task.run_group(self.attempts, inbox, composed=self.composed, begin=alarm.begin)
         post.send(Frame(self.attempts[0], task_id, 0, DRIVER, FrameKind.VERDICT, pack(report.to_wire())))
         yield from post.take()
 
@@ -194,12 +205,12 @@ class MeetingStage:
     early: EarlyCommit
 
     def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[tuple[int, bytes]]:
+        settle_worker()
         plan, wave = self.ackers.plan.value, self.ackers.wave
         task_id = plan.stages[plan.meeting_stage].tasks[partition]
         if task_id not in plan.commit_tasks:
             yield from ((task_id, packed) for packed in self.ackers(partition, records))
             return
-        spare_the_collector()
         own: list[bytes] = []
         for _ in sort_out(records, {task_id}, own, {}):
             pass
@@ -207,11 +218,12 @@ class MeetingStage:
         own.clear()
         task = CommitTask(plan.wirings[task_id], RefusingReader(), Post({}).send, clock=perf_counter_ns)
         reports = []
-        for attempts in self.early.groups:
-            report = task.run_group(attempts, inbox, composed=self.early.composed)
-            reports.append(report.to_wire())
-            if report.good_count() < len(attempts):
-                break
+        with alarm_for(plan.wirings[task_id], wave.deadline) as alarm:
+            for attempts in self.early.groups:
+                report = task.run_group(attempts, inbox, composed=self.early.composed, begin=alarm.begin)
+                reports.append(report.to_wire())
+                if report.good_count() < len(attempts):
+                    break
         yield task_id, pack(reports)
 
 

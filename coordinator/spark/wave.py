@@ -15,6 +15,7 @@ from committers import SlotReport
 from coordinated_bolt import FrameKind, unpack_frame
 from coordinator.engine import EarlyCommit, WaveProcessed
 from coordinator.plan import Plan
+from coordinator.spark.alarm import Deadline
 from coordinator.spark.frame_flow import named_partition
 from coordinator.spark.stage import (
     AckerStage,
@@ -51,6 +52,13 @@ class Deployment:
     reading: Reading
 
 
+def deploy(context: SparkContext, plan: Plan, reading: Reading) -> Deployment:
+    """Ships a plan (driver, once a run)."""
+    emitter_count = len(plan.emitter_tasks)
+    seeds = context.parallelize(range(emitter_count), emitter_count)
+    return Deployment(context, plan, context.broadcast(plan), seeds, reading)
+
+
 class Wave:
     """Many attempts on their way through Spark together.
 
@@ -78,13 +86,20 @@ class Wave:
         verdicts = self._deployment.context.runJob(self._meeting.mapPartitionsWithIndex(stage), list, partitions)
         return wave_processed(self._plan, self._input.wave_id, early, verdicts)
 
-    def commit(self, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> list[SlotReport]:
+    def commit(
+        self, attempts: tuple[TransactionAttempt, ...], *, composed: bool, deadline: Deadline | None = None
+    ) -> list[SlotReport]:
         """Job 2: the commit phase of some attempts, in order."""
+        shipped_plan, reading = self._deployment.shipped_plan, self._deployment.reading
+
+        def commit_stage(index: int) -> CommitStage:
+            return CommitStage(shipped_plan, self._lean_input, index, attempts, composed, reading, deadline)
+
         first, last = self._plan.meeting_stage, len(self._plan.stages) - 1
-        frames = self._meeting.mapPartitionsWithIndex(self._commit_stage(first, attempts, composed=composed))
+        frames = self._meeting.mapPartitionsWithIndex(commit_stage(first))
         for index in range(first + 1, last + 1):
             self._below.append(self._shuffled(frames, index))
-            frames = self._below[-1].mapPartitionsWithIndex(self._commit_stage(index, attempts, composed=composed))
+            frames = self._below[-1].mapPartitionsWithIndex(commit_stage(index))
         partitions = self._plan.commit_partitions() if first == last else None
         collected = self._deployment.context.runJob(frames, list, partitions)
         reports = [unpack_frame(packed) for _, packed in collected]
@@ -98,7 +113,3 @@ class Wave:
     def _shuffled(self, frames: RDD[Any], stage_index: int) -> RDD[Any]:
         partition_count = len(self._plan.stages[stage_index].tasks)
         return frames.partitionBy(partition_count, named_partition)
-
-    def _commit_stage(self, index: int, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> CommitStage:
-        shipped_plan, reading = self._deployment.shipped_plan, self._deployment.reading
-        return CommitStage(shipped_plan, self._lean_input, index, attempts, composed, reading)

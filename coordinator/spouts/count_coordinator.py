@@ -2,9 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
+from coordinator.spouts.answers import expect_count
+from coordinator.spouts.input_change import FormerInput, InputChange
+from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
+from state import own_copy
+
+
+class Positions(Protocol):
+    """Where every partition stands, as the driver knows it."""
+
+    def last_positions(self) -> Mapping[str, Any]:
+        """Scope -> its last position, committed or not."""
+
+    def last_cut_txid(self) -> int:
+        """The highest txid whose positions are known, or the last committed one."""
+
+
+class PartitionPositions(Protocol):
+    """How far the partitions of a spout were cut; a live view, for the spout's coordinator on the driver."""
+
+    def by_partition(self) -> Mapping[int, Any]:
+        """Partition -> what its emitter returned last, committed or not; partitions never read are left out."""
+
+    def pending(self) -> int:
+        """Transactions started that are not in `by_partition` yet: they read on from there."""
+
+
+def partition_scope(partition: int) -> str:
+    """Scope of a partition's rotating state in the stored metadata."""
+    return f"partition.{partition}"
+
+
+def partition_of(scope: str) -> int:
+    """Inverse of `partition_scope`."""
+    return int(scope.removeprefix("partition."))
 
 
 class CountsPartitions(Protocol):
@@ -13,8 +48,14 @@ class CountsPartitions(Protocol):
     def number_of_partitions(self) -> int:
         """The number of partitions now."""
 
+    def inform(self, run_so_far: RunSoFar) -> None:
+        """See `KnowsRunSoFar.inform`."""
+
     def is_finite(self) -> bool:
         """Whether the input ends by itself."""
+
+    def compare(self, former: FormerInput) -> InputChange | None:
+        """See `SpoutCoordinator.compare`."""
 
     def activate(self) -> None:
         """See `SpoutCoordinator.activate`."""
@@ -36,18 +77,41 @@ class CountCoordinator(SpoutCoordinator):
     def __init__(self, counter: CountsPartitions) -> None:
         self._counter = counter
         self._last_txid = 0
+        self._positions: Positions | None = None
+
+    def follow(self, positions: Positions) -> None:
+        """Says where positions are to be looked up; called once, before anything is asked."""
+        self._positions = positions
+
+    def by_partition(self) -> dict[int, Any]:
+        """See `PartitionPositions`."""
+        assert self._positions is not None
+        last = self._positions.last_positions()
+        return {partition_of(scope): own_copy(position) for scope, position in last.items()}
+
+    def pending(self) -> int:
+        """See `PartitionPositions`."""
+        assert self._positions is not None
+        return max(0, self._last_txid - self._positions.last_cut_txid())
 
     def initialize_transaction(self, txid: int, previous: Any) -> int:
         self._last_txid = txid - 1  # should the next line fail, then whatever stood higher is void
-        count = self._counter.number_of_partitions()
+        count = expect_count(self._counter.number_of_partitions())
         self._last_txid = txid
         return count
+
+    def inform(self, run_so_far: RunSoFar) -> None:
+        super().inform(run_so_far)
+        self._counter.inform(run_so_far)
 
     def is_finite(self) -> bool:
         return self._counter.is_finite()
 
     def resume(self, last_txid: int, last: Any) -> None:
         self._last_txid = last_txid
+
+    def compare(self, former: FormerInput) -> InputChange | None:
+        return self._counter.compare(former)
 
     def activate(self) -> None:
         self._counter.activate()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import pickle
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,9 +24,16 @@ from coordinated_bolt import (
     TaskWiring,
     TopologyContext,
     batch_edge,
+    is_interruption,
 )
-from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout, OpaqueBatches
-from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionBatches, partition_scope
+from coordinator.spouts.answers import expect_made
+from coordinator.spouts.count_coordinator import partition_scope
+from coordinator.spouts.opaque import (
+    IOpaquePartitionedTransactionalSpout,
+    OpaqueBatches,
+    OpaquePartitionedEmitter,
+)
+from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionBatches, PartitionedEmitter
 from coordinator.spouts.transactional import SpoutEmitter
 from state import RotatingTransactionalState, TransactionalState, TransactionAttempt, metadata_field, unpack
 
@@ -88,9 +95,12 @@ class EmitterTask:
         self._states: dict[int, RotatingTransactionalState] = {}
         self._failed: Failure | None = None
 
-    def run(self, batches: Sequence[Batch]) -> Iterator[Emitted]:
-        """Emits every batch in order and closes the emitter."""
+    def run(
+        self, batches: Sequence[Batch], begin: Callable[[TransactionAttempt], None] = lambda attempt: None
+    ) -> Iterator[Emitted]:
+        """Emits every batch in order and closes the emitter; `begin` is called with each attempt before."""
         for batch in batches:
+            begin(batch.attempt)
             yield self.emit(batch)
         self.close()
 
@@ -103,7 +113,9 @@ class EmitterTask:
         for close in closing:
             try:
                 close()
-            except Exception:  # noqa: BLE001 - every batch is emitted: what an emitter cannot let go of fails none
+            except BaseException as error:  # every batch is emitted: what an emitter cannot let go of fails none
+                if is_interruption(error):
+                    raise
                 _LOG.exception("emitter of %r could not be closed", self._wiring.component_id)
 
     def emit(self, batch: Batch) -> Emitted:
@@ -117,8 +129,11 @@ class EmitterTask:
         metrics = TaskMetrics()
         try:
             metadata = self._call(attempt, unpack(batch.packed_metadata), collector)
+            counters = self._context.counted()
             sent_edges = outbox.close()  # values are packed here, so the codec may refuse one here
-        except Exception as error:  # noqa: BLE001 - user code may raise anything
+        except BaseException as error:
+            if is_interruption(error):
+                raise
             where = (self._wiring.component_id, self._wiring.task_index)
             self._failed = Failure(FailureKind.INCOMPLETE, *where, f"attempt {attempt} failed before on this task")
             self._wiring.count_output(metrics, collector, outbox)
@@ -126,7 +141,7 @@ class EmitterTask:
         self._wiring.count_output(metrics, collector, outbox)
         metrics.batches = 1
         edge = batch_edge(attempt, self._wiring.task_id, batch.packed_metadata)
-        result = TaskResult(None, edge, sent_edges, collector.emitted_count, dict(self._context.counters), metrics)
+        result = TaskResult(None, edge, sent_edges, collector.emitted_count, counters, metrics)
         return Emitted(attempt, result, metadata)
 
     def _call(self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector) -> dict[str, Any]:
@@ -145,13 +160,13 @@ class EmitterTask:
     def _open(self) -> SpoutEmitter | PartitionBatches | OpaqueBatches:
         spec = pickle.loads(self._wiring.spec)
         self._wiring.add_hooks(self._context, self._hooks)
-        emitter = spec.get_emitter(self._wiring.conf, self._context)
+        made = spec.get_emitter(self._context.conf, self._context)
         if isinstance(spec, IPartitionedTransactionalSpout):
-            return PartitionBatches(emitter, self._states)
+            return PartitionBatches(expect_made(PartitionedEmitter, "get_emitter", made), self._states)
         if isinstance(spec, IOpaquePartitionedTransactionalSpout):
-            return OpaqueBatches(emitter, self._stored)
-        made: SpoutEmitter = emitter
-        return made
+            return OpaqueBatches(expect_made(OpaquePartitionedEmitter, "get_emitter", made), self._stored)
+        emitter: SpoutEmitter = expect_made(SpoutEmitter, "get_emitter", made)
+        return emitter
 
     def _with_states(self, partitions: Sequence[int]) -> Sequence[int]:
         for partition in partitions:

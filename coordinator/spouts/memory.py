@@ -10,6 +10,19 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from coordinated_bolt import BatchOutputCollector, OutputFieldsDeclarer, TopologyContext
+from coordinator.spouts.count_coordinator import PartitionPositions
+from coordinator.spouts.input_change import FormerInput, InputChange
+from coordinator.spouts.memory_input import (
+    MemoryInput,
+    MemoryPosition,
+    Partitions,
+    Row,
+    checked_fields,
+    checked_rows,
+    digest_of,
+    digest_of_rows,
+    wrong,
+)
 from coordinator.spouts.opaque import (
     IOpaquePartitionedTransactionalSpout,
     OpaquePartitionedCoordinator,
@@ -17,16 +30,17 @@ from coordinator.spouts.opaque import (
 )
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
-from state import TopologyError, TransactionAttempt, digest64, pack
+from state import TransactionAttempt
 
-Row = Sequence[Any]
-Partitions = Mapping[int, Sequence[Row]] | Sequence[Sequence[Row]]
 Unavailable = Mapping[int, Collection[int]] | Callable[[TransactionAttempt], Collection[int]]
 """Txid -> partitions that cannot be read in it, or a function of the attempt that says which."""
 
 
 class MemoryTransactionalSpout(IPartitionedTransactionalSpout):
     """Rows by partition; every transaction takes `take` of each. Ends when all are read.
+
+    A partition's position is the number of its rows that were read, so `take` may change between runs, and rows
+    may be appended and partitions added.
 
     Args:
         partitions: partition -> rows, or a list of the rows of each; a row is a list or tuple of values.
@@ -35,23 +49,23 @@ class MemoryTransactionalSpout(IPartitionedTransactionalSpout):
         empty_batches: transactions that follow when all is read.
 
     Raises:
-        TopologyError: a parameter is no good.
+        TopologyError: a parameter cannot be used.
 
     Source: backtype.storm.testing.MemoryTransactionalSpout.
     Differs from Storm: it ends; there, empty transactions follow for ever.
     """
 
     def __init__(self, partitions: Partitions, fields: Sequence[str], take: int, *, empty_batches: int = 0) -> None:
-        self._input = _Input(self, partitions, fields, take, empty_batches)
+        self._input = MemoryInput(self, partitions, fields, take, empty_batches)
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         declarer.declare(self._input.fields)
 
     def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> PartitionedCoordinator:
-        return _MemoryCoordinator(self._input)
+        return _MemoryCoordinator(self._input, context)
 
     def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> PartitionedEmitter:
-        return _MemoryEmitter(self._input)
+        return _MemoryEmitter(self._input, context)
 
     def fingerprint(self) -> str:
         return f"{super().fingerprint()}: {self._input.fingerprint()}"
@@ -69,7 +83,7 @@ class OpaqueMemoryTransactionalSpout(IOpaquePartitionedTransactionalSpout):
         empty_batches: transactions that follow when all is read.
 
     Raises:
-        TopologyError: a parameter is no good.
+        TopologyError: a parameter cannot be used.
 
     Source: backtype.storm.testing.OpaqueMemoryTransactionalSpout.
     Differs from Storm: partitions are away by txid, not from one moment of the test to another; it ends.
@@ -84,19 +98,19 @@ class OpaqueMemoryTransactionalSpout(IOpaquePartitionedTransactionalSpout):
         unavailable: Unavailable | None = None,
         empty_batches: int = 0,
     ) -> None:
-        self._input = _Input(self, partitions, fields, take, empty_batches)
+        self._input = MemoryInput(self, partitions, fields, take, empty_batches)
         if unavailable is not None and not callable(unavailable) and not isinstance(unavailable, Mapping):
-            raise _wrong(self, "unavailable", unavailable, "a mapping from txids to partitions, or a function")
+            raise wrong(self, "unavailable", unavailable, "a mapping from txids to partitions, or a function")
         self._unavailable = unavailable if callable(unavailable) else dict(unavailable or {})
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         declarer.declare(self._input.fields)
 
     def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> OpaquePartitionedCoordinator:
-        return _OpaqueMemoryCoordinator(self._input)
+        return _OpaqueMemoryCoordinator(self._input, context)
 
     def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> OpaquePartitionedEmitter:
-        return _OpaqueMemoryEmitter(self._input, self._unavailable)
+        return _OpaqueMemoryEmitter(self._input, self._unavailable, context)
 
     def fingerprint(self) -> str:
         return f"{super().fingerprint()}: {self._input.fingerprint()}"
@@ -114,108 +128,93 @@ class FixedBatchesSpout(ITransactionalSpout):
     """
 
     def __init__(self, batches: Sequence[Sequence[Row]], fields: Sequence[str]) -> None:
-        self._fields = _checked_fields(self, fields)
+        self._fields = checked_fields(self, fields)
         if not isinstance(batches, Sequence):
-            raise _wrong(self, "batches", batches, "a list of the rows of each")
-        self._batches = [_checked_rows(self, "a batch", self._fields, batch) for batch in batches]
+            raise wrong(self, "batches", batches, "a list of the rows of each")
+        self._batches = [checked_rows(self, "a batch", self._fields, batch) for batch in batches]
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         declarer.declare(self._fields)
 
     def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutCoordinator:
-        return _FixedBatchesCoordinator(len(self._batches))
+        return _FixedBatchesCoordinator(self._batches)
 
     def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutEmitter:
         return _FixedBatchesEmitter(self._batches, context)
 
     def fingerprint(self) -> str:
-        return f"{super().fingerprint()}: {len(self._batches)} batches, digest {_digest(self._batches)}"
-
-
-class _Input:
-    """The contents of a memory spout. A position is the number of batches that were read of a partition."""
-
-    def __init__(
-        self, spout: object, partitions: Partitions, fields: Sequence[str], take: int, empty_batches: int
-    ) -> None:
-        self.fields = _checked_fields(spout, fields)
-        self.take = _checked_count(spout, "take", take, least=1)
-        self.empty_batches = _checked_count(spout, "empty_batches", empty_batches, least=0)
-        if not isinstance(partitions, (Mapping, Sequence)):
-            raise _wrong(spout, "partitions", partitions, "a list of the rows of each, or a mapping")
-        given = partitions if isinstance(partitions, Mapping) else dict(enumerate(partitions))
-        for partition in given:
-            _checked_count(spout, "a partition", partition, least=0)
-        self.partitions = [
-            _checked_rows(spout, "a partition", self.fields, given.get(partition, ()))
-            for partition in range(max(given, default=-1) + 1)
-        ]
-
-    def batch(self, partition: int, position: int) -> list[list[Any]]:
-        """The rows that follow a position; none behind the end."""
-        return self.partitions[partition][position * self.take : (position + 1) * self.take]
-
-    def batch_counts(self) -> list[int]:
-        """How many batches each partition is read in, the empty ones included."""
-        return [-(-len(rows) // self.take) + self.empty_batches for rows in self.partitions]
-
-    def fingerprint(self) -> str:
-        counts = f"{len(self.partitions)} partitions, take {self.take}, {self.empty_batches} empty batches"
-        return f"{counts}, digest {_digest(self.partitions)}"
+        return f"{super().fingerprint()}: {len(self._batches)} batches, digest {digest_of(self._batches)}"
 
 
 class _MemoryCoordinator(PartitionedCoordinator):
-    def __init__(self, contents: _Input) -> None:
-        self._partition_count = len(contents.partitions)
-        self._transactions = max(contents.batch_counts(), default=0)
+    def __init__(self, contents: MemoryInput, context: TopologyContext) -> None:
+        self._input = contents
+        self._topology_id = context.topology_id
+        self._read: PartitionPositions | None = None
+
+    def follow(self, read: PartitionPositions) -> None:
+        self._read = read
 
     def number_of_partitions(self) -> int:
-        return self._partition_count
+        return len(self._input.partitions)
 
     def is_exhausted(self, number_of_transactions: int) -> bool:
-        return number_of_transactions >= self._transactions
+        assert self._read is not None
+        return _is_read(self._input, self._positions(), self._read.pending())
+
+    def compare(self, former: FormerInput) -> InputChange:
+        return self._input.compare(former, self._topology_id)
 
     def progress(self, number_of_transactions: int) -> float | None:
-        return min(1.0, number_of_transactions / self._transactions) if self._transactions else None
+        return self._input.progress(self._positions())
+
+    def _positions(self) -> list[MemoryPosition]:
+        assert self._read is not None
+        return self._input.positions(self._read.by_partition(), self._topology_id)
 
 
 class _MemoryEmitter(PartitionedEmitter):
-    def __init__(self, contents: _Input) -> None:
+    def __init__(self, contents: MemoryInput, context: TopologyContext) -> None:
         self._input = contents
+        self._topology_id = context.topology_id
 
     def emit_partition_batch_new(
         self, attempt: TransactionAttempt, collector: BatchOutputCollector, partition: int, last: Any
     ) -> Any:
-        metadata = (last or 0) + 1
-        self.emit_partition_batch(attempt, collector, partition, metadata)
-        return metadata
+        position = self._input.after(partition, MemoryPosition.from_plain(last, partition, self._topology_id))
+        collector.emit_all(self._input.rows(partition, position))
+        return position.to_plain()
 
     def emit_partition_batch(
         self, attempt: TransactionAttempt, collector: BatchOutputCollector, partition: int, metadata: Any
     ) -> None:
-        collector.emit_all(self._input.batch(partition, metadata - 1))
+        position = MemoryPosition.from_plain(metadata, partition, self._topology_id)
+        collector.emit_all(self._input.rows(partition, position))
 
 
 class _OpaqueMemoryCoordinator(OpaquePartitionedCoordinator):
-    def __init__(self, contents: _Input) -> None:
-        self._batch_counts = contents.batch_counts()
+    def __init__(self, contents: MemoryInput, context: TopologyContext) -> None:
+        self._input = contents
+        self._topology_id = context.topology_id
 
     def number_of_partitions(self) -> int:
-        return len(self._batch_counts)
+        return len(self._input.partitions)
 
     def is_exhausted(self, positions: Mapping[int, Any], pending: int) -> bool:
-        left = [count - positions.get(partition, 0) for partition, count in enumerate(self._batch_counts)]
-        return max(left, default=0) <= pending
+        return _is_read(self._input, self._input.positions(positions, self._topology_id), pending)
+
+    def compare(self, former: FormerInput) -> InputChange:
+        return self._input.compare(former, self._topology_id)
 
     def progress(self, positions: Mapping[int, Any]) -> float | None:
-        read = sum(min(count, positions.get(partition, 0)) for partition, count in enumerate(self._batch_counts))
-        return read / sum(self._batch_counts) if any(self._batch_counts) else None
+        return self._input.progress(self._input.positions(positions, self._topology_id))
 
 
 class _OpaqueMemoryEmitter(OpaquePartitionedEmitter):
-    def __init__(self, contents: _Input, unavailable: Unavailable) -> None:
+    def __init__(self, contents: MemoryInput, unavailable: Unavailable, context: TopologyContext) -> None:
         self._input = contents
         self._unavailable = unavailable
+        self._topology_id = context.topology_id
 
     def emit_partition_batch(
         self, attempt: TransactionAttempt, collector: BatchOutputCollector, partition: int, last: Any
@@ -223,15 +222,19 @@ class _OpaqueMemoryEmitter(OpaquePartitionedEmitter):
         away = self._unavailable(attempt) if callable(self._unavailable) else self._unavailable.get(attempt.txid, ())
         if partition in away:
             return last
-        position = last or 0
-        collector.emit_all(self._input.batch(partition, position))
-        return position + 1
+        position = self._input.after(partition, MemoryPosition.from_plain(last, partition, self._topology_id))
+        collector.emit_all(self._input.rows(partition, position))
+        return position.to_plain()
 
 
 class _FixedBatchesCoordinator(SpoutCoordinator):
-    def __init__(self, batch_count: int) -> None:
-        self._batch_count = batch_count
+    """Metadata: number of the batch from 0, and a digest of all up to it."""
+
+    def __init__(self, batches: Sequence[Sequence[Row]]) -> None:
+        self._batches = batches
+        self._batch_count = len(batches)
         self._last_txid = 0
+        self._digests = [0]
 
     def resume(self, last_txid: int, last: Any) -> None:
         self._last_txid = last_txid
@@ -241,13 +244,33 @@ class _FixedBatchesCoordinator(SpoutCoordinator):
 
     def initialize_transaction(self, txid: int, previous: Any) -> Any:
         self._last_txid = txid
-        return txid - 1
+        return [txid - 1, self._digest(txid)]
+
+    def compare(self, former: FormerInput) -> InputChange | None:
+        if former.is_same or not former.last_txid:
+            return InputChange()
+        match former.last:
+            case [int(_), int(digest)]:
+                if former.last_txid > self._batch_count:
+                    story = f"{former.last_txid} batches were read, and there are {self._batch_count} now"
+                elif digest != self._digest(former.last_txid):
+                    story = f"the first {former.last_txid} batches are not those that were read"
+                else:
+                    return InputChange()
+                return InputChange(changed=(story,))
+        return None
 
     def is_exhausted(self, last: Any) -> bool:
         return self._last_txid >= self._batch_count
 
     def progress(self, last: Any) -> float | None:
         return min(1.0, self._last_txid / self._batch_count) if self._batch_count else None
+
+    def _digest(self, batch_count: int) -> int:
+        """A digest of the first batches; each is digested once."""
+        for batch in self._batches[len(self._digests) - 1 : batch_count]:
+            self._digests.append(digest_of_rows(batch, digest_of_rows([[len(batch)]], self._digests[-1])))
+        return self._digests[batch_count]
 
 
 class _FixedBatchesEmitter(SpoutEmitter):
@@ -256,38 +279,9 @@ class _FixedBatchesEmitter(SpoutEmitter):
         self._context = context
 
     def emit_batch(self, attempt: TransactionAttempt, metadata: Any, collector: BatchOutputCollector) -> None:
-        collector.emit_all(self._batches[metadata][self._context.task_index :: self._context.task_count])
+        collector.emit_all(self._batches[metadata[0]][self._context.task_index :: self._context.task_count])
 
 
-def _digest(rows: Any) -> str:
-    return f"{digest64(pack(rows)):016x}"
-
-
-def _checked_fields(spout: object, fields: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(fields, str):
-        raise TopologyError(
-            f"fields of {type(spout).__name__} takes a list of names, not {fields!r}; write [{fields!r}]"
-        )
-    return tuple(fields)
-
-
-def _checked_count(spout: object, what: str, count: Any, *, least: int) -> int:
-    if isinstance(count, bool) or not isinstance(count, int) or count < least:
-        raise TopologyError(f"{what} of {type(spout).__name__} is {count!r}; give an integer from {least}")
-    return count
-
-
-def _checked_rows(spout: object, what: str, fields: tuple[str, ...], rows: Sequence[Row]) -> list[list[Any]]:
-    if not isinstance(rows, Sequence):
-        raise _wrong(spout, what, rows, "a list of rows")
-    for row in rows:
-        if not isinstance(row, (list, tuple)) or len(row) != len(fields):
-            raise TopologyError(
-                f"row {row!r} of {type(spout).__name__} is not a list of {len(fields)} values, as its fields "
-                f"{list(fields)} ask for"
-            )
-    return [list(row) for row in rows]
-
-
-def _wrong(spout: object, what: str, given: object, wanted: str) -> TopologyError:
-    return TopologyError(f"{what} of {type(spout).__name__} is {given!r}; give {wanted}")
+def _is_read(contents: MemoryInput, positions: Sequence[MemoryPosition], pending: int) -> bool:
+    """Whether the transactions that are started and not in the positions read all there is."""
+    return max(contents.batches_left(positions), default=0) <= pending

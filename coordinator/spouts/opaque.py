@@ -13,15 +13,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from coordinated_bolt import AttemptCollector, BatchOutputCollector, IComponent, TopologyContext
-from coordinator.spouts.count_coordinator import CountCoordinator
-from coordinator.spouts.partitioned import partition_of, partition_scope
-from state import TransactionAttempt, pack_exact
+from coordinator.spouts.answers import expect_truth
+from coordinator.spouts.count_coordinator import CountCoordinator, partition_scope
+from coordinator.spouts.input_change import FormerInput, InputChange
+from coordinator.spouts.run_so_far import KnowsRunSoFar
+from state import TransactionAttempt, own_copy, pack_exact
 
 
-class OpaquePartitionedCoordinator(ABC):
+class OpaquePartitionedCoordinator(KnowsRunSoFar, ABC):
     """Knows how many partitions there are, and when the input ends (driver; nothing here runs in parallel).
 
     Source: backtype.storm.transactional.partitioned.IOpaquePartitionedTransactionalSpout.Coordinator.
@@ -37,7 +39,10 @@ class OpaquePartitionedCoordinator(ABC):
         """
 
     def is_ready(self) -> bool:
-        """Whether a further transaction may be started; not asked for one that is tried again."""
+        """Whether a further transaction may be started; not asked for one that is tried again.
+
+        `run_so_far` tells how far the run is.
+        """
         return True
 
     def is_exhausted(self, positions: Mapping[int, Any], pending: int) -> bool:
@@ -65,13 +70,17 @@ class OpaquePartitionedCoordinator(ABC):
         """
         return None
 
-    def activate(self) -> None:  # noqa: B027 - optional by design
+    def compare(self, former: FormerInput) -> InputChange | None:
+        """See `SpoutCoordinator.compare`; `former.positions` tells how far each partition was read."""
+        return None
+
+    def activate(self) -> None:
         """See `SpoutCoordinator.activate`."""
 
-    def deactivate(self) -> None:  # noqa: B027 - optional by design
+    def deactivate(self) -> None:
         """See `SpoutCoordinator.deactivate`."""
 
-    def close(self) -> None:  # noqa: B027 - optional by design
+    def close(self) -> None:
         """Called once, when the run ends."""
 
 
@@ -127,16 +136,6 @@ class IOpaquePartitionedTransactionalSpout(IComponent):
         return f"{type(self).__module__}.{type(self).__qualname__}"
 
 
-class Positions(Protocol):
-    """Where every partition stands, as the driver knows it."""
-
-    def last_positions(self) -> Mapping[str, Any]:
-        """Scope -> its last position, committed or not."""
-
-    def last_cut_txid(self) -> int:
-        """The highest txid whose positions are known, or the last committed one."""
-
-
 class OpaqueCountCoordinator(CountCoordinator):
     """The coordinator of an opaque spout, for which the input ends at the positions of its partitions.
 
@@ -147,27 +146,16 @@ class OpaqueCountCoordinator(CountCoordinator):
     def __init__(self, coordinator: OpaquePartitionedCoordinator) -> None:
         super().__init__(coordinator)
         self._coordinator = coordinator
-        self._positions: Positions | None = None
-
-    def follow(self, positions: Positions) -> None:
-        """Says where positions are to be looked up; called once, before anything is asked."""
-        self._positions = positions
 
     def is_ready(self) -> bool:
         # an input that has ended is not begun again by the next run, however often that is started
-        return not self.is_exhausted(None) and self._coordinator.is_ready()
+        return not self.is_exhausted(None) and expect_truth("is_ready", self._coordinator.is_ready())
 
     def is_exhausted(self, last: Any) -> bool:
-        assert self._positions is not None
-        pending = max(0, self._last_txid - self._positions.last_cut_txid())
-        return self._coordinator.is_exhausted(self._by_partition(), pending)
+        return expect_truth("is_exhausted", self._coordinator.is_exhausted(self.by_partition(), self.pending()))
 
     def progress(self, last: Any) -> float | None:
-        return self._coordinator.progress(self._by_partition())
-
-    def _by_partition(self) -> dict[int, Any]:
-        assert self._positions is not None
-        return {partition_of(scope): position for scope, position in self._positions.last_positions().items()}
+        return self._coordinator.progress(self.by_partition())
 
 
 class OpaqueBatches:
@@ -195,12 +183,12 @@ class OpaqueBatches:
             scope = partition_scope(partition)
             by_txid = self._positions.setdefault(scope, {})
             below = max((txid for txid in by_txid if txid < attempt.txid), default=None)
-            last = None if below is None else by_txid[below]
+            last = None if below is None else own_copy(by_txid[below])
             emitted_before = collector.emitted_count
             position = self._emitter.emit_partition_batch(attempt, collector, partition, last)
             if position is not None:
                 pack_exact(position)
-                cut[scope] = by_txid[attempt.txid] = position
+                cut[scope] = by_txid[attempt.txid] = own_copy(position)
             elif collector.emitted_count > emitted_before:
                 raise TypeError(
                     f"emit_partition_batch returned None for partition {partition} though it emitted "

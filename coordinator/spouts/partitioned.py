@@ -13,22 +13,31 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from coordinated_bolt import BatchOutputCollector, IComponent, TopologyContext
-from coordinator.spouts.count_coordinator import CountCoordinator
-from state import RotatingTransactionalState, TransactionAttempt, pack_exact
+from coordinator.spouts.answers import expect_truth
+from coordinator.spouts.count_coordinator import CountCoordinator, PartitionPositions, Positions, partition_scope
+from coordinator.spouts.input_change import FormerInput, InputChange
+from coordinator.spouts.run_so_far import KnowsRunSoFar
+from state import RotatingTransactionalState, TransactionAttempt, own_copy, pack_exact
 
 
-class PartitionedCoordinator(ABC):
+class PartitionedCoordinator(KnowsRunSoFar, ABC):
     """Knows how many partitions there are (driver).
 
     Source: backtype.storm.transactional.partitioned.IPartitionedTransactionalSpout.Coordinator.
     """
+
+    def follow(self, read: PartitionPositions) -> None:
+        """Hands over a view of how far each partition was cut; called once, before anything but `compare`.
+
+        Keep it if the end of the input, or whether it is ready, depends on where the partitions stand.
+        """
 
     @abstractmethod
     def number_of_partitions(self) -> int:
         """The number of partitions now; a transaction keeps the number it was first given."""
 
     def is_ready(self) -> bool:
-        """Whether a further transaction may be started."""
+        """Whether a further transaction may be started; `run_so_far` tells how far the run is."""
         return True
 
     def is_exhausted(self, number_of_transactions: int) -> bool:
@@ -51,13 +60,17 @@ class PartitionedCoordinator(ABC):
         """
         return None
 
-    def activate(self) -> None:  # noqa: B027 - optional by design
+    def compare(self, former: FormerInput) -> InputChange | None:
+        """See `SpoutCoordinator.compare`; `former.positions` tells how far each partition was read."""
+        return None
+
+    def activate(self) -> None:
         """See `SpoutCoordinator.activate`."""
 
-    def deactivate(self) -> None:  # noqa: B027 - optional by design
+    def deactivate(self) -> None:
         """See `SpoutCoordinator.deactivate`."""
 
-    def close(self) -> None:  # noqa: B027 - optional by design
+    def close(self) -> None:
         """Called once, when the run ends."""
 
 
@@ -112,16 +125,6 @@ class IPartitionedTransactionalSpout(IComponent):
         return f"{type(self).__module__}.{type(self).__qualname__}"
 
 
-def partition_scope(partition: int) -> str:
-    """Scope of a partition's rotating state in the stored metadata."""
-    return f"partition.{partition}"
-
-
-def partition_of(scope: str) -> int:
-    """Inverse of `partition_scope`."""
-    return int(scope.removeprefix("partition."))
-
-
 class PartitionCountCoordinator(CountCoordinator):
     """The coordinator of a partitioned spout, for which the input ends after a number of transactions."""
 
@@ -129,12 +132,16 @@ class PartitionCountCoordinator(CountCoordinator):
         super().__init__(coordinator)
         self._coordinator = coordinator
 
+    def follow(self, positions: Positions) -> None:
+        super().follow(positions)
+        self._coordinator.follow(self)
+
     def is_ready(self) -> bool:
         # the user's object is not told how far earlier runs came; the number it is asked with here says it
-        return not self._coordinator.is_exhausted(self._last_txid) and self._coordinator.is_ready()
+        return not self.is_exhausted(None) and expect_truth("is_ready", self._coordinator.is_ready())
 
     def is_exhausted(self, last: Any) -> bool:
-        return self._coordinator.is_exhausted(self._last_txid)
+        return expect_truth("is_exhausted", self._coordinator.is_exhausted(self._last_txid))
 
     def progress(self, last: Any) -> float | None:
         return self._coordinator.progress(self._last_txid)
@@ -166,10 +173,11 @@ class PartitionBatches:
             if state.has_cache(attempt.txid):
                 stored = state.get_state(attempt.txid, _must_be_stored)
                 if stored is not None:
-                    self._emitter.emit_partition_batch(attempt, collector, partition, stored)
+                    self._emitter.emit_partition_batch(attempt, collector, partition, own_copy(stored))
                 continue
 
             def cut_new(txid: int, last: Any, partition: int = partition) -> Any:
+                last = own_copy(last)
                 return _checked(partition, self._emitter.emit_partition_batch_new(attempt, collector, partition, last))
 
             cut[partition_scope(partition)] = state.get_state(attempt.txid, cut_new)
@@ -181,14 +189,14 @@ class PartitionBatches:
 
 
 def _checked(partition: int, metadata: Any) -> Any:
-    """Refuses metadata from which no batch could be read again, here where it is known whose it is."""
+    """A copy of metadata; refuses what no batch could be read again from, here where it is known whose it is."""
     if metadata is None:
         raise TypeError(
             f"emit_partition_batch_new returned None for partition {partition}; return where its batch lies, "
             "an empty one too: the next begins after it"
         )
     pack_exact(metadata)
-    return metadata
+    return own_copy(metadata)
 
 
 def _must_be_stored(txid: int, last: Any) -> Any:

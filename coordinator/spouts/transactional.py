@@ -7,16 +7,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from coordinated_bolt import BatchOutputCollector, IComponent, TopologyContext
+from coordinator.spouts.input_change import FormerInput, InputChange
+from coordinator.spouts.run_so_far import KnowsRunSoFar
 from state import TransactionAttempt
 
 
-class SpoutCoordinator(ABC):
+class SpoutCoordinator(KnowsRunSoFar, ABC):
     """Decides what belongs to each transaction. One lives in the driver; nothing here runs in parallel.
 
     Source: backtype.storm.transactional.ITransactionalSpout.Coordinator.
     """
 
-    def resume(self, last_txid: int, last: Any) -> None:  # noqa: B027 - optional by design
+    def resume(self, last_txid: int, last: Any) -> None:
         """Tells where earlier runs stopped cutting; called once, before anything else is asked.
 
         Args:
@@ -28,6 +30,8 @@ class SpoutCoordinator(ABC):
     @abstractmethod
     def is_ready(self) -> bool:
         """Whether a further transaction may be cut now. Asked only for txids never seen before.
+
+        `run_so_far` tells how far the run is: ``return self.run_so_far.last_txid < 10`` cuts ten, also after a restart.
 
         Say no once the input has ended: `is_exhausted` is asked when nothing is under way, and cuts nothing off.
         """
@@ -46,6 +50,30 @@ class SpoutCoordinator(ABC):
             Plain data (None, bool, int, float, str, bytes, list, tuple, dict) that describes the batch well
             enough to read exactly the same again.
         """
+
+    def notes(self, metadata: Any) -> Mapping[str, Any]:
+        """What to remember of a transaction's input once its metadata is forgotten, by name; nothing by default.
+
+        Called for every transaction that is cut, and at start for those that are stored and not committed. The last
+        note of each name is stored with the commit and stays; `compare` is given them all.
+
+        Args:
+            metadata: of the transaction.
+        """
+        return {}
+
+    def compare(self, former: FormerInput) -> InputChange | None:
+        """Compares this input with what earlier runs have read; called once, before `resume`, if they have read any.
+
+        With another fingerprint it decides whether the run may continue on this input: what would be skipped, read
+        again, or is changed has to be named by the user (``--adopt=…``). With the same one only what is changed or
+        impossible counts.
+
+        Returns:
+            What is different; None, the default, if the spout cannot tell: then another input is only taken
+            unchecked, and the same one as it is.
+        """
+        return None
 
     def is_exhausted(self, last: Any) -> bool:
         """Whether the input has ended: a run that is idle and exhausted is done.
@@ -74,17 +102,17 @@ class SpoutCoordinator(ABC):
         """About how many bytes of input a batch reads, to keep waves within memory; 0 if unknown."""
         return 0
 
-    def deactivate(self) -> None:  # noqa: B027 - optional by design
+    def deactivate(self) -> None:
         """Tells that nothing new is cut until `activate`; what is under way commits meanwhile.
 
         Follows `Coordinator.deactivate`, on the thread of the run. A pause that is over before the run has
         noticed it is not told.
         """
 
-    def activate(self) -> None:  # noqa: B027 - optional by design
+    def activate(self) -> None:
         """Tells that a pause is over, before the first question after it; not called at the start."""
 
-    def close(self) -> None:  # noqa: B027 - optional by design
+    def close(self) -> None:
         """Called once, when the run ends."""
 
 
@@ -124,7 +152,8 @@ class ITransactionalSpout(IComponent):
     def fingerprint(self) -> str:
         """One readable line that changes when the input is another one.
 
-        It is stored at the first start; a later start with another line is refused. Asked once a run, on
-        the driver. The default names the class, which says nothing of the input: override it.
+        It is stored with the first write; a later start with another line is refused unless the user has accepted
+        what `SpoutCoordinator.compare` tells. Asked once a run, on the driver. The default names the class, which
+        says nothing of the input: override it.
         """
         return f"{type(self).__module__}.{type(self).__qualname__}"

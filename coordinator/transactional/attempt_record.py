@@ -8,6 +8,7 @@ one step, because it is kept in one place.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -26,10 +27,12 @@ class AttemptState(Enum):
     """Issued; the next wave with room takes it."""
     PROCESSING = "processing"
     """Its wave runs."""
+    HELD = "held"
+    """Its tree has closed; the watch has not let its processing phase end yet."""
     PROCESSED = "processed"
     """Its tree has closed; it waits for its turn to commit."""
     COMMITTING = "committing"
-    """Its commit phase runs; nothing was sent to the store."""
+    """Its commit phase runs, or has run and is held; nothing was sent to the store."""
     PUBLISHING = "publishing"
     """Its commit was sent; only the answer ends this."""
     COMMITTED = "committed"
@@ -42,6 +45,8 @@ TRANSITIONS: frozenset[tuple[AttemptState, AttemptState]] = frozenset(
     {
         (_S.WAITING, _S.PROCESSING),  # a wave took it
         (_S.PROCESSING, _S.PROCESSED),  # the ackers said yes
+        (_S.PROCESSING, _S.HELD),  # the same, in a run that is watched
+        (_S.HELD, _S.PROCESSED),  # the watch let it pass
         (_S.PROCESSED, _S.COMMITTING),  # it is in the run of processed attempts from currtx
         (_S.COMMITTING, _S.PROCESSED),  # the group was cut before it
         (_S.COMMITTING, _S.PUBLISHING),  # it is in the prefix that is good
@@ -49,6 +54,7 @@ TRANSITIONS: frozenset[tuple[AttemptState, AttemptState]] = frozenset(
         (_S.PUBLISHING, _S.COMMITTED),
         (_S.WAITING, _S.DROPPED),
         (_S.PROCESSING, _S.DROPPED),
+        (_S.HELD, _S.DROPPED),
         (_S.PROCESSED, _S.DROPPED),
         (_S.COMMITTING, _S.DROPPED),  # there is no way from PUBLISHING: a commit that was sent is never given up
     }
@@ -63,7 +69,7 @@ class AttemptRecord:
         attempt: its identity.
         state: where it stands.
         wave_id: the wave that took it; 0 while it waits.
-        outcome: what the ackers said once it was processed.
+        outcome: what the ackers said, once its tree has closed.
     """
 
     attempt: TransactionAttempt
@@ -80,6 +86,7 @@ class TransactionRecord:
         txid: the transaction.
         metadata: what the spout's coordinator cut.
         byte_count: about how much input its batch reads; 0 if unknown.
+        notes: name -> what its commit stores as a note.
         failure_count: attempts that failed by themselves.
         current: its attempt, if one is active.
         story: what happened to it last, oldest first.
@@ -88,15 +95,17 @@ class TransactionRecord:
     txid: int
     metadata: Any
     byte_count: int = 0
+    notes: Mapping[str, Any] = field(default_factory=dict)
     failure_count: int = 0
     current: AttemptRecord | None = None
     story: deque[str] = field(default_factory=lambda: deque(maxlen=STORY_LENGTH))
 
-    def issue(self, attempt_id: int) -> None:
+    def issue(self, attempt_id: int) -> TransactionAttempt:
         """A new attempt becomes current."""
         assert self.current is None, f"txid {self.txid} has an attempt"
         self.current = AttemptRecord(TransactionAttempt(self.txid, attempt_id))
         self.story.append(f"{self.current.attempt}: issued")
+        return self.current.attempt
 
     def move(self, state: AttemptState, reason: str = "") -> AttemptRecord:
         """The current attempt changes its state; one that has ended is current no more.

@@ -31,8 +31,15 @@ class Positions:
 
     def last_positions(self) -> dict[str, Any]:
         """Scope -> its last position, committed or not."""
-        return {scope: by_txid[max(by_txid)] for scope, by_txid in self.by_scope().items()}
+        uncommitted = self.uncommitted()
+        last = self._metadata.last_positions()
+        for txid in sorted(uncommitted):
+            last |= uncommitted[txid]
+        return last
 
     def last_cut_txid(self) -> int:
         """The highest txid whose emitters have told what they cut, or the last committed one."""
-        return max(self.uncommitted(), default=self._transactions.currtx - 1)
+        committed_txid = self._transactions.currtx - 1
+        if self._is_opaque:
+            return max(self.uncommitted(), default=committed_txid)
+        return max(self._metadata.last_cut_txid, committed_txid)

@@ -1,16 +1,19 @@
 """What the run machine is told, and what it answers: events in, decisions out. Plain data.
 
-A driver carries decisions out in their order. Four of them have an answer, an event of its own that goes
-into the machine before anything else happens: Cut, Publish, Tell and AskForEnd.
+A driver carries decisions out in their order. Five of them have an answer, an event of its own that goes
+into the machine before anything else happens: Cut, Publish, Tell, AskForEnd and, unless the watch holds the
+phase, AskWatch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from coordinator.engine import EarlyCommit, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
+from coordinated_bolt import AttemptOutcome
+from coordinator.engine import EarlyCommit, GroupCrashed, GroupExecuted, PhaseEnded, WaveCrashed, WaveProcessed
+from coordinator.phase import Phase
 from coordinator.spouts.emitting import Batch
 from state import MetadataChanges, TransactionAttempt, TransactionError, WriteSet
 
@@ -21,9 +24,15 @@ Attempts = tuple[TransactionAttempt, ...]
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The driver is ready: commit, cut and start what is due."""
+    """The driver is ready: commit, cut and start what is due.
+
+    Attributes:
+        now_s: the time.
+        commit_limit: most transactions of a group that begins now, if the watch wants fewer than the options do.
+    """
 
     now_s: float
+    commit_limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +44,21 @@ class TimePassed:
 
 @dataclass(frozen=True, slots=True)
 class BatchCut:
-    """The spout has cut a transaction; that takes as long as it takes."""
+    """The spout has cut a transaction; that takes as long as it takes.
+
+    Attributes:
+        txid: the transaction.
+        metadata: what the spout's coordinator returned.
+        now_s: the time.
+        byte_count: about how much input the batch reads; 0 if unknown.
+        notes: name -> what its commit is to store as a note.
+    """
 
     txid: int
     metadata: Any
     now_s: float
     byte_count: int = 0
+    notes: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +115,7 @@ class InputState:
     error: TransactionError | None = None
 
 
-EngineEvent = WaveProcessed | WaveCrashed | GroupExecuted | GroupCrashed
+EngineEvent = WaveProcessed | WaveCrashed | GroupExecuted | GroupCrashed | PhaseEnded
 RunEvent = Turn | TimePassed | BatchCut | NothingToCut | Published | Refused | Told | InputState | EngineEvent
 
 # Decisions
@@ -174,8 +192,53 @@ class ReleaseWave:
 
 
 @dataclass(frozen=True, slots=True)
-class AnotherTurn:
-    """Take another turn at once, without waiting for the engine."""
+class RanEarly:
+    """The commit phase of the group that is next has run with its wave: take this event, not the engine's next."""
+
+    executed: GroupExecuted
+
+
+@dataclass(frozen=True, slots=True)
+class AskWatch:
+    """A phase has ended well: ask the watch whether it may; answered by PhaseEnded, at once or, if it is held, later.
+
+    Attributes:
+        ended: what has come of it: the outcome of a processing phase, or the group of a commit phase.
+        wave_id: the wave.
+    """
+
+    ended: AttemptOutcome | GroupExecuted
+    wave_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """Attempts were issued."""
+
+    attempts: Attempts
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """The first of these attempts has failed; the others are above it and void with it.
+
+    Attributes:
+        attempts: ascending.
+        phase: in which the first has failed.
+        reason: why.
+    """
+
+    attempts: Attempts
+    phase: Phase
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """An attempt has failed by itself and its transaction is replayed: say so in the log."""
+
+    attempt: TransactionAttempt
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +273,11 @@ Decision = (
     | Tell
     | CancelWave
     | ReleaseWave
-    | AnotherTurn
+    | RanEarly
+    | AskWatch
+    | Issued
+    | Dropped
+    | Replayed
     | AskForEnd
     | Done
     | Halt

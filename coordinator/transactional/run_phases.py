@@ -21,6 +21,7 @@ class CommitPhase:
         asked: how many there were at first.
         started_s: when it began, or was last found to take too long.
         is_early: it has run in the wave's job, and the engine knows nothing of it.
+        held: what the commit phase came to, while the watch has not let it end; the engine runs nothing for it.
         publishing: what was sent to the store and not answered yet.
         reports: what the commit tasks said of what was sent.
     """
@@ -29,16 +30,17 @@ class CommitPhase:
     asked: int
     started_s: float
     is_early: bool = False
+    held: GroupExecuted | None = None
     publishing: Publish | None = None
     reports: tuple[SlotReport, ...] = ()
 
 
 @dataclass(slots=True)
 class CuttingRound:
-    """One turn of cutting: what was cut in it, and the group that has run early and is dealt with at its end."""
+    """One turn of cutting: what was cut in it, by txid, and the attempts that were issued."""
 
     cut: dict[int, Any] = field(default_factory=dict)
-    early: GroupExecuted | None = None
+    issued: list[TransactionAttempt] = field(default_factory=list)
 
 
 def validate_phase(phase: CommitPhase | None, committing: Iterable[AttemptRecord]) -> None:
@@ -52,7 +54,10 @@ def validate_phase(phase: CommitPhase | None, committing: Iterable[AttemptRecord
     found = tuple(record.attempt for record in records)
     if phase is None:
         assert not found, "attempts commit without a group"
-    elif phase.publishing is not None:
+        return
+    assert phase.held is None or phase.held.attempts == phase.attempts, "another group is held"
+    if phase.publishing is not None:
+        assert phase.held is None, "the group that was sent is held"
         assert found == phase.publishing.attempts, "the group that was sent is not the one that publishes"
     else:
         assert found == phase.attempts, "the group that runs is not the one that commits"

@@ -15,6 +15,7 @@ class RunPlan:
         is_opaque: each attempt is cut again, and its positions are stored with the commit.
         may_commit_early: committers may run in the job that processes their wave.
         engine_overlaps: a wave may be processed while a group commits.
+        may_hold: the run is watched, and each phase that ends well ends only when the watch lets it.
         message_timeout_s: how long each phase of a wave may take.
     """
 
@@ -23,4 +24,5 @@ class RunPlan:
     is_opaque: bool = False
     may_commit_early: bool = False
     engine_overlaps: bool = True
+    may_hold: bool = False
     message_timeout_s: float = 60.0

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from committers import SlotReport
-from coordinated_bolt import ACKER_COMPONENT, AttemptOutcome, Failure, FailureKind, TaskMetrics
+from coordinated_bolt import ACKER_COMPONENT, AttemptOutcome, Failure, FailureKind
 from coordinator.transactional.run_events import Attempts
 
 
@@ -14,10 +13,3 @@ def in_order(attempts: Attempts, outcomes: Iterable[AttemptOutcome]) -> list[Att
     found = {outcome.attempt: outcome for outcome in outcomes}
     unknown = Failure(FailureKind.INCOMPLETE, ACKER_COMPONENT, 0, "gave no verdict")
     return [found.get(attempt) or AttemptOutcome(attempt, unknown) for attempt in attempts]
-
-
-def work_done(reports: Iterable[SlotReport], places: slice) -> Iterator[tuple[str, TaskMetrics]]:
-    """What commit tasks did for the attempts at these places of a group."""
-    for report in reports:
-        for verdict in report.verdicts[places]:
-            yield report.component_id, verdict.metrics

@@ -10,15 +10,14 @@ from coordinator.transactional.attempt_record import AttemptRecord, AttemptState
 from state import ProtocolError, TransactionAttempt
 
 IN_COMMIT_PHASE = (AttemptState.COMMITTING, AttemptState.PUBLISHING)
-WITH_OUTCOME = (AttemptState.PROCESSED, *IN_COMMIT_PHASE)
+WITH_OUTCOME = (AttemptState.HELD, AttemptState.PROCESSED, *IN_COMMIT_PHASE)
 
 
 class TransactionRecords:
     """One record per txid; the active ones are consecutive from `currtx` on.
 
     Args:
-        stored: txid -> stored metadata of the spout's coordinator.
-        byte_counts: txid -> about how much input its batch reads.
+        stored: what earlier runs have cut and stored.
         committed_txid: last committed txid; its metadata is kept, for the next is cut from it.
         new_attempt_id: draws an attempt id.
 
@@ -28,13 +27,12 @@ class TransactionRecords:
 
     def __init__(
         self,
-        stored: Mapping[int, Any],
-        byte_counts: Mapping[int, int],
+        stored: Iterable[TransactionRecord],
         *,
         committed_txid: int,
         new_attempt_id: Callable[[], int],
     ) -> None:
-        self._records = {txid: TransactionRecord(txid, stored[txid], byte_counts.get(txid, 0)) for txid in stored}
+        self._records = {record.txid: record for record in stored}
         self._new_attempt_id = new_attempt_id
         self.currtx = committed_txid + 1
 
@@ -67,6 +65,12 @@ class TransactionRecords:
         record = self._records.get(txid)
         return None if record is None else record.current
 
+    def wave_of(self, attempts: tuple[TransactionAttempt, ...]) -> int:
+        """The wave of a group that is active."""
+        current = self.current_of(attempts[0].txid)
+        assert current is not None
+        return current.wave_id
+
     def record_of(self, attempt: TransactionAttempt) -> TransactionRecord | None:
         """The record of an attempt's transaction, if the attempt is the current one."""
         current = self.current_of(attempt.txid)
@@ -98,20 +102,24 @@ class TransactionRecords:
         return tuple(record.attempt for record in group)
 
     def positions(self) -> dict[int, Mapping[str, Any]]:
-        """Txid -> what its emitters cut, of processed attempts."""
+        """Txid -> what its emitters cut, of attempts whose tree has closed."""
         return {record.attempt.txid: record.outcome.metadata for record in self.active() if record.outcome is not None}
+
+    def notes(self) -> dict[int, Mapping[str, Any]]:
+        """Txid -> what its commit stores as notes, of everything that was cut and is not committed."""
+        return {txid: record.notes for txid, record in self._records.items() if txid >= self.currtx}
 
     # Changing
 
-    def issue(self, txid: int) -> None:
+    def issue(self, txid: int) -> TransactionAttempt:
         """A new attempt at a transaction that was cut becomes current."""
-        self._records[txid].issue(self._new_attempt_id())
+        return self._records[txid].issue(self._new_attempt_id())
 
-    def take_in(self, txid: int, metadata: Any, byte_count: int) -> None:
+    def take_in(self, txid: int, metadata: Any, byte_count: int, notes: Mapping[str, Any]) -> TransactionAttempt:
         """A transaction was cut, for the first time or again, and gets an attempt."""
         record = self._records.setdefault(txid, TransactionRecord(txid, metadata))
-        record.metadata, record.byte_count = metadata, byte_count
-        self.issue(txid)
+        record.metadata, record.byte_count, record.notes = metadata, byte_count, notes
+        return self.issue(txid)
 
     def move(self, attempts: Iterable[TransactionAttempt], state: AttemptState, reason: str = "") -> None:
         """Current attempts change their state.

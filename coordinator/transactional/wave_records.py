@@ -92,6 +92,11 @@ class WaveRecords:
         """The next wave takes half of `size` attempts."""
         self._size = max(1, size // 2)
 
+    def keep_below(self, size: int) -> None:
+        """Waves of `size` attempts take too long: from now on they have half of that at most."""
+        self._full_size = max(1, min(self._full_size, size // 2))
+        self._size = min(self._size, self._full_size)
+
     def let_go(self, wave_id: int, attempt: TransactionAttempt) -> None:
         """An attempt is committed or dropped; one that waits is in no wave, 0."""
         if wave_id:
@@ -119,10 +124,6 @@ class WaveRecords:
     def is_processing(self) -> bool:
         """Whether a wave is in its processing phase."""
         return any(wave.is_running for wave in self._waves.values())
-
-    def has_running(self) -> bool:
-        """Whether a wave with live attempts is in its processing phase."""
-        return any(wave.is_running and wave.live for wave in self._waves.values())
 
     def validate(self, wave_of: Mapping[TransactionAttempt, int]) -> None:
         """Checks that waves and attempts agree; `wave_of` has every attempt that is in a wave.

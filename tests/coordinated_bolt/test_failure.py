@@ -85,7 +85,7 @@ def test_a_story_travels_even_if_its_text_is_not_valid_unicode():
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        ("x" * 1000, "Tuple(source/default: value='" + "x" * 271 + "…"),
+        ("x" * 1000, "Tuple(source/default: value='" + "x" * 271 + "… (731 more)"),
         (Unprintable(), "<tuple whose repr raised RuntimeError>"),
     ],
     ids=["long", "unprintable"],

@@ -27,6 +27,7 @@ from coordinated_bolt import (
     ShuffleGrouping,
     StreamSpec,
 )
+from coordinated_bolt.routing import Router
 from coordinator import ITransactionalSpout, TransactionalTopologyBuilder
 from state import TopologyError
 from tests.coordinated_bolt.wirings import RecordingBolt, Sent, attempt, output, wire
@@ -230,6 +231,38 @@ def test_attempts_share_nothing_of_a_custom_grouping():
     first, second = grouping.chooser(6, FIELDS, 1), grouping.chooser(6, FIELDS, 1)
     assert choose_all(first, rows) == choose_all(second, rows)
     assert vars(grouping) == {"draws": 2}
+
+
+@dataclass(frozen=True)
+class ByLength(CustomGrouping):
+    """Written as the groupings of the house are: frozen."""
+
+    offset: int = 0
+
+    def choose_tasks(self, values):
+        return [(len(values[0]) + self.offset) % self.context.target_count]
+
+
+def test_a_frozen_dataclass_may_be_a_custom_grouping():
+    assert choices(ByLength(1), [["to", 1], ["four", 1]]) == [[3], [5]]
+
+
+def test_a_custom_grouping_is_copied_when_its_stream_is_first_emitted_on():
+    prepared = []
+
+    class Prepared(FirstTasks):
+        def prepare(self, context):
+            super().prepare(context)
+            prepared.append(context.seed)
+
+        def __deepcopy__(self, memo):
+            return Prepared(self.count)
+
+    router = Router("emitter", output([7, 8], Prepared(1), StreamSpec("default", FIELDS)), 5)
+    assert prepared == []
+    router.route(["x", 1], "default")
+    router.route(["y", 1], "default")
+    assert prepared == [5]
 
 
 def test_the_repr_of_a_custom_grouping_says_the_same_in_every_run():

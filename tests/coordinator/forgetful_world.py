@@ -193,6 +193,7 @@ class World:
                     engine,
                     options,
                     nonce=nonce,
+                    new_generation=f"{self.random.getrandbits(128):032x}",
                     clock=lambda: self.now_s,
                     draw_bits=self.random.getrandbits,
                 )

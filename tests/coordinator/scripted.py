@@ -12,7 +12,7 @@ from committers import AttemptVerdict, SlotReport
 from coordinated_bolt import AttemptOutcome, Failure, FailureKind, TaskMetrics
 from coordinator import RunOptions, RunStatistics, SpoutCoordinator
 from coordinator.assembly import new_coordinator
-from coordinator.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
+from coordinator.engine import CrashKind, EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
 from coordinator.metadata_log import MetadataLog
 from coordinator.plan import Plan
 from coordinator.publisher import Publisher
@@ -171,8 +171,8 @@ class ScriptedEngine:
         ]
         return WaveProcessed(wave_id, tuple(outcomes))
 
-    def crashed(self, wave_id: int, attempts: Attempts) -> WaveCrashed:
-        return WaveCrashed(wave_id, "a worker died")
+    def crashed(self, wave_id: int, attempts: Attempts, kind: CrashKind = CrashKind.LOST) -> WaveCrashed:
+        return WaveCrashed(wave_id, "a worker died", kind)
 
     def executed(
         self,
@@ -200,8 +200,8 @@ class ScriptedEngine:
             reports.append(report)
         return GroupExecuted(wave_id, attempts, tuple(reports))
 
-    def group_crashed(self, wave_id: int, attempts: Attempts) -> GroupCrashed:
-        return GroupCrashed(wave_id, attempts, "an executor is gone")
+    def group_crashed(self, wave_id: int, attempts: Attempts, kind: CrashKind = CrashKind.LOST) -> GroupCrashed:
+        return GroupCrashed(wave_id, attempts, "an executor is gone", kind)
 
 
 def counted_lines() -> TaskMetrics:

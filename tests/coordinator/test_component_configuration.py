@@ -5,10 +5,15 @@ from __future__ import annotations
 import pytest
 
 from coordinated_bolt import BaseBasicBolt, IComponent
-from coordinator import IPartitionedTransactionalSpout, TransactionalTopologyBuilder
+from coordinator import (
+    IPartitionedTransactionalSpout,
+    LocalCluster,
+    MemoryTransactionalSpout,
+    TransactionalTopologyBuilder,
+)
 from coordinator.plan import make_plan
 from state import TopologyError
-from tests.coordinator.components import Commit, Lines, Pass, plan
+from tests.coordinator.components import Commit, Count, Lines, Pass, plan
 
 
 def builder_of(spout=None, **changes):
@@ -46,6 +51,26 @@ def test_tasks_are_the_parallelism_unless_they_are_set():
     builder = builder_of(parallelism=2)
     builder.set_bolt("pass", Pass(), parallelism=4).shuffle_grouping("lines")
     assert [(c.task_count, c.executor_count) for c in builder.build().components] == [(2, 2), (4, 4)]
+
+
+@pytest.mark.parametrize(
+    ("spout", "counts"),
+    [
+        (Lines(6), {f"lines of {txid}": 4 for txid in range(1, 7)}),
+        (MemoryTransactionalSpout([[["a", 1]] * 6] * 3, ["line", "number"], take=1), {"a": 18}),
+    ],
+)
+def test_the_number_of_tasks_may_change_between_runs(spout, counts):
+    with LocalCluster() as cluster:
+        for tasks, transactions in ((2, 2), (3, 4), (1, 6)):
+            builder = builder_of(spout)
+            builder.spout_declarer.set_num_tasks(tasks)
+            builder.set_bolt("count", Count()).set_num_tasks(4 - tasks).fields_grouping("lines", ["line"])
+            run = cluster.submit(builder.build())
+            while run.statistics.last_txid < transactions:
+                assert run.tick()
+            run.close()
+        assert run.state("counts") == counts
 
 
 def test_executors_beyond_the_tasks_are_not_used():

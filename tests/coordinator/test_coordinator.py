@@ -14,10 +14,11 @@ from committers import ICommitter
 from coordinated_bolt import AttemptOutcome, BaseBatchBolt, FailureKind
 from coordinator import RunOptions, SpoutCoordinator, TransactionalTopologyBuilder
 from coordinator.assembly import fitting, has_external_effects
-from coordinator.engine import GroupExecuted, WaveProcessed
+from coordinator.engine import CrashKind, GroupExecuted, WaveProcessed
 from state import (
     CommitReply,
     CommitStatus,
+    EngineError,
     FailedException,
     FencedError,
     ProtocolError,
@@ -56,26 +57,22 @@ def once(script, otherwise):
 
 def test_a_run_from_the_first_transaction_to_the_end_of_the_input():
     run = Run(5, max_spout_pending=4)
-    assert (
-        run()
-        == [
-            ("store", "coordinator:1", "coordinator:2", "coordinator:3", "coordinator:4"),
-            ("process", 1, [1, 2]),
-            ("commit", 1, [1, 2]),
-            ("process", 2, [3, 4]),
-            ("publish", [1, 2]),
-            ("release", 1),
-            ("store", "coordinator:5"),
-            ("commit", 2, [3, 4]),
-            ("process", 3, [5]),
-            ("publish", [3, 4]),
-            ("release", 2),
-            ("commit", 3, [5]),
-            ("publish", [5]),
-            ("release", 3),
-        ]
-        or run.log
-    )
+    assert run() == [
+        ("store", "coordinator:1", "coordinator:2", "coordinator:3", "coordinator:4"),
+        ("process", 1, [1, 2]),
+        ("commit", 1, [1, 2]),
+        ("process", 2, [3, 4]),
+        ("publish", [1, 2]),
+        ("release", 1),
+        ("store", "coordinator:5"),
+        ("commit", 2, [3, 4]),
+        ("process", 3, [5]),
+        ("publish", [3, 4]),
+        ("release", 2),
+        ("commit", 3, [5]),
+        ("publish", [5]),
+        ("release", 3),
+    ]
     assert run.store.states == everything(5)
 
 
@@ -517,6 +514,41 @@ def test_waves_that_crash_now_and_then_never_stop_a_run():
     )
     run()
     assert run.store.states == everything(40)
+
+
+def test_a_crash_that_is_certain_to_repeat_stops_the_run_at_once_and_lower_txids_are_committed():
+    run = Run(8, max_spout_pending=4)
+    run.engine.on_wave = lambda wave_id, attempts: (
+        run.engine.crashed(wave_id, attempts, CrashKind.CERTAIN)
+        if 5 in [a.txid for a in attempts]
+        else run.engine.processed(wave_id, attempts)
+    )
+    with pytest.raises(EngineError, match=r"Spark cannot run txid 5: a worker died; lower txids are committed"):
+        run()
+    assert run.store.states == everything(4)
+    assert len([line for line in run.lines("process") if 5 in line[2]]) == 1
+
+
+def test_a_commit_phase_whose_crash_is_certain_to_repeat_stops_the_run_at_once():
+    run = Run(4, max_spout_pending=4)
+    run.engine.on_group = lambda wave_id, attempts, composed: run.engine.group_crashed(
+        wave_id, attempts, CrashKind.CERTAIN
+    )
+    with pytest.raises(EngineError, match="Spark cannot run txid 1: an executor is gone"):
+        run()
+    assert run.committed() == []
+
+
+def test_waves_that_took_too_long_are_never_that_large_again():
+    run = Run(40, max_spout_pending=16)
+    run.engine.on_wave = lambda wave_id, attempts: (
+        run.engine.crashed(wave_id, attempts, CrashKind.OVERDUE)
+        if len(attempts) > 3
+        else run.engine.processed(wave_id, attempts)
+    )
+    run()
+    assert run.store.states == everything(40)
+    assert [len(line[2]) for line in run.lines("process") if len(line[2]) > 3] == [8, 4]
 
 
 def test_a_crashed_commit_phase_is_replayed_by_smaller_waves_and_only_a_group_of_one_counts():

@@ -9,8 +9,9 @@ import pytest
 
 from coordinated_bolt import Failure, FailureKind, ITaskHook, TaskMetrics, TaskWiring, batch_edge
 from coordinator import IPartitionedTransactionalSpout, ITransactionalSpout, PartitionedEmitter, SpoutEmitter
+from coordinator.spouts.count_coordinator import partition_scope
 from coordinator.spouts.emitting import Batch, EmitterTask
-from coordinator.spouts.partitioned import PartitionCountCoordinator, PartitionedCoordinator, partition_scope
+from coordinator.spouts.partitioned import PartitionCountCoordinator, PartitionedCoordinator
 from state import FailedException, SourceError, TransactionAttempt, pack, unpack
 from tests.coordinated_bolt.wirings import Sent, output
 

@@ -13,8 +13,10 @@ from state import COMMIT_OPERATIONS_LIMIT, TopologyError, TransactionAttempt
 BOUNDS = ["max_spout_pending", "commit_group_max", "commit_operations_max", "max_attempts"]
 
 
-@pytest.mark.parametrize("name", BOUNDS)
-@pytest.mark.parametrize("value", [0, -1, True, 1.0, "1", None])
+WRONG_BOUNDS = [(name, value) for name in BOUNDS for value in (0, -1, True, 1.0, "1")]
+
+
+@pytest.mark.parametrize(("name", "value"), [*WRONG_BOUNDS, *((name, None) for name in BOUNDS[1:])])
 def test_p12_a_bound_that_is_no_integer_from_1_is_refused(name, value):
     with pytest.raises(TopologyError, match=f"option {name} is {value!r}; give an integer from 1"):
         RunOptions(**{name: value})
@@ -24,6 +26,12 @@ def test_a_group_may_not_be_larger_than_the_server_takes():
     assert RunOptions(commit_operations_max=COMMIT_OPERATIONS_LIMIT).commit_operations_max == 500_000
     with pytest.raises(TopologyError, match="option commit_operations_max is 500001; the server takes at most 500000"):
         RunOptions(commit_operations_max=COMMIT_OPERATIONS_LIMIT + 1)
+
+
+def test_a_window_that_is_not_given_is_the_engines_whatever_else_is_given():
+    given = RunOptions(commit_group_max=2)
+    assert (given.window(), given.or_window(1).window(), given.or_window(1).commit_group_max) == (64, 1, 2)
+    assert RunOptions(max_spout_pending=4).or_window(1).window() == 4
 
 
 def test_the_switches_are_no_bounds():

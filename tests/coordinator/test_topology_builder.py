@@ -330,7 +330,7 @@ def test_p12_a_message_timeout_that_is_no_time_is_refused(seconds):
 def test_ackers_and_timeout_reach_the_topology():
     builder = builder_of()
     builder.set_bolt("pass", Pass()).shuffle_grouping("lines")
-    assert (builder.build().acker_count, builder.build().message_timeout_s) == (1, 600.0)
+    assert (builder.build().acker_count, builder.build().message_timeout_s) == (1, 60.0)
     builder.set_acker_count(3)
     builder.set_message_timeout_s(1)
     assert (builder.build().acker_count, builder.build().message_timeout_s) == (3, 1.0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import count
 from random import Random
@@ -28,10 +29,11 @@ from coordinator import (
     RunOptions,
     TransactionalTopologyBuilder,
 )
-from coordinator.assembly import new_coordinator, spout_committer, spout_coordinator
+from coordinator.assembly import new_coordinator
 from coordinator.metadata_log import MetadataLog
 from coordinator.publisher import Publisher
 from coordinator.spark import stage
+from coordinator.spout_start import SpoutStart
 from coordinator.spouts.opaque import OpaqueCountCoordinator
 from coordinator.topology import Topology
 from state import FailedException, HashState, TransactionAttempt, digest64, pack, unpack
@@ -138,7 +140,8 @@ def run(topology: Topology, store: MemoryStore, *, seed=0, fault=None, **options
     made = plan(topology)
     engine = InProcessEngine(made, Random(seed), fault)
     context = made.wirings[1].context()
-    source = spout_coordinator(topology, context)
+    start = SpoutStart(topology, context, tries=1, pause=lambda seconds: None)
+    source = start.coordinator(ExitStack())
     is_opaque = isinstance(source, OpaqueCountCoordinator)
     metadata = MetadataLog(store.metadata, is_opaque=is_opaque, committed_txid=store.committed_txid)
     given: dict[str, Any] = {"max_attempts": 1_000} | options
@@ -155,7 +158,7 @@ def run(topology: Topology, store: MemoryStore, *, seed=0, fault=None, **options
         clock=lambda: 0.0,
         on_progress=lambda statistics: None,
         message_timeout_s=60.0,
-        committer=spout_committer(topology, context),
+        committer=start.committer(ExitStack()),
         last_group=store.last_group(),
     )
     validated(coordinator._machine)

@@ -103,9 +103,9 @@ def main(repository: str, folder: str, redis_url: str) -> None:
     for topology_id in CASES:
         killer = Killer(context, waits=topology_id != "round_robin")
 
-        def killing_commit(self: Any, attempts: Any, *, composed: bool, killer: Killer = killer) -> Any:
+        def killing_commit(self: Any, *given: Any, killer: Killer = killer, **named: Any) -> Any:
             killer()
-            return commit(self, attempts, composed=composed)
+            return commit(self, *given, **named)
 
         wave.Wave.commit = killing_commit  # type: ignore[method-assign]
         await_until(lambda: known_executors(context) == 2)

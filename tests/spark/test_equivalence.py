@@ -13,7 +13,7 @@ from examples import global_count, ledger, word_count
 from state import StateHandle, declared_states, snapshot
 from tests.golden.words import WORDS, counts_of_words, words_topology
 from tests.spark.bolts import Pass, Store, numbers_topology
-from tests.spark.test_partitioned_spout import Ranges, RangesCoordinator, RangesEmitter
+from tests.spark.test_partitioned_spout import Ranges, RangesEmitter
 from tests.spark.test_shapes import (
     TRANSACTIONS,
     Double,
@@ -92,9 +92,6 @@ def flat(folder):
 class FixedRanges(Ranges):
     """Cuts of a width that is drawn by partition and position, so that both engines cut the same."""
 
-    def get_coordinator(self, conf, context):
-        return RangesCoordinator(0)
-
     def get_emitter(self, conf, context):
         return FixedRangesEmitter(self.path)
 
@@ -108,7 +105,7 @@ class FixedRangesEmitter(RangesEmitter):
 
 
 def partitioned(folder):
-    spout = FixedRanges(folder / "cuts", 0)
+    spout = FixedRanges(folder / "cuts")
     builder = TransactionalTopologyBuilder("partitioned", "ranges", spout, parallelism=2)
     builder.set_bolt("work", Pass(), parallelism=2).shuffle_grouping("ranges")
     builder.set_committer_bolt("store", Store(), parallelism=2).fields_grouping("work", ["number"])

@@ -5,13 +5,15 @@ from __future__ import annotations
 import logging
 import os
 import random
+import re
 import signal
+import sys
 import time
 
 import pytest
 
-from coordinator import RunStatistics
-from state import FailedException, ReplayLimitError, UserCodeError
+from coordinator import RunStatistics, run
+from state import EngineError, FailedException, ReplayLimitError, UserCodeError
 from tests.spark.bolts import Pass, Store, exact_counts, numbers_topology, once
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
@@ -141,7 +143,9 @@ def test_a_txid_that_always_fails_ends_the_run_after_5_attempts(cluster, caplog)
 
     assert (caught.value.txid, caught.value.attempt_count) == (BAD, 5)
     assert "FailedException: not now" in caught.value.last_reason
-    assert sum("is replayed" in record.msg for record in caplog.records) == 5
+    reasons = [message for message in caplog.messages if "is replayed: work[1]: FailedException: not now" in message]
+    assert reasons, "without a word from the user"
+    assert len(reasons) <= 3, "but not one line for each"
     assert seen[-1].last_txid == BAD - 1
     assert cluster.hash("{numbers}:counts") == only_lower_ones(BAD)
 
@@ -208,24 +212,100 @@ def test_a_txid_that_always_kills_its_worker_is_named_and_all_lower_ones_are_com
     assert cluster.hash("{numbers}:counts") == only_lower_ones(BAD)
 
 
-def test_a_bolt_that_hangs_is_cancelled_after_the_message_timeout_and_tried_again(cluster, caplog):
+class HangingInC(Misbehaving):
+    """As code in C does that lets no signal through."""
+
+    def misbehave(self, tup):
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+        time.sleep(HANG_S)
+
+
+class Exiting(Misbehaving):
+    def misbehave(self, tup):
+        sys.exit("I have had enough")
+
+
+class Interrupting(Misbehaving):
+    def misbehave(self, tup):
+        raise KeyboardInterrupt("not a person")
+
+
+class ExitingStore(Store):
+    """Exits at the end of one txid."""
+
+    def __init__(self, txid):
+        self.txid = txid
+
+    def finish_batch(self):
+        super().finish_batch()
+        if self.attempt.txid == self.txid:
+            sys.exit("I have had enough")
+
+
+@pytest.mark.parametrize(
+    ("bolts", "culprit", "cause"),
+    [
+        ({"work": Exiting(BAD_NUMBER)}, "work", "SystemExit: I have had enough"),
+        ({"work": Interrupting(BAD_NUMBER)}, "work", "KeyboardInterrupt: not a person"),
+        ({"store": ExitingStore(BAD)}, "store", "SystemExit: I have had enough"),
+    ],
+    ids=["exit", "interrupt", "exit in a committer"],
+)
+def test_a_bolt_that_ends_its_process_is_named_at_once_and_all_lower_txids_are_committed(
+    cluster, caplog, bolts, culprit, cause
+):
+    with caplog.at_level(logging.WARNING, logger="txbatch"), pytest.raises(UserCodeError, match=cause) as caught:
+        cluster.run(numbers_topology(TRANSACTIONS, **bolts))
+
+    assert (caught.value.component_id, caught.value.attempt.partition(":")[0]) == (culprit, str(BAD))
+    assert crashes(caplog) == []
+    assert cluster.hash("{numbers}:counts") == only_lower_ones(BAD)
+
+
+def test_the_users_error_shows_the_file_it_was_written_in(cluster):
+    with pytest.raises(UserCodeError) as caught:
+        cluster.run(numbers_topology(TRANSACTIONS, work=Raising(BAD_NUMBER)))
+
+    assert f'File "{__file__}", line ' in caught.value.traceback_text
+    assert ".zip" not in caught.value.traceback_text
+
+
+def test_a_bolt_that_hangs_is_ended_after_the_message_timeout_named_and_tried_again(cluster, caplog):
     work = Hanging(1, cluster.notes / "hung")
-    topology = numbers_topology(2, work=work, message_timeout_s=3.0)
+    topology = numbers_topology(2, work=work, message_timeout_s=6.0)
+    with caplog.at_level(logging.WARNING, logger="txbatch"):
+        cluster.run(topology)
+
+    told = caplog.records[0].getMessage()
+    assert re.fullmatch(
+        r"wave 1 of 2 attempts crashed: component 'work', task [01], attempt 1:[0-9a-f]+ had not returned when the "
+        rf"message timeout of 6 s ran out \({re.escape(__file__)}, line \d+\); if it needs longer, "
+        r"set_message_timeout_s of the builder raises that",
+        told,
+    )
+    assert crashes(caplog) == [2]
+    assert cluster.hash("{numbers}:counts") == exact_counts(2)
+
+
+def test_a_bolt_that_no_signal_reaches_is_cancelled_after_the_message_timeout_and_tried_again(cluster, caplog):
+    topology = numbers_topology(2, work=HangingInC(1, cluster.notes / "hung"), message_timeout_s=3.0)
     with caplog.at_level(logging.WARNING, logger="txbatch"):
         cluster.run(topology)
 
     assert caplog.records[0].msg == "wave %d exceeds the message timeout and is cancelled"
+    assert "it exceeded the message timeout of 3 s and was cancelled" in caplog.records[1].getMessage()
     assert crashes(caplog) == [2]
     assert cluster.hash("{numbers}:counts") == exact_counts(2)
 
 
 @pytest.mark.slow
 def test_a_bolt_that_always_hangs_ends_the_run_with_its_txid(cluster):
-    topology = numbers_topology(2, work=Hanging(SIZE), message_timeout_s=3.0)
+    topology = numbers_topology(2, work=Hanging(SIZE), message_timeout_s=6.0)
     with pytest.raises(ReplayLimitError) as caught:
         cluster.run(topology, max_attempts=2)
 
     assert (caught.value.txid, caught.value.attempt_count) == (2, 2)
+    assert "component 'work', task" in caught.value.last_reason
     assert cluster.hash("{numbers}:counts") == only_lower_ones(2)
 
 
@@ -246,11 +326,24 @@ class HangingStore(Store):
 def test_a_committer_that_hangs_is_cancelled_after_the_message_timeout_and_tried_again(cluster, caplog, early_commit):
     store = HangingStore(2, cluster.notes / "hung")
     with caplog.at_level(logging.WARNING, logger="txbatch"):
-        cluster.run(numbers_topology(2, store=store, message_timeout_s=3.0), early_commit=early_commit)
+        cluster.run(numbers_topology(2, store=store, message_timeout_s=6.0), early_commit=early_commit)
 
-    hung = "wave %d exceeds" if early_commit else "the commit phase of %d attempts exceeds"
-    assert any(record.msg.startswith(hung) for record in caplog.records)
+    phase = "wave 1 of" if early_commit else "the commit phase of"
+    assert any(text.startswith(phase) and "component 'store', task" in text for text in caplog.messages)
     assert cluster.hash("{numbers}:counts") == exact_counts(2)
+
+
+def test_an_application_that_is_stopped_under_a_run_is_told(contexts, redis_backend):
+    context = contexts.open(spark__app__name="stopped")
+
+    def stop(_: RunStatistics) -> None:
+        context._jsc.sc().stop()
+
+    try:
+        with pytest.raises(EngineError, match="Spark's application was stopped, by its master or by whoever else"):
+            run(numbers_topology(40), spark=context, redis_url=redis_backend.url, on_progress=stop)
+    finally:
+        contexts.close()
 
 
 class DrawingAndKilling(Pass):

@@ -31,26 +31,22 @@ class Ranges(IPartitionedTransactionalSpout):
 
     output_fields = ("number",)
 
-    def __init__(self, path, started):
-        self.path, self.started = str(path), started
+    def __init__(self, path):
+        self.path = str(path)
 
     def get_coordinator(self, conf, context):
-        return RangesCoordinator(self.started)
+        return RangesCoordinator()
 
     def get_emitter(self, conf, context):
         return RangesEmitter(self.path)
 
 
 class RangesCoordinator(PartitionedCoordinator):
-    def __init__(self, started):
-        self.started = started
-
     def number_of_partitions(self):
-        self.started += 1
         return PARTITIONS
 
     def is_ready(self):
-        return self.started < TRANSACTIONS
+        return self.run_so_far.last_txid < TRANSACTIONS
 
     def is_exhausted(self, number_of_transactions):
         return number_of_transactions >= TRANSACTIONS
@@ -102,8 +98,8 @@ class FailingStore(Store):
             raise FailedException("once")
 
 
-def ranges_topology(cluster, *, relay=None, store=None, started=0):
-    spout = Ranges(cluster.notes / "cuts", started)
+def ranges_topology(cluster, *, relay=None, store=None):
+    spout = Ranges(cluster.notes / "cuts")
     builder = TransactionalTopologyBuilder("ranges", "ranges", spout, parallelism=2)
     builder.set_bolt("relay", relay or Relay(), parallelism=2).shuffle_grouping("ranges")
     builder.set_committer_bolt("store", store or Store(), parallelism=2).fields_grouping("relay", ["number"])
@@ -183,7 +179,7 @@ def test_a_second_run_goes_on_where_the_first_has_ended(cluster):
 
     topology = ranges_topology(cluster)
     first = cluster.run(topology, max_spout_pending=2, on_start=coordinators.append, on_progress=drain_early)
-    second = cluster.run(ranges_topology(cluster, started=first.last_txid), max_spout_pending=4)
+    second = cluster.run(ranges_topology(cluster), max_spout_pending=4)
 
     assert 2 <= first.committed < TRANSACTIONS
     assert (first.committed + second.committed, second.last_txid) == (TRANSACTIONS, TRANSACTIONS)

@@ -93,9 +93,9 @@ def test_in_a_job_of_its_own_a_committer_is_not_called_before_its_id(cluster, mo
     path, transactions = cluster.notes / "calls", 12
     commit = Wave.commit
 
-    def noting_commit(wave, attempts, *, composed):
+    def noting_commit(wave, attempts, **named):
         note(path, "id", *map(str, attempts))
-        return commit(wave, attempts, composed=composed)
+        return commit(wave, attempts, **named)
 
     monkeypatch.setattr(Wave, "commit", noting_commit)
     builder = TransactionalTopologyBuilder("numbers", "numbers", Numbers(transactions), parallelism=2)
@@ -203,9 +203,9 @@ def test_a_commit_runs_beside_the_next_wave(cluster, monkeypatch):
             second_wave_runs.set()
         return process(wave, early)
 
-    def waiting_commit(wave, attempts, *, composed):
+    def waiting_commit(wave, attempts, **named):
         overlapped.append(second_wave_runs.wait(OVERLAP_TIMEOUT_S))
-        return commit(wave, attempts, composed=composed)
+        return commit(wave, attempts, **named)
 
     monkeypatch.setattr(Wave, "process", noting_process)
     monkeypatch.setattr(Wave, "commit", waiting_commit)

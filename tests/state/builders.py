@@ -8,7 +8,8 @@ from typing import Any
 
 from state.attempt import TransactionAttempt
 from state.commit import Commit
-from state.redis_store import Acquired, RedisStore
+from state.redis_store import RedisStore
+from state.stored_topology import Acquired
 from state.write_set import StateKind, StateWrites, ValueType, WriteSet
 
 NONCE, GENERATION = "a" * 32, "b" * 32
@@ -33,7 +34,7 @@ def commit_of(write_set: WriteSet, *attempts: TransactionAttempt, **more: Any) -
 def acquire(store: RedisStore, nonce: str = NONCE, **changes: Any) -> Acquired:
     given: dict[str, Any] = {
         "new_generation": GENERATION,
-        "topology_fingerprint": "topology-1",
+        "topology": "topology-1",
         "source_fingerprint": "source-1",
         **changes,
     }
@@ -44,9 +45,10 @@ def acquire(store: RedisStore, nonce: str = NONCE, **changes: Any) -> Acquired:
 def unanswered(store: RedisStore) -> Iterator[None]:
     """Lets the store forget at the end that anything was answered meanwhile, as if the connection had been cut."""
     owned, metadata_sum = store._owned, dict(store._metadata_sum._digests)
-    value = store._metadata_sum._sum
+    value, descriptions = store._metadata_sum._sum, store._new_descriptions
     yield
     store._owned, store._metadata_sum._digests, store._metadata_sum._sum = owned, metadata_sum, value
+    store._new_descriptions = descriptions
 
 
 def dump(client: Any, pattern: str = "*") -> dict[bytes, Any]:

@@ -35,4 +35,4 @@ def test_error_pickles_with_its_message_and_attributes(error_class):
     assert type(restored) is error_class
     assert str(restored) == str(error)
     assert vars(restored) == vars(error)
-    assert isinstance(error, errors.TransactionError)
+    assert isinstance(error, (errors.TransactionError, errors.Interruption))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -67,6 +69,13 @@ class TestDeclaration:
 
     def test_types_may_be_given_by_name(self):
         assert HashState("a", value="float", field="bytes").value_type is ValueType.FLOAT
+
+    def test_a_handle_made_by_code_that_runs_says_that_it_has_to_be_declared(self):
+        for made in (HashState("counts"), pickle.loads(pickle.dumps(HashState("counts")))):
+            with pytest.raises(TopologyError, match=r"state 'counts' is not declared: HashState\('counts'\) was"):
+                made.increment("a")
+        with pytest.raises(TopologyError, match=r"write `seen = SetState\('seen'\)` in the class body"):
+            SetState("seen").contains("a")
 
     def test_a_state_is_only_open_while_finish_batch_runs(self):
         class Store:

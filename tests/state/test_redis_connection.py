@@ -9,7 +9,7 @@ from redis._parsers.base import BaseParser
 
 from state.errors import ProtocolError, StateRefusedError, StateUnreachableError, TopologyError
 from state.redis_connection import RedisConnection, connect
-from state.redis_errors import Remedy, error_code, redact, remedy_of, stop_sentence
+from state.redis_errors import Remedy, error_code, hint_for, remedy_of, stop_sentence
 from state.redis_store import RedisStore
 
 
@@ -148,6 +148,93 @@ def test_a_user_who_may_not_load_and_finds_nothing_loaded_is_told():
         connection.function("commit", "0")
 
 
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("ERR DB index is out of range", "has no database of that number; give one it has"),
+        ("ERR SELECT is not allowed in cluster mode", "is a cluster, which has database 0 only"),
+    ],
+)
+def test_a_database_that_is_not_there_is_a_mistake_of_usage(line, sentence):
+    connection, client, _ = connection_over(parsed(line))
+    with pytest.raises(TopologyError, match=r"^server redis://here ") as refused:
+        connection.call("INFO")
+    assert sentence in str(refused.value)
+    assert len(client.commands) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("Error 1 connecting to h:1. [SSL: WRONG_VERSION_NUMBER] wrong version number", "does not speak TLS"),
+        ("Error 1 connecting to h:1. [SSL] record layer failure (_ssl.c:1000)", "does not speak TLS"),
+        ("[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED] tlsv13 alert", "asks for a client certificate"),
+        ("Error 136 connecting to h:1. [X509: NO_CERTIFICATE_OR_CRL_FOUND] no certificate", "certificates named in"),
+    ],
+)
+def test_a_handshake_that_never_succeeds_is_not_repeated(text, sentence):
+    connection, client, _ = connection_over(exceptions.ConnectionError(text))
+    with pytest.raises(StateRefusedError, match=sentence):
+        connection.call("INFO")
+    assert len(client.commands) == 1
+
+
+@pytest.mark.parametrize(
+    ("server", "text", "hint"),
+    [
+        ("rediss://h", "The handshake operation timed out", "if this port does not speak TLS, write redis://"),
+        (
+            "rediss://h",
+            "EOF occurred in violation of protocol",
+            "if it asks for a client certificate, give ssl_certfile",
+        ),
+        ("redis://h", "Connection closed by server.", "if this port speaks TLS only, write rediss://"),
+        ("redis://h", "Connection reset by peer", "if this port speaks TLS only, write rediss://"),
+        ("redis://h", "Connection refused", ""),
+        ("unix:///s", "Connection closed by server.", ""),
+    ],
+)
+def test_silence_is_told_with_what_the_address_may_have_meant(server, text, hint):
+    error = exceptions.ConnectionError(text)
+    assert hint_for(error, server).startswith(f"; {hint}" if hint else "")
+    assert bool(hint_for(error, server)) == bool(hint)
+
+
+def test_a_server_that_was_away_is_mentioned_in_the_log(caplog):
+    refused = exceptions.ConnectionError("Connection refused")
+    connection, _, time = connection_over(*[refused] * 12, b"answer")
+    connection.call("PING")
+    assert [record.message for record in caplog.records] == [
+        "server redis://here gives no answer (Connection refused); it is asked again",
+        f"server redis://here was away for {time.now:.1f} s (Connection refused); nothing is lost",
+    ]
+    assert time.now > 7
+    assert (connection.away_count, connection.away_s) == (1, time.now)
+
+
+def test_a_server_that_was_stopped_for_a_while_is_mentioned_in_the_log(caplog):
+    connection, client, time = connection_over(b"answer")
+    plain = client.execute_command
+    client.execute_command = lambda *arguments: (time.sleep(7.0), plain(*arguments))[1]
+    connection.call("PING")
+    assert [record.message for record in caplog.records] == [
+        "server redis://here took 7.0 s for one answer; nothing is lost"
+    ]
+    assert connection.away_count == 1
+
+
+def test_a_blink_of_the_server_is_not_worth_a_word(caplog):
+    connection, _, _ = connection_over(exceptions.ConnectionError("gone"), b"answer")
+    connection.call("PING")
+    assert (caplog.records, connection.away_count) == ([], 0)
+
+
+def test_what_a_server_says_cannot_write_to_the_terminal():
+    connection, _, _ = connection_over(parsed("ERR something \x1b[31mred\ntxbatch: done"))
+    with pytest.raises(StateRefusedError, match=r"something \\x1b\[31mred\\ntxbatch: done"):
+        connection.call("PING")
+
+
 def test_arguments_that_cannot_be_sent_are_our_bug():
     connection, _, _ = connection_over(exceptions.DataError("invalid input"))
     with pytest.raises(ProtocolError):
@@ -159,35 +246,6 @@ def test_an_untrusted_certificate_is_not_retried():
     assert remedy_of(error) is Remedy.STOP
     assert "not trusted" in stop_sentence(error, "rediss://here")
     assert error_code(error) == ""
-
-
-@pytest.mark.parametrize(
-    ("url", "shown"),
-    [
-        ("redis://:canary@host:6379/0", "redis://host:6379/0"),
-        ("rediss://user:canary@host?ssl_ca_certs=/x", "rediss://host"),
-        ("unix:///tmp/s.sock?password=canary", "unix:///tmp/s.sock"),
-        ("redis://user:can%40ary@[::1]:6379", "redis://[::1]:6379"),
-        ("redis://:canary@[::1", "redis://[::1"),
-        ("redis://:can/ary@host", "redis://host"),
-        ("redis://:can?ary@host", "redis://?"),
-        ("unix:///tmp/s.sock?password=can@ary", "unix://?"),
-        ("http://:canary@host", "?"),
-        ("canary@host", "?"),
-        ("canary", "?"),
-    ],
-)
-def test_credentials_are_never_shown(url, shown):
-    assert redact(url) == shown
-
-
-@pytest.mark.parametrize(
-    "url", ["http://:canary@host", "canary", "redis://host?db=canary", "redis://:canary@h:port", ""]
-)
-def test_unusable_url_is_refused_without_its_secrets(url):
-    with pytest.raises(StateRefusedError, match="cannot be used; give redis://host:6379") as refused:
-        connect(url)
-    assert "canary" not in str(refused.value)
 
 
 def test_nothing_a_store_says_about_itself_holds_the_password():

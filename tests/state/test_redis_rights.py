@@ -135,6 +135,20 @@ def test_a_right_that_is_taken_away_under_a_run_tears_no_commit(limited, client,
     assert client.hget("{wc}:h", "i") == b"20"
 
 
+@pytest.mark.parametrize("command", ["client|setname", "client|list"])
+def test_a_user_who_may_not_name_or_list_connections_runs_and_drops_all_the_same(limited, client, command):
+    with opened(limited) as run, opened(limited) as other:
+        run.check_server()
+        acquire(run)
+        assert other.connected_runs() == 1
+    client.execute_command("ACL", "SETUSER", "alice", f"-{command}")
+    whole_life(limited)
+    with opened(limited) as run, opened(limited) as other:
+        acquire(run)
+        assert other.connected_runs() == 0
+        run.confirm()
+
+
 def test_a_right_to_other_keys_only_is_refused(limited, client):
     client.execute_command("ACL", "SETUSER", "alice", "resetkeys", "~{other}:*")
     with pytest.raises(StateRefusedError, match="does not let this user"):

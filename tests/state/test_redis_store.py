@@ -18,16 +18,15 @@ class TestAcquire:
     def test_first_start_makes_generation_and_fence(self, open_store, client):
         acquired = acquire(open_store())
         assert (acquired.fence, acquired.generation, acquired.committed_txid) == (f"1:{NONCE}", GENERATION, 0)
-        assert (acquired.metadata, acquired.previous_topology_fingerprint) == ({}, "")
+        assert acquired.metadata == {}
         assert client.hget("{wc}:txbatch:control", "format") == b"2"
 
     def test_same_nonce_again_answers_the_same(self, open_store, client):
         store = open_store()
-        acquire(store, "0" * 32, topology_fingerprint="old")
+        acquire(store, "0" * 32)
         first = acquire(store)
         before = dump(client)
         assert acquire(store) == first
-        assert first.previous_topology_fingerprint == "old"
         assert dump(client) == before
 
     def test_restart_goes_on_where_the_last_run_stopped(self, open_store):
@@ -35,12 +34,11 @@ class TestAcquire:
         acquire(first)
         first.store_metadata({"coordinator:1": [1, 2], "coordinator:2": (3, {"a": b"x"})})
         first.commit(commit_of(counts(a=1), attempt(1)))
-        second = acquire(open_store(), "c" * 32, new_generation="d" * 32, topology_fingerprint="topology-2")
+        second = acquire(open_store(), "c" * 32, new_generation="d" * 32)
         assert second.fence == "2:" + "c" * 32
         assert second.generation == GENERATION
         assert second.committed_txid == 1
         assert second.metadata == {"coordinator:1": [1, 2], "coordinator:2": (3, {"a": b"x"})}
-        assert second.previous_topology_fingerprint == "topology-1"
 
     def test_a_delayed_acquire_cannot_take_over_from_a_newer_one(self, open_store, client):
         acquire(open_store())
@@ -49,7 +47,7 @@ class TestAcquire:
             "3",
             *(f"{{wc}}:txbatch:{name}" for name in ("control", "metadata", "receipts")),
         ]
-        given = ["e" * 32, GENERATION, "topology-1", "source-1", ""]
+        given = ["e" * 32, GENERATION, "topology-1", "source-1", "", ""]
         acquire(open_store(), "c" * 32)
         before = dump(client)
         assert client.execute_command("FCALL", *delayed, f"1:{NONCE}", *given)[0] == b"RACED"
@@ -72,10 +70,66 @@ class TestAcquire:
             assert part in str(refused.value)
         assert dump(client) == before
 
-    def test_changed_source_can_be_adopted_and_stays(self, open_store):
+    def test_a_changed_topology_is_refused_unless_the_caller_has_accepted_what_is_stored(self, open_store, client):
         acquire(open_store())
-        acquire(open_store(), "c" * 32, source_fingerprint="source-2", adopt=True)
-        acquire(open_store(), "d" * 32, source_fingerprint="source-2")
+        before = dump(client)
+        with pytest.raises(StateRefusedError, match=r"'wc' has changed.*'topology-1', given 'topology-2'"):
+            acquire(open_store(), "c" * 32, topology="topology-2")
+        assert dump(client) == before
+
+    @pytest.mark.parametrize("call", ["metadata", "commit"])
+    def test_an_accepted_change_is_stored_by_the_first_write_and_not_before(self, open_store, client, call):
+        acquire(open_store())
+        store, descriptions = open_store(), ["source_fingerprint", "topology"]
+        found = store.look()
+        acquire(store, "c" * 32, source_fingerprint="source-2", topology="topology-2", accepted=found)
+        assert client.hmget("{wc}:txbatch:control", descriptions) == [b"source-1", b"topology-1"]
+        acquire(open_store(), "d" * 32)  # so what was there before may still go on
+        acquire(store, "e" * 32, source_fingerprint="source-2", topology="topology-2", accepted=found)
+        for _ in range(2):
+            with unanswered(store):
+                if call == "metadata":
+                    store.store_metadata({"coordinator:1": 1})
+                else:
+                    assert store.commit(commit_of(counts(a=1))).status in (CommitStatus.OK, CommitStatus.ALREADY)
+        assert client.hmget("{wc}:txbatch:control", descriptions) == [b"source-2", b"topology-2"]
+        acquire(open_store(), "f" * 32, source_fingerprint="source-2", topology="topology-2")
+
+    def test_what_changed_after_the_look_is_not_accepted(self, open_store):
+        first = open_store()
+        acquire(first)
+        found = open_store().look()
+        acquire(first, "c" * 32, source_fingerprint="source-2", accepted=found)
+        first.store_metadata({"coordinator:1": 1})
+        with pytest.raises(StateRefusedError, match="stored fingerprint 'source-2', given 'source-3'"):
+            acquire(open_store(), "d" * 32, source_fingerprint="source-3", accepted=found)
+
+    def test_a_look_tells_what_the_next_owner_finds_and_changes_nothing(self, open_store, client):
+        store = open_store()
+        assert store.look() is None
+        acquire(store)
+        store.store_metadata({"coordinator:1": [1, 2]})
+        before = dump(client)
+        found = open_store().look()
+        assert (found.committed_txid, found.source_fingerprint, found.topology) == (0, "source-1", "topology-1")
+        assert found.metadata == {"coordinator:1": [1, 2]}
+        assert dump(client) == before
+        assert store.commit(commit_of(counts(a=1))).status is CommitStatus.OK
+
+    def test_a_look_finds_nothing_where_acquire_refuses(self, open_store, client):
+        acquire(open_store())
+        client.hset("{wc}:txbatch:control", "format", "9")
+        assert open_store().look() is None
+        client.set("{wc}:txbatch:control", "x")
+        assert open_store().look() is None
+
+    def test_a_look_at_damaged_metadata_is_refused(self, open_store, client):
+        store = open_store()
+        acquire(store)
+        store.store_metadata({"coordinator:1": 1, "coordinator:2": 2})
+        client.hdel("{wc}:txbatch:metadata", "coordinator:1")
+        with pytest.raises(StateRefusedError, match="1 stored metadata entries are not the ones"):
+            open_store().look()
 
     @pytest.mark.parametrize("left", ["metadata", "receipts"])
     def test_control_gone_while_others_are_there_regressed(self, open_store, client, left):
@@ -222,7 +276,7 @@ class TestStatusAndDrop:
         status = open_store().status()
         assert (status.topology_id, status.committed_txid, status.fence) == ("wc", 2, f"1:{NONCE}")
         assert (status.generation, status.metadata_count, status.is_dropping) == (GENERATION, 2, False)
-        assert (status.topology_fingerprint, status.source_fingerprint) == ("topology-1", "source-1")
+        assert (status.topology, status.source_fingerprint) == ("topology-1", "source-1")
         assert (status.last_receipt.attempt_id, status.last_receipt.first_txid) == (1002, 1)
 
     def test_p08_the_group_that_was_committed_last_is_known_attempt_by_attempt(self, open_store):
@@ -255,7 +309,7 @@ class TestStatusAndDrop:
         client.set("{wcx}:counts", "other")
         assert open_store().drop() == 702
         assert client.keys("*") == [b"{wcx}:counts"]
-        assert owner.commit(commit_of(counts(a=1), attempt(2))).status is CommitStatus.REGRESSED
+        assert owner.commit(commit_of(counts(a=1), attempt(2))).status is CommitStatus.DROPPED
         assert client.keys("*") == [b"{wcx}:counts"]
         assert open_store().drop() == 0
 
@@ -266,14 +320,33 @@ class TestStatusAndDrop:
         own = [f"{{wc}}:txbatch:{name}" for name in ("control", "metadata", "receipts")]
         fence = client.hget("{wc}:txbatch:control", "fence")
         client.execute_command("FCALL", "txbatch_2_drop_begin", "3", *own, fence, "e" * 32)
-        assert owner.commit(commit_of(counts(a=1), attempt(2))).status is CommitStatus.FENCED
-        with pytest.raises(FencedError):
+        assert owner.commit(commit_of(counts(a=1), attempt(2))).status is CommitStatus.DROPPED
+        with pytest.raises(FencedError, match="topology 'wc' was dropped while it ran"):
             owner.store_metadata({"coordinator:2": 1})
         with pytest.raises(StateRefusedError, match="finish it with `txbatch drop wc`"):
             acquire(open_store(), "c" * 32)
         assert open_store().status().is_dropping
         assert open_store().drop() == 3
         assert acquire(open_store(), "c" * 32).committed_txid == 0
+
+    def test_an_owner_whose_topology_was_dropped_and_started_again_is_told_of_the_drop(self, open_store):
+        owner = open_store()
+        acquire(owner)
+        open_store().drop()
+        acquire(open_store(), "c" * 32, new_generation="9" * 32)
+        for call in (owner.confirm, lambda: owner.store_metadata({"coordinator:1": 1})):
+            with pytest.raises(FencedError, match="topology 'wc' was dropped while it ran"):
+                call()
+
+    def test_what_was_dropped_and_is_put_back_by_hand_can_be_run_again(self, open_store, client):
+        """That a generation was dropped once decides nothing: it only explains why its state is gone."""
+        acquire(open_store())
+        kept = client.hgetall("{wc}:txbatch:control")
+        open_store().drop()
+        client.hset("{wc}:txbatch:control", mapping=kept)
+        again = open_store()
+        acquire(again, "c" * 32)
+        again.store_metadata({"coordinator:1": 1})
 
     def test_state_without_control_is_dropped_too(self, open_store, client):
         client.hset("{wc}:counts", "a", 1)
@@ -379,7 +452,7 @@ class TestLibrary:
 
     def test_every_function_carries_the_version(self):
         registered = [line for line in library_code().splitlines() if "register_function{" in line]
-        assert len(registered) == 11
+        assert len(registered) == 12
         assert all(f"function_name = '{LIBRARY_NAME}_" in line for line in registered)
 
 
@@ -399,9 +472,9 @@ class TestUrlFile:
             load_redis_url(path)
 
     def test_environment_serves_hosts_without_the_file(self, monkeypatch):
-        monkeypatch.setenv("TXBATCH_REDIS_URL", "redis://elsewhere")
-        assert load_redis_url(None) == "redis://elsewhere"
-        assert load_redis_url("/nowhere/redis_url") == "redis://elsewhere"
+        monkeypatch.setenv("TXBATCH_REDIS_URL", "rediss://elsewhere")
+        assert load_redis_url(None) == "rediss://elsewhere"
+        assert load_redis_url("/nowhere/redis_url") == "rediss://elsewhere"
 
     def test_neither_is_a_clear_error(self, monkeypatch):
         monkeypatch.delenv("TXBATCH_REDIS_URL", raising=False)

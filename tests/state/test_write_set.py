@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -111,7 +113,9 @@ def test_a_field_is_in_one_place_only(run):
 def test_write_set_survives_the_wire(run):
     shape, transactions = run
     composed = compose(write(shape, steps) for steps in transactions)
-    assert WriteSet.from_wire(unpack(pack(composed.to_wire()))) == composed
+    restored = WriteSet.from_wire(unpack(pack(composed.to_wire())))
+    assert restored == composed
+    assert restored.to_wire() == composed.to_wire()
 
 
 @given(pairs, st.randoms(use_true_random=False))
@@ -151,3 +155,36 @@ def test_two_tasks_that_put_one_field_need_an_order():
     left, right = write(INT_HASH, [("put", "a", 1)]), write(INT_HASH, [("put", "a", 1)])
     with pytest.raises(OrderMattersError):
         left.beside(right)
+
+
+def test_reach_is_how_far_any_field_may_have_been_after_any_transaction():
+    total = compose(write(INT_HASH, [("increment", "a", by), ("increment", "b", 1)]) for by in (5, -7, 2))
+    assert total.states["s"].increments == {"a": 0, "b": 3}
+    assert total.states["s"].reach == 14
+    other = compose([write(INT_HASH, [("increment", "a", -3)])])
+    total.beside(other)
+    assert total.states["s"].reach == 17
+
+
+def test_increments_that_a_later_transaction_makes_void_are_remembered_with_their_reach():
+    total = compose(
+        write(INT_HASH, steps) for steps in ([("increment", "a", 5)], [("put", "a", 1)], [("increment", "a", 1)])
+    )
+    assert total.states["s"].puts == {"a": 2}
+    assert total.states["s"].overwritten == {"a": 5}
+    total = compose(
+        write(FLOAT_HASH, steps) for steps in ([("increment", "a", 0.5)], [("increment", "a", -1.5)], [("delete", "a")])
+    )
+    assert total.states["s"].overwritten == {"a": 2.0}
+
+
+def test_what_one_transaction_itself_makes_void_is_not_remembered():
+    total = compose([write(INT_HASH, [("increment", "a", 5), ("put", "a", 1)])])
+    assert total.states["s"].overwritten == {}
+
+
+@pytest.mark.parametrize("shape", [INT_HASH, FLOAT_HASH, SCORES])
+def test_a_number_known_to_have_left_its_range_reaches_infinitely_far(shape):
+    most = StateWrites(*shape).most()
+    steps = ([("put", "a", most)], [("increment", "a", most)], [("put", "a", most - most)])
+    assert compose(write(shape, one) for one in steps).states["s"].reach == math.inf

@@ -42,6 +42,8 @@ def test_help_tells_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
         ("run", "m:f", "--no-such-option"),
         ("run", "m:f", "--max-pending", "0"),
         ("run", "m:f", "--commit-group-max", "many"),
+        ("run", "m:f", "--adopt=everything"),
+        ("run", "m:f", "--adopt="),
         ("run", "no_such_module_at_all:f"),
         ("run", "m"),
         ("run", "examples.word_count:topology", "--redis", "redis://h:1", "--data-dir", "d"),

@@ -6,6 +6,7 @@ import pytest
 
 from coordinator.cli.exits import ExitCode, StoppedError, errors_reported
 from state import (
+    EngineError,
     FailedException,
     FencedError,
     ProtocolError,
@@ -38,6 +39,8 @@ CODES: list[tuple[BaseException, int]] = [
     (StateError("x"), 4),
     (StateRefusedError("x"), 4),
     (StateUnreachableError("x"), 4),
+    (EngineError("x"), 5),
+    (SystemExit(3), 1),
     (KeyboardInterrupt(), 130),
     (StoppedError(2), 130),
     (StoppedError(15), 143),
@@ -100,7 +103,7 @@ def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_secret_is_never_shown(capsys: pytest.CaptureFixture[str], debug: bool) -> None:
     url = "redis://:hunter22@host:6379"
 
-    reported(ValueError(f"cannot use {url}"), debug=debug, secret=url, replacement="redis://host:6379")
+    reported(ValueError(f"cannot use {url}"), debug=debug, hidden={url: "redis://host:6379"})
 
     shown = capsys.readouterr().err
     assert "hunter22" not in shown
@@ -111,3 +114,26 @@ def test_markup_is_left_alone(capsys: pytest.CaptureFixture[str]) -> None:
     reported(TopologyError("stream [red]a[/red] [0]"))
 
     assert capsys.readouterr().err == "txbatch: stream [red]a[/red] [0]\n"
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_nothing_that_is_said_writes_to_the_terminal_but_text(capsys: pytest.CaptureFixture[str], debug: bool) -> None:
+    reported(ValueError("\x1b[2Jgone\rover"), debug=debug)
+
+    shown = capsys.readouterr().err
+    assert "\\x1b[2Jgone\\rover" in shown
+    assert not {"\x1b", "\r"} & set(shown)
+
+
+def test_the_remedy_at_the_end_of_a_long_sentence_is_not_cut_off(capsys: pytest.CaptureFixture[str]) -> None:
+    reported(SourceError(f"input file {'x' * 2_000!r} has changed; put it back as it was"))
+
+    assert capsys.readouterr().err.endswith("put it back as it was\n")
+
+
+def test_the_second_line_of_a_users_message_is_not_taken_for_ours(capsys: pytest.CaptureFixture[str]) -> None:
+    reported(UserCodeError("bolt", 0, "7:1", "", "ValueError: no\ntxbatch: done"))
+
+    assert [line for line in capsys.readouterr().err.splitlines() if line.startswith("txbatch:")] == [
+        "txbatch: component 'bolt', task 0, attempt 7:1 raised:"
+    ]

@@ -6,16 +6,19 @@ import io
 import json
 import os
 import signal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from coordinator import PlainRunOptions, PlainStatistics, PlainTopology, RunOptions
+from coordinator.cli import app as app_module
+from coordinator.cli.entry import main
 from coordinator.cli.plain_figures import PlainFigures
 from coordinator.cli.progress import LineProgress
 from coordinator.cli.run_command import RunRequest, execute
-from coordinator.cli.server_choice import ServerChoice
+from coordinator.server_choice import ServerChoice
 from state import TopologyError
 from tests.coordinator.cli.jobs import PLAIN_JOB, JobFolder
 
@@ -134,6 +137,17 @@ def test_a_signal_drains_and_is_the_proper_end_of_what_has_no_end(
     assert runner.coordinator.drain_count == 1
     ended = "stopped before its spouts were idle" if is_interrupted else "done"
     assert capsys.readouterr().out.startswith(f"lines: {ended}\n")
+
+
+def test_a_plain_topology_is_run_when_nothing_about_transactions_is_typed(
+    plain_folder: JobFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner = FakeRunner(**DONE)
+    monkeypatch.setattr(app_module, "execute", partial(execute, plain_runner=runner))
+
+    with pytest.raises(SystemExit) as end:
+        main(["run", "job_of_plain_lines:topology", "--stop-when-idle"])
+    assert (end.value.code, runner.arguments["topology"].topology_id) == (0, "lines")
 
 
 def test_options_about_transactions_are_refused(plain_folder: JobFolder) -> None:

@@ -142,9 +142,9 @@ def test_a_file_in_place_of_the_data_directory(folder: JobFolder, capsys: pytest
 def test_an_address_that_cannot_be_understood(folder: JobFolder, capsys: pytest.CaptureFixture[str], url: str) -> None:
     folder.write_job()
 
-    assert ended("run", "job_of_lines:topology", "--redis", url) == 4
+    assert ended("run", "job_of_lines:topology", "--redis", url) == 2
 
-    assert "cannot be used; give redis://host:6379" in capsys.readouterr().err
+    assert "txbatch: redis url " in capsys.readouterr().err
 
 
 @pytest.mark.slow

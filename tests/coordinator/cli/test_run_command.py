@@ -14,7 +14,7 @@ import pytest
 from coordinator import RunOptions, RunStatistics
 from coordinator.cli.exits import StoppedError
 from coordinator.cli.run_command import RunRequest, execute
-from coordinator.cli.server_choice import ServerChoice
+from coordinator.server_choice import ServerChoice
 from state import TopologyError
 from tests.coordinator.cli.jobs import JobFolder
 
@@ -136,7 +136,7 @@ def test_the_runner_is_given_what_was_asked_for(folder: JobFolder) -> None:
     assert given["topology"].topology_id == "mine"
     assert given["conf"] == {"spark.a": "b=c"}
     assert (given["master"], given["options"], given["factory_module"]) == ("local[3]", options, "job_of_lines")
-    assert (given["redis_url"], given["data_dir"]) == ("redis://host:1", Path("data"))
+    assert (given["redis_url"], given["data_dir"]) == ("redis://host:1", None)
 
 
 def test_nothing_is_run_when_the_topology_is_refused(folder: JobFolder) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from coordinator.cli import main
-from state import EmbeddedServer, RedisStore
+from coordinator.cli.exits import exit_code_of
+from state import EmbeddedServer, FencedError, RedisStore
 from tests.conftest import Backend
 
 pytestmark = pytest.mark.redis
@@ -33,7 +34,7 @@ def ended(*arguments: str) -> int:
 def start(url: str, topology_id: str = "words") -> None:
     store = RedisStore(url, topology_id)
     store.check_server()
-    store.acquire(nonce=NONCE, new_generation="cd" * 16, topology_fingerprint="graph", source_fingerprint="files")
+    store.acquire(nonce=NONCE, new_generation="cd" * 16, topology="graph", source_fingerprint="files")
     store.store_metadata({"coordinator:1": [1, 2]})
     store.close()
 
@@ -54,7 +55,7 @@ def test_status_as_json(url: str, capsys: pytest.CaptureFixture[str]) -> None:
         "topology_id": "words",
         "committed_txid": 0,
         "generation": "cd" * 16,
-        "topology_fingerprint": "graph",
+        "topology": "graph",
         "source_fingerprint": "files",
         "metadata_count": 1,
         "last_receipt": None,
@@ -93,6 +94,52 @@ def test_drop_tells_how_many_keys_went(url: str, redis_backend: Backend, capsys:
 
     assert capsys.readouterr().out == f"topology 'words' is dropped: 3 keys deleted on {url}\n"
     assert client.keys() == [b"{other}:counts"]
+
+
+def test_drop_says_that_the_topology_was_running(
+    url: str, redis_backend: Backend, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = RedisStore(url, "words")
+    run.acquire(nonce="ef" * 16, new_generation="cd" * 16, topology="graph", source_fingerprint="files")
+    other = RedisStore(url, "words2")
+    other.acquire(nonce="ef" * 16, new_generation="ce" * 16, topology="graph", source_fingerprint="files")
+    monkeypatch.setattr(sys, "stdin", Terminal("y\n"))
+    try:
+        assert ended("drop", "words", "--redis", url) == 0
+        shown = capsys.readouterr()
+        assert "(committed up to txid 0; it is running)" in shown.err
+        assert shown.out.endswith(f"on {url}; it was running: that run stops at its next write, with exit code 3\n")
+        with pytest.raises(FencedError, match="topology 'words' was dropped while it ran") as fenced:
+            run.confirm()
+        assert exit_code_of(fenced.value) == 3
+        other.confirm()
+    finally:
+        run.close()
+        other.close()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        ("HSET", "{words}:txbatch:control", "committed", "x"),
+        ("HSET", "{words}:txbatch:control", "revision", "x"),
+        ("HSET", "{words}:txbatch:metadata", "coordinator:1", "\\xc1"),
+        ("HSET", "{words}:txbatch:receipts", "0", "not a receipt"),
+        ("SET", "{words}:txbatch:metadata", "text"),
+        ("SET", "{words}:txbatch:receipts", "text"),
+        ("SET", "{words}:txbatch:control", "text"),
+    ],
+)
+def test_what_is_damaged_can_be_dropped_as_its_message_says(
+    url: str, redis_backend: Backend, capsys: pytest.CaptureFixture[str], damage: tuple[str, ...]
+) -> None:
+    client = redis_backend.client()
+    client.execute_command(*damage)
+    if damage[2] != "coordinator:1":
+        assert ended("status", "words", "--redis", url) == 4
+        assert "`txbatch drop words`" in capsys.readouterr().err
+    assert ended("drop", "words", "--redis", url, "--yes") == 0
+    assert client.keys() == []
 
 
 def test_drop_asks_nobody_without_a_terminal(

@@ -133,7 +133,7 @@ counting_off = mock.patch.object(Tracking, "_mismatches", only_missing_reports)
 one_counter = mock.patch.object(Tracking, "_mismatches", one_counter_for_all_sources)
 digest_off = mock.patch.object(EdgeDigest, "edge_id", id_without_content)
 
-believing = mock.patch("coordinator.transactional.run_machine.decide_group", decide_believing)
+believing = mock.patch("coordinator.transactional.commits.decide_group", decide_believing)
 
 PLANTED: dict[str, list[Any]] = {
     "one counter for all sources, and no digest": [one_counter, digest_off],

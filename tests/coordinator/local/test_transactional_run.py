@@ -83,6 +83,14 @@ def test_a_run_is_done_when_the_input_has_ended(cluster):
     assert run.snapshot().txid == 2
 
 
+@pytest.mark.parametrize("options", [None, RunOptions(), RunOptions(commit_group_max=2), RunOptions(adopt=True)])
+def test_one_transaction_is_in_flight_unless_the_options_say_how_many(cluster, options):
+    run = cluster.submit(build(("count", Count(), ["lines"]), spout=Lines(6)), options=options)
+    while run.tick():
+        assert run.statistics.attempts <= run.statistics.committed + 1
+    assert run.statistics.waves == 6
+
+
 def test_a_second_run_goes_on_where_the_first_has_ended(cluster):
     cluster.submit(build(("count", Count(), ["lines"]), spout=Lines(2))).run_until_idle()
     run = cluster.submit(build(("count", Count(), ["lines"]), spout=Lines(5)))
@@ -255,7 +263,7 @@ def test_another_input_under_a_known_id_is_refused(cluster):
     other = build(("count", Count(), ["lines"]), spout=Other(2))
     with pytest.raises(StateRefusedError, match=r"stored fingerprint .*Lines', given 'another input'"):
         cluster.submit(other)
-    cluster.submit(other, options=RunOptions(adopt=True)).run_until_idle()
+    cluster.submit(other, options=RunOptions(adopt="unchecked")).run_until_idle()
 
 
 class Other(Lines):

@@ -8,9 +8,9 @@ import pytest
 
 from coordinated_bolt import BaseBasicBolt, BaseSpout, Failure, FailureKind, MessageKind, messages_of, unpack_frame
 from coordinator import PlainRunOptions, TopologyBuilder, run, run_plain
-from coordinator.engine import WaveCrashed
+from coordinator.engine import CrashKind, WaveCrashed
 from coordinator.plain.engine import WaveDrained
-from state import TopologyError, UserCodeError, WaveCrashError
+from state import EngineError, TopologyError, UserCodeError, WaveCrashError
 from tests.coordinator.components import Count, build
 from tests.coordinator.plain.plain_jobs import Clock, Diary, Told, coordinator_of, planned
 
@@ -202,6 +202,14 @@ def test_a_crash_fails_the_wave_and_halves_the_next_ones_until_as_many_tuples_go
     statistics = coordinator_of(plan_of(Told(range(8))), engine).run()
     assert [len(wave) for wave in engine.waves] == [8, 4, 2, 2, 2, 2]
     assert (statistics.crashed_waves, statistics.failed, statistics.acked) == (2, 12, 8)
+
+
+def test_a_crash_that_is_certain_to_repeat_stops_the_run_at_once():
+    engine = Answering(WaveCrashed(1, "no module", CrashKind.CERTAIN))
+    with pytest.raises(EngineError, match="Spark cannot run the topology: no module"):
+        coordinator_of(plan_of(Told([1, 2])), engine).run()
+    assert [len(wave) for wave in engine.waves] == [2]
+    assert Diary.take()[-1] == ("close", 0)
 
 
 def test_single_tuples_that_crash_again_and_again_stop_the_run_and_nobody_hears_of_the_last():

@@ -11,9 +11,11 @@ from coordinator.engine import WaveCrashed
 from coordinator.plain.engine import PlainWave
 from coordinator.plain.plan import make_plain_plan
 from coordinator.plain.wave_plan import make_wave_plan
-from coordinator.spark import SparkPlainEngine
+from coordinator.spark import SparkLease, SparkPlainEngine
+from coordinator.spark.java_watch import JavaWatch
 from state import TransactionAttempt
 from tests.coordinator.local.plain_components import Identity, fed_builder
+from tests.coordinator.spark.processes import RunningProcess
 
 
 class Broadcasted:
@@ -43,10 +45,11 @@ def test_a_job_that_raises_a_timeout_of_its_own_is_not_taken_for_one_that_takes_
     builder.set_bolt("bolt", Identity()).shuffle_grouping("spout")
     context: Any = BrokenContext()
     plan = make_plain_plan(builder.build(), lambda _, spec: pickle.dumps(spec))
-    engine = SparkPlainEngine(context, make_wave_plan(plan), wave_timeout_s=timeout_s)
-    try:
-        ended = engine.run_wave(PlainWave(TransactionAttempt(1, 1), ()))
-    finally:
-        engine.close()
+    with JavaWatch(RunningProcess()) as watch:
+        engine = SparkPlainEngine(SparkLease(context, watch), make_wave_plan(plan), wave_timeout_s=timeout_s)
+        try:
+            ended = engine.run_wave(PlainWave(TransactionAttempt(1, 1), ()))
+        finally:
+            engine.close()
     assert ended == WaveCrashed(1, "the gateway does not answer")
     assert context.cancelled == 0

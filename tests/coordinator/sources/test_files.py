@@ -19,6 +19,7 @@ from coordinated_bolt import TopologyContext
 from coordinator.sources import files as files_module
 from coordinator.sources.files import TextFiles, TextFilesCoordinator, TextFilesEmitter
 from coordinator.sources.input_file import InputFile
+from coordinator.spouts.input_change import FormerInput
 from state import (
     FailedException,
     SourceError,
@@ -229,11 +230,11 @@ def test_a_large_file_is_split_into_ranges_and_a_batch_runs_over_the_border(fold
 
     first, second = cut_all(coordinator_of(TextFiles("*.txt", 4), task_count=2))
 
-    assert [[Path(path).name, start, end, count] for path, start, end, count, _ in first] == [
+    assert [[Path(path).name, start, end, count] for path, start, end, count, *_ in first] == [
         ["0.txt", 0, 4, 2],
         ["0.txt", 4, 8, 2],
     ]
-    assert [[Path(path).name, start, end, count] for path, start, end, count, _ in second] == [
+    assert [[Path(path).name, start, end, count] for path, start, end, count, *_ in second] == [
         ["0.txt", 8, 12, 2],
         ["1.txt", 0, 4, 2],
     ]
@@ -496,7 +497,7 @@ FAULTS: list[tuple[Fault, str]] = [
     (
         change,
         "input file {path!r} has changed: bytes 0 to 6 were cut into a transaction with digest "
-        "91dbcc370d4491ae and have digest 27bd8fb30dec91be now (the file has 15 bytes); " + REMEDY,
+        "14c5e74c4b96ccef and have digest 29b1ecc17d596248 now (the file has 15 bytes); " + REMEDY,
     ),
 ]
 
@@ -549,24 +550,28 @@ def test_a_file_that_shrinks_between_listing_and_cutting_is_named(folder: Path) 
         coordinator.initialize_transaction(1, None)
 
 
-def test_a_file_no_longer_matched_is_no_place_to_go_on_from(folder: Path) -> None:
-    write(folder, b"1\n", b"2\n")
-    (last,) = cut_all(coordinator_of(TextFiles("0.txt")))
+def test_a_file_no_longer_matched_is_told_and_followed_by_those_that_sort_after_it(folder: Path) -> None:
+    write(folder, b"1\n", b"2\n", b"3\n")
+    first = coordinator_of(TextFiles("[01].txt", 1))
+    last = cut_all(first)[-1]
+    source = TextFiles(["0.txt", "2.txt"])
+    coordinator = coordinator_of(source)
+    notes = {f"{folder}/1.txt": first.notes(last)[f"{folder}/1.txt"]}
 
-    with pytest.raises(SourceError) as caught:
-        coordinator_of(TextFiles("1.txt")).resume(1, last)
-    assert str(caught.value) == (
-        f"input file '{folder}/0.txt', in which the last stored transaction ends at byte 2, is not matched by the "
-        "pattern any more, so there is no telling what comes next: let the pattern match it, or start over by "
-        "`txbatch drop letters`"
-    )
+    change = coordinator.compare(FormerInput("", is_same=False, last_txid=2, last=last, notes=notes))
+    assert change.changed == (f"file '{folder}/1.txt' is no longer part of the input; 2 bytes of it were read",)
+    coordinator.resume(2, last)
+    assert emitted(source, cut_all(coordinator, last)) == [["3"]]
 
 
 @pytest.mark.parametrize("metadata", [3, [], [["path", 0, 1]], {"a": 1}])
 def test_metadata_of_another_source_is_refused(folder: Path, metadata: Any) -> None:
     write(folder, b"1\n")
 
-    with pytest.raises(SourceError, match=r"^stored metadata .* is no range of lines: the topology was run with"):
+    with pytest.raises(
+        SourceError,
+        match=r"^metadata field 'coordinator:1' of topology 'letters': stored metadata .* is no range of lines",
+    ):
         coordinator_of(TextFiles("*.txt")).resume(1, metadata)
 
 

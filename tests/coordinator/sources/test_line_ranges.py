@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from pathlib import Path
+
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from coordinator.sources.line_ranges import STRIDE_BYTES, LineRange, after_lines, share
+from coordinator.sources.input_file import InputFile
+from coordinator.sources.line_ranges import STRIDE_BYTES, LineRange, LineScanner, after_lines, share
+from coordinator.sources.prefix_digest import PrefixDigest
+from state import SourceError
 
 
 def of_lines(*line_counts: int) -> list[LineRange]:
@@ -54,3 +61,23 @@ def test_a_range_survives_as_plain_data() -> None:
     line_range = LineRange("/é", 1, 2, 1, 2**64 - 1)
 
     assert LineRange.from_plain(line_range.to_plain()) == line_range
+
+
+def test_a_line_that_is_too_long_is_refused_with_its_number_and_place(tmp_path: Path) -> None:
+    path = tmp_path / "lines.txt"
+    path.write_bytes(b"one\ntwo\n" + b"x" * 10_000 + b"\nfour\n")
+    with closing(InputFile(str(path), "words")) as file:
+        prefix = PrefixDigest()
+        prefix.update(b"one\n")
+        scanner = LineScanner(file, 4, path.stat().st_size, block_bytes=512, prefix=prefix, line_bytes_max=4096)
+        with pytest.raises(SourceError) as refused:
+            scanner.take(1000)
+    assert f"'{path}' has a line of more than 4,096 bytes: line 3, which starts at byte 8;" in str(refused.value)
+
+
+def test_long_ranges_of_short_lines_are_not_refused(tmp_path: Path) -> None:
+    path = tmp_path / "lines.txt"
+    path.write_bytes(b"x" * 300 + b"\n" + (b"y" * 99 + b"\n") * 1000)
+    with closing(InputFile(str(path), "words")) as file:
+        scanner = LineScanner(file, 0, path.stat().st_size, block_bytes=64, line_bytes_max=310)
+        assert scanner.take(10_000).line_count == 1001

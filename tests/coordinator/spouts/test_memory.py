@@ -8,7 +8,7 @@ import pytest
 
 from coordinated_bolt import OutputFieldsDeclarer
 from coordinator import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
-from state import TopologyError
+from state import SourceError, TopologyError
 from tests.committers.memory_store import MemoryStore
 from tests.coordinator.components import build
 from tests.coordinator.test_whole_runs import Count0, run
@@ -173,3 +173,88 @@ def test_a_parameter_that_is_no_good_is_refused(kind, changed, story):
 def test_a_row_of_a_fixed_batch_has_as_many_values_as_there_are_fields():
     with pytest.raises(TopologyError, match=r"row \['a'\] of FixedBatchesSpout is not a list of 2 values"):
         FixedBatchesSpout([ROWS, [["a"]]], ["line", "number"])
+
+
+def interrupted_after(transactions, spout, store):
+    """Runs one transaction at a time, and ends like a driver that is killed when the next is to be committed."""
+    store.replies = [None] * transactions + [OSError("pulled the plug")]
+    with pytest.raises(OSError, match="plug"):
+        run(build(("count", Count0(), ["lines"]), spout=spout), store, max_spout_pending=1)
+    assert store.committed_txid == transactions
+
+
+def gone_on(kind, before, transactions, after):
+    """What is counted after so many transactions of one input, then all of another."""
+    store = MemoryStore()
+    interrupted_after(transactions, kind(*before), store)
+    run(build(("count", Count0(), ["lines"]), spout=kind(*after)), store)
+    return store.states["counts0"]["all"]
+
+
+EIGHT = [[letter, 0] for letter in "abcdefgh"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("transactions", [1, 2])
+@pytest.mark.parametrize("take", [1, 2, 5, 8])
+def test_another_take_skips_nothing_and_reads_nothing_again(kind, transactions, take):
+    fields = ["line", "number"]
+    assert gone_on(kind, ([EIGHT], fields, 3), transactions, ([EIGHT], fields, take)) == 8
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_appended_to_a_partition_that_ended_within_a_batch_are_read(kind):
+    fields = ["line", "number"]
+    store = MemoryStore()
+    run(build(("count", Count0(), ["lines"]), spout=kind([EIGHT[:5]], fields, 3)), store)
+    run(build(("count", Count0(), ["lines"]), spout=kind([EIGHT], fields, 3)), store)
+    assert store.states["counts0"]["all"] == 8
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_new_partition_is_read_to_its_end(kind):
+    fields = ["line", "number"]
+    assert gone_on(kind, ([EIGHT], fields, 3), 2, ([EIGHT, EIGHT], fields, 3)) == 16
+    store = MemoryStore()
+    run(build(("count", Count0(), ["lines"]), spout=kind([EIGHT], fields, 1)), store)
+    run(build(("count", Count0(), ["lines"]), spout=kind([EIGHT, EIGHT[:3]], fields, 1)), store)
+    assert store.states["counts0"]["all"] == 11
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_appended_after_empty_batches_are_read_and_followed_by_empty_ones(kind):
+    fields = ["line", "number"]
+    store = MemoryStore()
+    run(build(("count", Count0(), ["lines"]), spout=kind([EIGHT[:2]], fields, 1, empty_batches=2)), store)
+    assert store.committed_txid == 4
+    run(build(("count", Count0(), ["lines"]), spout=kind([EIGHT[:3]], fields, 1, empty_batches=2)), store)
+    assert (store.states["counts0"]["all"], store.committed_txid) == (3, 7)
+
+
+def test_a_replay_reads_what_was_cut_though_take_has_changed():
+    fields = ["line", "number"]
+    store = MemoryStore()
+    interrupted_after(1, MemoryTransactionalSpout([EIGHT], fields, 3), store)
+    assert "partition.0:2" in store.metadata, "cut, and not committed"
+    run(build(("count", Count0(), ["lines"]), spout=MemoryTransactionalSpout([EIGHT], fields, 1)), store)
+    assert store.states["counts0"]["all"] == 8
+    assert store.committed_txid == 4, "3, again 3, and then one at a time"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("position", "story"),
+    [
+        (2, r"position 2 of partition 0 .* counted batches"),
+        ([0, "x"], r"position \[0, 'x'\] of partition 0"),
+        ([0, 9, 0, 0], "partition 0 .* has 8 rows, and was read up to row 9"),
+    ],
+    ids=["former form", "nonsense", "beyond the end"],
+)
+def test_a_stored_position_that_means_nothing_here_is_refused_with_a_remedy(kind, position, story):
+    store = MemoryStore()
+    store.committed = [[1]]
+    store.metadata = {"partition.0:1": position} | ({} if kind is KINDS[1] else {"coordinator:1": 1})
+    with pytest.raises(SourceError, match=rf"{story}.*txbatch drop test"):
+        run(build(("count", Count0(), ["lines"]), spout=kind([EIGHT], ["line", "number"], 3)), store)
+    assert store.states == {}

@@ -10,9 +10,9 @@ import pytest
 
 from coordinated_bolt import FailureKind, TaskWiring
 from coordinator import IOpaquePartitionedTransactionalSpout, OpaquePartitionedCoordinator, OpaquePartitionedEmitter
+from coordinator.spouts.count_coordinator import partition_of, partition_scope
 from coordinator.spouts.emitting import Batch, Emitted, EmitterTask
 from coordinator.spouts.opaque import OpaqueCountCoordinator
-from coordinator.spouts.partitioned import partition_of, partition_scope
 from state import FailedException, TransactionAttempt, pack, unpack
 from tests.coordinated_bolt.wirings import Sent, output
 

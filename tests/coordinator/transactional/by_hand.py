@@ -24,10 +24,14 @@ from coordinator.transactional.run_events import (
     BatchCut,
     Cut,
     Decision,
+    Dropped,
+    Issued,
     NothingToCut,
     Publish,
     Published,
+    RanEarly,
     Refused,
+    Replayed,
     RunEvent,
     StartCommit,
     StartWave,
@@ -63,7 +67,8 @@ def emitted(decisions: list[Decision]) -> list[int]:
 def snapshot(driven: Driven) -> tuple[Any, ...]:
     """Everything a machine knows of its attempts."""
     machine = driven.machine
-    return copy.deepcopy((machine.currtx, machine._transactions._records, machine._phase, machine._waves._size))
+    parts = machine.currtx, machine._transactions._records, machine._commits.phase, machine._books.waves._size
+    return copy.deepcopy(parts)
 
 
 def wave(wave_id: int, *batches: tuple[int, int, Any]) -> StartWave:
@@ -125,6 +130,7 @@ class Driven:
 
     Attributes:
         group: the attempts whose commit phase was asked for last.
+        notified: what was decided for the watch and the log only; left out of what `handle` returns.
     """
 
     def __init__(
@@ -150,31 +156,40 @@ class Driven:
         self.group: Attempts = ()
         self.composed = True
         self.sent: Publish | None = None
+        self.notified: list[Issued | Dropped | Replayed] = []
 
     def handle(self, event: RunEvent) -> list[Decision]:
         """One event; what is decided, as it is."""
         decisions = self.machine.handle(event)
         self.machine.validate()
+        done: list[Decision] = []
         for decision in decisions:
+            if isinstance(decision, Issued | Dropped | Replayed):
+                self.notified.append(decision)
+                continue
+            done.append(decision)
             if isinstance(decision, StartCommit):
                 self.group, self.composed = decision.attempts, decision.composed
             elif isinstance(decision, Publish):
                 self.sent = decision
-        return decisions
+        return done
 
-    def turn(self, now_s: float = 0.0) -> list[Decision]:
-        """One turn; what the spout is asked is answered, and not in the result."""
+    def turn(self, now_s: float = 0.0, *, commit_limit: int | None = None) -> list[Decision]:
+        """One turn; what the spout is asked is answered, a group that ran early handed in, and neither in the result."""
         decided: list[Decision] = []
         if isinstance(self.source, ScriptedSource):
             self.source.now_s = now_s
-        waiting = deque(self.handle(Turn(now_s)))
+        waiting = deque(self.handle(Turn(now_s, commit_limit)))
+        early: RunEvent | None = None
         while waiting:
             decision = waiting.popleft()
             if isinstance(decision, Cut):
                 waiting.extend(self.handle(self.source(decision)))
+            elif isinstance(decision, RanEarly):
+                early = decision.executed
             else:
                 decided.append(decision)
-        return decided
+        return decided if early is None else [*decided, *self.handle(early)]
 
     # Waves
 
@@ -256,7 +271,7 @@ class ByHand(Driven):
     def __init__(self, source: Callable[[Cut], BatchCut | NothingToCut] | None = None, **given: Any) -> None:
         super().__init__(source, **given)
         self.waves = OpenWave(1, 60.0)
-        self.machine._waves = self.waves
+        self.machine._books.waves = self.waves
 
     def ack(self, attempt: TransactionAttempt, **more: Any) -> list[Decision]:
         """The processing phase of an attempt has ended well."""

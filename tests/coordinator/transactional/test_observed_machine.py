@@ -58,7 +58,7 @@ class ObservedMachine(RuleBasedStateMachine):
         )
         self.by_hand.machine._transactions._new_attempt_id = self.ids.__next__
         self.size = ScriptedSize()
-        self.by_hand.machine._size = self.size  # type: ignore[assignment] # the part that is asked
+        self.by_hand.machine._commits._size = self.size  # type: ignore[assignment] # the part that is asked
         self.model: dict[int, list[Any]] = {}
         self.composed = True
 
@@ -71,12 +71,12 @@ class ObservedMachine(RuleBasedStateMachine):
     def drop_from(self, attempt):
         self.model = {txid: entry for txid, entry in self.model.items() if txid < attempt.txid}
 
-    @rule(answers=st.lists(st.sampled_from(["yes", "yes", "yes", "no"]), max_size=6), bound=st.integers(1, 4))
+    @rule(answers=st.lists(st.sampled_from(["yes", "yes", "yes", "no"]), max_size=6), bound=st.integers(1, 3))
     def turn(self, answers, bound):
         self.source.answers, self.source.asked, self.size.bound = list(answers), [], bound
         decisions = self.by_hand.turn()
         expected: list[Decision] = []
-        group = self.expected_group(min(bound, self.GROUP))
+        group = self.expected_group(bound)
         if group:
             expected.append(StartCommit(1, group, self.composed))
         for attempt in group:

@@ -9,7 +9,6 @@ from coordinator.engine import EarlyCommit, GroupCrashed, GroupExecuted, WaveCra
 from coordinator.spouts.emitting import Batch
 from coordinator.transactional import wave_records
 from coordinator.transactional.run_events import (
-    AnotherTurn,
     AskForEnd,
     BatchCut,
     CancelWave,
@@ -334,7 +333,7 @@ def test_a_group_is_no_larger_than_either_limit(group_max, one_by_one, size):
     for attempt in attempts.values():
         by_hand.ack(attempt)
     if one_by_one:
-        by_hand.machine._size.one_by_one()
+        by_hand.machine._commits._size.one_by_one()
     assert by_hand.turn() == [commits(*range(1, 1 + size))]
 
 
@@ -516,7 +515,7 @@ def test_only_the_txid_that_failed_is_counted_not_the_ones_dropped_with_it():
     again = attempts_in(by_hand.turn())
     by_hand.ack(again[1])
     by_hand.fail(again[2])
-    assert by_hand.machine._halt_before is None
+    assert by_hand.machine._failures.halt_before is None
     by_hand.turn()
     assert [by_hand.machine._transactions[txid].failure_count for txid in (1, 2, 3)] == [1, 1, 0]
 
@@ -610,7 +609,7 @@ def test_a_group_that_has_run_early_is_published_after_the_next_wave_is_started(
     driven, _ = early()
     assert processed_early(driven, 1, att(1, 1), att(2, 2)) == []
     decisions = driven.turn()
-    assert [type(each) for each in decisions] == [StartWave, Publish, AnotherTurn]
+    assert [type(each) for each in decisions] == [StartWave, Publish]
     assert driven.published() == [Tell((att(1, 1), att(2, 2))), ReleaseWave(1)]
 
 
@@ -618,7 +617,7 @@ def test_a_group_that_has_run_early_is_published_before_the_next_wave_if_the_eng
     driven = Driven(plan={"may_commit_early": True, "engine_overlaps": False}, early_commit=True, max_spout_pending=4)
     driven.turn()
     processed_early(driven, 1, att(1, 1), att(2, 2))
-    assert [type(each) for each in driven.turn()] == [Publish, AnotherTurn]
+    assert [type(each) for each in driven.turn()] == [Publish]
     driven.published()
     assert emitted(driven.turn()) == [3, 4]
 
@@ -626,7 +625,7 @@ def test_a_group_that_has_run_early_is_published_before_the_next_wave_if_the_eng
 def test_a_group_run_early_in_vain_goes_the_general_way():
     driven, _ = early(commit_operations_max=4)
     processed_early(driven, 1, att(1, 1), att(2, 2), operations={1: 3, 2: 3})
-    assert [type(each) for each in driven.turn()] == [StartWave, StartCommit, AnotherTurn]
+    assert [type(each) for each in driven.turn()] == [StartWave, StartCommit]
     assert driven.group == (att(1, 1),)
     driven.commit()
 
@@ -650,7 +649,7 @@ def test_a_group_that_ran_early_and_is_void_does_not_cut_a_later_one():
     attempts = tuple(attempts_in(driven.turn()).values())
     executed = tuple(early_report(driven, *group, failing=att(1, 1)) for group in (attempts[:2], attempts[2:]))
     driven.handle(WaveProcessed(1, tuple(map(AttemptOutcome, attempts)), executed))
-    assert [type(each) for each in driven.turn()] == [StartWave, CancelWave, ReleaseWave, AnotherTurn]
+    assert [type(each) for each in driven.turn()] == [StartWave, CancelWave, ReleaseWave]
     driven.handle(WaveCrashed(2, "cancelled"))
     again = tuple(attempts_in(driven.turn()).values())
     assert [attempt.txid for attempt in again] == [1, 2, 3, 4]

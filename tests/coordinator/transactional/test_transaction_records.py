@@ -7,11 +7,11 @@ from itertools import count
 import pytest
 
 from coordinated_bolt import AttemptOutcome
-from coordinator.transactional.attempt_record import AttemptState
+from coordinator.transactional.attempt_record import AttemptState, TransactionRecord
 from coordinator.transactional.transaction_records import TransactionRecords
 from state import ProtocolError, TransactionAttempt
 
-WAITING, PROCESSING, PROCESSED, COMMITTING, PUBLISHING, COMMITTED, DROPPED = AttemptState
+WAITING, PROCESSING, HELD, PROCESSED, COMMITTING, PUBLISHING, COMMITTED, DROPPED = AttemptState
 
 
 def att(txid, attempt_id=None):
@@ -20,14 +20,15 @@ def att(txid, attempt_id=None):
 
 def records_of(stored=None, committed_txid=0, first_id=1):
     ids = count(first_id).__next__
-    return TransactionRecords(stored or {}, {}, committed_txid=committed_txid, new_attempt_id=ids)
+    earlier = [TransactionRecord(txid, metadata) for txid, metadata in (stored or {}).items()]
+    return TransactionRecords(earlier, committed_txid=committed_txid, new_attempt_id=ids)
 
 
 def cut(*waves):
     """Records of txids from 1, processed in these waves; a txid in wave 0 waits."""
     records = records_of()
     for txid, wave_id in enumerate(waves, start=1):
-        records.take_in(txid, f"cut {txid}", 0)
+        records.take_in(txid, f"cut {txid}", 0, {})
         if wave_id:
             record = records[txid]
             record.move(PROCESSING).wave_id = wave_id
@@ -58,7 +59,7 @@ def test_without_anything_stored_the_last_txid_is_the_committed_one():
 
 def test_a_transaction_that_is_cut_gets_an_attempt_that_waits():
     records = records_of(first_id=9)
-    records.take_in(1, "cut", 500)
+    records.take_in(1, "cut", 500, {})
     assert (records[1].metadata, records[1].byte_count, state_of(records, 1)) == ("cut", 500, [WAITING])
     assert [record.txid for record in records.waiting()] == [1]
     assert records.is_current(att(1, 9))
@@ -68,7 +69,7 @@ def test_one_that_is_cut_again_keeps_how_often_it_failed():
     records = cut(0)
     records[1].failure_count = 3
     records.drop_from(1, "failed")
-    records.take_in(1, "cut again", 7)
+    records.take_in(1, "cut again", 7, {})
     assert (records[1].metadata, records[1].byte_count, records[1].failure_count) == ("cut again", 7, 3)
 
 

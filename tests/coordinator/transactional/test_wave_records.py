@@ -96,16 +96,30 @@ def test_a_wave_is_released_once_all_its_attempts_are_committed_or_dropped():
     assert waves.take_finished() == []
 
 
+def test_waves_that_took_too_long_are_never_that_large_again():
+    waves = WaveRecords(16, 60.0)
+    waves.keep_below(8)
+    assert waves.room([0] * 20) == 4
+    waves.keep_below(7)
+    assert waves.room([0] * 20) == 3
+    for wave_id in range(1, 5):
+        waves.start(attempts_of(wave_id), 0.0)
+        waves.processed(wave_id)
+    assert waves.room([0] * 20) == 3
+    waves.keep_below(8)
+    assert waves.room([0] * 20) == 3, "a late one does not raise it again"
+    waves.keep_below(1)
+    assert waves.room([0] * 20) == 1
+
+
 def test_a_wave_whose_attempts_are_dropped_while_it_runs_is_cancelled_and_released_when_it_ends():
     waves, _ = started(3)
     for attempt in attempts_of(2, 3):
         waves.let_go(1, attempt)
     assert waves.running_for_nothing([1]) == []
-    assert waves.has_running()
     waves.let_go(1, *attempts_of(1))
     assert waves.running_for_nothing([0, 1]) == [1]
     assert waves.take_finished() == []
-    assert not waves.has_running()
     assert waves.is_processing()
     waves.crashed(1)
     assert waves.take_finished() == [1]

@@ -1,4 +1,7 @@
-"""Which server a command talks to: a given one, or the private one of a data directory."""
+"""Which server a run or a command talks to: a given one, or the private one of a data directory.
+
+One rule for the command line and for `run`: what is given wins, then the environment, then the default directory.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from state import URL_VARIABLE, EmbeddedServer, RedisStore, TopologyError, redact
+from state import URL_VARIABLE, EmbeddedServer, RedisStore, StateRefusedError, TopologyError, redact, require_encryption
 
 DEFAULT_DATA_DIR = ".txbatch"
 LOOK_TIMEOUT_S = 10.0
@@ -21,10 +24,12 @@ class ServerChoice:
     Attributes:
         redis_url: a server's address, perhaps with a password; None for the private server.
         data_dir: the private server's directory.
+        allow_plaintext: whether another machine may be spoken to without TLS.
     """
 
     redis_url: str | None
     data_dir: Path
+    allow_plaintext: bool = False
 
     def __str__(self) -> str:
         if self.redis_url is not None:
@@ -36,17 +41,25 @@ class ServerChoice:
         """A store to look at what is there; a private server is not started where there never was one.
 
         Raises:
-            TopologyError: the data directory was never used, or the id is not a name.
+            TopologyError: the data directory was never used, the id is not a name, or the address is none.
             StateRefusedError: the server cannot be used.
         """
         if self.redis_url is not None:
+            require_encryption(self.redis_url, allow_plaintext=self.allow_plaintext)
             store = RedisStore(self.redis_url, topology_id, unreachable_timeout_s=LOOK_TIMEOUT_S)
             try:
                 yield store
             finally:
                 store.close()
             return
-        if not (self.data_dir / "lock").is_file():
+        try:
+            was_used = (self.data_dir / "lock").is_file()
+        except OSError as error:
+            raise StateRefusedError(
+                f"data directory {str(self.data_dir)!r} cannot be looked into: {error.strerror}; choose another "
+                "--data-dir"
+            ) from error
+        if not was_used:
             raise TopologyError(
                 f"data directory {str(self.data_dir)!r} holds no state; give --data-dir, or --redis for a server"
             )
@@ -59,15 +72,22 @@ class ServerChoice:
 
 
 def choose_server(
-    redis_url: str | None, data_dir: Path | None, environment: Mapping[str, str] = os.environ
+    redis_url: str | None,
+    data_dir: str | Path | None,
+    environment: Mapping[str, str] = os.environ,
+    *,
+    allow_plaintext: bool = False,
 ) -> ServerChoice:
-    """What the options say; what is typed wins over the environment.
+    """What the options, or the arguments of `run`, say; they win over the environment.
 
     Raises:
         TopologyError: both options are given.
     """
     if redis_url is not None and data_dir is not None:
-        raise TopologyError("--redis and --data-dir exclude each other: the latter is for a private server")
+        raise TopologyError(
+            "--redis and --data-dir exclude each other (in Python redis_url and data_dir exclude each other): the "
+            "latter is for a private server"
+        )
     if redis_url is None and data_dir is None:
         redis_url = environment.get(URL_VARIABLE) or None
-    return ServerChoice(redis_url, data_dir or Path(DEFAULT_DATA_DIR))
+    return ServerChoice(redis_url, Path(data_dir or DEFAULT_DATA_DIR), allow_plaintext)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.cli.server_choice import choose_server
-from state import TopologyError
+from coordinator.server_choice import choose_server
+from state import StateRefusedError, TopologyError
 
 ENVIRONMENT = {"TXBATCH_REDIS_URL": "redis://:hunter22@fromenv:1"}
 
@@ -40,3 +40,29 @@ def test_no_server_is_started_where_there_never_was_one(tmp_path: Path) -> None:
 
     assert not missing.exists()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_directory_that_may_not_be_looked_into_is_refused_in_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(self: Path) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "is_file", denied)
+
+    with (
+        pytest.raises(StateRefusedError, match="cannot be looked into: Permission denied; choose another --data-dir"),
+        choose_server(None, tmp_path, {}).store("words"),
+    ):
+        pass
+
+
+def test_a_look_at_another_machine_in_plain_text_has_to_be_allowed() -> None:
+    far = "redis://:hunter22@192.0.2.1"
+    with (
+        pytest.raises(TopologyError, match=r"server redis://192\.0\.2\.1 is not this machine"),
+        choose_server(far, None, {}).store("words"),
+    ):
+        pass
+    with choose_server(far, None, {}, allow_plaintext=True).store("words") as store:
+        assert store.server == "redis://192.0.2.1"

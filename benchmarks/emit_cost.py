@@ -1,0 +1,90 @@
+"""Nanoseconds a row costs its emitter, by what it holds and how it is grouped: emit, choose, pack, and nothing else.
+
+Run it::
+
+    python -m benchmarks.emit_cost
+    python -m benchmarks.emit_cost --rounds 30
+
+The time is this thread's own, and the best of several rounds, so other work on the machine disturbs it little. To
+compare two versions, run it in each in turn, more than once.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from functools import partial
+from time import thread_time_ns
+from typing import Any
+
+from coordinated_bolt import FieldsGrouping, Grouping, OutputStream, ShuffleGrouping, StreamSpec, Subscriber, TaskWiring
+from state import TransactionAttempt
+
+ROW_COUNT = 20_000
+TARGETS = (21, 22)
+ATTEMPT = TransactionAttempt(1, 1)
+
+Rows = list[list[Any]]
+ROWS: dict[str, Rows] = {
+    "text": [[f"word{n % 5000}", n] for n in range(ROW_COUNT)],
+    "text beyond ASCII": [[f"wörd{n % 5000}", n] for n in range(ROW_COUNT)],
+    "integers": [[n % 5000, n] for n in range(ROW_COUNT)],
+    "eight plain values": [[f"w{n}", n, 1.5, None, b"x", "abc", 7, "def"] for n in range(ROW_COUNT)],
+    "text and a list of three": [[f"word{n % 5000}", [n, n + 1, "x"]] for n in range(ROW_COUNT)],
+    "a mapping as the key": [[{"a": n % 5000, "b": 1}, n] for n in range(ROW_COUNT)],
+}
+GROUPINGS: dict[str, Grouping] = {"shuffle": ShuffleGrouping(), "fields": FieldsGrouping(("field0",))}
+
+
+def emit_rows(rows: Rows, grouping: Grouping, *, at_once: bool) -> None:
+    """What a bolt does that emits these rows and finishes its batch."""
+    fields = tuple(f"field{number}" for number in range(len(rows[0])))
+    spec = StreamSpec("default", fields)
+    streams = {"default": OutputStream(0, spec, (Subscriber("sink", TARGETS, grouping),))}
+    wiring = TaskWiring(
+        topology_id="emit-cost",
+        component_id="emitter",
+        task_id=10,
+        task_index=0,
+        task_count=1,
+        tasks_of={"emitter": (10,), "sink": TARGETS},
+        conf={},
+        spec=b"",
+        streams=streams,
+        targets=TARGETS,
+    )
+    outbox = wiring.outbox(ATTEMPT, lambda frame: None)
+    collector = wiring.collector(ATTEMPT, outbox)
+    if at_once:
+        collector.emit_all(rows)
+    else:
+        for row in rows:
+            collector.emit(row)
+    outbox.close()
+
+
+def best_of(rounds: int, call: Callable[[], None]) -> float:
+    """Nanoseconds a row, of the fastest round."""
+    durations = []
+    for _ in range(rounds):
+        started_ns = thread_time_ns()
+        call()
+        durations.append(thread_time_ns() - started_ns)
+    return min(durations) / ROW_COUNT
+
+
+def main() -> None:
+    """Prints a table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.emit_cost", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=15, help="of which the fastest counts (default %(default)s)")
+    rounds = parser.parse_args().rounds
+    print("| row | grouping | emit, ns | emit_all, ns |\n|---|---|---:|---:|")
+    for kind, rows in ROWS.items():
+        for name, grouping in GROUPINGS.items():
+            one_by_one = best_of(rounds, partial(emit_rows, rows, grouping, at_once=False))
+            at_once = best_of(rounds, partial(emit_rows, rows, grouping, at_once=True))
+            print(f"| {kind} | {name} | {one_by_one:.0f} | {at_once:.0f} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""The story of an exception that came out of user code: its traceback, and the remedy where Python knows none.
+
+Everything that shows user code's exceptions asks here, on every engine, so that they read the same everywhere,
+and nothing in them reaches a terminal as it is.
+"""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from pathlib import Path
+
+from coordinated_bolt.bolts import IBatchBolt
+from coordinated_bolt.components import IComponent
+from state.printable import block
+
+_PREPARING = ("prepare", "open")
+_ENDED_PROCESS = (
+    "remedy: a component may not end its process: raise an exception, or FailedException to have the batch replayed"
+)
+_PACKAGES = ("state", "coordinated_bolt", "committers", "coordinator")
+
+
+def user_traceback(error: BaseException) -> str:
+    """Traceback and remedy as printable text, bounded however long the message is (where the code ran).
+
+    Our own frames around the user's are left out: what he has to mend is in his.
+    """
+    story = traceback.TracebackException.from_exception(error)
+    _leave_out_ours(story)
+    text = block("".join(story.format()).rstrip("\n"))
+    remedy = remedy_for(error)
+    return f"{text}\n{remedy}\n" if remedy else f"{text}\n"
+
+
+def remedy_for(error: BaseException) -> str:
+    """What to do about an error whose own words do not tell; "" for most."""
+    if isinstance(error, SystemExit):
+        return _ENDED_PROCESS
+    if not isinstance(error, AttributeError) or error.name is None or not isinstance(error.obj, IComponent):
+        return ""
+    name, owner = error.name, type(error.obj).__name__
+    call = _call_that_sets(name, type(error.obj))
+    if call:
+        return f"remedy: {owner} overrides {call.partition('(')[0]}, which sets self.{name}; call super().{call} there"
+    remedy = f"remedy: nothing has set self.{name}; set it in prepare"
+    if isinstance(error.obj, IBatchBolt):
+        remedy += f", or, if it is a committer's state, declare it in the class {owner}: {name} = HashState({name!r})"
+    return remedy
+
+
+def _leave_out_ours(story: traceback.TracebackException) -> None:
+    """Cuts each stack of a chain to the part from the first to the last frame that is not ours, if there is one.
+
+    An error that our code has raised says itself what was wrong; what it was made from is left out.
+    """
+    told: traceback.TracebackException | None = story
+    while told is not None:
+        if told.stack and _is_ours(told.stack[-1].filename):
+            told.__cause__ = told.__context__ = None
+        others = [place for place, frame in enumerate(told.stack) if not _is_ours(frame.filename)]
+        if others:
+            told.stack = traceback.StackSummary.from_list(told.stack[others[0] : others[-1] + 1])
+        told = told.__cause__ or told.__context__
+
+
+def _is_ours(file_name: str) -> bool:
+    # of the code, not of the module: on executors it may be compiled elsewhere
+    root = Path(_is_ours.__code__.co_filename).parent.parent
+    return any(Path(file_name).is_relative_to(root / package) for package in _PACKAGES)
+
+
+def _call_that_sets(name: str, component: type) -> str:
+    """The call of one of our base classes that sets an attribute the class annotates, "" if there is none."""
+    for base in component.__mro__:
+        if base.__module__.startswith("coordinated_bolt.") and name in inspect.get_annotations(base):
+            for method in filter(vars(base).__contains__, _PREPARING):
+                given = list(inspect.signature(vars(base)[method]).parameters)[1:]
+                return f"{method}({', '.join(given)})"
+    return ""

@@ -1,0 +1,98 @@
+"""Ends user code that does not return, where it stands, so that it can be told which one it was.
+
+The driver cancels what exceeds the message timeout, but it does not know what a worker is doing. So a worker has an
+alarm of its own, a little earlier: it raises in the middle of the user's code, and the traceback shows the line.
+Code that lets no signal through, as a long call into C does, is left to the driver.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+
+from pyspark import TaskContext
+
+from coordinated_bolt import TaskWiring
+from state import Interruption, TransactionAttempt
+
+AT_ONCE_S = 0.05
+
+
+class OverdueError(Interruption):
+    """User code had not returned when the message timeout ran out; the driver reads the story."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """By when a job has to be done.
+
+    Attributes:
+        started_s: when it was started, by the driver's clock since 1970.
+        timeout_s: the message timeout.
+    """
+
+    started_s: float
+    timeout_s: float
+
+    def seconds_left(self, now_s: float, *, is_retry: bool) -> float:
+        """Seconds until the alarm.
+
+        A clock that differs from the driver's moves it by half the timeout at most, except for a task that Spark
+        tries again: the first try has used up the time.
+
+        Args:
+            now_s: the worker's clock.
+            is_retry: whether Spark has tried the task before.
+        """
+        timeout_s = self.timeout_s - min(2.0, self.timeout_s / 10)
+        used_s = max(0.0, now_s - self.started_s)
+        return max(AT_ONCE_S, timeout_s - (used_s if is_retry else min(used_s, timeout_s / 2)))
+
+
+class Alarm:
+    """The alarm of one Spark task.
+
+    Args:
+        wiring: the task of the topology.
+        timeout_s: the message timeout.
+    """
+
+    def __init__(self, wiring: TaskWiring, timeout_s: float) -> None:
+        self._where = f"component {wiring.component_id!r}, task {wiring.task_index}"
+        self._timeout_s = timeout_s
+        self._attempt: TransactionAttempt | None = None
+
+    def begin(self, attempt: TransactionAttempt) -> None:
+        """The task begins to work on an attempt; in a plain topology there is none."""
+        self._attempt = attempt
+
+    def ring(self, _number: int, _frame: FrameType | None) -> None:
+        """Raises in whatever runs."""
+        where = self._where + (f", attempt {self._attempt}" if self._attempt is not None else "")
+        raise OverdueError(f"{where} had not returned when the message timeout of {self._timeout_s:g} s ran out")
+
+
+@contextmanager
+def alarm_for(wiring: TaskWiring, deadline: Deadline | None) -> Iterator[Alarm]:
+    """Sets the alarm of a task while the block runs (executor).
+
+    Raises:
+        OverdueError: at any point of the block.
+    """
+    alarm = Alarm(wiring, deadline.timeout_s if deadline is not None else 0.0)
+    task = TaskContext.get()
+    if deadline is None or task is None or threading.current_thread() is not threading.main_thread():
+        yield alarm
+        return
+    before = signal.signal(signal.SIGALRM, alarm.ring)
+    signal.setitimer(signal.ITIMER_REAL, deadline.seconds_left(time.time(), is_retry=task.attemptNumber() > 0))
+    try:
+        yield alarm
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)

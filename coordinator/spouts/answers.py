@@ -1,0 +1,99 @@
+"""What the methods of a user's spout may answer; anything else is the user's mistake, named with the remedy."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from typing import Any
+
+from coordinated_bolt import user_traceback
+from coordinator.spouts.input_change import InputChange
+from state import pack_exact
+
+MAX_PARTITIONS = 1_000_000
+
+
+class WrongAnswerError(TypeError):
+    """A method of a spout returned what it may not; the message names both and says what to return."""
+
+
+def expect_made(kind: type, method: str, answer: Any) -> Any:
+    """Returns what a factory method made, if it is of the kind its spout has.
+
+    Raises:
+        WrongAnswerError: it is something else.
+    """
+    if not isinstance(answer, kind):
+        raise WrongAnswerError(f"{method} returned {answer!r}; return an object of a subclass of {kind.__name__}")
+    return answer
+
+
+def expect_count(answer: Any) -> int:
+    """Returns a number of partitions: an int, or what counts as one, as NumPy's integers do.
+
+    Raises:
+        WrongAnswerError: it is something else.
+    """
+    try:
+        count = -1 if isinstance(answer, bool) else operator.index(answer)
+    except TypeError:
+        count = -1
+    if not 0 <= count <= MAX_PARTITIONS:
+        raise WrongAnswerError(
+            f"number_of_partitions returned {answer!r}; return a whole number from 0 to {MAX_PARTITIONS}"
+        )
+    return count
+
+
+def expect_truth(method: str, answer: Any) -> bool:
+    """Returns a yes or no; None is the answer of a method that lacks its return.
+
+    Raises:
+        WrongAnswerError: there is no answer.
+    """
+    if answer is None:
+        raise WrongAnswerError(f"{method} returned None; return True or False")
+    return bool(answer)
+
+
+def expect_fingerprint(answer: Any) -> str:
+    """Returns a fingerprint.
+
+    Raises:
+        WrongAnswerError: it is not a text, or an empty one.
+    """
+    if not isinstance(answer, str) or not answer:
+        raise WrongAnswerError(f"fingerprint returned {answer!r}; return a text that changes with the input")
+    return answer
+
+
+def expect_change(answer: Any) -> InputChange | None:
+    """Returns what a comparison came to.
+
+    Raises:
+        WrongAnswerError: it is something else.
+    """
+    if answer is not None and not isinstance(answer, InputChange):
+        raise WrongAnswerError(f"compare returned {answer!r}; return an InputChange, or None if the spout cannot tell")
+    return answer
+
+
+def expect_notes(answer: Any) -> Mapping[str, Any]:
+    """Returns notes that can be stored.
+
+    Raises:
+        WrongAnswerError: it is not a mapping from texts.
+        CodecError: a value would not come back as it is.
+    """
+    if not isinstance(answer, Mapping) or not all(isinstance(name, str) for name in answer):
+        raise WrongAnswerError(f"notes returned {answer!r}; return a mapping from names to plain data")
+    for value in answer.values():
+        pack_exact(value)
+    return answer
+
+
+def story_of(error: BaseException) -> str:
+    """The traceback of an error of user code; of a wrong answer only the sentence, as the calls are ours."""
+    if isinstance(error, WrongAnswerError):
+        return f"TypeError: {error}"
+    return user_traceback(error)

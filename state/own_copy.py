@@ -1,0 +1,135 @@
+"""Which values may travel in a tuple, and a copy of one that nobody else can change.
+
+Bolts keep what they emit: a list that is emitted and then appended to has to arrive as it was at the emit, on
+every engine, however late it is packed. Nothing is copied that cannot change.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Collection, Iterable
+from decimal import Decimal
+from operator import index, is_
+from types import NoneType
+from typing import Any
+
+from state.codec import MAX_NESTING, CodecError, is_portable_zone
+
+TRAVELLING_TYPES = (
+    "None, bool, int, float, str, bytes, list, tuple, set, frozenset, dict, date, Decimal, and datetime in no time "
+    "zone, at a fixed offset or in a ZoneInfo"
+)
+"""What messages name as the remedy."""
+
+ATOMS = frozenset({NoneType, bool, int, float, bytes, dt.date, Decimal})
+"""Types whose values travel as they are; text does too, if it is valid Unicode."""
+
+MAX_DEPTH = 250
+"""Lists and mappings within each other; msgpack packs twice as many, Python recurses into some more."""
+
+_ATOMS_AND_TEXT = ATOMS | {str}
+_HINTS = {
+    bytearray: "send bytes(value)",
+    memoryview: "send bytes(value)",
+    dt.timedelta: "send value.total_seconds()",
+    dt.time: "send value.isoformat()",
+}
+
+
+def own_copy(value: Any) -> Any:
+    """The value, or a copy where it could be changed; called for whatever is not plain in an emitted row.
+
+    What `operator.index` accepts becomes an int.
+
+    Raises:
+        CodecError: a value in it cannot travel; the message reads on after the name of what holds it.
+    """
+    try:
+        return _copied(value, 0, 0)
+    except RecursionError:
+        raise _too_deep() from None
+
+
+def check_text(text: str) -> None:
+    """Refuses what no bytes stand for.
+
+    Raises:
+        CodecError: it holds half a surrogate pair.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise CodecError(
+            f"holds {text[:100]!r}, which is not valid Unicode at position {error.start}; send it as bytes, or replace "
+            "what is not valid"
+        ) from None
+
+
+def _copied(value: Any, depth: int, nesting: int) -> Any:
+    kind = type(value)
+    if kind in ATOMS:
+        return value
+    if kind is str:
+        if not value.isascii():
+            check_text(value)
+        return value
+    if depth > MAX_DEPTH:
+        raise _too_deep()
+    if kind is list:
+        return list(_items(value, depth, nesting))
+    if kind is dict:
+        keys = _items(value, depth, nesting)
+        return dict(zip(keys, _items(value.values(), depth, nesting), strict=True))
+    if kind is not tuple and kind is not set and kind is not frozenset:
+        return _rare(value)
+    if nesting == MAX_NESTING:
+        raise _too_deep()
+    items = kind(_items(value, depth, nesting + 1))
+    return value if kind is tuple and all(map(is_, items, value)) else items
+
+
+def _items(items: Collection[Any], depth: int, nesting: int) -> Iterable[Any]:
+    kinds = {*map(type, items)}
+    if kinds <= ATOMS:
+        return items
+    if not kinds <= _ATOMS_AND_TEXT:
+        return [_copied(item, depth + 1, nesting) for item in items]
+    for item in items:
+        if type(item) is str and not item.isascii():
+            check_text(item)
+    return items
+
+
+def _rare(value: Any) -> Any:
+    kind = type(value)
+    if kind is dt.datetime:
+        if is_portable_zone(value.tzinfo):
+            return value
+        zone = type(value.tzinfo)
+        raise CodecError(
+            f"holds {_shown(value)} in a time zone of type {zone.__module__}.{zone.__qualname__}; "
+            "use zoneinfo.ZoneInfo, or astimezone(datetime.timezone.utc)"
+        )
+    if hasattr(kind, "__index__"):
+        try:
+            return index(value)
+        except TypeError:  # an array that is no number
+            pass
+    hint = _HINTS.get(kind, f"send {TRAVELLING_TYPES}")
+    if kind.__module__ == "numpy":
+        hint = "send value.item(), of an array value.tolist()"
+    raise CodecError(f"holds {_shown(value)} of type {kind.__module__}.{kind.__qualname__}; {hint}")
+
+
+def _shown(value: Any) -> str:
+    try:
+        return repr(value)[:100]
+    except Exception as error:  # noqa: BLE001 - a value's own repr may raise anything
+        return f"a value whose repr raised {type(error).__name__}"
+
+
+def _too_deep() -> CodecError:
+    return CodecError(
+        f"holds more than {MAX_DEPTH} lists or mappings, or more than {MAX_NESTING} tuples or sets, within each other; "
+        "flatten it"
+    )

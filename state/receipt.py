@@ -1,0 +1,43 @@
+"""What was published for a txid, as the server keeps it for the most recent ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from state.errors import StateRefusedError
+from state.keys import Keys
+from state.stored_metadata import damage_remedy
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What was published for a txid.
+
+    Attributes:
+        attempt_id: the attempt that was committed.
+        digest: content address of the group's changes, hexadecimal.
+        first_txid, last_txid: the group it was published with.
+    """
+
+    attempt_id: int
+    digest: str
+    first_txid: int
+    last_txid: int
+
+
+def parse_receipt(keys: Keys, text: str) -> Receipt | None:
+    """Reads "attempt digest first last"; None of an empty text.
+
+    Raises:
+        StateRefusedError: it is something else.
+    """
+    if not text:
+        return None
+    try:
+        attempt_id, digest, first, last = text.split(" ")
+        return Receipt(int(attempt_id, 16), digest, int(first), int(last))
+    except ValueError:
+        raise StateRefusedError(
+            f"topology {keys.topology_id!r} cannot be used: key {keys.receipts!r} holds {text!r}, which is not "
+            f"a receipt{damage_remedy(keys)}"
+        ) from None

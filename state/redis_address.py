@@ -1,0 +1,176 @@
+"""A server's address as it was given: what is wrong with it, and what of it may be shown.
+
+redis-py takes a database number it cannot read for 0, an option it does not know for an argument of a
+connection that is made much later, and a password with a slash in it for a host. All of that is found here,
+before anybody connects, and said with the host but without the credentials.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import parse_qsl, unquote
+
+from state.errors import TopologyError
+
+SCHEMES = ("redis", "rediss", "unix")
+FORMS = "give redis://host:6379, rediss://host:6379 or unix:///path/to/socket"
+MAX_PORT = 65_535
+HIDDEN = "?"
+SECRET_LENGTH_MIN = 4
+"""A shorter password is not looked for in other text: it would be found in half of all words."""
+
+_NAMES = ("username", "password", "client_name")
+_SECONDS = ("socket_timeout", "socket_connect_timeout")
+_SWITCHES = ("socket_keepalive", "ssl_check_hostname")
+_FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
+_TLS = (*_FILES, "ssl_ca_path", "ssl_cert_reqs", "ssl_check_hostname", "ssl_ciphers", "ssl_password")
+OPTIONS = tuple(sorted({"db", "ssl_ca_path", "ssl_cert_reqs", *_NAMES, *_SECONDS, *_SWITCHES, *_TLS}))
+_CERTIFICATE_REQUIREMENTS = ("required", "optional", "none")
+_BOOLEANS = ("true", "false", "yes", "no", "1", "0")
+
+_HOST = r"\[[0-9A-Fa-f:.%\w]*\]?|[A-Za-z0-9._-]*"
+_ADDRESS = re.compile(rf"(?P<host>{_HOST})(?P<port>:[^/]*)?(?P<db>/.*)?")
+
+
+def check_address(url: str) -> None:
+    """Refuses an address that cannot be meant as it stands; called before every connection (driver, executor).
+
+    Raises:
+        TopologyError: what is wrong with it, with the host and without the credentials.
+    """
+    scheme, separator, rest = url.partition("://")
+    if not url:
+        raise TopologyError(f"redis url is empty; {FORMS}")
+    _expect(bool(separator), url, "has no scheme", FORMS)
+    _expect(scheme in SCHEMES, url, f"begins with {_shown_scheme(scheme)}", FORMS)
+    _expect(url.isprintable() and " " not in url, url, "has a space or a control character in it", "write it as %20")
+    credentials, _, address = rest.rpartition("@")
+    for character in "/?#":
+        code = f"%{ord(character):02X}"
+        _expect(
+            character not in credentials,
+            url,
+            f"has a {character!r} before its last '@'",
+            f"if it belongs to the user name or password, write it as {code}, and an '@' as %40",
+        )
+    _expect("#" not in address, url, "has a '#' in it", "leave out what follows it, or write it as %23")
+    place, _, query = address.partition("?")
+    _check_path(url, place) if scheme == "unix" else _check_place(url, place)
+    _check_options(url, scheme, query, has_number="/" in place.rstrip("/") and scheme != "unix")
+
+
+def host_of(url: str) -> str:
+    """The host of an address that `check_address` let pass, "" if it names none."""
+    place = url.partition("://")[2].rpartition("@")[2].partition("?")[0]
+    found = _ADDRESS.fullmatch(place)
+    return "" if found is None else found["host"].strip("[]")
+
+
+def redact(url: str) -> str:
+    """The URL without user name, password and options, fit for messages and logs (driver, executor).
+
+    Works on URLs nobody can parse too: a part that might be a secret in the wrong place is shown as "?".
+    """
+    scheme, separator, rest = url.partition("://")
+    if not separator:
+        scheme, rest = "", url
+    credentials, _, address = rest.rpartition("@")
+    place = re.split(r"[?#]", address, maxsplit=1)[0]
+    is_path = scheme == "unix" and separator
+    shown = place if is_path else _shown_place(place, needs_port=not separator)
+    if re.search(r"[?#]", credentials) or not shown.isprintable():
+        shown = HIDDEN  # what follows the last '@' may be the rest of an option
+    return f"{_shown_scheme(scheme)}{shown}" if separator else shown
+
+
+def secrets_in(url: str) -> dict[str, str]:
+    """What must never be shown of a URL -> what is shown in its place, the longest first."""
+    credentials = url.partition("://")[2].rpartition("@")[0]
+    found = {credentials.partition(":")[2]}
+    found |= {value for name, value in parse_qsl(url.partition("?")[2]) if name in ("password", "ssl_password")}
+    found |= {unquote(secret) for secret in found}
+    hidden = {secret: "…" for secret in found if len(secret) >= SECRET_LENGTH_MIN}
+    if url and redact(url) != url:
+        hidden[url] = redact(url)
+    return dict(sorted(hidden.items(), key=lambda item: -len(item[0])))
+
+
+def _expect(is_sound: bool, url: str, what: str, remedy: str) -> None:
+    if not is_sound:
+        raise TopologyError(f"redis url {redact(url)!r} {what}; {remedy}")
+
+
+def _check_path(url: str, place: str) -> None:
+    _expect(place.startswith("/") and len(place) > 1, url, "has no absolute path", "give unix:///path/to/socket")
+
+
+def _check_place(url: str, place: str) -> None:
+    found = _ADDRESS.fullmatch(place)
+    is_readable = found is not None and ("[" in place) == ("]" in place)
+    _expect(is_readable, url, "has a host that cannot be read", "give a name, an IPv4 address or [an IPv6 address]")
+    assert found is not None
+    port, number = found["port"], (found["db"] or "").removeprefix("/")
+    _expect(
+        port is None or (port[1:].isdecimal() and 0 < int(port[1:]) <= MAX_PORT),
+        url,
+        f"has a port that is not a number from 1 to {MAX_PORT}",
+        "a password goes before an '@', as in redis://:PASSWORD@host:6379",
+    )
+    _expect(
+        not number or number.isdecimal(),
+        url,
+        "has a database that is not a number",
+        "give it as in redis://host:6379/0, and write a '/' in a password as %2F",
+    )
+
+
+def _check_options(url: str, scheme: str, query: str, *, has_number: bool) -> None:
+    seen: set[str] = set()
+    for name, value in parse_qsl(query, keep_blank_values=True):
+        known = f"txbatch knows {', '.join(OPTIONS)}"
+        _expect(name in OPTIONS, url, f"has the unknown option {_shown_option(name)}", known)
+        _expect(bool(value), url, f"gives option {name} no value", f"write {name}=VALUE or leave it out")
+        _expect(name not in seen, url, f"gives option {name} twice", "keep one")
+        _expect(name not in _TLS or scheme == "rediss", url, f"has option {name} without TLS", "use rediss://")
+        seen.add(name)
+        _check_value(url, name, value)
+    _expect(not (has_number and "db" in seen), url, "gives the database twice", "keep /NUMBER or db=NUMBER")
+
+
+def _check_value(url: str, name: str, value: str) -> None:
+    what = f"has an option {name} that is not"
+    if name == "db":
+        _expect(value.isdecimal(), url, f"{what} a database number", "give db=0 or another whole number")
+    elif name in _SECONDS:
+        is_number = re.fullmatch(r"\d+(\.\d+)?", value) is not None and float(value) > 0
+        _expect(is_number, url, f"{what} a number of seconds", f"give {name}=5")
+    elif name in _SWITCHES:
+        _expect(value.lower() in _BOOLEANS, url, f"{what} true or false", f"give {name}=true or {name}=false")
+    elif name == "ssl_cert_reqs":
+        allowed = ", ".join(_CERTIFICATE_REQUIREMENTS)
+        _expect(value in _CERTIFICATE_REQUIREMENTS, url, f"{what} one of {allowed}", "give one of them")
+    elif name in _FILES:
+        remedy = "check the path; it has to be there on every executor too if committers read state"
+        _expect(Path(value).is_file(), url, f"names a file in {name} that is not on this host ({value!r})", remedy)
+
+
+def _shown_scheme(scheme: str) -> str:
+    return f"{scheme}://" if re.fullmatch(r"[a-z][a-z0-9+-]{0,9}", scheme) else "?://"
+
+
+def _shown_option(name: str) -> str:
+    return repr(name) if re.fullmatch(r"[a-z_]{1,40}", name) else "?"  # a piece of a password may have come here
+
+
+def _shown_place(place: str, *, needs_port: bool) -> str:
+    """Host, port and database as far as they are such: a number that is none may be a password."""
+    found = _ADDRESS.fullmatch(place)
+    if found is None:
+        return HIDDEN
+    port, number = found["port"] or "", (found["db"] or "").rstrip("/")
+    if needs_port and not port[1:].isdecimal():
+        return HIDDEN  # without a scheme nothing else tells a host from a password
+    shown_port = port if port in ("", ":") or port[1:].isdecimal() else f":{HIDDEN}"
+    shown_number = number if not number or number[1:].isdecimal() else f"/{HIDDEN}"
+    return f"{found['host']}{shown_port}{shown_number}"

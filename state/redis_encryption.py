@@ -1,0 +1,64 @@
+"""Which addresses may be spoken to in plain text: those that stay on this machine, and those the user allows."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+from collections.abc import Callable, Iterable, Mapping
+
+from state.errors import TopologyError
+from state.redis_address import check_address, host_of, redact
+
+PLAINTEXT_VARIABLE = "TXBATCH_ALLOW_PLAINTEXT"
+
+Resolve = Callable[[str], Iterable[str]]
+
+
+def require_encryption(
+    url: str,
+    *,
+    allow_plaintext: bool = False,
+    environment: Mapping[str, str] = os.environ,
+    resolve: Resolve | None = None,
+) -> None:
+    """Refuses to speak in plain text to another machine, unless that is allowed explicitly.
+
+    Called wherever an address enters: by `run`, by commands that look at state, and on executors that take it
+    from their environment. A Unix socket, a loopback address and a name that means only loopback are exempt.
+
+    Args:
+        url: the server's address.
+        allow_plaintext: what the user said.
+        environment: where ``TXBATCH_ALLOW_PLAINTEXT=1`` says the same.
+        resolve: host -> its addresses; asks the system when None.
+
+    Raises:
+        TopologyError: the address cannot be used, or would be spoken to in plain text.
+    """
+    check_address(url)
+    if not url.startswith("redis://") or allow_plaintext or environment.get(PLAINTEXT_VARIABLE) == "1":
+        return
+    host = host_of(url)
+    if not host or _is_loopback(host, resolve or _resolved):
+        return
+    raise TopologyError(
+        f"server {redact(url)} is not this machine and would be spoken to in plain text: password and state could be "
+        f"read on the way; use rediss://, or, on a network you trust, --allow-plaintext "
+        f"(allow_plaintext=True in Python, {PLAINTEXT_VARIABLE}=1 in the environment)"
+    )
+
+
+def _is_loopback(host: str, resolve: Resolve) -> bool:
+    try:
+        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        addresses = list(resolve(host))
+    return bool(addresses) and all(ipaddress.ip_address(each.partition("%")[0]).is_loopback for each in addresses)
+
+
+def _resolved(host: str) -> list[str]:
+    try:
+        return sorted({str(entry[4][0]) for entry in socket.getaddrinfo(host, None)})
+    except (OSError, UnicodeError):  # a name nobody knows is not this machine
+        return []

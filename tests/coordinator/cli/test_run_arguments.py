@@ -1,0 +1,53 @@
+"""The options of ``txbatch run`` that say what the user accepts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import coordinator.cli.app as app_module
+from coordinator.cli import main
+from coordinator.cli.run_command import RunRequest
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[RunRequest]:
+    """What would have been run."""
+    requests: list[RunRequest] = []
+
+    def noted(request: RunRequest) -> int:
+        requests.append(request)
+        return 0
+
+    monkeypatch.setattr(app_module, "execute", noted)
+    return requests
+
+
+@pytest.mark.parametrize(
+    ("arguments", "adopt"),
+    [
+        (["m:f"], False),
+        (["m:f", "--adopt"], True),
+        (["--adopt", "m:f"], True),
+        (["--adopt", "m:f", "--max-pending", "3"], True),
+        (["m:f", "--adopt=skip"], "skip"),
+        (["--adopt=skip,again", "m:f"], "skip,again"),
+        (["m:f", "--adopt=unchecked"], "unchecked"),
+        (["--adopt=changed", "--", "m:f"], "changed"),
+    ],
+    ids=str,
+)
+def test_adopt_may_stand_alone_or_carry_words(asked: list[RunRequest], arguments: list[str], adopt: Any) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["run", *arguments])
+    assert end.value.code == 0
+    (request,) = asked
+    assert (request.target, request.options.adopt) == ("m:f", adopt)
+
+
+@pytest.mark.parametrize("given", [[], ["--accept-state-changes"]])
+def test_state_changes_are_accepted_by_their_own_option(asked: list[RunRequest], given: list[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["run", "m:f", *given])
+    assert asked[0].options.accept_state_changes is bool(given)

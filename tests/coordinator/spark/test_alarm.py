@@ -1,0 +1,48 @@
+"""When the alarm rings, and what it says; that it rings is tested on Spark."""
+
+from __future__ import annotations
+
+import pytest
+
+from coordinated_bolt import BaseBatchBolt
+from coordinator.spark.alarm import AT_ONCE_S, Alarm, Deadline, OverdueError, alarm_for
+from state import Interruption, TransactionAttempt
+from tests.coordinated_bolt.wirings import wire
+
+STARTED_S = 1_000_000.0
+WIRING = wire(BaseBatchBolt(), component_id="work")
+
+
+@pytest.mark.parametrize(
+    ("timeout_s", "later_s", "is_retry", "left_s"),
+    [
+        (60.0, 0.0, False, 58.0),  # a little before the driver cancels the wave
+        (3.0, 0.0, False, 2.7),
+        (60.0, 10.0, False, 48.0),  # earlier stages have used up some of the time
+        (60.0, -3600.0, False, 58.0),  # the worker's clock is behind
+        (60.0, 3600.0, False, 29.0),  # it is ahead, or the stage is late: never less than half of the time
+        (60.0, 58.0, True, AT_ONCE_S),  # the first try has used up the time
+        (60.0, 3600.0, True, AT_ONCE_S),
+    ],
+)
+def test_the_alarm_rings_before_the_driver_gives_up_and_clocks_may_differ(timeout_s, later_s, is_retry, left_s):
+    deadline = Deadline(STARTED_S, timeout_s)
+
+    assert deadline.seconds_left(STARTED_S + later_s, is_retry=is_retry) == pytest.approx(left_s)
+
+
+def test_the_alarm_names_component_task_attempt_and_timeout():
+    alarm = Alarm(WIRING, 60.0)
+    alarm.begin(TransactionAttempt(7, 0xAB))
+    with pytest.raises(OverdueError) as caught:
+        alarm.ring(14, None)
+
+    told = str(caught.value)
+    assert told.startswith("component 'work', task 0, attempt 7:")
+    assert told.endswith(" had not returned when the message timeout of 60 s ran out")
+    assert isinstance(caught.value, Interruption)  # so that no executor takes it for the user's error
+
+
+def test_outside_of_a_worker_there_is_no_alarm():
+    with alarm_for(WIRING, Deadline(STARTED_S, 0.001)) as alarm:
+        alarm.begin(TransactionAttempt(1, 1))

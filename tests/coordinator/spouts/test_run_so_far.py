@@ -1,0 +1,170 @@
+"""Coordinators of every kind of spout know how far the run is when they are asked whether they are ready."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import ClassVar
+
+import pytest
+
+from coordinator import (
+    IOpaquePartitionedTransactionalSpout,
+    IPartitionedTransactionalSpout,
+    ITransactionalSpout,
+    LocalCluster,
+    OpaquePartitionedCoordinator,
+    OpaquePartitionedEmitter,
+    PartitionedCoordinator,
+    PartitionedEmitter,
+    RunOptions,
+    RunSoFar,
+    SpoutCoordinator,
+    SpoutEmitter,
+)
+from tests.coordinator.components import Count, build
+
+
+class Limited:
+    """Is ready for so many transactions, by nothing but what the run tells it; writes down what it was told."""
+
+    limit: ClassVar[int] = 3
+    told: ClassVar[list[RunSoFar]] = []
+    run_so_far: RunSoFar
+
+    def is_ready(self):
+        Limited.told.append(self.run_so_far)
+        return self.run_so_far.last_txid < Limited.limit
+
+    def number_of_partitions(self):
+        return 2
+
+
+class CutsTxids(Limited, SpoutCoordinator):
+    def initialize_transaction(self, txid, previous):
+        return f"cut {txid}"
+
+
+class CountsParts(Limited, PartitionedCoordinator):
+    """Transactions of two partitions."""
+
+
+class CountsOpaqueParts(Limited, OpaquePartitionedCoordinator):
+    """The same, opaque."""
+
+
+class Plain(ITransactionalSpout):
+    output_fields = ("line", "number")
+
+    def get_coordinator(self, conf, context):
+        return CutsTxids()
+
+    def get_emitter(self, conf, context):
+        return EmitsTxid()
+
+
+class EmitsTxid(SpoutEmitter, PartitionedEmitter, OpaquePartitionedEmitter):
+    """One tuple of each batch, whatever the kind."""
+
+    def emit_batch(self, attempt, metadata, collector):
+        collector.emit([f"tx {attempt.txid}", 0])
+
+    def emit_partition_batch_new(self, attempt, collector, partition, last):
+        collector.emit([f"tx {attempt.txid}", partition])
+        return attempt.txid
+
+    def emit_partition_batch(self, attempt, collector, partition, metadata):
+        collector.emit([f"tx {attempt.txid}", partition])
+        return attempt.txid
+
+
+class ByPartition(IPartitionedTransactionalSpout):
+    output_fields = ("line", "number")
+
+    def get_coordinator(self, conf, context):
+        return CountsParts()
+
+    def get_emitter(self, conf, context):
+        return EmitsTxid()
+
+
+class Opaque(IOpaquePartitionedTransactionalSpout):
+    output_fields = ("line", "number")
+
+    def get_coordinator(self, conf, context):
+        return CountsOpaqueParts()
+
+    def get_emitter(self, conf, context):
+        return EmitsTxid()
+
+
+KINDS = {"plain": (Plain(), "cut {}"), "partitioned": (ByPartition(), 2), "opaque": (Opaque(), 2)}
+
+
+@pytest.fixture(autouse=True)
+def nothing_told_yet():
+    Limited.limit, Limited.told = 3, []
+
+
+def metadata_of(kind, txid):
+    form = KINDS[kind][1]
+    return None if txid == 0 else form.format(txid) if isinstance(form, str) else form
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_question_tells_what_was_cut_and_what_was_committed(kind):
+    with LocalCluster() as cluster:
+        run = cluster.submit(build(("count", Count(), ["lines"]), spout=KINDS[kind][0]))
+        run.run_until_idle()
+        assert run.statistics.last_txid == 3
+    first_told = list(dict.fromkeys(Limited.told))
+    assert first_told == [RunSoFar(txid, metadata_of(kind, txid), txid) for txid in (0, 1, 2, 3)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_cut_and_not_committed_is_pending(kind):
+    with LocalCluster() as cluster:
+        topology = build(("count", Count(), ["lines"]), spout=KINDS[kind][0])
+        run = cluster.submit(topology, options=RunOptions(max_spout_pending=4))
+        run.hold("processing")
+        run.run_until_idle()
+        assert [(told.last_txid, told.pending) for told in Limited.told[:4]] == [(0, 0), (1, 1), (2, 2), (3, 3)]
+        run.ack(1)
+        Limited.limit = 4
+        run.run_until_idle()
+        assert Limited.told[-1] == RunSoFar(4, metadata_of(kind, 4), committed_txid=1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_restarted_coordinator_knows_what_earlier_runs_have_cut_and_committed(kind):
+    with LocalCluster() as cluster:
+        topology = build(("count", Count(), ["lines"]), spout=KINDS[kind][0])
+        run = cluster.submit(topology, options=RunOptions(max_spout_pending=4))
+        run.hold("commit", 3)
+        run.run_until_idle()
+        run.close()
+        Limited.told, Limited.limit = [], 5
+        run = cluster.submit(topology)
+        run.run_until_idle()
+        assert run.statistics.last_txid == 5
+        # asked for what is not stored yet: an opaque spout stores nothing before the commit
+        expected = RunSoFar(2, None, 2) if kind == "opaque" else RunSoFar(3, metadata_of(kind, 3), 3)
+        assert Limited.told[0] == expected
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_replays_never_make_a_spout_cut_more_or_less_than_it_is_ready_for(kind):
+    for seed in range(10):
+        random = Random(seed)
+        Limited.limit = 5
+        with LocalCluster(seed=seed) as cluster:
+            topology = build(("count", Count(), ["lines"]), spout=KINDS[kind][0])
+            run = cluster.submit(topology, options=RunOptions(max_spout_pending=3))
+            run.hold("processing")
+            run.run_until_idle()
+            for _ in range(4):
+                run.fail(random.choice(run.held()).attempt.txid)
+                run.run_until_idle()
+            run.release("processing")
+            run.run_until_idle()
+            assert run.statistics.last_txid == 5
+            assert set(run.state("counts")) == {f"tx {txid}" for txid in range(1, 6)}

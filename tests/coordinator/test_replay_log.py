@@ -1,0 +1,36 @@
+"""Why transactions are replayed is in the log without a word from the user, and never fills it."""
+
+from __future__ import annotations
+
+from coordinator.replay_log import ReplayLog
+from state import TransactionAttempt
+
+
+class Time:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def test_the_first_reason_is_told_at_once(caplog):
+    ReplayLog(Time()).failed(TransactionAttempt(7, 255), "split[0]: FailedException: later")
+    assert caplog.messages == ["attempt 7:00000000000000ff failed and is replayed: split[0]: FailedException: later"]
+    assert caplog.records[0].levelname == "WARNING"
+
+
+def test_many_replays_are_one_line_in_five_seconds_and_none_is_uncounted(caplog):
+    time = Time()
+    log = ReplayLog(time)
+    for txid in range(1, 101):
+        time.now += 0.125
+        log.failed(TransactionAttempt(txid, txid), f"reason {txid}")
+    log.close()
+    assert [message.partition("replayed: ")[2] for message in caplog.messages] == [
+        "reason 1",
+        "reason 41 (39 more before it)",
+        "reason 81 (39 more before it)",
+        "reason 100 (18 more before it)",
+    ]
+    log.close()
+    assert len(caplog.messages) == 4

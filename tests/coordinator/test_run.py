@@ -1,0 +1,62 @@
+"""Where `run` keeps the state: by the same rule as the command line."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coordinator import run
+from coordinator.server_choice import choose_server
+from state import URL_VARIABLE, TopologyError
+from tests.coordinator.components import Lines, build
+from tests.coordinator.test_whole_runs import Count0
+
+run_module = importlib.import_module("coordinator.run")  # the package hands on the function of that name
+TOPOLOGY = build(("count", Count0(), ["lines"]), spout=Lines(1))
+
+
+class Reached(Exception):  # noqa: N818 - not an error of anything: the store is asked, and the test knows enough
+    """The run has come to its server."""
+
+
+@pytest.fixture
+def reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Says which server a run would use instead of using it."""
+
+    def server(place: Any, *args: Any, **options: Any) -> Any:
+        raise Reached(str(place))
+
+    monkeypatch.setattr(run_module, "RedisStore", server)
+    monkeypatch.setattr(run_module, "EmbeddedServer", server)
+
+
+def place_of(**given: Any) -> str:
+    with pytest.raises(Reached) as caught:
+        run(TOPOLOGY, **given)
+    return str(caught.value)
+
+
+@pytest.mark.usefixtures("reached")
+@pytest.mark.parametrize("environment", ["redis://127.0.0.1:1", "", None])
+@pytest.mark.parametrize(
+    "given", [{}, {"redis_url": "redis://127.0.0.1:2"}, {"data_dir": "data"}], ids=["nothing", "url", "directory"]
+)
+def test_run_goes_by_the_environment_as_the_command_line_does(monkeypatch, given, environment):
+    if environment is None:
+        monkeypatch.delenv(URL_VARIABLE, raising=False)
+    else:
+        monkeypatch.setenv(URL_VARIABLE, environment)
+    data_dir = given.get("data_dir")
+    chosen = choose_server(given.get("redis_url"), None if data_dir is None else Path(data_dir))
+    assert place_of(**given) == (chosen.redis_url or str(chosen.data_dir))
+    expected = given.get("redis_url") or data_dir or environment or ".txbatch"
+    assert place_of(**given) == expected
+
+
+@pytest.mark.usefixtures("reached")
+def test_run_refuses_a_server_and_a_directory_together():
+    with pytest.raises(TopologyError, match="redis_url and data_dir exclude each other"):
+        run(TOPOLOGY, redis_url="redis://127.0.0.1:2", data_dir="data")

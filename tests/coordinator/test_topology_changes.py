@@ -1,0 +1,201 @@
+"""A topology that is not what it was: said at start, and refused where a state would lose its meaning."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+import pytest
+
+from committers import ICommitter
+from coordinated_bolt import BaseBatchBolt
+from coordinator import LocalCluster, MemoryTransactionalSpout, RunOptions, TransactionalTopologyBuilder
+from coordinator.topology_description import TopologyChange, changes, described, summary
+from state import HashState, SetState, StateRefusedError, ValueState
+
+ROWS = [["a"], ["b"], ["a"]]
+CONTROL = "{graph}:txbatch:control"
+
+
+class Writing(BaseBatchBolt, ICommitter):
+    output_fields = ("line",)
+
+    def prepare(self, conf, context, collector, attempt):
+        super().prepare(conf, context, collector, attempt)
+        self.lines: list[str] = []
+
+    def execute(self, tup):
+        self.lines.append(tup["line"])
+
+
+class Counts(Writing):
+    counts = HashState("counts", value=int)
+
+    def finish_batch(self):
+        for line in self.lines:
+            self.counts.increment(line, 1)
+
+
+class FloatCounts(Counts):
+    counts = HashState("counts", value=float)
+
+
+class BytesCounts(Counts):
+    counts = HashState("counts", value=int, field=bytes)
+
+    def finish_batch(self):
+        for line in self.lines:
+            self.counts.increment(line.encode(), 1)
+
+
+class Renamed(Counts):
+    counts = HashState("tallies", value=int)
+
+
+class AsValue(Writing):
+    counts = ValueState("counts", value=int)
+
+    def finish_batch(self):
+        self.counts.increment(len(self.lines))
+
+
+class Stateless(Writing):
+    def finish_batch(self):
+        pass
+
+
+class More(Counts):
+    seen = SetState("seen")
+
+    def finish_batch(self):
+        super().finish_batch()
+        for line in self.lines:
+            self.seen.add(line)
+
+
+def topology(committer: Any, *, spout_tasks: int = 1, tasks: int = 1, component_id: str = "count", rows: Any = ROWS):
+    spout = MemoryTransactionalSpout([rows], ["line"], 1)
+    builder = TransactionalTopologyBuilder("graph", "lines", spout, parallelism=spout_tasks)
+    builder.set_committer_bolt(component_id, committer, tasks).fields_grouping("lines", ["line"])
+    return builder.build()
+
+
+@pytest.fixture
+def cluster():
+    with LocalCluster() as made:
+        yield made
+
+
+def run(cluster: LocalCluster, built: Any, **options: Any) -> Any:
+    made = cluster.submit(built, options=RunOptions(**options))
+    try:
+        made.run_until_idle()
+        assert made.is_done
+        return made.statistics
+    finally:
+        made.close()
+
+
+MOVED = "state 'counts' is written by 'store' instead of 'count'"
+SAID = [
+    ({"tasks": 2}, {"component 'count' has parallelism 2 instead of 1", "component 'count' has tasks 2 instead of 1"}),
+    ({"spout_tasks": 3}, {"component 'lines' has tasks 3 instead of 1"}),
+    ({"component_id": "store"}, {"component 'count' is gone", "component 'store' is new", MOVED}),
+    ({"committer": More()}, {"state 'seen' is new"}),
+]
+
+
+@pytest.mark.parametrize(("change", "said"), SAID, ids=["tasks", "spout tasks", "component id", "another state"])
+def test_a_change_that_harms_nothing_is_said_at_start_by_what_has_changed(cluster, caplog, change, said):
+    run(cluster, topology(Counts()))
+    given: dict[str, Any] = {"committer": Counts(), "rows": [*ROWS, ["c"]], **change}
+    with caplog.at_level(logging.WARNING, "txbatch"):
+        statistics = run(cluster, topology(**given), adopt=True)
+    notices = statistics.notices
+    assert said <= set(notices)
+    assert statistics.to_dict("graph")["notices"] == list(notices)
+    assert all(f"topology 'graph': {sentence}" in caplog.text for sentence in said)
+    caplog.clear()
+    assert run(cluster, topology(**given)).notices == (), "what was said and stored is not said again"
+
+
+STATES = [
+    (FloatCounts(), "state 'counts' has value float instead of int"),
+    (BytesCounts(), "state 'counts' has field bytes instead of str"),
+    (AsValue(), "state 'counts' has kind string instead of hash"),
+    (Renamed(), "state 'counts' is gone"),
+    (Stateless(), "state 'counts' is gone"),
+]
+
+
+@pytest.mark.parametrize(("committer", "story"), STATES, ids=lambda part: type(part).__name__)
+def test_a_state_that_is_gone_or_has_other_types_is_refused_until_that_is_accepted(cluster, committer, story):
+    run(cluster, topology(Counts()))
+    before = cluster.client.hgetall(CONTROL)
+    with pytest.raises(StateRefusedError) as caught:
+        run(cluster, topology(committer))
+    ways_out = ["--accept-state-changes", "RunOptions.accept_state_changes", "txbatch drop graph"]
+    for part in (story, "up to txid 3", *ways_out):
+        assert part in str(caught.value)
+    assert cluster.client.hgetall(CONTROL) == before, "a start that is refused changes nothing"
+    assert story in run(cluster, topology(committer), accept_state_changes=True).notices
+
+
+def test_a_change_that_was_accepted_is_stored_with_the_first_write(cluster):
+    run(cluster, topology(Counts()))
+    run(cluster, topology(Renamed(), rows=[*ROWS, ["c"]]), accept_state_changes=True, adopt=True)
+    run(cluster, topology(Renamed(), rows=[*ROWS, ["c"]]))
+    with pytest.raises(StateRefusedError, match="state 'tallies' is gone"):
+        run(cluster, topology(Counts(), rows=[*ROWS, ["c"]]))
+    assert cluster.client.hgetall("{graph}:counts") == {b"a": b"2", b"b": b"1"}
+    assert cluster.client.hgetall("{graph}:tallies") == {b"c": b"1"}
+
+
+def test_before_anything_is_committed_states_may_be_renamed_at_will(cluster):
+    cluster.submit(topology(Counts())).close()
+    assert "state 'counts' has value float instead of int" in run(cluster, topology(FloatCounts())).notices
+    assert cluster.client.hgetall("{graph}:counts") == {b"a": b"2", b"b": b"1"}
+
+
+def test_an_unchanged_topology_says_nothing(cluster, caplog):
+    run(cluster, topology(Counts()))
+    assert run(cluster, topology(Counts())).notices == ()
+    assert "graph" not in caplog.text
+
+
+def test_a_description_is_readable_and_equal_topologies_have_equal_ones():
+    text = described(topology(Counts(), tasks=2))
+    assert text == described(topology(Counts(), tasks=2))
+    assert json.loads(text) == {
+        "components": {
+            "count": {
+                "kind": "committer",
+                "tasks": 2,
+                "parallelism": 2,
+                "inputs": ["lines/default: FieldsGrouping(names=('line',))"],
+            },
+            "lines": {"kind": "spout", "tasks": 1, "parallelism": 1, "inputs": []},
+        },
+        "states": {"counts": {"kind": "hash", "value": "int", "field": "str", "owner": "count"}},
+    }
+
+
+@pytest.mark.parametrize("stored", ["", "graph", "[]", '{"components": 3}', "null"])
+def test_a_description_that_cannot_be_read_is_said_and_stops_nothing(stored):
+    change = changes(stored, described(topology(Counts())))
+    assert change.states == ()
+    assert "cannot be compared" in change.said[0]
+
+
+def test_equal_descriptions_are_no_change():
+    text = described(topology(Counts()))
+    assert changes(text, text) == TopologyChange()
+
+
+def test_a_description_has_a_short_form_for_readers():
+    assert summary(described(topology(More(), tasks=2))) == (
+        "count*2[committer], lines*1[spout]; states counts:hash, seen:set"
+    )
+    assert summary(described(topology(Stateless()))).endswith("; states none")
+    assert summary("graph") == "graph"

@@ -1,0 +1,39 @@
+"""A topology that is dropped while Spark runs it, with committers that only write and with one that reads."""
+
+from __future__ import annotations
+
+import pytest
+
+from state import FencedError, HashState, RedisStore
+from tests.spark.bolts import Store, numbers_topology
+
+pytestmark = [pytest.mark.spark, pytest.mark.redis]
+
+
+class ReadingStore(Store):
+    """Reads what it has counted, so that an executor learns of the drop first."""
+
+    seen = HashState("seen", value=int)
+
+    def finish_batch(self):
+        super().finish_batch()
+        self.seen.put("batches", (self.seen.get("batches") or 0) + 1)
+
+
+@pytest.mark.parametrize("store", [Store, ReadingStore])
+def test_a_run_whose_topology_is_dropped_says_so_and_leaves_nothing(cluster, store):
+    connected: list[int] = []
+    topology = numbers_topology(40, store=store())
+
+    def drop_it(statistics):
+        if statistics.committed >= 4 and not connected:
+            dropping = RedisStore(cluster.redis_url, topology.topology_id)
+            connected.append(dropping.connected_runs())
+            dropping.drop()
+            dropping.close()
+
+    with pytest.raises(FencedError, match=f"topology '{topology.topology_id}' was dropped while it ran"):
+        cluster.run(topology, max_spout_pending=4, on_progress=drop_it)
+
+    assert connected == [1]
+    assert cluster.client.keys() == []

@@ -1,0 +1,97 @@
+"""What executors lack is told in one sentence, at the first try."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.chaos.jobs import Site
+
+TIMEOUT_S = 120.0
+JOB = """
+from coordinated_bolt import BaseBatchBolt
+from coordinator import FixedBatchesSpout, TransactionalTopologyBuilder
+
+
+class Grows(BaseBatchBolt):
+    output_fields = ("x",)
+
+    def execute(self, tup):
+        self.collector.emit_all([str(number) * 20] for number in range(tup["x"]))
+
+
+class Sinks(BaseBatchBolt):
+    def execute(self, tup):
+        pass
+
+
+def topology(size: int = 1):
+    builder = TransactionalTopologyBuilder("needs", "in", FixedBatchesSpout([[[size]]] * 6, ["x"]))
+    builder.set_bolt("grow", Grows()).shuffle_grouping("in")
+    builder.set_bolt("sink", Sinks()).shuffle_grouping("grow")
+    return builder.build()
+"""
+
+pytestmark = [pytest.mark.spark, pytest.mark.redis, pytest.mark.slow, pytest.mark.timeout(180)]
+
+
+@pytest.fixture
+def site(tmp_path):
+    (tmp_path / "needing_job.py").write_text(JOB, encoding="utf-8")
+    site = Site(tmp_path, "needs", [f"{tmp_path}/needing_job.py:topology"])
+    yield site
+    site.close()
+
+
+def refusal(site: Site, *more: str) -> str:
+    """The sentence a job ends with; there is no second try, and no Java stack."""
+    job = site.start(*more)
+    assert job.wait(TIMEOUT_S) == 5, job.complaint()
+    told = [line for line in job.complaint().splitlines() if line.startswith("txbatch: ")]
+    assert "\tat " not in job.complaint()
+    assert len(told) == 2, told
+    assert told[0].startswith("txbatch: wave 1 of ")
+    return told[1]
+
+
+def test_a_library_that_executors_lack_is_named_first(site, tmp_path, monkeypatch):
+    (tmp_path / "lacking").mkdir()
+    (tmp_path / "lacking" / "msgpack.py").write_text("raise ModuleNotFoundError(\"No module named 'msgpack'\")\n")
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH="{tmp_path}/lacking:$PYTHONPATH" exec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    monkeypatch.setenv("PYSPARK_PYTHON", str(python))
+
+    sentence = refusal(site)
+
+    assert sentence.startswith("txbatch: Spark cannot run txid 1: ModuleNotFoundError: No module named 'msgpack'")
+    assert "name the right interpreter in PYSPARK_PYTHON; see 'What executors need' in docs/operations.md" in sentence
+
+
+def test_a_python_that_executors_do_not_find_is_named_first(site, monkeypatch):
+    monkeypatch.setenv("PYSPARK_PYTHON", "/none/python")
+
+    sentence = refusal(site)
+
+    assert sentence.startswith('txbatch: Spark cannot run txid 1: Cannot run program "/none/python"')
+    assert "name one that is there in PYSPARK_PYTHON" in sentence
+
+
+def test_a_full_disk_is_named_with_the_setting(site, tmp_path):
+    small = tmp_path / "small"
+    small.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(small)], check=False, capture_output=True
+    )
+    if mounted.returncode != 0:
+        pytest.skip("a small disk can only be made by root")
+    try:
+        sentence = refusal(site, "-p", "size=400000", "--conf", f"spark.local.dir={small}")
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+    assert sentence.startswith("txbatch: Spark cannot run txid 1: ")
+    assert "No space left on device; the disk below spark.local.dir is full" in sentence
+    assert "--conf spark.local.dir=DIR" in sentence

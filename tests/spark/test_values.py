@@ -1,0 +1,62 @@
+"""Values on real Spark: what tests/coordinator/local/test_values.py says of the local cluster."""
+
+from __future__ import annotations
+
+import pytest
+
+from state import UserCodeError
+from tests.coordinator import value_jobs
+from tests.coordinator.value_jobs import MISUSES, PLAIN_MISUSES
+from tests.spark.bolts import notes
+from tests.spark.plain_jobs import run
+
+pytestmark = [pytest.mark.spark, pytest.mark.redis]
+
+
+def texts(cluster, key):
+    return [text.decode() for text in cluster.client.lrange(key, 0, -1)]
+
+
+def test_what_changes_after_it_was_emitted_arrives_as_it_was(cluster):
+    cluster.run(value_jobs.growing(4))
+    assert texts(cluster, "{growing}:seen") == value_jobs.grown(4)
+
+
+def test_what_changes_after_it_was_emitted_arrives_as_it_was_in_a_plain_topology(contexts, tmp_path):
+    run(contexts.open(), value_jobs.plain_growing(tmp_path / "notes", 3))
+    assert [noted for _, _, noted in notes(tmp_path / "notes")] == value_jobs.plain_grown(3)
+
+
+def test_equal_keys_meet_in_one_task_that_reads_and_writes(cluster):
+    cluster.run(value_jobs.equal_keys())
+    assert cluster.hash("{equal-keys}:counts") == value_jobs.EQUAL_COUNTS
+
+
+def test_what_stands_for_an_integer_counts_adds_and_travels_as_one(cluster):
+    assert cluster.run(value_jobs.numerals()).counters == {"seen": 7}
+    assert cluster.hash("{numerals}:counts") == {"a": 7, "b": 5}
+    assert (cluster.client.get("{numerals}:total"), cluster.client.smembers("{numerals}:members")) == (b"9", {b"6"})
+
+
+@pytest.mark.parametrize("wrong", MISUSES)
+def test_a_wrong_value_is_the_users_error_with_his_line(cluster, wrong):
+    with pytest.raises(UserCodeError) as caught:
+        cluster.run(value_jobs.misuse(wrong))
+    assert "component 'misuse', task 0" in str(caught.value)
+    for part in MISUSES[wrong]:
+        assert part in str(caught.value)
+    assert cluster.client.hget(f"{{misuse-{wrong}}}:txbatch:control", "committed") == b"1"
+
+
+@pytest.mark.parametrize("wrong", PLAIN_MISUSES)
+def test_a_wrong_value_is_the_users_error_in_a_plain_topology(contexts, wrong):
+    with pytest.raises(UserCodeError) as caught:
+        run(contexts.open(), value_jobs.plain_misuse(wrong))
+    for part in PLAIN_MISUSES[wrong]:
+        assert part in str(caught.value)
+
+
+def test_every_attempt_has_a_configuration_of_its_own(cluster):
+    topology, expected = value_jobs.spoiling()
+    cluster.run(topology)
+    assert texts(cluster, "{spoiling}:found") == [expected] * 6

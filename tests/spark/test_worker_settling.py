@@ -1,0 +1,43 @@
+"""What a worker is told before its first tasks, seen from a bolt; a test's own process is left alone."""
+
+from __future__ import annotations
+
+import gc
+import signal
+
+import pytest
+
+from coordinator.spark.worker import settle_worker
+from tests.spark.bolts import Pass, exact_counts, note, notes, numbers_topology
+
+
+class Looking(Pass):
+    """Notes what the collector and Ctrl-C are set to, and leaves garbage in a cycle behind."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def finish_batch(self):
+        garbage: list[object] = []
+        garbage.append(garbage)
+        ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        note(self.path, gc.get_freeze_count(), gc.isenabled(), gc.get_threshold()[0], ignored)
+
+
+@pytest.mark.spark
+@pytest.mark.redis
+def test_a_worker_does_not_walk_what_it_has_loaded_for_good(cluster):
+    cluster.run(numbers_topology(12, work=Looking(cluster.notes / "seen")), max_spout_pending=2)
+
+    seen = notes(cluster.notes / "seen")
+    frozen = [count for count, *_ in seen]
+    assert min(frozen) > 10_000  # modules, classes, code
+    assert {tuple(rest) for _, *rest in seen} == {(True, 50_000, True)}
+    assert cluster.hash("{numbers}:counts") == exact_counts(12)
+
+
+def test_a_process_that_is_no_worker_is_left_as_it_is():
+    before = gc.get_freeze_count(), gc.get_threshold(), signal.getsignal(signal.SIGINT)
+    settle_worker()
+
+    assert (gc.get_freeze_count(), gc.get_threshold(), signal.getsignal(signal.SIGINT)) == before
