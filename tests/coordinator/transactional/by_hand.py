@@ -175,7 +175,7 @@ class Driven:
         return done
 
     def turn(self, now_s: float = 0.0, *, commit_limit: int | None = None) -> list[Decision]:
-        """One turn; what the spout is asked is answered, a group that ran early handed in, and neither in the result."""
+        """One turn; what the spout is asked is answered, a group that ran early handed in, neither is in the result."""
         decided: list[Decision] = []
         if isinstance(self.source, ScriptedSource):
             self.source.now_s = now_s

@@ -15,24 +15,29 @@ from typing import Any
 from committers import AttemptVerdict, SlotReport
 from coordinated_bolt import AttemptOutcome, Failure, FailureKind
 from coordinator import RunOptions
-from coordinator.engine import GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
+from coordinator.engine import CrashKind, GroupCrashed, GroupExecuted, PhaseEnded, WaveCrashed, WaveProcessed
 from coordinator.metadata_log import MetadataLog
+from coordinator.transactional.attempt_record import TransactionRecord
 from coordinator.transactional.run_events import (
-    AnotherTurn,
     AskForEnd,
+    AskWatch,
     Attempts,
     BatchCut,
     CancelWave,
     Cut,
     Decision,
     Done,
+    Dropped,
     Halt,
     InputState,
+    Issued,
     NothingToCut,
     Publish,
     Published,
+    RanEarly,
     Refused,
     ReleaseWave,
+    Replayed,
     RunEvent,
     StartCommit,
     StartWave,
@@ -45,6 +50,7 @@ from coordinator.transactional.run_events import (
 from coordinator.transactional.run_machine import RunMachine
 from coordinator.transactional.run_plan import RunPlan
 from state import (
+    EngineError,
     ReplayLimitError,
     StateKind,
     StateRefusedError,
@@ -75,17 +81,20 @@ class Wave:
     started_s: float
     runs: bool = True
     cancelled: bool = False
+    is_late: bool = False
 
 
 @dataclass(slots=True)
 class Group:
-    """One group in its commit phase as the engine has it; `stuck` counts how often it was run again."""
+    """One group in its commit phase, which runs, is held or is sent; `stuck` counts how often it was run again."""
 
     wave_id: int
     attempts: Attempts
     composed: bool
     started_s: float
     runs: bool = True
+    is_held: bool = False
+    is_late: bool = False
     stuck: int = 0
 
 
@@ -103,6 +112,9 @@ class Books:
     wave_of: dict[int, int] = field(default_factory=dict)
     failures: Counter[int] = field(default_factory=Counter)
     halts: dict[int, type[TransactionError]] = field(default_factory=dict)
+    notes: dict[int, dict[str, str]] = field(default_factory=dict)
+    replaced: dict[str, str | None] = field(default_factory=dict)
+    issued: dict[int, TransactionAttempt] = field(default_factory=dict)
 
 
 class RandomRun:
@@ -129,6 +141,7 @@ class RandomRun:
             is_opaque=draw() < 0.4,
             may_commit_early=draw() < 0.5,
             engine_overlaps=draw() < 0.6,
+            may_hold=draw() < 0.4,
             message_timeout_s=TIMEOUT_S,
         )
         self.options = RunOptions(
@@ -140,7 +153,7 @@ class RandomRun:
         self.may_halt = draw() < 0.25
         self.badness = self.random.choice((0.1, 0.3, 0.6))
         self.is_faulty = True
-        self.says_no = 0.2 * draw()
+        self.says_no = (0.7 if draw() < 0.2 else 0.2) * draw()
         self.total: int | None = None
         self.is_draining = False
         if draw() < 0.3:
@@ -161,20 +174,32 @@ class RandomRun:
     def _restart(self) -> None:
         """A new run finds what is stored, and nothing else."""
         books = self.books
+        metadata = MetadataLog(books.stored, is_opaque=self.plan.is_opaque, committed_txid=books.committed)
+        books.replaced = {"a": self.random.choice((None, "replaced"))} if self.random.random() < 0.3 else {}
+        metadata.replace_notes(books.replaced)
+        if self.plan.is_opaque:
+            books.cut.clear()
+            books.notes.clear()
         self.machine = RunMachine(
             self.plan,
             self.options,
-            MetadataLog(books.stored, is_opaque=self.plan.is_opaque, committed_txid=books.committed),
+            metadata,
             committed_txid=books.committed,
             new_attempt_id=self.ids.__next__,
+            earlier=[TransactionRecord(txid, cut, 0, books.notes.get(txid, {})) for txid, cut in books.cut.items()],
         )
         if self.plan.is_opaque:
-            books.cut.clear()
+            assert not metadata.coordinator
         else:
             stored = {name for name in books.stored if name.startswith("coordinator:")}
             assert {f"coordinator:{txid}" for txid in books.cut} == stored, "what was cut is stored by now"
-        for one in (books.alive, books.processed, books.wave_of, books.failures, books.halts):
+        for one in (books.alive, books.processed, books.wave_of, books.failures, books.halts, books.issued):
             one.clear()
+        self.closed: dict[TransactionAttempt, AttemptOutcome] = {}
+        self.held: dict[TransactionAttempt, AskWatch] = {}
+        self.void_count = 0
+        self.wave_max = -(-self.options.window() // 2)
+        self.next_event: RunEvent | None = None
         self.waves: dict[int, Wave] = {}
         self.group: Group | None = None
         self.late: list[RunEvent] = []
@@ -182,7 +207,7 @@ class RandomRun:
         self.told_error: TransactionError | None = None
         self.ran_early: dict[int, GroupExecuted] = {}
         self.reads_early = False
-        self.early_is_due = False
+        self.is_early_off = False
         self.nothing_more = False
         self.input_state: InputState | None = None
         self.ended: Decision | None = None
@@ -227,8 +252,14 @@ class RandomRun:
                 self._feed(TimePassed(self.now_s))
 
     def _turn(self) -> None:
-        self.nothing_more = False
-        self._feed(Turn(self.now_s))
+        self.nothing_more, self.input_state = False, None
+        limit = self.random.randint(1, self.options.commit_group_max) if self.plan.may_hold and self._bad() else None
+        self._feed(Turn(self.now_s, limit))
+        event, self.next_event = self.next_event, None
+        if event is not None:
+            self._early_is_dealt_with()
+            self._feed(event)
+            self._forget_group_without_future()
 
     def _late_event(self) -> None:
         if self.late:
@@ -255,7 +286,6 @@ class RandomRun:
         assert self.events < 2_000, "the machine does not come to rest"
         decisions = self.machine.handle(event)
         self.machine.validate()
-        self.early_is_due = any(isinstance(decision, AnotherTurn) for decision in decisions)
         return decisions
 
     def _bad(self) -> bool:
@@ -270,6 +300,7 @@ class RandomRun:
     def _void_from(self, txid: int) -> None:
         """The world has made this attempt fail: it and all later ones are void."""
         books = self.books
+        self.void_count += sum(one >= txid for one in books.alive)
         for one in [one for one in books.alive if one >= txid]:
             for book in (books.alive, books.processed, books.wave_of):
                 book.pop(one, None)
@@ -297,6 +328,10 @@ class RandomRun:
     # The engine
 
     def _engine_works(self) -> None:
+        while self.held and self.ended is None and (not self.is_faulty or self.random.random() < 0.4):
+            self._held_ends(self.random.choice(list(self.held)))
+        if self.ended is not None:
+            return
         running = [wave for wave in self.waves.values() if wave.runs]
         if self.group is not None and self.group.runs and (not running or self.random.random() < 0.5):
             self._group_ends(self.group)
@@ -306,9 +341,7 @@ class RandomRun:
     def _wave_ends(self, wave: Wave) -> None:
         wave.runs = False
         if (wave.cancelled and (not self.is_faulty or self.random.random() < 0.7)) or (self._bad() and self._bad()):
-            self.kinds["wave crashed"] += 1
-            self._crashes(wave.attempts)
-            self._feed(WaveCrashed(wave.wave_id, "drawn"))
+            self._wave_crashes(wave)
             return
         outcomes = [self._outcome(attempt) for attempt in wave.attempts]
         executed: list[GroupExecuted] = []
@@ -332,13 +365,84 @@ class RandomRun:
                 self._fails(attempt, failure)
             elif self._is_alive(attempt):
                 assert outcome is not None
-                self.books.processed[attempt.txid] = outcome
+                self.closed[attempt] = outcome
+        self.closed = {attempt: self.closed[attempt] for attempt in self.closed if self._is_alive(attempt)}
+        if not self.plan.may_hold:
+            self.books.processed |= {attempt.txid: outcome for attempt, outcome in self.closed.items()}
+            self.closed.clear()
         self.kinds["wave processed"] += 1
         for group in executed:
             if all(map(self._is_alive, group.attempts)):
                 self.ran_early[group.attempts[0].txid] = group
                 self.reads_early |= any(verdict.reads for report in group.reports for verdict in report.verdicts)
         self._feed(WaveProcessed(wave.wave_id, tuple(told), tuple(executed)))
+        assert not self.closed, "the watch was not asked"
+
+    def _wave_crashes(self, wave: Wave) -> None:
+        kind = self._crash_kind()
+        is_overdue = wave.is_late or kind is CrashKind.OVERDUE
+        self.kinds["wave overdue" if is_overdue else f"wave {kind.value}"] += 1
+        if is_overdue:
+            self.wave_max = max(1, min(self.wave_max, len(wave.attempts) // 2))
+            self.is_early_off = True
+        self._crashes(wave.attempts, is_certain=kind is CrashKind.CERTAIN and not is_overdue)
+        self._feed(WaveCrashed(wave.wave_id, "drawn", kind))
+
+    def _crash_kind(self) -> CrashKind:
+        if not self.is_faulty:
+            return CrashKind.LOST
+        fate = self.random.random()
+        if fate < 0.15:
+            return CrashKind.OVERDUE
+        return CrashKind.CERTAIN if self.may_halt and fate < 0.3 else CrashKind.LOST
+
+    # The watch
+
+    def _ask_watch(self, asked: AskWatch) -> PhaseEnded | None:
+        assert self.plan.may_hold
+        ended = asked.ended
+        is_held = self.is_faulty and self.random.random() < 0.4
+        if isinstance(ended, AttemptOutcome):
+            attempt = ended.attempt
+            assert self.closed.pop(attempt) == ended, "asked of an attempt that is void"
+            if not is_held:
+                self.books.processed[attempt.txid] = ended
+        else:
+            attempt = self.random.choice(ended.attempts)
+            assert self.group is not None
+            assert self.group.attempts == ended.attempts
+            assert not self.group.runs
+            if is_held:
+                self.group.is_held = True
+            else:
+                self._judge(ended.attempts, ended.reports)
+        if not is_held:
+            return PhaseEnded(attempt, ended, asked.wave_id)
+        self.kinds["held group" if isinstance(ended, GroupExecuted) else "held attempt"] += 1
+        self.held[attempt] = asked
+        return None
+
+    def _held_ends(self, attempt: TransactionAttempt) -> None:
+        asked = self.held.pop(attempt)
+        ended = asked.ended
+        failure = self._failure() if self._bad() else None
+        event = PhaseEnded(attempt, ended, asked.wave_id, failure)
+        self.kinds["held failed" if failure else "held passed"] += 1
+        if isinstance(ended, GroupExecuted):
+            assert self.group is not None
+            self.group.is_held = False
+        if failure is not None:
+            self._fails(attempt, failure)
+            if isinstance(ended, GroupExecuted):
+                self.group = None
+        elif isinstance(ended, GroupExecuted):
+            self._judge(ended.attempts, ended.reports)
+        elif self._is_alive(attempt):
+            self.books.processed[attempt.txid] = ended
+        self._feed(event)
+        self._forget_group_without_future()
+        if not self._is_alive(attempt):
+            self.late.append(event)
 
     def _goes_missing(self, outcome: AttemptOutcome) -> bool:
         lost = self._bad() and self._bad()
@@ -351,11 +455,13 @@ class RandomRun:
         metadata = {f"partition.{part}": attempt.attempt_id for part in range(2) if self.random.random() < 0.7}
         return AttemptOutcome(attempt, failure, residue=attempt.attempt_id, metadata=metadata)
 
-    def _crashes(self, attempts: Attempts) -> None:
-        """Only an attempt that was alone is to blame."""
+    def _crashes(self, attempts: Attempts, *, is_certain: bool) -> None:
+        """Only an attempt that was alone is to blame, unless another try would end in the same way."""
         alive = [attempt.txid for attempt in attempts if self._is_alive(attempt)]
         if alive:
-            if len(attempts) == 1:
+            if is_certain:
+                self.books.halts[alive[0]] = EngineError
+            elif len(attempts) == 1:
                 self._blame(alive[0])
             self._void_from(alive[0])
 
@@ -406,14 +512,16 @@ class RandomRun:
         group.runs = False
         event: RunEvent
         if self._bad() and self._bad():
-            self.kinds["group crashed"] += 1
-            self._crashes(group.attempts)
+            kind = self._crash_kind()
+            self.kinds[f"group {kind.value}"] += 1
+            self._crashes(group.attempts, is_certain=kind is CrashKind.CERTAIN and not group.is_late)
             self.group = None
-            event = GroupCrashed(group.wave_id, group.attempts, "drawn")
+            event = GroupCrashed(group.wave_id, group.attempts, "drawn", kind)
         else:
             self.kinds["group executed"] += 1
             reports = self._reports(group.attempts, group.composed)
-            self._judge(group.attempts, reports)
+            if not self.plan.may_hold:
+                self._judge(group.attempts, reports)
             event = GroupExecuted(group.wave_id, group.attempts, reports)
         self._feed(event)
         if self.group is group:
@@ -423,7 +531,7 @@ class RandomRun:
 
     def _forget_group_without_future(self) -> None:
         """A group of which nothing was good is done with; any other is published or run again."""
-        if self.group is not None and not self.group.runs:
+        if self.group is not None and not self.group.runs and not self.group.is_held:
             assert not any(map(self._is_alive, self.group.attempts)), "nothing followed"
             self.group = None
 
@@ -434,15 +542,13 @@ class RandomRun:
         assert not self.reads_early, "used though a committer reads"
         assert self.group is None
         self._check_group(group.attempts)
-        self._judge(group.attempts, group.reports)
+        if not self.plan.may_hold:
+            self._judge(group.attempts, group.reports)
         self.group = Group(group.wave_id, group.attempts, composed=True, started_s=self.now_s, runs=False)
 
     # What is decided
 
     def _carry_out(self, decision: Decision) -> RunEvent | None:
-        if self.early_is_due and not isinstance(decision, StoreMetadata | StartWave):
-            self.early_is_due = False
-            self._early_is_dealt_with()
         match decision:
             case Cut():
                 return self._cut(decision)
@@ -452,6 +558,8 @@ class RandomRun:
                 return self._tell(attempts)
             case AskForEnd(last_metadata):
                 return self._how_the_input_stands(last_metadata)
+            case AskWatch():
+                return self._ask_watch(decision)
             case _:
                 self._do(decision)
         return None
@@ -470,18 +578,38 @@ class RandomRun:
                 self._cancel(wave_id)
             case ReleaseWave(wave_id):
                 self._release(wave_id)
-            case AnotherTurn():
-                self._forget_group_without_future()
+            case RanEarly(executed):
+                assert self.ran_early[self.books.committed + 1] == executed
+                self.next_event = executed
+            case Issued(attempts):
+                self._issued(attempts)
+            case Dropped(attempts):
+                self._dropped(attempts)
+            case Replayed(attempt):
+                assert not self._is_alive(attempt), "replayed while it is well"
             case Done() | Halt():
                 self.ended = decision
+
+    def _issued(self, attempts: Attempts) -> None:
+        books = self.books
+        first = max(books.issued, default=books.committed) + 1
+        assert [attempt.txid for attempt in attempts] == list(range(first, first + len(attempts))), "not the lowest"
+        books.issued |= {attempt.txid: attempt for attempt in attempts}
+
+    def _dropped(self, attempts: Attempts) -> None:
+        issued = self.books.issued
+        void = tuple(issued[txid] for txid in sorted(issued) if txid >= attempts[0].txid)
+        assert attempts == void, "others than those from the failed one on"
+        assert not any(map(self._is_alive, attempts)), "dropped while it is well"
+        for attempt in attempts:
+            del issued[attempt.txid]
+            self.held.pop(attempt, None)
 
     def _cut(self, cut: Cut) -> BatchCut | NothingToCut:
         books = self.books
         assert not self.nothing_more, "asked again within one turn"
         assert cut.txid not in books.alive
-        assert (
-            books.committed < cut.txid < min(books.committed + 1 + self.options.max_spout_pending, self._halt_before())
-        )
+        assert books.committed < cut.txid < min(books.committed + 1 + self.options.window(), self._halt_before())
         assert cut.is_new == (cut.txid not in books.cut)
         assert cut.previous == books.cut.get(cut.txid - 1)
         if not self.plan.is_opaque:
@@ -496,7 +624,9 @@ class RandomRun:
             return NothingToCut(cut.txid, self.now_s)
         books.fresh.add(cut.txid)
         books.cut[cut.txid] = f"cut {cut.txid} {self.events}"
-        return BatchCut(cut.txid, books.cut[cut.txid], self.now_s, self.random.choice((0, 0, 1 << 27)))
+        books.notes[cut.txid] = {name: f"{cut.txid} {self.events}" for name in "ab" if self.random.random() < 0.2}
+        byte_count = self.random.choice((0, 0, 1 << 27))
+        return BatchCut(cut.txid, books.cut[cut.txid], self.now_s, byte_count, books.notes[cut.txid])
 
     def _start_wave(self, start: StartWave) -> None:
         books = self.books
@@ -505,14 +635,15 @@ class RandomRun:
         assert start.wave_id not in self.waves
         assert not any(wave.runs for wave in self.waves.values()), "two waves in their processing phase"
         assert self.plan.engine_overlaps or self.group is None, "a wave while a group commits"
-        assert 0 < len(attempts) <= -(-self.options.max_spout_pending // 2), "more than half a window"
+        assert 0 < len(attempts) <= self.wave_max, "more than half a window, or than what took too long"
+        assert all(books.issued.get(attempt.txid) == attempt for attempt in attempts), "not issued"
         first = max(books.alive, default=books.committed) + 1
         assert [attempt.txid for attempt in attempts] == list(range(first, first + len(attempts))), "not the lowest"
         for batch in start.batches:
             txid = batch.attempt.txid
             assert batch.attempt not in books.seen, "issued before"
             assert txid < self._halt_before(), "beyond the halt"
-            assert txid <= books.committed + self.options.max_spout_pending, "beyond the window"
+            assert txid <= books.committed + self.options.window(), "beyond the window"
             assert unpack(batch.packed_metadata) == books.cut[txid]
             if self.plan.is_opaque:
                 assert txid in books.fresh, "not cut again"
@@ -525,7 +656,7 @@ class RandomRun:
         groups = start.early.groups
         assert sum(groups, ()) in ((), attempts), "early groups of other attempts"
         assert all(0 < len(group) <= self.options.commit_group_max for group in groups)
-        assert not groups or (self.plan.may_commit_early and not self.reads_early), "early, though it may not be"
+        assert not groups or not (self.reads_early or self.is_early_off), "early, though it may not be"
         self.waves[start.wave_id] = Wave(start.wave_id, attempts, groups, start.early.composed, self.now_s)
 
     def _check_group(self, attempts: Attempts) -> None:
@@ -561,6 +692,7 @@ class RandomRun:
         books, attempts = self.books, publish.attempts
         assert self.group is not None, "of no group"
         assert not self.group.runs, "published before its commit phase has ended"
+        assert not self.group.is_held, "published while it is held"
         assert attempts == self.group.attempts[: len(attempts)], "no prefix of the group"
         self._check_group(attempts)
         changes = publish.write_set.states["counts"].increments
@@ -588,24 +720,41 @@ class RandomRun:
             if kept:
                 expected[f"{scope}:{kept}"] = books.stored[f"{scope}:{kept}"]
         if self.plan.is_opaque:
-            for attempt in publish.attempts:
-                for scope, position in books.processed[attempt.txid].metadata.items():
-                    for name in [name for name in expected if name.startswith(f"{scope}:")]:
-                        del expected[name]
-                    expected[f"{scope}:{attempt.txid}"] = position
-        else:
-            assert not publish.metadata.puts
+            self._expect_positions(expected, publish.attempts)
+        self._expect_notes(expected, publish.attempts)
+        if not self.plan.is_opaque:
+            assert all(name.startswith("note.") for name in publish.metadata.puts)
         assert publish.metadata.forgets == tuple(dict.fromkeys(publish.metadata.forgets))
         books.stored = {n: v for n, v in books.stored.items() if n not in publish.metadata.forgets}
         books.stored |= publish.metadata.puts
         assert books.stored == expected
         for attempt in publish.attempts:
             books.committed = attempt.txid
-            for book in (books.alive, books.processed, books.wave_of):
+            for book in (books.alive, books.processed, books.wave_of, books.issued):
                 del book[attempt.txid]
         for txid in [txid for txid in books.cut if txid < last]:
             del books.cut[txid]
         self.kinds["published"] += 1
+
+    def _expect_positions(self, expected: dict[str, Any], attempts: Attempts) -> None:
+        """The commit of an opaque spout's attempts stores their positions."""
+        for attempt in attempts:
+            for scope, position in self.books.processed[attempt.txid].metadata.items():
+                for name in [name for name in expected if name.startswith(f"{scope}:")]:
+                    del expected[name]
+                expected[f"{scope}:{attempt.txid}"] = position
+
+    def _expect_notes(self, expected: dict[str, Any], attempts: Attempts) -> None:
+        """The last note of each name takes the place of the one before."""
+        notes = dict(self.books.replaced)
+        for attempt in attempts:
+            notes |= self.books.notes.pop(attempt.txid, {})
+        for name, value in notes.items():
+            for stale in [stale for stale in expected if stale.startswith(f"note.{name}:")]:
+                del expected[stale]
+            if value is not None:
+                expected[f"note.{name}:{attempts[-1].txid}"] = value
+        self.books.replaced = {}
 
     def _tell(self, attempts: Attempts) -> Told:
         assert attempts == self.to_tell, "told what is not durable"
@@ -613,11 +762,15 @@ class RandomRun:
         return self._told()
 
     def _told(self) -> Told:
-        if self.may_halt and self.random.random() < 0.03:
+        if self.may_halt and self.random.random() < 0.06:
             self.kinds["not told"] += 1
             self.told_error = UserCodeError("lines", 0, "committed", "", "drawn")
             self.books.halts[self.books.committed + 1] = UserCodeError
+            void_count = self.void_count
             self._void_from(self.books.committed + 1)
+            self.void_count = void_count  # none of them has failed
+            self.books.issued.clear()
+            self.held.clear()
         return Told(self.told_error)
 
     def _cancel(self, wave_id: int) -> None:
@@ -625,14 +778,16 @@ class RandomRun:
         wave, group = self.waves[wave_id], self.group
         wanted = [attempt for attempt in wave.attempts if self._is_alive(attempt)]
         is_late = wave.runs and self.now_s - wave.started_s > TIMEOUT_S
-        group_is_late = group is not None and group.wave_id == wave_id and self.now_s - group.started_s > TIMEOUT_S
+        group_is_late = (
+            group is not None and group.runs and group.wave_id == wave_id and self.now_s - group.started_s > TIMEOUT_S
+        )
         assert wave.runs or group_is_late, "nothing runs"
         assert not wanted or is_late or group_is_late, "work that is wanted was cancelled"
         wave.cancelled = wave.runs
         if is_late:
-            wave.started_s = self.now_s
+            wave.started_s, wave.is_late = self.now_s, True
         if group is not None and group_is_late:
-            group.started_s = self.now_s
+            group.started_s, group.is_late = self.now_s, True
 
     def _release(self, wave_id: int) -> None:
         wave = self.waves.pop(wave_id)
@@ -649,7 +804,7 @@ class RandomRun:
         if self.may_halt and self.random.random() < 0.1:
             self.kinds["spout raised"] += 1
             self.input_state = InputState(error=UserCodeError("lines", 0, "is_ready", "", "drawn"))
-        elif self.may_halt and self.random.random() < 0.1:
+        elif self.may_halt and self.random.random() < (0.5 if books.halts else 0.1):
             self.kinds["drained"] += 1
             self.input_state = InputState(is_draining=True)
         return self.input_state
@@ -659,6 +814,7 @@ class RandomRun:
     def _check_end(self) -> None:
         books = self.books
         last = max(books.cut, default=books.committed)
+        assert self.machine.statistics.failed_attempts == self.void_count, "others failed than were void"
         if isinstance(self.ended, Done):
             self.kinds["done"] += 1
             state = self.input_state
@@ -666,7 +822,9 @@ class RandomRun:
             assert state.error is None
             assert state.is_exhausted or state.is_draining
             assert not books.alive
-            assert self.plan.is_opaque or books.committed == last, "cut and left alone"
+            assert not books.halts, "a drain has hidden an error"
+            if not self.plan.is_opaque:
+                assert books.committed == last, "cut and left alone"
             if not self.is_faulty and self.total is not None and not state.is_draining:
                 assert books.committed == last == max(self.total, last)
             return
@@ -675,7 +833,8 @@ class RandomRun:
         if self.input_state is not None and self.ended.error is self.input_state.error:
             return
         halt = self._halt_before()
-        assert books.committed + 1 == halt, "halted early or late"
+        is_drained = self.input_state is not None and self.input_state.is_draining  # what is lower is not cut again
+        assert books.committed + 1 == halt or is_drained, "halted early or late"
         assert isinstance(self.ended.error, books.halts[halt])
 
 
