@@ -221,10 +221,11 @@ class RandomRun:
         self._step_for(self.random.randint(20, 60))
         self.is_faulty, self.says_no, self.may_halt = False, 0.0, False
         last = max(self.books.cut, default=self.books.committed)
-        if self.random.random() < 0.7:
+        if not self.books.halts and self.random.random() < 0.7:
             self.total = last + self.random.randint(0, 4)
         else:
             self.is_draining = True
+            self.says_no = self.random.choice((0.0, 1.0))  # a spout that is drained may have nothing to replay either
         for _ in range(TURNS_TO_END):
             if self.ended is not None:
                 break

@@ -580,6 +580,19 @@ def test_a_spout_that_has_raised_ends_the_run_once_nothing_is_under_way():
     assert driven.handle(InputState(is_exhausted=True, error=error)) == [Halt(error)]
 
 
+def test_a_drain_does_not_hide_the_error_of_a_halt():
+    """Two opaque transactions are void; the second was the user's error, the first cannot be cut again."""
+    by_hand = ByHand(ScriptedSource(["yes", "yes"]), plan={"is_opaque": True})
+    attempts = attempts_in(by_hand.turn())
+    assert list(attempts) == [1, 2]
+    assert failed_user(by_hand, attempts[2]) == []
+    by_hand.fail(attempts[1])
+    assert isinstance(by_hand.turn()[-1], AskForEnd)
+    (halt,) = by_hand.handle(InputState(is_draining=True))
+    assert isinstance(halt, Halt)
+    assert isinstance(halt.error, UserCodeError)
+
+
 # Early commits
 
 
