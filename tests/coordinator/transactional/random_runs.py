@@ -150,7 +150,7 @@ class RandomRun:
             commit_operations_max=self.random.choice((4, 8, 1000)),
             max_attempts=self.random.choice((2, 4, 40, 40, 40)),
         )
-        self.may_halt = draw() < 0.25
+        self.may_halt = draw() < 0.35
         self.badness = self.random.choice((0.1, 0.3, 0.6))
         self.is_faulty = True
         self.says_no = (0.7 if draw() < 0.2 else 0.2) * draw()
@@ -322,7 +322,7 @@ class RandomRun:
         self._void_from(attempt.txid)
 
     def _failure(self) -> Failure:
-        halts = self.may_halt and self.random.random() < 0.2
+        halts = self.may_halt and self.random.random() < 0.4
         kind = FailureKind.USER if halts else self.random.choice((FailureKind.FAILED, FailureKind.INCOMPLETE))
         return Failure(kind, "count", 0, "drawn")
 
