@@ -59,7 +59,8 @@ class MetadataLog:
 
     def last_positions(self) -> dict[str, Any]:
         """Scope -> its last metadata, as far as it is stored."""
-        return {scope: by_txid[max(by_txid)] for scope, by_txid in self.partitions.items()}
+        known = {scope: self._state.values(scope) for scope in self._state.scopes() if scope != COORDINATOR_SCOPE}
+        return {scope: by_txid[max(by_txid)] for scope, by_txid in known.items()}
 
     def notes(self, uncommitted: Notes) -> dict[str, Any]:
         """Name -> the last note, of everything that was cut, committed or not."""

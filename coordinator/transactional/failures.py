@@ -75,7 +75,7 @@ class Failures:
         Raises:
             AssertionError: something is.
         """
-        assert (self.error is None) == (self.halt_before is None)
+        assert (self.error is None) == (self.halt_before is None), "a halt without an error, or an error without a halt"
         assert self.halt_before is None or max(active, default=0) < self.halt_before, "an attempt beyond the halt"
 
     def _halt(
@@ -85,7 +85,7 @@ class Failures:
         yield from self._drop_from(attempt.txid, phase, reason)
 
     def _halt_at(self, txid: int, error: TransactionError) -> None:
-        """Lower transactions are committed, then the run ends; a later error is always of a lower one."""
+        """Lower transactions are committed, then the run ends; a later halt is never of a higher txid."""
         self.error, self.halt_before = error, txid
 
     def _lose(self, attempt: TransactionAttempt, phase: Phase, reason: str, *, is_to_blame: bool) -> Iterator[Decision]:

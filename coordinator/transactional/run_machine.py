@@ -338,3 +338,5 @@ class RunMachine:
         self._books.waves.validate({record.attempt: record.wave_id for record in active if record.wave_id})
         self._failures.validate([record.attempt.txid for record in active])
         self._commits.validate()
+        held = [record for record in active if record.state is AttemptState.HELD]
+        assert self._plan.may_hold or not held, "attempts are held in a run that nothing watches"
