@@ -72,7 +72,6 @@ def run(
         TransactionError: see `Coordinator.run`.
     """
     check_is_a(Topology, topology, "use run_plain for a plain topology")
-    options = options or RunOptions()
     server = choose_server(redis_url, data_dir, allow_plaintext=allow_plaintext)
     plan = make_plan(topology, pickle_spec)
     with (
@@ -88,7 +87,7 @@ def run(
                 plan,
                 store,
                 engine,
-                options,
+                options or RunOptions(),
                 nonce=nonce,
                 new_generation=secrets.token_hex(16),
                 clock=time.monotonic,

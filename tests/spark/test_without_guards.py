@@ -42,7 +42,7 @@ def run_without(cluster_of_fresh_workers, caplog, early_commit):
         with caplog.at_level(logging.INFO, logger="txbatch"):
             cluster.run(topology, frame_fault=fault, early_commit=early_commit)
         assert fault.marker.read_text(encoding="utf-8").startswith(f"{HIT}:")
-        replays = [r.getMessage() for r in caplog.records if "is replayed" in r.msg]
+        replays = [message for message in caplog.messages if "is replayed" in message]
         return cluster.hash("{numbers}:counts"), replays
 
     return run
