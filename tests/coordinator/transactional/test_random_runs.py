@@ -55,26 +55,20 @@ def test_whatever_happens_every_decision_is_right_and_the_run_ends(part):
 
 def test_everything_happens():
     """A world that has lost a kind of thing would go unnoticed: everything passes."""
-    runs = [played(seed) for seed in range(500)]
+    runs = [played(seed) for seed in range(1_000)]
     kinds: Counter[str] = sum((run.kinds for run in runs), Counter())
     assert {kind for kind, count in kinds.items() if count >= 3} >= {
         *("wave", "wave processed", "wave lost", "wave overdue", "wave certain", "group overdue", "group certain"),
-        *(
-            "held attempt",
-            "held group",
-            "held passed",
-            "held failed",
-            "failed outcome",
-            "missing outcome",
-            "stale outcome",
-            "cancelled",
-        ),
+        *("held attempt", "held group", "held passed", "held failed", "failed outcome", "missing outcome"),
+        *("stale outcome", "cancelled", "drained", "spout raised"),
         *("group executed", "group lost", "group failed", "group reads", "again", "early", "late", "restart"),
         *("published", "refused", "not told", "nothing to cut", "done", "halt"),
     }
-    plans = {(run.plan.is_opaque, run.plan.may_commit_early, run.plan.engine_overlaps) for run in runs}
-    assert len(plans) == 8
-    assert sum(run.events >= 20 for run in runs) > 450
+    plans = {
+        (run.plan.is_opaque, run.plan.may_commit_early, run.plan.engine_overlaps, run.plan.may_hold) for run in runs
+    }
+    assert len(plans) == 16
+    assert sum(run.events >= 20 for run in runs) > 850
     assert {type(run.ended).__name__ for run in runs} == {"Done", "Halt"}
 
 
