@@ -35,6 +35,8 @@ START_TIMEOUT_S = 15.0
 """How long a dying server may take to let go of the lock, or a new one to answer."""
 POLL_S = 0.02
 LOCK_FILE = "lock"
+OWN_FOLDER = ".txbatch"
+"""A data directory by its name, whatever else is kept in it."""
 OWN_NAMES = frozenset({LOCK_FILE, "server.json", "server.log", "redis.sock", "appendonlydir"})
 """What a data directory holds."""
 SOCKET_PATH_LIMIT = 100
@@ -88,12 +90,13 @@ class EmbeddedServer:
                 does not come up; the message quotes its log.
         """
         try:
-            make_private(self.data_dir, own_names=OWN_NAMES)
+            is_ours = self.data_dir.name == OWN_FOLDER or (self.data_dir / LOCK_FILE).is_file()
+            make_private(self.data_dir, own_names=OWN_NAMES, is_ours=is_ours)
             make_private(self._socket_path.parent, own_names=OWN_NAMES)
         except OSError as error:
             reason = error.strerror or str(error)
             raise StateRefusedError(
-                f"data directory {str(self.data_dir)!r} cannot be used: {reason}; choose another --data-dir"
+                f"data directory {str(self.data_dir)!r} cannot be used: {reason}; or choose another --data-dir"
             ) from error
         self._mutex = threading.RLock()
         self.ensure()

@@ -58,6 +58,17 @@ def test_a_private_folder_may_hold_anything(tmp_path):
     make_private(tmp_path, own_names=OURS)
 
 
+@pytest.mark.redis
+@pytest.mark.parametrize(("folder", "names"), [(".txbatch", ["demo-input"]), ("data", ["lock", "notes.txt"])])
+def test_a_data_directory_is_closed_whatever_else_is_kept_in_it(tmp_path, folder, names):
+    path = tmp_path / folder
+    path.mkdir(mode=0o755)
+    for name in names:
+        (path / name).write_text("")
+    with EmbeddedServer(path):
+        assert path.stat().st_mode & 0o777 == 0o700
+
+
 def test_another_users_directory_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(private_directory, "os", SimpleNamespace(getuid=lambda: os.getuid() + 1))
 
@@ -71,7 +82,7 @@ def test_the_embedded_server_refuses_a_folder_of_something_else_in_a_sentence(tm
     (tmp_path / "report.txt").touch()
     tmp_path.chmod(0o755)
 
-    with pytest.raises(StateRefusedError, match=r"cannot be used: .*holds 'report.txt'.*; choose another --data-dir"):
+    with pytest.raises(StateRefusedError, match=r"cannot be used: .*holds 'report.txt'.*; or choose another --data-dir"):
         EmbeddedServer(tmp_path).start()
 
 

@@ -1,0 +1,28 @@
+"""``make demo`` in a folder where nothing is yet: the first thing a newcomer runs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+pytestmark = [pytest.mark.spark, pytest.mark.redis, pytest.mark.slow, pytest.mark.timeout(300)]
+
+
+def demo(folder: Path) -> str:
+    command = [sys.executable, str(ROOT / "tools" / "demo.py"), "--lines", "3000", "--data-dir", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return " ".join(done.stdout.split())
+
+
+def test_the_demo_counts_exactly_from_nothing_and_finds_nothing_to_do_the_second_time(tmp_path):
+    assert "3 transactions committed" in (said := demo(tmp_path / ".txbatch")), said
+    assert "has its exact count" in said
+    again = demo(tmp_path / ".txbatch")
+    assert "Everything was committed already, up to transaction 3" in again
+    assert "has its exact count" in again
