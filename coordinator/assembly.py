@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
+from typing import Any
 
 from coordinator.attempt_watch import AttemptWatch
 from coordinator.coordinator import Coordinator
 from coordinator.engine import Engine
-from coordinator.metadata_log import MetadataLog
+from coordinator.guarded_committer import GuardedCommitter
+from coordinator.guarded_source import GuardedSource
+from coordinator.metadata_log import MetadataLog, Notes
 from coordinator.options import RunOptions
 from coordinator.plan import Plan
 from coordinator.publisher import Publisher
 from coordinator.run_summary import RunStatistics
 from coordinator.spout_start import SpoutStart
-from coordinator.spouts.committing import ICommitterTransactionalSpout
+from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.count_coordinator import CountCoordinator
 from coordinator.spouts.opaque import OpaqueCountCoordinator
 from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.takeover import Takeover
 from coordinator.topology import Topology
-from coordinator.transactions import TransactionCoordinator
-from state import RECEIPTS_KEPT, RedisStore, own_copy
+from coordinator.transactional.attempt_record import TransactionRecord
+from coordinator.transactional.run_machine import RunMachine
+from coordinator.transactional.run_plan import RunPlan
+from state import RECEIPTS_KEPT, RedisStore, ServerWatch, TransactionAttempt, own_copy
 
 
 @contextmanager
@@ -70,17 +75,14 @@ def assembled(
         source = start.coordinator(resources)
         committer = start.committer(resources)
         taken = Takeover(topology, store, start, source, options).take(nonce=nonce, new_generation=new_generation)
-        metadata, is_opaque = taken.metadata, isinstance(source, OpaqueCountCoordinator)
-        machine = _machine(taken.committed_txid, metadata, options, draw_bits, is_opaque=is_opaque)
-        _resume(start, source, metadata, machine)
-        coordinator = Coordinator(
+        coordinator = new_coordinator(
             plan=plan,
             source=source,
             engine=engine,
             publisher=Publisher(store, topology.topology_id),
-            server_watch=store.watch(clock),
-            machine=machine,
-            metadata=metadata,
+            metadata=taken.metadata,
+            committed_txid=taken.committed_txid,
+            new_attempt_id=lambda: draw_bits(64),
             options=options,
             clock=clock,
             on_progress=on_progress or _ignore,
@@ -88,38 +90,82 @@ def assembled(
             committer=committer,
             last_group=() if committer is None else store.last_group(),
             notices=taken.notices,
+            earlier_notes=taken.notes,
+            notes_of=lambda metadata: start.notes(source, metadata),
+            start=start,
             watch=watch,
+            server_watch=store.watch(clock),
         )
         yield resources.enter_context(closing(coordinator))
 
 
-def _machine(
-    committed_txid: int,
-    metadata: MetadataLog,
-    options: RunOptions,
-    draw_bits: Callable[[int], int],
+def new_coordinator(
     *,
-    is_opaque: bool,
-) -> TransactionCoordinator:
-    """The state machine, at the first uncommitted txid."""
-    return TransactionCoordinator(
-        currtx=committed_txid + 1,
-        metadata=metadata.coordinator,
-        max_spout_pending=options.window(),
-        commit_group_max=options.commit_group_max,
-        new_attempt_id=lambda: draw_bits(64),
-        is_opaque=is_opaque,
+    plan: Plan,
+    source: SpoutCoordinator,
+    engine: Engine,
+    publisher: Publisher,
+    metadata: MetadataLog,
+    committed_txid: int,
+    new_attempt_id: Callable[[], int],
+    options: RunOptions,
+    clock: Callable[[], float],
+    on_progress: Callable[[RunStatistics], None],
+    message_timeout_s: float,
+    committer: SpoutCommitter | None = None,
+    last_group: tuple[TransactionAttempt, ...] = (),
+    notices: tuple[str, ...] = (),
+    earlier_notes: Notes | None = None,
+    notes_of: Callable[[Any], Mapping[str, Any]] | None = None,
+    start: SpoutStart | None = None,
+    watch: AttemptWatch | None = None,
+    server_watch: ServerWatch | None = None,
+) -> Coordinator:
+    """Puts machine and driver together and tells the spout where earlier runs stopped; see `assembled`."""
+    spout_id = plan.wirings[plan.emitter_tasks[0]].component_id
+    stored = metadata.coordinator
+    last_txid = max(stored, default=committed_txid)
+    run_so_far = RunSoFar(last_txid, stored.get(last_txid), committed_txid)
+    guarded = GuardedSource(source, spout_id, run_so_far)
+    run_plan = RunPlan(
+        commit_tasks=plan.commit_tasks,
+        component_order=tuple(plan.component_order),
+        is_opaque=isinstance(source, OpaqueCountCoordinator),
+        may_commit_early=plan.has_flat_commit_phase(),
+        engine_overlaps=engine.overlaps,
+        may_hold=watch is not None,
+        message_timeout_s=message_timeout_s,
     )
-
-
-def _resume(
-    start: SpoutStart, source: SpoutCoordinator, metadata: MetadataLog, machine: TransactionCoordinator
-) -> None:
-    """Tells the spout's coordinator where earlier runs stopped; it may change what it is given."""
+    machine = RunMachine(
+        run_plan,
+        options,
+        metadata,
+        committed_txid=committed_txid,
+        new_attempt_id=new_attempt_id,
+        earlier=[
+            TransactionRecord(txid, value, guarded.estimated_bytes(value), (earlier_notes or {}).get(txid, {}))
+            for txid, value in stored.items()
+        ],
+    )
     if isinstance(source, CountCoordinator):
-        start.follow(source, metadata)
-    source.inform(RunSoFar(machine.last_txid(), own_copy(machine.last_metadata()), machine.currtx - 1))
-    start.resume(source, machine.last_txid(), machine.last_metadata())
+        source.follow(machine.positions) if start is None else start.follow(source, machine.positions)
+    source.inform(replace(run_so_far, last=own_copy(run_so_far.last)))  # copies: a spout may change what it is given
+    last = own_copy(run_so_far.last)
+    source.resume(last_txid, last) if start is None else start.resume(source, last_txid, last)
+    return Coordinator(
+        machine=machine,
+        source=guarded,
+        committer=GuardedCommitter(committer, spout_id),
+        engine=engine,
+        publisher=publisher,
+        clock=clock,
+        on_progress=on_progress,
+        notes_of=notes_of or source.notes,
+        last_group=last_group,
+        notices=notices,
+        watch=watch,
+        server_watch=server_watch,
+    )
 
 
 def has_external_effects(topology: Topology) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from coordinated_bolt import AttemptOutcome
 from coordinator.engine import GroupExecuted
-from coordinator.transactions import Phase
+from coordinator.phase import Phase
 from state import TransactionAttempt
 
 

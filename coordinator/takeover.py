@@ -13,7 +13,7 @@ from typing import Any
 
 from coordinator.adoption import InputQuestion, check_input
 from coordinator.metadata_check import check_coordinator_metadata, check_partition_metadata, check_scopes
-from coordinator.metadata_log import COORDINATOR_SCOPE, MetadataLog
+from coordinator.metadata_log import COORDINATOR_SCOPE, MetadataLog, Notes
 from coordinator.options import RunOptions, adopted_words
 from coordinator.spout_start import SpoutStart
 from coordinator.spouts.count_coordinator import partition_of
@@ -35,11 +35,13 @@ class TakenOver:
     Attributes:
         committed_txid: last committed transaction, 0 at first.
         metadata: stored metadata, checked.
+        notes: txid -> what to remember of it, of transactions that were cut and are not committed.
         notices: what has changed and was accepted, a sentence each.
     """
 
     committed_txid: int
     metadata: MetadataLog
+    notes: Notes
     notices: tuple[str, ...] = ()
 
 
@@ -101,7 +103,8 @@ class Takeover:
             _LOG.warning("topology %r: %s", self._topology.topology_id, notice)
         metadata = self._log(acquired.metadata, acquired.committed_txid)
         metadata.replace_notes(settled.notes)
-        return TakenOver(acquired.committed_txid, metadata, settled.notices)
+        notes = self._notes(metadata, acquired.committed_txid)
+        return TakenOver(acquired.committed_txid, metadata, notes, settled.notices)
 
     def _refuse_unknown_states(self, found: FoundTopology | None) -> None:
         """Refuses to add to state whose history is unknown: bookkeeping that was lost, or somebody else's keys."""
@@ -152,7 +155,7 @@ class Takeover:
             last=log.coordinator[max(log.coordinator)] if log.coordinator else None,
             pending=tuple(value for txid, value in sorted(log.coordinator.items()) if txid > committed),
             positions={partition_of(scope): position for scope, position in log.last_positions().items()},
-            notes=log.notes(),
+            notes=log.notes(self._notes(log, committed)),
         )
         is_checked = "unchecked" not in (adopted_words(self._options.adopt) or ())
         change = self._start.compare(self._source, former) if is_checked else None
@@ -160,12 +163,12 @@ class Takeover:
         return _Settled(tuple(said), {} if change is None else change.notes)
 
     def _log(self, stored: Mapping[str, Any], committed_txid: int) -> MetadataLog:
-        return MetadataLog(
-            stored,
-            is_opaque=self._is_opaque,
-            committed_txid=committed_txid,
-            notes_of=lambda metadata: self._start.notes(self._source, metadata),
-        )
+        return MetadataLog(stored, is_opaque=self._is_opaque, committed_txid=committed_txid)
+
+    def _notes(self, metadata: MetadataLog, committed_txid: int) -> Notes:
+        """What is to be remembered of transactions that were cut and are not committed."""
+        stored = metadata.coordinator
+        return {txid: self._start.notes(self._source, stored[txid]) for txid in stored if txid > committed_txid}
 
     def _check_metadata(self, metadata: MetadataLog, committed_txid: int) -> None:
         """Refuses metadata with a hole; an opaque spout stores nothing ahead of its commits, so it can have none."""

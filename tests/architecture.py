@@ -49,7 +49,8 @@ PURE_MODULES = (
     "committers/group_commit",
     "coordinator/plan",
     "coordinator/topology_builder",
-    "coordinator/transactions",
+    "coordinator/metadata_log",
+    "coordinator/transactional",
     "coordinator/plain/wave_plan",
     "coordinator/plain/wave_size",
 )

@@ -80,7 +80,7 @@ BROKEN: list[tuple[Rule, str, str]] = [
     (architecture.impurities, "coordinated_bolt/a.py", "from random import choice"),
     (architecture.impurities, "coordinated_bolt/a.py", "import random\nrandom.Random().random()"),
     (architecture.impurities, "coordinated_bolt/a.py", "def task(value, n):\n    return hash(value) % n"),
-    (architecture.impurities, "coordinator/transactions.py", "import os\nos.urandom(8)"),
+    (architecture.impurities, "coordinator/transactional/run_machine.py", "import os\nos.urandom(8)"),
     (architecture.shadowed_standard_library, "queue/__init__.py", ""),
     (architecture.shadowed_standard_library, "secrets.py", ""),
     (architecture.idle_checks, "tests/test_a.py", "assert run() == [1] or run.log"),

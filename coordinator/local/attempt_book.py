@@ -9,7 +9,7 @@ from enum import StrEnum
 from coordinated_bolt import AttemptOutcome, Failure, FailureKind
 from coordinator.attempt_watch import AttemptWatch
 from coordinator.engine import GroupExecuted, PhaseEnded
-from coordinator.transactions import Phase
+from coordinator.phase import Phase
 from state import TransactionAttempt
 
 BY_HAND = "by hand"

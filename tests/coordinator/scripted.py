@@ -10,13 +10,14 @@ from typing import Any
 
 from committers import AttemptVerdict, SlotReport
 from coordinated_bolt import AttemptOutcome, Failure, FailureKind, TaskMetrics
-from coordinator import Coordinator, RunOptions, RunStatistics, SpoutCoordinator
+from coordinator import RunOptions, RunStatistics, SpoutCoordinator
+from coordinator.assembly import new_coordinator
 from coordinator.engine import CrashKind, EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
 from coordinator.metadata_log import MetadataLog
 from coordinator.plan import Plan
 from coordinator.publisher import Publisher
 from coordinator.spouts.emitting import Batch
-from coordinator.transactions import TransactionCoordinator
+from coordinator.transactional.run_machine import RunMachine
 from state import (
     Commit,
     CommitReply,
@@ -36,6 +37,18 @@ MAX_WAITS = 2_000
 
 Line = tuple[Any, ...]
 Attempts = tuple[TransactionAttempt, ...]
+
+
+def validated(machine: RunMachine) -> None:
+    """Has every invariant of a machine checked after each event."""
+    handle = machine.handle
+
+    def handle_and_validate(event):
+        decisions = handle(event)
+        machine.validate()
+        return decisions
+
+    machine.handle = handle_and_validate  # type: ignore[method-assign] # tests look on
 
 
 def txids_of(attempts) -> list[int]:
@@ -232,29 +245,23 @@ class Run:
         self.source = source or LinesCoordinator(transactions)
         given: dict[str, Any] = {"early_commit": False} | options
         self.options = RunOptions(**given)
-        metadata = MetadataLog(self.store.metadata)
-        self.machine = TransactionCoordinator(
-            currtx=currtx,
-            metadata=metadata.coordinator,
-            max_spout_pending=self.options.window(),
-            commit_group_max=self.options.commit_group_max,
-            new_attempt_id=count(1).__next__,
-        )
-        self.source.resume(self.machine.last_txid(), self.machine.last_metadata())
         self.progress: list[tuple[int, int]] = []
         self.on_progress: Callable[[RunStatistics], None] = lambda s: self.progress.append((s.committed, s.active))
-        self.coordinator = Coordinator(
+        self.coordinator = new_coordinator(
             plan=self.plan,
             source=self.source,
             engine=self.engine,
             publisher=Publisher(self.store, "test"),
-            machine=self.machine,
-            metadata=metadata,
+            metadata=MetadataLog(self.store.metadata),
+            committed_txid=currtx - 1,
+            new_attempt_id=count(1).__next__,
             options=self.options,
             clock=lambda: self.engine.now_s,
             on_progress=self._tell_progress,
             message_timeout_s=message_timeout_s,
         )
+        self.machine = self.coordinator._machine
+        validated(self.machine)
 
     def _tell_progress(self, statistics: RunStatistics) -> None:
         self.on_progress(statistics)

@@ -375,7 +375,7 @@ def test_a_txid_that_failed_once_too_seldom_is_committed():
     run.engine.on_wave = failing_at(run, 3, times=4)
     run()
     assert run.store.states == everything(4)
-    assert run.coordinator._failures == {}, "what is committed is forgotten"
+    assert run.machine._transactions.known() == [4], "what is committed is forgotten"
 
 
 def test_only_the_txid_that_failed_is_counted_not_the_ones_dropped_with_it():
@@ -644,6 +644,22 @@ def test_a_wave_that_hangs_is_cancelled_at_the_message_timeout():
         ("process", 3, [2]),
     ]
     assert run.store.states == everything(2)
+
+
+def test_the_message_timeout_begins_when_the_wave_does_however_long_cutting_took():
+    class Slow(LinesCoordinator):
+        def initialize_transaction(self, txid, previous):
+            run.engine.now_s += 100.0
+            return super().initialize_transaction(txid, previous)
+
+    def processed_later(wave_id, attempts):
+        run.engine.waits.append(lambda: run.engine.events.append(run.engine.processed(wave_id, attempts)))
+
+    run = Run(source=Slow(4), message_timeout_s=60.0, max_spout_pending=4)
+    run.engine.on_wave = processed_later
+    run()
+    assert run.lines("cancel") == []
+    assert run.coordinator.statistics.first_issue_s == 400.0
 
 
 def test_a_commit_phase_that_hangs_is_cancelled_at_the_message_timeout():

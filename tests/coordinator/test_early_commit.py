@@ -341,7 +341,7 @@ def test_a_run_whose_groups_have_to_be_run_again_gives_up():
         wave_id, attempts, composed, writes=much
     )
     run()
-    assert not run.coordinator._early.is_on
+    assert not run.machine._commits.early.is_on
     assert len(run.lines("early")) < len(run.lines("process"))
     assert run.store.states == everything(80)
 

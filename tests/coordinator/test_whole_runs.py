@@ -29,18 +29,18 @@ from coordinator import (
     RunOptions,
     TransactionalTopologyBuilder,
 )
+from coordinator.assembly import new_coordinator
 from coordinator.metadata_log import MetadataLog
 from coordinator.publisher import Publisher
 from coordinator.spark import stage
 from coordinator.spout_start import SpoutStart
-from coordinator.spouts.count_coordinator import CountCoordinator
 from coordinator.spouts.opaque import OpaqueCountCoordinator
 from coordinator.topology import Topology
-from coordinator.transactions import TransactionCoordinator
 from state import FailedException, HashState, TransactionAttempt, digest64, pack, unpack
 from tests.committers.memory_store import MemoryStore
 from tests.coordinator.components import Lines, Pass, plan
 from tests.coordinator.in_process_engine import InProcessEngine
+from tests.coordinator.scripted import validated
 
 
 class Counting(BaseBatchBolt, ICommitter):
@@ -146,25 +146,14 @@ def run(topology: Topology, store: MemoryStore, *, seed=0, fault=None, **options
     metadata = MetadataLog(store.metadata, is_opaque=is_opaque, committed_txid=store.committed_txid)
     given: dict[str, Any] = {"max_attempts": 1_000} | options
     run_options = RunOptions(**given)
-    ids = count(1 + 1_000 * len(store.calls))
-    machine = TransactionCoordinator(
-        currtx=store.committed_txid + 1,
-        metadata=metadata.coordinator,
-        max_spout_pending=run_options.window(),
-        commit_group_max=run_options.commit_group_max,
-        new_attempt_id=ids.__next__,
-        is_opaque=is_opaque,
-    )
-    if isinstance(source, CountCoordinator):
-        source.follow(metadata)
-    source.resume(machine.last_txid(), machine.last_metadata())
-    coordinator = Coordinator(
+    coordinator = new_coordinator(
         plan=made,
         source=source,
         engine=engine,
         publisher=Publisher(store, "test"),
-        machine=machine,
         metadata=metadata,
+        committed_txid=store.committed_txid,
+        new_attempt_id=count(1 + 1_000 * len(store.calls)).__next__,
         options=run_options,
         clock=lambda: 0.0,
         on_progress=lambda statistics: None,
@@ -172,6 +161,7 @@ def run(topology: Topology, store: MemoryStore, *, seed=0, fault=None, **options
         committer=start.committer(ExitStack()),
         last_group=store.last_group(),
     )
+    validated(coordinator._machine)
     with mock.patch.object(stage, "_LazyReader", return_value=store):
         coordinator.run()
     engine.close()

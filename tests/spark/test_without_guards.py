@@ -60,7 +60,7 @@ def residue_is_ignored(monkeypatch):
         group.residues.update(residues)
         return decide_group(group, reports)
 
-    monkeypatch.setattr("coordinator.coordinator.decide_group", believing)
+    monkeypatch.setattr("coordinator.transactional.commits.decide_group", believing)
 
 
 @pytest.mark.parametrize("component_id", ["work", "store"])

@@ -104,7 +104,7 @@ def test_a_transaction_whose_commit_phase_is_held_has_run_alone_and_published_no
 def test_a_group_that_is_under_way_already_is_held_as_a_whole(cluster, end):
     topology = build(("count", Count(), ["lines"]), spout=Lines(3))
     run = cluster.submit(topology, options=RunOptions(max_spout_pending=6))
-    while not run._coordinator._group:
+    while not run._coordinator._machine._commits.phase:
         run.tick()
     run.hold("commit", 2)
     run.run_until_idle()
@@ -201,7 +201,7 @@ def test_a_phase_held_longer_than_the_message_timeout_fails(cluster, caplog, pha
 def test_the_time_of_a_held_commit_phase_begins_when_it_has_run(cluster, caplog):
     run = cluster.submit(build(("count", Count(), ["lines"]), spout=Lines(1)))
     run.hold("commit", 1)
-    while not run._coordinator._group:
+    while not run._coordinator._machine._commits.phase:
         run.tick()
     run.advance_time(40)
     run.run_until_idle()

@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 from committers import decide_group
 from coordinated_bolt import EdgeDigest, Tracking
 from coordinator.local.batch_tasks import CommittingTask
-from coordinator.transactions import TransactionCoordinator
+from coordinator.transactional.attempt_record import AttemptState
+from coordinator.transactional.transaction_records import TransactionRecords
 from state import StateSession, digest64
 from tests.coordinator.local.playing import RandomFrameFaults, play
 from tests.coordinator.local.random_topologies import Scenario, random_scenario
@@ -119,9 +120,9 @@ def open_without_earlier(self, as_of_txid, earlier=None, *, opened=StateSession.
     opened(self, as_of_txid)
 
 
-def fail_this_one_only(self, attempt, phase):
-    active = self._active.get(attempt.txid)
-    return [self._active.pop(attempt.txid).attempt] if active and active.attempt == attempt else []
+def drop_this_one_only(self, txid, reason):
+    record = self[txid]
+    return [] if record.current is None else [record.move(AttemptState.DROPPED, reason)]
 
 
 def ignore(*_):
@@ -132,11 +133,13 @@ counting_off = mock.patch.object(Tracking, "_mismatches", only_missing_reports)
 one_counter = mock.patch.object(Tracking, "_mismatches", one_counter_for_all_sources)
 digest_off = mock.patch.object(EdgeDigest, "edge_id", id_without_content)
 
+believing = mock.patch("coordinator.transactional.commits.decide_group", decide_believing)
+
 PLANTED: dict[str, list[Any]] = {
     "one counter for all sources, and no digest": [one_counter, digest_off],
     "neither counting nor digest": [counting_off, digest_off],
     "no digest": [digest_off],
-    "a residue that is not compared": [mock.patch("coordinator.coordinator.decide_group", decide_believing)],
+    "a residue that is not compared": [believing],
     "a failure that does not stick": [mock.patch.object(Tracking, "fail", ignore)],
     "finish_batch in the order of arrival": [mock.patch.object(CommittingTask, "_give_id", give_every_id)],
     "groups that do not end before a read": [
@@ -145,7 +148,7 @@ PLANTED: dict[str, list[Any]] = {
     "reads that miss the group's own writes": [mock.patch.object(StateSession, "open", open_without_earlier)],
     "commit phases that run again on used bolts": [mock.patch.object(CommittingTask, "prepare", ignore)],
     "frames of lower attempts that are kept for ever": [mock.patch.object(CommittingTask, "forget", ignore)],
-    "a failure that drops no later attempts": [mock.patch.object(TransactionCoordinator, "fail", fail_this_one_only)],
+    "a failure that drops no later attempts": [mock.patch.object(TransactionRecords, "drop_from", drop_this_one_only)],
 }
 
 

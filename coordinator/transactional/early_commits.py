@@ -1,4 +1,4 @@
-"""Groups whose commit phase has run already, beside the ackers of their wave.
+"""Groups whose commit phase has run already, in the job of their wave.
 
 A committer that only writes does the same in the processing phase as later: what it returns is a
 proposal, and only a tree that closes makes it a commit. So the commit phase of a wave can be run on
@@ -9,7 +9,7 @@ are wrong soon stops guessing. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from coordinator.engine import EarlyCommit, GroupExecuted
 from state import TransactionAttempt
@@ -18,7 +18,7 @@ WASTED_MAX = 3
 """Groups run in vain, each one of use taken off, before a run stops trying."""
 
 
-class EarlyGroups:
+class EarlyCommits:
     """Says which groups of a wave are run early, and keeps what they have reported.
 
     Args:
@@ -64,10 +64,9 @@ class EarlyGroups:
         if self._wasted >= WASTED_MAX:
             self.turn_off()
 
-    def dropped(self, attempts: Iterable[TransactionAttempt]) -> None:
-        """Attempts are void, and with them the groups they are in."""
-        void = set(attempts)
-        self._kept = {first: group for first, group in self._kept.items() if void.isdisjoint(group.attempts)}
+    def forget_all_but(self, is_current: Callable[[TransactionAttempt], bool]) -> None:
+        """Groups with an attempt that is void are void themselves."""
+        self._kept = {first: group for first, group in self._kept.items() if all(map(is_current, group.attempts))}
 
     def turn_off(self) -> None:
         """This run goes the general way from now on."""

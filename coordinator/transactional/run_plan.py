@@ -1,0 +1,28 @@
+"""What the run machine has to know of its topology. Plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """A topology as the run machine sees it.
+
+    Attributes:
+        commit_tasks: every task that gives a verdict on a group.
+        component_order: component ids in the order their changes are composed.
+        is_opaque: each attempt is cut again, and its positions are stored with the commit.
+        may_commit_early: committers may run in the job that processes their wave.
+        engine_overlaps: a wave may be processed while a group commits.
+        may_hold: the run is watched, and each phase that ends well ends only when the watch lets it.
+        message_timeout_s: how long each phase of a wave may take.
+    """
+
+    commit_tasks: frozenset[int]
+    component_order: tuple[str, ...]
+    is_opaque: bool = False
+    may_commit_early: bool = False
+    engine_overlaps: bool = True
+    may_hold: bool = False
+    message_timeout_s: float = 60.0

@@ -1,0 +1,850 @@
+"""A world for the run machine: spout, store, engine and clock in one object, everything at random from a seed.
+
+The world keeps its own books of what was cut, stored, started, committed and told, written apart from the machine
+and simpler than it: an attempt is alive until the world itself has made it fail. Every decision is checked against
+them. First come faults, for as many events as the seed says; then all works, and the run has to end in few turns.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from committers import AttemptVerdict, SlotReport
+from coordinated_bolt import AttemptOutcome, Failure, FailureKind
+from coordinator import RunOptions
+from coordinator.engine import CrashKind, GroupCrashed, GroupExecuted, PhaseEnded, WaveCrashed, WaveProcessed
+from coordinator.metadata_log import MetadataLog
+from coordinator.transactional.attempt_record import TransactionRecord
+from coordinator.transactional.run_events import (
+    AskForEnd,
+    AskWatch,
+    Attempts,
+    BatchCut,
+    CancelWave,
+    Cut,
+    Decision,
+    Done,
+    Dropped,
+    Halt,
+    InputState,
+    Issued,
+    NothingToCut,
+    Publish,
+    Published,
+    RanEarly,
+    Refused,
+    ReleaseWave,
+    Replayed,
+    RunEvent,
+    StartCommit,
+    StartWave,
+    StoreMetadata,
+    Tell,
+    TimePassed,
+    Told,
+    Turn,
+)
+from coordinator.transactional.run_machine import RunMachine
+from coordinator.transactional.run_plan import RunPlan
+from state import (
+    EngineError,
+    ReplayLimitError,
+    StateKind,
+    StateRefusedError,
+    StateWrites,
+    TransactionAttempt,
+    TransactionError,
+    UserCodeError,
+    ValueType,
+    WriteSet,
+    compose,
+    unpack,
+)
+
+TASKS = {7: "count", 8: "sum"}
+TIMEOUT_S = 10.0
+TURNS_TO_END = 100
+"""A run without faults that needs more turns has lost something."""
+
+
+@dataclass(slots=True)
+class Wave:
+    """One wave as the engine has it."""
+
+    wave_id: int
+    attempts: Attempts
+    early: tuple[Attempts, ...]
+    composed: bool
+    started_s: float
+    runs: bool = True
+    cancelled: bool = False
+    is_late: bool = False
+
+
+@dataclass(slots=True)
+class Group:
+    """One group in its commit phase, which runs, is held or is sent; `stuck` counts how often it was run again."""
+
+    wave_id: int
+    attempts: Attempts
+    composed: bool
+    started_s: float
+    runs: bool = True
+    is_held: bool = False
+    is_late: bool = False
+    stuck: int = 0
+
+
+@dataclass(slots=True)
+class Books:
+    """What the world knows, by txid where nothing else is said."""
+
+    committed: int = 0
+    cut: dict[int, Any] = field(default_factory=dict)
+    stored: dict[str, Any] = field(default_factory=dict)
+    alive: dict[int, TransactionAttempt] = field(default_factory=dict)
+    fresh: set[int] = field(default_factory=set)
+    seen: set[TransactionAttempt] = field(default_factory=set)
+    processed: dict[int, AttemptOutcome] = field(default_factory=dict)
+    wave_of: dict[int, int] = field(default_factory=dict)
+    failures: Counter[int] = field(default_factory=Counter)
+    halts: dict[int, type[TransactionError]] = field(default_factory=dict)
+    notes: dict[int, dict[str, str]] = field(default_factory=dict)
+    replaced: dict[str, str | None] = field(default_factory=dict)
+    issued: dict[int, TransactionAttempt] = field(default_factory=dict)
+
+
+class RandomRun:
+    """One run; `play` plays it.
+
+    Args:
+        seed: decides everything.
+
+    Attributes:
+        kinds: what happened, to be sure that everything does.
+        events: how many events the machine has handled.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        draw = self.random.random
+        self.kinds: Counter[str] = Counter()
+        self.events = 0
+        self.books = Books()
+        self.tasks = dict(list(TASKS.items())[: self.random.randint(1, 2)])
+        self.plan = RunPlan(
+            frozenset(self.tasks),
+            ("count", "sum"),
+            is_opaque=draw() < 0.4,
+            may_commit_early=draw() < 0.5,
+            engine_overlaps=draw() < 0.6,
+            may_hold=draw() < 0.4,
+            message_timeout_s=TIMEOUT_S,
+        )
+        self.options = RunOptions(
+            max_spout_pending=self.random.choice((1, 2, 3, 4, 6, 8)),
+            commit_group_max=self.random.randint(1, 6),
+            commit_operations_max=self.random.choice((4, 8, 1000)),
+            max_attempts=self.random.choice((2, 4, 40, 40, 40)),
+        )
+        self.may_halt = draw() < 0.35
+        self.badness = self.random.choice((0.1, 0.3, 0.6))
+        self.is_faulty = True
+        self.says_no = (0.7 if draw() < 0.2 else 0.2) * draw()
+        self.total: int | None = None
+        self.is_draining = False
+        if draw() < 0.3:
+            self._begin_at(self.random.randint(1, 5), self.random.randint(0, 6))
+        self.now_s = 0.0
+        self.ids = iter(range(1, 1 << 30))
+        self._restart()
+
+    def _begin_at(self, committed: int, ahead: int) -> None:
+        """An earlier run has committed so much and stored more."""
+        self.books.committed = committed
+        if self.plan.is_opaque:
+            self.books.stored["partition.0:1"] = 1
+            return
+        self.books.cut = {txid: f"earlier {txid}" for txid in range(committed, committed + 1 + ahead)}
+        self.books.stored = {f"coordinator:{txid}": metadata for txid, metadata in self.books.cut.items()}
+
+    def _restart(self) -> None:
+        """A new run finds what is stored, and nothing else."""
+        books = self.books
+        metadata = MetadataLog(books.stored, is_opaque=self.plan.is_opaque, committed_txid=books.committed)
+        books.replaced = {"a": self.random.choice((None, "replaced"))} if self.random.random() < 0.3 else {}
+        metadata.replace_notes(books.replaced)
+        if self.plan.is_opaque:
+            books.cut.clear()
+            books.notes.clear()
+        self.machine = RunMachine(
+            self.plan,
+            self.options,
+            metadata,
+            committed_txid=books.committed,
+            new_attempt_id=self.ids.__next__,
+            earlier=[TransactionRecord(txid, cut, 0, books.notes.get(txid, {})) for txid, cut in books.cut.items()],
+        )
+        if self.plan.is_opaque:
+            assert not metadata.coordinator
+        else:
+            stored = {name for name in books.stored if name.startswith("coordinator:")}
+            assert {f"coordinator:{txid}" for txid in books.cut} == stored, "what was cut is stored by now"
+        for one in (books.alive, books.processed, books.wave_of, books.failures, books.halts, books.issued):
+            one.clear()
+        self.closed: dict[TransactionAttempt, AttemptOutcome] = {}
+        self.held: dict[TransactionAttempt, AskWatch] = {}
+        self.void_count = 0
+        self.wave_max = -(-self.options.window() // 2)
+        self.next_event: RunEvent | None = None
+        self.waves: dict[int, Wave] = {}
+        self.group: Group | None = None
+        self.late: list[RunEvent] = []
+        self.to_tell: Attempts = ()
+        self.told_error: TransactionError | None = None
+        self.ran_early: dict[int, GroupExecuted] = {}
+        self.reads_early = False
+        self.is_early_off = False
+        self.nothing_more = False
+        self.input_state: InputState | None = None
+        self.ended: Decision | None = None
+
+    # Playing
+
+    def play(self) -> None:
+        """Faults first, then none; whatever is wrong raises an AssertionError."""
+        if self.random.random() < 0.2:
+            self._feed(self._told())  # what earlier runs have committed last
+        self._step_for(self.random.randint(20, 60))
+        self.is_faulty, self.says_no, self.may_halt = False, 0.0, False
+        last = max(self.books.cut, default=self.books.committed)
+        if not self.books.halts and self.random.random() < 0.7:
+            self.total = last + self.random.randint(0, 4)
+        else:
+            self.is_draining = True
+            self.says_no = self.random.choice((0.0, 1.0))  # a spout that is drained may have nothing to replay either
+        for _ in range(TURNS_TO_END):
+            if self.ended is not None:
+                break
+            self._turn()
+            self._engine_works()
+            self._feed(TimePassed(self.now_s))
+        self._check_end()
+
+    def _step_for(self, event_count: int) -> None:
+        limit = self.events + event_count
+        while self.events < limit and self.ended is None:
+            fate = self.random.random()
+            if fate < 0.50:
+                self._turn()
+            if fate < 0.92:
+                self._engine_works()
+            elif fate < 0.95:
+                self.now_s += self.random.choice((0.1, 11.0))
+            elif fate < 0.98:
+                self._late_event()
+            elif fate > 0.992:
+                self.kinds["restart"] += 1
+                self._restart()
+            if self.ended is None:
+                self._feed(TimePassed(self.now_s))
+
+    def _turn(self) -> None:
+        self.nothing_more, self.input_state = False, None
+        limit = self.random.randint(1, self.options.commit_group_max) if self.plan.may_hold and self._bad() else None
+        self._feed(Turn(self.now_s, limit))
+        event, self.next_event = self.next_event, None
+        if event is not None:
+            self._early_is_dealt_with()
+            self._feed(event)
+            self._forget_group_without_future()
+
+    def _late_event(self) -> None:
+        if self.late:
+            self.kinds["late"] += 1
+            self._feed(self.random.choice(self.late))
+
+    def _feed(self, event: RunEvent) -> None:
+        """One event, and all that follows from it."""
+        waiting = deque(self._handle(event))
+        while waiting and self.ended is None:
+            answer = self._carry_out(waiting.popleft())
+            if answer is not None:
+                waiting.extend(self._handle(answer))
+        assert not self.to_tell, "published and not told"
+        if self.ended is None:
+            for wave in self.waves.values():
+                if wave.runs:
+                    assert wave.cancelled or any(map(self._is_alive, wave.attempts)), "runs for nothing"
+                else:
+                    assert any(map(self._is_alive, wave.attempts)), "kept for nothing"
+
+    def _handle(self, event: RunEvent) -> list[Decision]:
+        self.events += 1
+        assert self.events < 2_000, "the machine does not come to rest"
+        decisions = self.machine.handle(event)
+        self.machine.validate()
+        return decisions
+
+    def _bad(self) -> bool:
+        return self.is_faulty and self.random.random() < self.badness
+
+    def _is_alive(self, attempt: TransactionAttempt) -> bool:
+        return self.books.alive.get(attempt.txid) == attempt
+
+    def _halt_before(self) -> int:
+        return min(self.books.halts, default=1 << 30)
+
+    def _void_from(self, txid: int) -> None:
+        """The world has made this attempt fail: it and all later ones are void."""
+        books = self.books
+        self.void_count += sum(one >= txid for one in books.alive)
+        for one in [one for one in books.alive if one >= txid]:
+            for book in (books.alive, books.processed, books.wave_of):
+                book.pop(one, None)
+
+    def _blame(self, txid: int) -> None:
+        self.books.failures[txid] += 1
+        if self.books.failures[txid] >= self.options.max_attempts:
+            self.books.halts[txid] = ReplayLimitError
+
+    def _fails(self, attempt: TransactionAttempt, failure: Failure) -> None:
+        """An attempt fails by itself, if it is alive."""
+        if not self._is_alive(attempt):
+            return
+        if failure.halts():
+            self.books.halts[attempt.txid] = UserCodeError
+        else:
+            self._blame(attempt.txid)
+        self._void_from(attempt.txid)
+
+    def _failure(self) -> Failure:
+        halts = self.may_halt and self.random.random() < 0.4
+        kind = FailureKind.USER if halts else self.random.choice((FailureKind.FAILED, FailureKind.INCOMPLETE))
+        return Failure(kind, "count", 0, "drawn")
+
+    # The engine
+
+    def _engine_works(self) -> None:
+        while self.held and self.ended is None and (not self.is_faulty or self.random.random() < 0.4):
+            self._held_ends(self.random.choice(list(self.held)))
+        if self.ended is not None:
+            return
+        running = [wave for wave in self.waves.values() if wave.runs]
+        if self.group is not None and self.group.runs and (not running or self.random.random() < 0.5):
+            self._group_ends(self.group)
+        elif running:
+            self._wave_ends(running[0])
+
+    def _wave_ends(self, wave: Wave) -> None:
+        wave.runs = False
+        if (wave.cancelled and (not self.is_faulty or self.random.random() < 0.7)) or (self._bad() and self._bad()):
+            self._wave_crashes(wave)
+            return
+        outcomes = [self._outcome(attempt) for attempt in wave.attempts]
+        executed: list[GroupExecuted] = []
+        if self.random.random() < 0.8:
+            for attempts in wave.early:
+                executed.append(GroupExecuted(wave.wave_id, attempts, self._reports(attempts, wave.composed)))
+                if self._bad():
+                    break
+        told = [outcome for outcome in outcomes if not self._goes_missing(outcome)]
+        if self._bad():
+            self.kinds["stale outcome"] += 1
+            stale = TransactionAttempt(wave.attempts[0].txid, 1 << 60)
+            told.append(AttemptOutcome(stale, self._failure() if self.random.random() < 0.5 else None))
+        self.random.shuffle(told)
+        by_attempt = {outcome.attempt: outcome for outcome in told}
+        missing = Failure(FailureKind.INCOMPLETE, "", 0, "")
+        for attempt in wave.attempts:
+            outcome = by_attempt.get(attempt)
+            failure = missing if outcome is None else outcome.failure
+            if failure is not None:
+                self._fails(attempt, failure)
+            elif self._is_alive(attempt):
+                assert outcome is not None
+                self.closed[attempt] = outcome
+        self.closed = {attempt: self.closed[attempt] for attempt in self.closed if self._is_alive(attempt)}
+        if not self.plan.may_hold:
+            self.books.processed |= {attempt.txid: outcome for attempt, outcome in self.closed.items()}
+            self.closed.clear()
+        self.kinds["wave processed"] += 1
+        for group in executed:
+            if all(map(self._is_alive, group.attempts)):
+                self.ran_early[group.attempts[0].txid] = group
+                self.reads_early |= any(verdict.reads for report in group.reports for verdict in report.verdicts)
+        self._feed(WaveProcessed(wave.wave_id, tuple(told), tuple(executed)))
+        assert not self.closed, "the watch was not asked"
+
+    def _wave_crashes(self, wave: Wave) -> None:
+        kind = self._crash_kind()
+        is_overdue = wave.is_late or kind is CrashKind.OVERDUE
+        self.kinds["wave overdue" if is_overdue else f"wave {kind.value}"] += 1
+        if is_overdue:
+            self.wave_max = max(1, min(self.wave_max, len(wave.attempts) // 2))
+            self.is_early_off = True
+        self._crashes(wave.attempts, is_certain=kind is CrashKind.CERTAIN and not is_overdue)
+        self._feed(WaveCrashed(wave.wave_id, "drawn", kind))
+
+    def _crash_kind(self) -> CrashKind:
+        if not self.is_faulty:
+            return CrashKind.LOST
+        fate = self.random.random()
+        if fate < 0.15:
+            return CrashKind.OVERDUE
+        return CrashKind.CERTAIN if self.may_halt and fate < 0.3 else CrashKind.LOST
+
+    # The watch
+
+    def _ask_watch(self, asked: AskWatch) -> PhaseEnded | None:
+        assert self.plan.may_hold
+        ended = asked.ended
+        is_held = self.is_faulty and self.random.random() < 0.4
+        if isinstance(ended, AttemptOutcome):
+            attempt = ended.attempt
+            assert self.closed.pop(attempt) == ended, "asked of an attempt that is void"
+            if not is_held:
+                self.books.processed[attempt.txid] = ended
+        else:
+            attempt = self.random.choice(ended.attempts)
+            assert self.group is not None
+            assert self.group.attempts == ended.attempts
+            assert not self.group.runs
+            if is_held:
+                self.group.is_held = True
+            else:
+                self._judge(ended.attempts, ended.reports)
+        if not is_held:
+            return PhaseEnded(attempt, ended, asked.wave_id)
+        self.kinds["held group" if isinstance(ended, GroupExecuted) else "held attempt"] += 1
+        self.held[attempt] = asked
+        return None
+
+    def _held_ends(self, attempt: TransactionAttempt) -> None:
+        asked = self.held.pop(attempt)
+        ended = asked.ended
+        failure = self._failure() if self._bad() else None
+        event = PhaseEnded(attempt, ended, asked.wave_id, failure)
+        self.kinds["held failed" if failure else "held passed"] += 1
+        if isinstance(ended, GroupExecuted):
+            assert self.group is not None
+            self.group.is_held = False
+        if failure is not None:
+            self._fails(attempt, failure)
+            if isinstance(ended, GroupExecuted):
+                self.group = None
+        elif isinstance(ended, GroupExecuted):
+            self._judge(ended.attempts, ended.reports)
+        elif self._is_alive(attempt):
+            self.books.processed[attempt.txid] = ended
+        self._feed(event)
+        self._forget_group_without_future()
+        if not self._is_alive(attempt):
+            self.late.append(event)
+
+    def _goes_missing(self, outcome: AttemptOutcome) -> bool:
+        lost = self._bad() and self._bad()
+        self.kinds["missing outcome"] += lost
+        return lost
+
+    def _outcome(self, attempt: TransactionAttempt) -> AttemptOutcome:
+        failure = self._failure() if self._bad() and self._bad() else None
+        self.kinds["failed outcome"] += failure is not None
+        metadata = {f"partition.{part}": attempt.attempt_id for part in range(2) if self.random.random() < 0.7}
+        return AttemptOutcome(attempt, failure, residue=attempt.attempt_id, metadata=metadata)
+
+    def _crashes(self, attempts: Attempts, *, is_certain: bool) -> None:
+        """Only an attempt that was alone is to blame, unless another try would end in the same way."""
+        alive = [attempt.txid for attempt in attempts if self._is_alive(attempt)]
+        if alive:
+            if is_certain:
+                self.books.halts[alive[0]] = EngineError
+            elif len(attempts) == 1:
+                self._blame(alive[0])
+            self._void_from(alive[0])
+
+    def _reports(self, attempts: Attempts, composed: bool) -> tuple[SlotReport, ...]:
+        """What the commit tasks say; the world reads from it what has failed once it is handed in."""
+        reports = []
+        is_lost = self._bad() and self._bad() and self._bad()
+        fails_at = self.random.randrange(len(attempts)) if self._bad() else -1
+        reads = self._bad() and self._bad()
+        is_big = self._bad()
+        self.kinds["group reads"] += reads
+        for task_id, component_id in self.tasks.items():
+            report = SlotReport(task_id, component_id, composed=composed)
+            for place, attempt in enumerate(attempts):
+                edges = attempt.attempt_id if task_id == 7 else 0
+                if place == fails_at:
+                    if self.random.random() < 0.3:
+                        edges ^= 1 << 40
+                    else:
+                        report.verdicts.append(AttemptVerdict(self._failure()))
+                        break
+                read: list[list[Any]] = [["counts", "shared"]] if reads and task_id == 8 else []
+                report.verdicts.append(AttemptVerdict(edges=edges, reads=read))
+                report.write_sets.append(writes(attempt.txid, task_id, 3 if is_big else 1))
+            if composed:
+                report.write_sets = [compose(report.write_sets)]
+            reports.append(report)
+        return tuple(reports[1:] if is_lost else reports)
+
+    def _judge(self, attempts: Attempts, reports: tuple[SlotReport, ...]) -> None:
+        """Of a group that is dealt with: the first attempt that some task failed, did not see or misread is void."""
+        if len(reports) < len(self.tasks):
+            self._fails(attempts[0], Failure(FailureKind.INCOMPLETE, "", 0, ""))
+            return
+        for place, attempt in enumerate(attempts):
+            verdicts = [report.verdicts[place] for report in reports if place < len(report.verdicts)]
+            edges = attempt.attempt_id
+            for verdict in verdicts:
+                edges ^= verdict.edges
+            failures = [verdict.failure for verdict in verdicts if verdict.failure is not None]
+            if failures or edges or len(verdicts) < len(reports):
+                self.kinds["group failed"] += 1
+                failure = min(failures, key=lambda failure: failure.kind, default=None)
+                self._fails(attempt, failure or Failure(FailureKind.INCOMPLETE, "", 0, ""))
+                return
+
+    def _group_ends(self, group: Group) -> None:
+        group.runs = False
+        event: RunEvent
+        if self._bad() and self._bad():
+            kind = self._crash_kind()
+            self.kinds[f"group {kind.value}"] += 1
+            self._crashes(group.attempts, is_certain=kind is CrashKind.CERTAIN and not group.is_late)
+            self.group = None
+            event = GroupCrashed(group.wave_id, group.attempts, "drawn", kind)
+        else:
+            self.kinds["group executed"] += 1
+            reports = self._reports(group.attempts, group.composed)
+            if not self.plan.may_hold:
+                self._judge(group.attempts, reports)
+            event = GroupExecuted(group.wave_id, group.attempts, reports)
+        self._feed(event)
+        if self.group is group:
+            self._forget_group_without_future()
+        if not any(map(self._is_alive, group.attempts)):
+            self.late.append(event)
+
+    def _forget_group_without_future(self) -> None:
+        """A group of which nothing was good is done with; any other is published or run again."""
+        if self.group is not None and not self.group.runs and not self.group.is_held:
+            assert not any(map(self._is_alive, self.group.attempts)), "nothing followed"
+            self.group = None
+
+    def _early_is_dealt_with(self) -> None:
+        """The machine has looked at the group that ran early and is next: what failed in it is void from here on."""
+        group = self.ran_early.pop(self.books.committed + 1)
+        self.kinds["early"] += 1
+        assert not self.reads_early, "used though a committer reads"
+        assert self.group is None
+        self._check_group(group.attempts)
+        if not self.plan.may_hold:
+            self._judge(group.attempts, group.reports)
+        self.group = Group(group.wave_id, group.attempts, composed=True, started_s=self.now_s, runs=False)
+
+    # What is decided
+
+    def _carry_out(self, decision: Decision) -> RunEvent | None:
+        match decision:
+            case Cut():
+                return self._cut(decision)
+            case Publish():
+                return self._publish(decision)
+            case Tell(attempts):
+                return self._tell(attempts)
+            case AskForEnd(last_metadata):
+                return self._how_the_input_stands(last_metadata)
+            case AskWatch():
+                return self._ask_watch(decision)
+            case _:
+                self._do(decision)
+        return None
+
+    def _do(self, decision: Decision) -> None:
+        """What has no answer."""
+        match decision:
+            case StoreMetadata(entries):
+                assert entries, "nothing to store"
+                self.books.stored.update(entries)
+            case StartWave():
+                self._start_wave(decision)
+            case StartCommit():
+                self._start_commit(decision)
+            case CancelWave(wave_id):
+                self._cancel(wave_id)
+            case ReleaseWave(wave_id):
+                self._release(wave_id)
+            case RanEarly(executed):
+                assert self.ran_early[self.books.committed + 1] == executed
+                self.next_event = executed
+            case Issued(attempts):
+                self._issued(attempts)
+            case Dropped(attempts):
+                self._dropped(attempts)
+            case Replayed(attempt):
+                assert not self._is_alive(attempt), "replayed while it is well"
+            case Done() | Halt():
+                self.ended = decision
+
+    def _issued(self, attempts: Attempts) -> None:
+        books = self.books
+        first = max(books.issued, default=books.committed) + 1
+        assert [attempt.txid for attempt in attempts] == list(range(first, first + len(attempts))), "not the lowest"
+        books.issued |= {attempt.txid: attempt for attempt in attempts}
+
+    def _dropped(self, attempts: Attempts) -> None:
+        issued = self.books.issued
+        void = tuple(issued[txid] for txid in sorted(issued) if txid >= attempts[0].txid)
+        assert attempts == void, "others than those from the failed one on"
+        assert not any(map(self._is_alive, attempts)), "dropped while it is well"
+        for attempt in attempts:
+            del issued[attempt.txid]
+            self.held.pop(attempt, None)
+
+    def _cut(self, cut: Cut) -> BatchCut | NothingToCut:
+        books = self.books
+        assert not self.nothing_more, "asked again within one turn"
+        assert cut.txid not in books.alive
+        assert books.committed < cut.txid < min(books.committed + 1 + self.options.window(), self._halt_before())
+        assert cut.is_new == (cut.txid not in books.cut)
+        assert cut.previous == books.cut.get(cut.txid - 1)
+        if not self.plan.is_opaque:
+            assert cut.is_new, "cut twice"
+            assert cut.txid == max(books.cut, default=books.committed) + 1, "a hole"
+        else:
+            assert cut.txid == max(books.alive, default=books.committed) + 1 or cut.txid - 1 in books.cut
+        ended = cut.is_new and (self.is_draining or (self.total is not None and cut.txid > self.total))
+        if ended or self.random.random() < self.says_no:
+            self.kinds["nothing to cut"] += 1
+            self.nothing_more = True
+            return NothingToCut(cut.txid, self.now_s)
+        books.fresh.add(cut.txid)
+        books.cut[cut.txid] = f"cut {cut.txid} {self.events}"
+        books.notes[cut.txid] = {name: f"{cut.txid} {self.events}" for name in "ab" if self.random.random() < 0.2}
+        byte_count = self.random.choice((0, 0, 1 << 27))
+        return BatchCut(cut.txid, books.cut[cut.txid], self.now_s, byte_count, books.notes[cut.txid])
+
+    def _start_wave(self, start: StartWave) -> None:
+        books = self.books
+        attempts = tuple(batch.attempt for batch in start.batches)
+        self.kinds["wave"] += 1
+        assert start.wave_id not in self.waves
+        assert not any(wave.runs for wave in self.waves.values()), "two waves in their processing phase"
+        assert self.plan.engine_overlaps or self.group is None, "a wave while a group commits"
+        assert 0 < len(attempts) <= self.wave_max, "more than half a window, or than what took too long"
+        assert all(books.issued.get(attempt.txid) == attempt for attempt in attempts), "not issued"
+        first = max(books.alive, default=books.committed) + 1
+        assert [attempt.txid for attempt in attempts] == list(range(first, first + len(attempts))), "not the lowest"
+        for batch in start.batches:
+            txid = batch.attempt.txid
+            assert batch.attempt not in books.seen, "issued before"
+            assert txid < self._halt_before(), "beyond the halt"
+            assert txid <= books.committed + self.options.window(), "beyond the window"
+            assert unpack(batch.packed_metadata) == books.cut[txid]
+            if self.plan.is_opaque:
+                assert txid in books.fresh, "not cut again"
+                books.fresh.discard(txid)
+            else:
+                assert books.stored.get(f"coordinator:{txid}") == books.cut[txid], "emitted before it was stored"
+            books.seen.add(batch.attempt)
+            books.alive[txid] = batch.attempt
+            books.wave_of[txid] = start.wave_id
+        groups = start.early.groups
+        assert sum(groups, ()) in ((), attempts), "early groups of other attempts"
+        assert all(0 < len(group) <= self.options.commit_group_max for group in groups)
+        assert not groups or not (self.reads_early or self.is_early_off), "early, though it may not be"
+        self.waves[start.wave_id] = Wave(start.wave_id, attempts, groups, start.early.composed, self.now_s)
+
+    def _check_group(self, attempts: Attempts) -> None:
+        """It is next, alive, processed, and of one wave."""
+        books = self.books
+        first = books.committed + 1
+        assert attempts
+        assert [attempt.txid for attempt in attempts] == list(range(first, first + len(attempts)))
+        assert len(attempts) <= self.options.commit_group_max, "a group too large"
+        assert all(map(self._is_alive, attempts)), "void"
+        assert all(attempt.txid in books.processed for attempt in attempts), "not processed"
+        assert len({books.wave_of[attempt.txid] for attempt in attempts}) == 1, "a group over two waves"
+        assert attempts[-1].txid < self._halt_before(), "beyond the halt"
+        if not self.plan.is_opaque:
+            for attempt in attempts:
+                for scope, position in books.processed[attempt.txid].metadata.items():
+                    assert books.stored.get(f"{scope}:{attempt.txid}") == position, "committed before it was stored"
+
+    def _start_commit(self, start: StartCommit) -> None:
+        self._check_group(start.attempts)
+        assert start.wave_id == self.books.wave_of[start.attempts[0].txid]
+        stuck = 0
+        if self.group is not None:
+            assert not self.group.runs, "two groups at a time"
+            self.kinds["again"] += 1
+            stuck = self.group.stuck + 1
+            assert start.attempts == self.group.attempts[: len(start.attempts)], "another group"
+            assert stuck < 30, "again and again"
+        assert self.plan.engine_overlaps or not any(wave.runs for wave in self.waves.values())
+        self.group = Group(start.wave_id, start.attempts, start.composed, self.now_s, stuck=stuck)
+
+    def _publish(self, publish: Publish) -> Published | Refused | None:
+        books, attempts = self.books, publish.attempts
+        assert self.group is not None, "of no group"
+        assert not self.group.runs, "published before its commit phase has ended"
+        assert not self.group.is_held, "published while it is held"
+        assert attempts == self.group.attempts[: len(attempts)], "no prefix of the group"
+        self._check_group(attempts)
+        changes = publish.write_set.states["counts"].increments
+        places = {(key, txid) for key, txid in (str(name).split("@") for name in changes)}
+        expected = {(str(task_id), str(attempt.txid)) for task_id in self.tasks for attempt in attempts}
+        assert {(key.split(".")[0], txid) for key, txid in places} == expected, "other changes than its own"
+        self.group = None
+        if self.may_halt and self.random.random() < 0.15:
+            self.kinds["refused"] += 1
+            if len(attempts) == 1:
+                books.halts[attempts[0].txid] = StateRefusedError
+                self._void_from(attempts[0].txid)
+            return Refused(StateRefusedError("drawn"))
+        self._store(publish)
+        self.to_tell = attempts
+        return Published(self.now_s)
+
+    def _store(self, publish: Publish) -> None:
+        """What the commit stores and forgets leaves exactly what the next run needs."""
+        books, last = self.books, publish.attempts[-1].txid
+        expected = {name: value for name, value in books.stored.items() if not _is_below(name, last)}
+        for scope in {name.rpartition(":")[0] for name in books.stored}:
+            below = [int(name.rpartition(":")[2]) for name in books.stored if name.startswith(f"{scope}:")]
+            kept = max((txid for txid in below if txid <= last), default=0)
+            if kept:
+                expected[f"{scope}:{kept}"] = books.stored[f"{scope}:{kept}"]
+        if self.plan.is_opaque:
+            self._expect_positions(expected, publish.attempts)
+        self._expect_notes(expected, publish.attempts)
+        if not self.plan.is_opaque:
+            assert all(name.startswith("note.") for name in publish.metadata.puts)
+        assert publish.metadata.forgets == tuple(dict.fromkeys(publish.metadata.forgets))
+        books.stored = {n: v for n, v in books.stored.items() if n not in publish.metadata.forgets}
+        books.stored |= publish.metadata.puts
+        assert books.stored == expected
+        for attempt in publish.attempts:
+            books.committed = attempt.txid
+            for book in (books.alive, books.processed, books.wave_of, books.issued):
+                del book[attempt.txid]
+        for txid in [txid for txid in books.cut if txid < last]:
+            del books.cut[txid]
+        self.kinds["published"] += 1
+
+    def _expect_positions(self, expected: dict[str, Any], attempts: Attempts) -> None:
+        """The commit of an opaque spout's attempts stores their positions."""
+        for attempt in attempts:
+            for scope, position in self.books.processed[attempt.txid].metadata.items():
+                for name in [name for name in expected if name.startswith(f"{scope}:")]:
+                    del expected[name]
+                expected[f"{scope}:{attempt.txid}"] = position
+
+    def _expect_notes(self, expected: dict[str, Any], attempts: Attempts) -> None:
+        """The last note of each name takes the place of the one before."""
+        notes = dict(self.books.replaced)
+        for attempt in attempts:
+            notes |= self.books.notes.pop(attempt.txid, {})
+        for name, value in notes.items():
+            for stale in [stale for stale in expected if stale.startswith(f"note.{name}:")]:
+                del expected[stale]
+            if value is not None:
+                expected[f"note.{name}:{attempts[-1].txid}"] = value
+        self.books.replaced = {}
+
+    def _tell(self, attempts: Attempts) -> Told:
+        assert attempts == self.to_tell, "told what is not durable"
+        self.to_tell = ()
+        return self._told()
+
+    def _told(self) -> Told:
+        if self.may_halt and self.random.random() < 0.06:
+            self.kinds["not told"] += 1
+            self.told_error = UserCodeError("lines", 0, "committed", "", "drawn")
+            self.books.halts[self.books.committed + 1] = UserCodeError
+            void_count = self.void_count
+            self._void_from(self.books.committed + 1)
+            self.void_count = void_count  # none of them has failed
+            self.books.issued.clear()
+            self.held.clear()
+        return Told(self.told_error)
+
+    def _cancel(self, wave_id: int) -> None:
+        self.kinds["cancelled"] += 1
+        wave, group = self.waves[wave_id], self.group
+        wanted = [attempt for attempt in wave.attempts if self._is_alive(attempt)]
+        is_late = wave.runs and self.now_s - wave.started_s > TIMEOUT_S
+        group_is_late = (
+            group is not None and group.runs and group.wave_id == wave_id and self.now_s - group.started_s > TIMEOUT_S
+        )
+        assert wave.runs or group_is_late, "nothing runs"
+        assert not wanted or is_late or group_is_late, "work that is wanted was cancelled"
+        wave.cancelled = wave.runs
+        if is_late:
+            wave.started_s, wave.is_late = self.now_s, True
+        if group is not None and group_is_late:
+            group.started_s, group.is_late = self.now_s, True
+
+    def _release(self, wave_id: int) -> None:
+        wave = self.waves.pop(wave_id)
+        assert not wave.runs, "released while it runs"
+        assert not any(map(self._is_alive, wave.attempts)), "released while it is wanted"
+
+    def _how_the_input_stands(self, last_metadata: Any) -> InputState:
+        books = self.books
+        assert not books.alive, "asked for the end while something is under way"
+        assert last_metadata == (books.cut[max(books.cut)] if books.cut else None)
+        last = max(books.cut, default=books.committed)
+        is_exhausted = self.total is not None and last >= self.total and books.committed == last
+        self.input_state = InputState(is_exhausted=is_exhausted, is_draining=self.is_draining)
+        if self.may_halt and self.random.random() < 0.1:
+            self.kinds["spout raised"] += 1
+            self.input_state = InputState(error=UserCodeError("lines", 0, "is_ready", "", "drawn"))
+        elif self.may_halt and self.random.random() < (0.5 if books.halts else 0.1):
+            self.kinds["drained"] += 1
+            self.input_state = InputState(is_draining=True)
+        return self.input_state
+
+    # The end
+
+    def _check_end(self) -> None:
+        books = self.books
+        last = max(books.cut, default=books.committed)
+        assert self.machine.statistics.failed_attempts == self.void_count, "others failed than were void"
+        if isinstance(self.ended, Done):
+            self.kinds["done"] += 1
+            state = self.input_state
+            assert state is not None
+            assert state.error is None
+            assert state.is_exhausted or state.is_draining
+            assert not books.alive
+            assert not books.halts, "a drain has hidden an error"
+            if not self.plan.is_opaque:
+                assert books.committed == last, "cut and left alone"
+            if not self.is_faulty and self.total is not None and not state.is_draining:
+                assert books.committed == last == max(self.total, last)
+            return
+        assert isinstance(self.ended, Halt), f"after {TURNS_TO_END} turns committed {books.committed} of {last}"
+        self.kinds["halt"] += 1
+        if self.input_state is not None and self.ended.error is self.input_state.error:
+            return
+        halt = self._halt_before()
+        is_drained = self.input_state is not None and self.input_state.is_draining  # what is lower is not cut again
+        if not is_drained:
+            assert books.committed + 1 == halt, "halted early or late"
+        assert isinstance(self.ended.error, books.halts[halt])
+
+
+def writes(txid: int, task_id: int, operation_count: int) -> WriteSet:
+    """Changes that name task and transaction."""
+    increments: dict[Any, Any] = {f"{task_id}.{place}@{txid}": 1 for place in range(operation_count)}
+    return WriteSet({"counts": StateWrites(StateKind.HASH, ValueType.INT, increments=increments)})
+
+
+def _is_below(name: str, txid: int) -> bool:
+    return int(name.rpartition(":")[2]) < txid

@@ -1,0 +1,189 @@
+"""How many attempts travel together, and when a wave is done with. Exact."""
+
+from __future__ import annotations
+
+import pytest
+
+from coordinator.transactional import wave_records
+from coordinator.transactional.wave_records import WaveRecords
+from state import ProtocolError, TransactionAttempt
+
+
+def attempts_of(*txids, attempt_id=1):
+    return tuple(TransactionAttempt(txid, attempt_id) for txid in txids)
+
+
+def room(window, waiting=100, byte_count=0):
+    return WaveRecords(window, 10.0).room([byte_count] * waiting)
+
+
+def started(count, window=16):
+    """Records with one wave under way, number 1."""
+    waves = WaveRecords(window, 10.0)
+    return waves, waves.start(attempts_of(*range(1, 1 + count)), 100.0)
+
+
+@pytest.mark.parametrize(("window", "size"), [(1, 1), (2, 1), (3, 2), (7, 4), (64, 32)])
+def test_a_wave_takes_half_a_window_so_that_two_waves_fill_it(window, size):
+    assert room(window) == size
+
+
+@pytest.mark.parametrize(("waiting", "size"), [(0, 0), (1, 1), (3, 3), (9, 8)])
+def test_a_wave_takes_no_more_than_wait(waiting, size):
+    assert room(16, waiting) == size
+
+
+@pytest.mark.parametrize(("byte_count", "size"), [(25, 4), (40, 2), (100, 1), (500, 1)])
+def test_a_wave_reads_no_more_input_than_allowed_unless_it_is_a_single_attempt(monkeypatch, byte_count, size):
+    monkeypatch.setattr(wave_records, "WAVE_BYTES_MAX", 100)
+    assert room(8, 4, byte_count) == size
+
+
+def test_waves_are_numbered_from_one_and_run_from_their_start():
+    waves, first = started(2)
+    assert (first.wave_id, first.attempts, first.started_s) == (1, attempts_of(1, 2), 100.0)
+    assert (first.live, first.is_running) == (set(attempts_of(1, 2)), True)
+    waves.processed(1)
+    assert waves.start(attempts_of(3), 107.0).wave_id == 2
+
+
+def test_a_crashed_wave_halves_the_next_down_to_one_and_good_ones_double_it_again():
+    waves = WaveRecords(16, 10.0)
+    sizes = []
+    for outcome in ("crashed", "crashed", "crashed", "crashed", "processed", "processed", "processed", "processed"):
+        sizes.append(waves.room([0] * 100))
+        wave = waves.start(attempts_of(*range(1, 1 + sizes[-1])), 0.0)
+        assert getattr(waves, outcome)(wave.wave_id) is wave
+    assert sizes == [8, 4, 2, 1, 1, 2, 4, 8]
+
+
+def test_what_counts_is_how_large_the_crashed_wave_was_not_how_much_had_room():
+    waves, _ = started(3)
+    waves.crashed(1)
+    assert waves.room([0] * 100) == 1
+
+
+def cancelled():
+    waves, wave = started(8)
+    for attempt in wave.attempts:
+        waves.let_go(1, attempt)
+    assert waves.running_for_nothing([1]) == [1]
+    return waves
+
+
+def test_a_cancelled_wave_that_ends_as_crashed_halves_nothing():
+    waves = cancelled()
+    waves.crashed(1)
+    assert waves.room([0] * 100) == 8
+
+
+def test_a_cancelled_wave_that_ends_well_all_the_same_doubles_nothing():
+    """Else a commit that crashes would never be found: the void wave after it doubles what it has halved."""
+    waves = cancelled()
+    waves.halve(2)
+    waves.processed(1)
+    assert waves.room([0] * 100) == 1
+
+
+def test_a_wave_is_released_once_all_its_attempts_are_committed_or_dropped():
+    waves, _ = started(2)
+    waves.processed(1)
+    waves.let_go(1, *attempts_of(1))
+    assert waves.take_finished() == []
+    waves.let_go(1, *attempts_of(2))
+    assert waves.running_for_nothing([1]) == []
+    assert waves.take_finished() == [1]
+    assert waves.take_finished() == []
+
+
+def test_waves_that_took_too_long_are_never_that_large_again():
+    waves = WaveRecords(16, 60.0)
+    waves.keep_below(8)
+    assert waves.room([0] * 20) == 4
+    waves.keep_below(7)
+    assert waves.room([0] * 20) == 3
+    for wave_id in range(1, 5):
+        waves.start(attempts_of(wave_id), 0.0)
+        waves.processed(wave_id)
+    assert waves.room([0] * 20) == 3
+    waves.keep_below(8)
+    assert waves.room([0] * 20) == 3, "a late one does not raise it again"
+    waves.keep_below(1)
+    assert waves.room([0] * 20) == 1
+
+
+def test_a_wave_whose_attempts_are_dropped_while_it_runs_is_cancelled_and_released_when_it_ends():
+    waves, _ = started(3)
+    for attempt in attempts_of(2, 3):
+        waves.let_go(1, attempt)
+    assert waves.running_for_nothing([1]) == []
+    waves.let_go(1, *attempts_of(1))
+    assert waves.running_for_nothing([0, 1]) == [1]
+    assert waves.take_finished() == []
+    assert waves.is_processing()
+    waves.crashed(1)
+    assert waves.take_finished() == [1]
+    assert not waves.is_processing()
+
+
+def test_an_attempt_that_still_waits_is_in_no_wave():
+    waves, wave = started(1)
+    waves.let_go(0, *attempts_of(1))
+    assert wave.live == set(attempts_of(1))
+    assert waves.running_for_nothing([0]) == []
+
+
+def test_attempts_of_one_txid_are_told_apart():
+    waves, _ = started(1)
+    waves.let_go(1, *attempts_of(1))
+    waves.crashed(1)
+    again = waves.start(attempts_of(1, attempt_id=7), 0.0)
+    waves.let_go(2, *attempts_of(1, attempt_id=1))
+    assert again.live == set(attempts_of(1, attempt_id=7))
+    assert waves.take_finished() == [1]
+
+
+def test_an_overdue_wave_is_named_once_a_timeout():
+    waves, wave = started(1)
+    named = [waves.overdue(now) for now in (100.0, 110.0, 110.1, 115.0, 120.2)]
+    assert named == [[], [], [wave], [], [wave]]
+    waves.processed(1)
+    assert waves.overdue(1000.0) == []
+
+
+@pytest.mark.parametrize("outcome", ["processed", "crashed"])
+def test_a_wave_ends_once(outcome):
+    waves, _ = started(2)
+    waves.processed(1)
+    for wave_id in (1, 2):
+        with pytest.raises(ProtocolError, match=f"wave {wave_id} was reported and does not run"):
+            getattr(waves, outcome)(wave_id)
+    assert waves.room([0] * 100) == 8
+
+
+# What `validate` finds
+
+
+def test_waves_and_attempts_that_agree_are_fine():
+    waves, wave = started(2)
+    waves.validate(dict.fromkeys(wave.attempts, 1))
+
+
+def test_an_attempt_that_a_wave_has_forgotten_is_found():
+    waves, wave = started(2)
+    waves.let_go(1, wave.attempts[0])
+    with pytest.raises(AssertionError, match="waves hold"):
+        waves.validate(dict.fromkeys(wave.attempts, 1))
+
+
+def test_a_wave_that_holds_what_was_dropped_is_found():
+    waves, wave = started(2)
+    with pytest.raises(AssertionError, match="waves hold"):
+        waves.validate({wave.attempts[0]: 1})
+
+
+def test_two_waves_in_their_processing_phase_are_found():
+    waves, wave = started(1)
+    other = waves.start(attempts_of(2), 0.0)
+    with pytest.raises(AssertionError, match="two waves"):
+        waves.validate({wave.attempts[0]: 1, other.attempts[0]: 2})
