@@ -939,9 +939,7 @@ def test_another_exception_of_the_source_ends_the_run_after_what_is_under_way_is
 
 def test_an_exception_in_is_exhausted_ends_the_run_by_name():
     run = Run(source=Raising(2, "is_exhausted", 2, ValueError("mine")))
-    with pytest.raises(
-        UserCodeError, match=r"(?s)component 'lines', task 0, attempt is_exhausted raised:.*ValueError: mine"
-    ):
+    with pytest.raises(UserCodeError, match=r"(?s)is_exhausted of component 'lines' failed:.*ValueError: mine"):
         run()
     assert run.store.states == everything(2)
 

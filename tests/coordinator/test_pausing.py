@@ -115,7 +115,7 @@ def test_what_a_hook_raises_ends_the_run_after_what_is_under_way(hook):
     source.raising[hook] = [ValueError("mine")]
     run.on_progress = lambda statistics: run.coordinator.deactivate() if statistics.committed == 1 else None
     run.engine.waits.append(run.coordinator.activate)
-    with pytest.raises(UserCodeError, match=f"attempt {hook} raised"):
+    with pytest.raises(UserCodeError, match=f"{hook} of component 'lines' failed"):
         run()
     assert run.store.committed_txid == max(txid for txid in source.log if isinstance(txid, int)) >= 1
 

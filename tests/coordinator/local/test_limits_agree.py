@@ -49,7 +49,8 @@ def outcome(transactions, size, *, parallelism=1, stored=()):
     with LocalCluster() as cluster:
         for key, value in stored:
             cluster.client.hset("{limits}:whole", key, value)
-        run = cluster.submit(builder.build(), options=RunOptions(max_spout_pending=64, commit_group_max=size))
+        options = RunOptions(max_spout_pending=64, commit_group_max=size, accept_state_changes=True)
+        run = cluster.submit(builder.build(), options=options)
         try:
             run.run_until_idle()
             ended = "done"

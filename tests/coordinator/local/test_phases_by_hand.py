@@ -330,7 +330,8 @@ class Refused(Count):
 
 def test_what_the_server_refuses_is_told_of_its_attempt(cluster):
     cluster.client.set("{test}:other", "a string")
-    run = cluster.submit(build(("count", Refused(), ["lines"]), spout=Lines(2)))
+    accepting = RunOptions(max_spout_pending=1, accept_state_changes=True)
+    run = cluster.submit(build(("count", Refused(), ["lines"]), spout=Lines(2)), options=accepting)
     with pytest.raises(StateRefusedError):
         run.run_until_idle()
     assert ends(run, 1) == [("failed", "commit")]
