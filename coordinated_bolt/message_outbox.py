@@ -48,7 +48,7 @@ class MessageOutbox:
         """Sends one message.
 
         Raises:
-            CodecError: a value cannot travel, or is too large. It is raised here, where whoever emitted it can see it.
+            CodecError: a value cannot travel, or is too large. It is raised here, where the emitter can see it.
         """
         packed = pack(message.to_wire())
         check_tuple_size(packed)

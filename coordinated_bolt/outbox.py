@@ -184,7 +184,7 @@ def check_tuple_size(packed: bytes) -> None:
 
 
 def _halves(runs: list[list[Any]], first_count: int) -> tuple[list[list[Any]], list[list[Any]]]:
-    """Runs of rows, cut behind so many rows; equal runs are always cut alike."""
+    """Runs of rows, cut at fixed counts, so equal runs are always cut alike."""
     first: list[list[Any]] = []
     second: list[list[Any]] = []
     for stream, rows in runs:

@@ -32,7 +32,8 @@ class RunOptions:
         adopt: continue although the input is another one than in earlier runs. True does so if everything that was
             read is still the same and nothing is skipped or read again; what else may happen is named: "skip",
             "again", "changed", several with commas between, or "unchecked".
-        accept_state_changes: continue although a state is no longer declared, or is declared with other types.
+        accept_state_changes: continue even if a state is no longer declared, is declared with other types, or holds
+            something that the topology has no record of writing.
         early_commit: committers that only write run in the job that processes their wave, one job for both phases
             instead of two. Nothing is published earlier. A run that meets a committer that reads state, has external
             effects or has bolts below it goes the general way by itself.

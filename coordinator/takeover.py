@@ -108,11 +108,11 @@ class Takeover:
 
     def _refuse_unknown_states(self, found: FoundTopology | None) -> None:
         """Refuses to add to state whose history is unknown: bookkeeping that was lost, or somebody else's keys."""
+        if found is None and self._store.has_records():
+            return  # `acquire` says what is wrong with them
         recorded = set() if found is None else states_of(found.topology)
         handles = [h for c in self._topology.components for h in declared_states(type(c.spec)).values()]
         declared = {handle.name for handle in handles}
-        if found is None and self._store.has_records():
-            return  # `acquire` says what is wrong with them
         existing = self._store.existing_states(sorted(declared - recorded))
         if existing and not self._options.accept_state_changes:
             topology_id = self._topology.topology_id

@@ -462,7 +462,7 @@ local function read_owner(argv)
   return {fence = argv[1], generation = argv[2], revision = tonumber(argv[3]), digest = argv[4], sum = argv[5],
           source = argv[6], topology = argv[7]}
 end
-local OWNER_READS, OWNER_WRITES = 3, 7
+local OWNER_WRITES = 7
 
 -- Generations dropped since the library was loaded. Only words depend on it: a run whose state is gone is told why.
 local dropped, dropped_count = {}, 0

@@ -135,7 +135,7 @@ def run_topology(
     """Run a topology: a finite input to its end, a continuous one until Ctrl-C or SIGTERM.
 
     The first signal finishes what is under way, the second one stops, and SIGTERM has its time. Whatever ends a
-    run, the next one goes on after the last commit.
+    run, the next one continues after the last commit.
 
     A plain topology runs until Ctrl-C or SIGTERM, or until its spouts are idle if asked for; it has no state, so
     no server is used.

@@ -1,6 +1,6 @@
 """What Ctrl-C and SIGTERM do to a run: the first one drains it, the second one stops it, and SIGTERM has its time.
 
-A person who presses Ctrl-C decides how long to wait. Whoever sends SIGTERM, a service manager or a scheduler, is
+A person at Ctrl-C decides how long to wait. The sender of SIGTERM, a service manager or a scheduler, is
 going to send SIGKILL in the end, so the run ends by itself before that, whatever it hangs on.
 """
 

@@ -136,7 +136,7 @@ class TransactionalRun:
         return is_due or self._engine.command_count != commands
 
     def run_until_idle(self) -> RunStatistics:
-        """Goes on until there is nothing left to do: the input has ended or has nothing for now, or phases are held.
+        """Runs until there is nothing left to do: the input has ended or has nothing for now, or phases are held.
 
         A spout whose coordinator raises a `FailedException` has nothing for now: it is asked again by the next call.
 

@@ -27,7 +27,7 @@ _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 def refuse_packed(path: str) -> None:
     """Refuses a file whose first bytes say that it holds no UTF-8 text; called when files are listed (driver).
 
-    A file that cannot be read is left to whoever reads it.
+    A file that cannot be read is left to its reader.
 
     Raises:
         TopologyError: what the file is and how to make text of it.

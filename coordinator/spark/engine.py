@@ -161,7 +161,7 @@ class SparkEngine:
             try:
                 self._watch.check()
             except EngineError:
-                return  # whoever waits for events is told by the watch
+                return  # the watch tells the thread that waits for events
             _LOG.debug("a job crashed:\n%s", error)
             story = crash_story(error)
             event = crashed(story.reason, story.kind)

@@ -49,7 +49,7 @@ class Lane:
                 continue
             try:
                 result = job()
-            except BaseException as error:  # noqa: BLE001 - it belongs to whoever waits for the future
+            except BaseException as error:  # noqa: BLE001 - it belongs to the thread that waits for the future
                 with suppress(InvalidStateError):  # nobody does any more
                     future.set_exception(error)
             else:

@@ -70,7 +70,6 @@ class RunMachine:
         committed_txid: last committed txid.
         earlier: what earlier runs have cut and stored.
         new_attempt_id: draws an attempt id.
-
     """
 
     def __init__(
