@@ -17,8 +17,13 @@ from functools import partial
 from time import thread_time_ns
 from typing import Any
 
-from coordinated_bolt import FieldsGrouping, Grouping, OutputStream, ShuffleGrouping, StreamSpec, Subscriber, TaskWiring
-from state import TransactionAttempt
+from coordinated_bolt.batches.attempt_collector import AttemptCollector
+from coordinated_bolt.batches.attempt_outbox import attempt_outbox
+from coordinated_bolt.streams.declared import StreamSpec
+from coordinated_bolt.streams.groupings import FieldsGrouping, Grouping, ShuffleGrouping
+from coordinated_bolt.streams.routing import OutputStream, Subscriber
+from coordinated_bolt.wiring import TaskWiring
+from state.attempt import TransactionAttempt
 
 ROW_COUNT = 20_000
 TARGETS = (21, 22)
@@ -53,8 +58,8 @@ def emit_rows(rows: Rows, grouping: Grouping, *, at_once: bool) -> None:
         streams=streams,
         targets=TARGETS,
     )
-    outbox = wiring.outbox(ATTEMPT, lambda frame: None)
-    collector = wiring.collector(ATTEMPT, outbox)
+    outbox = attempt_outbox(wiring, ATTEMPT, lambda frame: None)
+    collector = AttemptCollector(wiring, ATTEMPT, outbox)
     if at_once:
         collector.emit_all(rows)
     else:

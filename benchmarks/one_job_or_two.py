@@ -33,10 +33,11 @@ from benchmarks.process_tree import processor_seconds
 from benchmarks.report import table
 from benchmarks.stopwatch import Stopwatch
 from benchmarks.txbatch_side import PASS_COUNT, Deadline, read_counts
-from coordinator import RunOptions, run
-from coordinator.spark import close_context, open_context
+from coordinator.run import run
+from coordinator.spark.session import close_context, open_context
+from coordinator.transactional.options import RunOptions
 from examples.word_count import topology
-from state import EmbeddedServer
+from state.redis_embedded import EmbeddedServer
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,16 +20,17 @@ from typing import Any
 
 from benchmarks.measurement import median
 from benchmarks.report import table
-from coordinated_bolt import (
-    BaseBasicBolt,
-    BaseSpout,
-    BasicOutputCollector,
-    SpoutOutputCollector,
-    TopologyContext,
-    Tuple,
-)
-from coordinator import LocalCluster, PlainRunOptions, PlainStatistics, PlainTopology, TopologyBuilder, run_plain
-from coordinator.spark import close_context, open_context
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt, BasicOutputCollector
+from coordinated_bolt.components.context import TopologyContext
+from coordinated_bolt.components.spouts import BaseSpout, SpoutOutputCollector
+from coordinated_bolt.streams.tuples import Tuple
+from coordinator.building.plain_topology import PlainTopology
+from coordinator.building.plain_topology_builder import TopologyBuilder
+from coordinator.local.cluster import LocalCluster
+from coordinator.plain.options import PlainRunOptions
+from coordinator.plain.run_summary import PlainStatistics
+from coordinator.run_plain import run_plain
+from coordinator.spark.session import close_context, open_context
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,12 +27,13 @@ from benchmarks.corpus import build_corpus
 from benchmarks.input_passes import link_passes
 from benchmarks.process_tree import Role, Usage, usage_by_role
 from benchmarks.report import table
-from coordinator import RunOptions, run
+from coordinator.run import run
+from coordinator.transactional.options import RunOptions
 from examples.word_count import topology
 
 if TYPE_CHECKING:
-    from coordinator.coordinator import Coordinator
-    from coordinator.run_summary import RunStatistics
+    from coordinator.transactional.coordinator import Coordinator
+    from coordinator.transactional.run_summary import RunStatistics
 
 MARKS = (0.1, 0.25, 0.5, 0.75, 1.0)
 MEBIBYTE = 2**20

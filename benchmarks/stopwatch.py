@@ -14,10 +14,12 @@ from typing import Any
 from unittest.mock import patch
 
 import coordinator  # noqa: F401 - makes sys.modules hold coordinator.run
-from coordinator.engine import EarlyCommit
-from coordinator.spark import SparkEngine
-from coordinator.spouts.emitting import Batch
-from state import Commit, CommitReply, RedisStore, TransactionAttempt
+from coordinator.emitting.emitter_task import Batch
+from coordinator.spark.engine import SparkEngine
+from coordinator.transactional.engine import EarlyCommit
+from state.attempt import TransactionAttempt
+from state.commit import Commit, CommitReply
+from state.redis_store import RedisStore
 
 
 class Stopwatch:

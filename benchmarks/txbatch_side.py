@@ -15,13 +15,14 @@ from benchmarks.corpus import Corpus
 from benchmarks.input_passes import count_first_lines_of_passes, link_passes
 from benchmarks.measurement import Result, TxbatchCase, percentile
 from benchmarks.stopwatch import Stopwatch
-from coordinator import RunOptions, run
+from coordinator.run import run
+from coordinator.transactional.options import RunOptions
 from examples.word_count import topology
-from state import EmbeddedServer
+from state.redis_embedded import EmbeddedServer
 
 if TYPE_CHECKING:
-    from coordinator.coordinator import Coordinator
-    from coordinator.run_summary import RunStatistics
+    from coordinator.transactional.coordinator import Coordinator
+    from coordinator.transactional.run_summary import RunStatistics
 
 TOPOLOGY_ID = "word_count"
 COUNTS_KEY = f"{{{TOPOLOGY_ID}}}:counts"

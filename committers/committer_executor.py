@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from committers.slot_report import AttemptVerdict, SlotReport
-from coordinated_bolt import (
-    BatchBoltExecutor,
-    BatchTask,
-    CoordinatedBolt,
-    IBatchBolt,
-    Inbox,
-    ITaskHook,
-    Send,
-    TaskResult,
-    TaskWiring,
-    no_clock,
-)
-from coordinated_bolt.batch_bolt_executor import NewCollector
-from state import StateReader, StateSession, TransactionAttempt, WriteSet, bind_states
+from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
+from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor, NewCollector
+from coordinated_bolt.batches.batch_task import BatchTask, Inbox, TaskResult
+from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
+from coordinated_bolt.components.batch_bolts import IBatchBolt
+from coordinated_bolt.components.task_hook import ITaskHook
+from coordinated_bolt.transport.outbox import Send
+from coordinated_bolt.watching.metrics import no_clock
+from coordinated_bolt.wiring import TaskWiring
+from state.attempt import TransactionAttempt
+from state.handles import bind_states
+from state.session import StateReader, StateSession
+from state.write_set import WriteSet
 
 
 class CommitterExecutor(BatchBoltExecutor):
@@ -74,7 +73,7 @@ class CommitTask:
         clock: Callable[[], int] = no_clock,
     ) -> None:
         self._wiring = wiring
-        bolt = CoordinatedBolt(wiring, wiring.outboxes(send), CommitterExecutor, hooks=hooks, clock=clock)
+        bolt = CoordinatedBolt(wiring, attempt_outboxes(wiring, send), CommitterExecutor, hooks=hooks, clock=clock)
         assert isinstance(bolt.executor, CommitterExecutor)
         self._executor = bolt.executor
         self._executor.session = StateSession(reader)

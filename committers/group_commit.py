@@ -17,8 +17,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from committers.slot_report import SlotReport
-from coordinated_bolt import Failure, FailureKind
-from state import Field, OrderMattersError, TransactionAttempt, WriteSet, compose
+from coordinated_bolt.completeness.failure import Failure, FailureKind
+from state.attempt import TransactionAttempt
+from state.write_set import Field, OrderMattersError, WriteSet, compose
 
 Read = tuple[str, Field]
 

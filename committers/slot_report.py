@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from coordinated_bolt import Failure, TaskMetrics
-from state import WriteSet
+from coordinated_bolt.completeness.failure import Failure
+from coordinated_bolt.watching.metrics import TaskMetrics
+from state.write_set import WriteSet
 
 
 @dataclass(slots=True)

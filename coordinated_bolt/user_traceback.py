@@ -10,8 +10,8 @@ import inspect
 import traceback
 from pathlib import Path
 
-from coordinated_bolt.bolts import IBatchBolt
-from coordinated_bolt.components import IComponent
+from coordinated_bolt.components.batch_bolts import IBatchBolt
+from coordinated_bolt.components.component import IComponent
 from state.printable import block
 
 _PREPARING = ("prepare", "open")

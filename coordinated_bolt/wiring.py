@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from coordinated_bolt.acker import ACKER_COMPONENT
-from coordinated_bolt.collectors import AttemptCollector
-from coordinated_bolt.context import TopologyContext
-from coordinated_bolt.metrics import TaskMetrics
-from coordinated_bolt.outbox import FRAME_TUPLES, NewOutbox, Outbox, RowOutbox, Send
-from coordinated_bolt.routing import OutputStream
-from coordinated_bolt.streams import StreamSpec
-from coordinated_bolt.task_hook import ITaskHook
-from coordinated_bolt.tracking import SourceArgs, Tracking
-from coordinated_bolt.tuples import TupleOrigin
+from coordinated_bolt.completeness.acker import ACKER_COMPONENT
+from coordinated_bolt.completeness.tracking import SourceArgs
+from coordinated_bolt.components.context import TopologyContext
+from coordinated_bolt.streams.declared import StreamSpec
+from coordinated_bolt.streams.routing import OutputStream
+from coordinated_bolt.streams.tuples import TupleOrigin
+from coordinated_bolt.transport.outbox import FRAME_TUPLES
 from state.attempt import TransactionAttempt
 from state.own_copy import own_copy
 
@@ -107,59 +102,6 @@ class TaskWiring:
             MappingProxyType(self.tasks_of),
             conf={name: own_copy(value) for name, value in self.conf.items()},
         )
-
-    def add_hooks(self, context: TopologyContext, installed: Sequence[ITaskHook] = ()) -> None:
-        """Has fresh copies of the topology's hooks, and those an engine has installed, watch a task."""
-        for spec in self.hook_specs:
-            context.add_task_hook(pickle.loads(spec))
-        for hook in installed:
-            context.add_task_hook(hook)
-
-    def outbox(self, attempt: TransactionAttempt, send: Send) -> Outbox:
-        """A fresh outbox to every task downstream."""
-        return Outbox(attempt, self.task_id, self.targets, send, self.frame_tuples)
-
-    def outboxes(self, send: Send) -> NewOutbox:
-        """Makes outboxes that share one way out."""
-        return partial(self.outbox, send=send)
-
-    def tracking(self) -> Tracking:
-        """A fresh tracking of what the task receives."""
-        sources: list[int] = []
-        groups: list[tuple[int, ...]] = []
-        if self.coordination is None:
-            sources = list(self.sources)
-        else:
-            for component_id, args in self.coordination.source_args.items():
-                tasks = self.tasks_of[component_id]
-                groups.append(tasks) if args is SourceArgs.SINGLE else sources.extend(tasks)
-        return Tracking(
-            sources,
-            single_groups=groups,
-            needs_id=self.needs_id,
-            component_id=self.component_id,
-            task_index=self.task_index,
-        )
-
-    def collector(
-        self, attempt: TransactionAttempt, outbox: RowOutbox, hooks: Sequence[ITaskHook] = ()
-    ) -> AttemptCollector:
-        """The collector that fills an outbox, watched by hooks, also those that are added later."""
-        return AttemptCollector(
-            component_id=self.component_id,
-            task_id=self.task_id,
-            attempt=attempt,
-            streams=self.streams,
-            outbox=outbox,
-            hooks=hooks,
-        )
-
-    def count_output(self, metrics: TaskMetrics, collector: AttemptCollector, outbox: RowOutbox) -> None:
-        """Puts what was sent for an attempt into its metrics."""
-        metrics.emitted = {stream_id: count for stream_id, count in collector.emitted.items() if count}
-        if outbox.transferred:
-            names = {stream.index: stream_id for stream_id, stream in self.streams.items()}
-            metrics.transferred = {names[index]: count for index, count in outbox.transferred.items()}
 
     def origin(self, attempt: TransactionAttempt | None, source_task: int, stream_index: int) -> TupleOrigin:
         """What the tuples of one run have in common; in a plain topology they belong to no attempt.

@@ -4,60 +4,42 @@ from coordinated_bolt.neighbours import require_own_packages
 
 require_own_packages()
 
-from coordinator.component_configuration import SpoutDeclarer
-from coordinator.coordinator import Coordinator
-from coordinator.local import (
-    AttemptEnd,
-    AttemptRecord,
-    BoltTrial,
-    HeldPhase,
-    LocalCluster,
-    PlainRun,
-    TransactionalRun,
-    run_bolt,
-)
-from coordinator.options import RunOptions
-from coordinator.plain.batch_subtopology_builder import BatchSubtopologyBuilder
-from coordinator.plain.coordinator import PlainCoordinator
+from coordinator.building.batch_subtopology_builder import BatchSubtopologyBuilder
+from coordinator.building.plain_topology import PlainTopology
+from coordinator.building.plain_topology_builder import TopologyBuilder
+from coordinator.building.topology import Topology
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.local.attempt_book import AttemptEnd, AttemptRecord, HeldPhase
+from coordinator.local.bolt_trial import BoltTrial, run_bolt
+from coordinator.local.cluster import LocalCluster
+from coordinator.local.plain_run import PlainRun
+from coordinator.local.transactional_run import TransactionalRun
 from coordinator.plain.options import PlainRunOptions
-from coordinator.plain.run import run_plain
 from coordinator.plain.run_summary import PlainStatistics
-from coordinator.plain.topology import PlainTopology
-from coordinator.plain.topology_builder import TopologyBuilder
 from coordinator.run import run
-from coordinator.run_summary import RunStatistics
-from coordinator.sources import TextFiles
-from coordinator.spouts import (
-    FeederSpout,
-    FixedBatchesSpout,
-    FormerInput,
-    ICommitterTransactionalSpout,
-    InputChange,
+from coordinator.run_plain import run_plain
+from coordinator.sources.files import TextFiles
+from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
+from coordinator.spouts.count_coordinator import PartitionPositions
+from coordinator.spouts.feeder import FeederSpout
+from coordinator.spouts.input_change import FormerInput, InputChange
+from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
+from coordinator.spouts.opaque import (
     IOpaquePartitionedTransactionalSpout,
-    IPartitionedTransactionalSpout,
-    ITransactionalSpout,
-    MemoryTransactionalSpout,
-    OpaqueMemoryTransactionalSpout,
     OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
-    PartitionedCoordinator,
-    PartitionedEmitter,
-    PartitionPositions,
-    RunSoFar,
-    SpoutCommitter,
-    SpoutCoordinator,
-    SpoutEmitter,
 )
-from coordinator.topology import Topology
-from coordinator.topology_builder import BoltDeclarer, TransactionalTopologyBuilder
+from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
+from coordinator.spouts.run_so_far import RunSoFar
+from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+from coordinator.transactional.options import RunOptions
+from coordinator.transactional.run_summary import RunStatistics
 
 __all__ = [
     "AttemptEnd",
     "AttemptRecord",
     "BatchSubtopologyBuilder",
-    "BoltDeclarer",
     "BoltTrial",
-    "Coordinator",
     "FeederSpout",
     "FixedBatchesSpout",
     "FormerInput",
@@ -75,7 +57,6 @@ __all__ = [
     "PartitionPositions",
     "PartitionedCoordinator",
     "PartitionedEmitter",
-    "PlainCoordinator",
     "PlainRun",
     "PlainRunOptions",
     "PlainStatistics",
@@ -85,7 +66,6 @@ __all__ = [
     "RunStatistics",
     "SpoutCommitter",
     "SpoutCoordinator",
-    "SpoutDeclarer",
     "SpoutEmitter",
     "TextFiles",
     "Topology",

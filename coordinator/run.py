@@ -10,22 +10,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from coordinator.assembly import assembled
-from coordinator.coordinator import Coordinator
-from coordinator.options import RunOptions
-from coordinator.plan import make_plan
-from coordinator.run_summary import RunStatistics
+from coordinator.building.topology import Topology
+from coordinator.building.topology_checks import check_is_a
+from coordinator.planning.plan import make_plan
 from coordinator.server_choice import ServerChoice, choose_server
-from coordinator.spark import (
-    FrameFault,
-    SparkEngine,
-    pickle_spec,
-    ship_topology,
-    spark_lease,
-)
-from coordinator.topology import Topology
-from coordinator.topology_checks import check_is_a
-from state import EmbeddedServer, RedisStore, require_encryption
+from coordinator.spark.engine import SparkEngine
+from coordinator.spark.frame_flow import FrameFault
+from coordinator.spark.session import spark_lease
+from coordinator.spark.shipping import pickle_spec, ship_topology
+from coordinator.transactional.assembly import assembled
+from coordinator.transactional.coordinator import Coordinator
+from coordinator.transactional.options import RunOptions
+from coordinator.transactional.run_summary import RunStatistics
+from state.redis_embedded import EmbeddedServer
+from state.redis_encryption import require_encryption
+from state.redis_store import RedisStore
 
 _LOG = logging.getLogger("txbatch")
 OnStart = Callable[[Coordinator], None]

@@ -11,7 +11,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from state import URL_VARIABLE, EmbeddedServer, RedisStore, StateRefusedError, TopologyError, redact, require_encryption
+from state.errors import StateRefusedError, TopologyError
+from state.redis_address import redact
+from state.redis_embedded import EmbeddedServer
+from state.redis_encryption import require_encryption
+from state.redis_reader import URL_VARIABLE
+from state.redis_store import RedisStore
 
 DEFAULT_DATA_DIR = ".txbatch"
 LOOK_TIMEOUT_S = 10.0

@@ -47,11 +47,9 @@ PURE_MODULES = (
     "state/write_set",
     "coordinated_bolt",
     "committers/group_commit",
-    "coordinator/plan",
-    "coordinator/topology_builder",
-    "coordinator/metadata_log",
-    "coordinator/transactional",
-    "coordinator/plain/wave_plan",
+    "coordinator/planning",
+    "coordinator/building/topology_builder",
+    "coordinator/transactional/machine",
     "coordinator/plain/wave_size",
 )
 IMPURE_MODULES = frozenset({"time", "uuid", "secrets"})
@@ -74,6 +72,8 @@ MERE_VALUES = (
 
 MAX_FUNCTION_LINES = 70
 MAX_FILE_LINES = 450  # 400 is where a hard look is due
+MAX_ROOM_MODULES = 20
+WIDE_ROOMS = frozenset({"state"})  # flat while it fits one screen: its prefixes are its rooms
 GUARD_FUNCTION = "require_own_packages"
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 
@@ -116,6 +116,53 @@ def wrong_way_imports(root: Path) -> list[str]:
     for path, tree in sources(root, "examples", "tools"):
         forbidden = {"tests", "benchmarks"}
         found += [f"{path}:{line} imports {top}" for line, top in top_imports(tree) if top in forbidden]
+    return found
+
+
+def room_of(module: str) -> str:
+    """The folder a module of ours lives in, seen from its package; a module beside the folders is its own room."""
+    return "/".join(module.split(".")[:2])
+
+
+def circles(root: Path) -> list[str]:
+    """Rooms of one package that import each other, however long the way round."""
+    found = []
+    for package in PACKAGES:
+        ways: dict[str, set[str]] = {}
+        for path, tree in sources(root, package):
+            if Path(path).name != "__init__.py":
+                room = room_of(path.removesuffix(".py").replace("/", "."))
+                rooms = {room_of(name) for _, name in imports(tree) if name.startswith(f"{package}.")}
+                ways.setdefault(room, set()).update(rooms - {room})
+        reached = {room: _reachable(ways, room) for room in ways}
+        met = {
+            frozenset(other for other in ways if other in ends and room in reached[other])
+            for room, ends in reached.items()
+            if room in ends
+        }
+        found += [" and ".join(sorted(rooms)) + " import each other" for rooms in sorted(met, key=sorted)]
+    return found
+
+
+def _reachable(ways: dict[str, set[str]], start: str) -> set[str]:
+    reached: set[str] = set()
+    todo = list(ways[start])
+    while todo:
+        room = todo.pop()
+        if room not in reached:
+            reached.add(room)
+            todo += ways.get(room, ())
+    return reached
+
+
+def crowded_rooms(root: Path) -> list[str]:
+    """A folder of so many modules that it hides what is in it."""
+    found = []
+    for package in PACKAGES:
+        for folder in sorted({(root / path).parent for path, _ in sources(root, package)}):
+            count = sum(1 for file in folder.glob("*.py") if file.name != "__init__.py")
+            if count > MAX_ROOM_MODULES and folder.relative_to(root).as_posix() not in WIDE_ROOMS:
+                found.append(f"{folder.relative_to(root).as_posix()} has {count} modules, more than {MAX_ROOM_MODULES}")
     return found
 
 
@@ -264,6 +311,8 @@ def _idle_check(node: ast.stmt) -> Iterator[str]:
 
 RULES: tuple[Callable[[Path], list[str]], ...] = (
     wrong_way_imports,
+    circles,
+    crowded_rooms,
     ungated_libraries,
     overlong,
     busy_inits,

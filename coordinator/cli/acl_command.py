@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from state import Keys, acl_rules, check_name
+from state.keys import Keys, check_name
+from state.redis_rights import acl_rules
 
 
 def show_acl(topology_id: str, user: str | None, *, loads_functions: bool) -> None:

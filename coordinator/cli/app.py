@@ -20,9 +20,11 @@ from coordinator.cli.run_command import RunRequest, execute
 from coordinator.cli.signals import STOP_TIMEOUT_S
 from coordinator.cli.state_commands import ask, show_status
 from coordinator.cli.state_commands import drop as drop_topology
-from coordinator.options import RunOptions
 from coordinator.server_choice import DEFAULT_DATA_DIR, choose_server
-from state import PLAINTEXT_VARIABLE, URL_VARIABLE, secrets_in
+from coordinator.transactional.options import RunOptions
+from state.redis_address import secrets_in
+from state.redis_encryption import PLAINTEXT_VARIABLE
+from state.redis_reader import URL_VARIABLE
 
 DEFAULTS = RunOptions()
 

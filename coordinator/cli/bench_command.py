@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import coordinator
-from state import TopologyError
+from state.errors import TopologyError
 
 SCRIPT = Path("benchmarks") / "commit_throughput.py"
 

@@ -7,7 +7,7 @@ import traceback
 from pathlib import Path
 
 import coordinator
-from state import one_line, said_by
+from state.printable import one_line, said_by
 
 _OWN_ROOT = Path(coordinator.__file__).resolve().parent.parent
 _OWN = tuple(str(_OWN_ROOT / name) for name in ("state", "coordinated_bolt", "committers", "coordinator"))

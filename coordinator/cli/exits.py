@@ -9,17 +9,8 @@ from contextlib import contextmanager
 from enum import IntEnum
 
 from coordinator.cli.logs import without
-from state import (
-    SENTENCE_LIMIT,
-    EngineError,
-    FencedError,
-    Interruption,
-    StateError,
-    TopologyError,
-    TransactionError,
-    block,
-    said_by,
-)
+from state.errors import EngineError, FencedError, Interruption, StateError, TopologyError, TransactionError
+from state.printable import SENTENCE_LIMIT, block, said_by
 
 WHOLE = {"line_limit": 100_000, "lines_max": 10_000}
 """Of a traceback that was asked for nothing is left out that anybody would read."""

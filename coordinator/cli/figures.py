@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from coordinator.run_summary import RunStatistics
+from coordinator.transactional.run_summary import RunStatistics
 
 WINDOW_S = 10.0
 Statistics_contra = TypeVar("Statistics_contra", contravariant=True)

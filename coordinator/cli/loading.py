@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from coordinator.building.plain_topology import PlainTopology
+from coordinator.building.topology import Topology
 from coordinator.cli.blame import story_of
 from coordinator.cli.parameters import bind_parameters
-from coordinator.plain.topology import PlainTopology
-from coordinator.topology import Topology
-from state import TopologyError, TransactionError
+from state.errors import TopologyError, TransactionError
 
 Factory = Callable[..., Any]
 

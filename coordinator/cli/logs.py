@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from state import SENTENCE_LIMIT, block, one_line
+from state.printable import SENTENCE_LIMIT, block, one_line
 
 LOGGER = "txbatch"
 PY4J_MODULES = frozenset({"clientserver", "java_gateway"})

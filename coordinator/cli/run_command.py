@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from coordinator.building.plain_topology import PlainTopology
+from coordinator.building.topology import Topology
 from coordinator.cli.exits import ExitCode
 from coordinator.cli.figures import Figures, summary_line
 from coordinator.cli.loading import load_factory, make_topology
@@ -16,18 +18,19 @@ from coordinator.cli.parameters import parse_pairs
 from coordinator.cli.plain_figures import PlainFigures, plain_summary_line
 from coordinator.cli.progress import progress_on_stderr
 from coordinator.cli.signals import STOP_TIMEOUT_S, DrainOnSignal
-from coordinator.coordinator import Coordinator
-from coordinator.options import RunOptions
 from coordinator.plain.coordinator import PlainCoordinator
 from coordinator.plain.options import PlainRunOptions
-from coordinator.plain.run import run_plain
 from coordinator.plain.run_summary import PlainStatistics
-from coordinator.plain.topology import PlainTopology
 from coordinator.run import run
-from coordinator.run_summary import RunStatistics
+from coordinator.run_plain import run_plain
 from coordinator.server_choice import ServerChoice
-from coordinator.topology import Topology
-from state import Keys, TopologyError, declared_states, one_line
+from coordinator.transactional.coordinator import Coordinator
+from coordinator.transactional.options import RunOptions
+from coordinator.transactional.run_summary import RunStatistics
+from state.errors import TopologyError
+from state.handles import declared_states
+from state.keys import Keys
+from state.printable import one_line
 
 Runner = Callable[..., RunStatistics]
 PlainRunner = Callable[..., PlainStatistics]

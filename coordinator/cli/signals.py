@@ -14,7 +14,7 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 from coordinator.cli.exits import StoppedError
-from coordinator.spark import end_java
+from coordinator.spark.gateway import end_java
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 FIRST_SIGNAL = "finishing what is under way; once more stops at once"

@@ -7,9 +7,12 @@ import json
 import sys
 from collections.abc import Callable
 
+from coordinator.building.topology_description import summary
 from coordinator.server_choice import ServerChoice
-from coordinator.topology_description import summary
-from state import SENTENCE_LIMIT, RedisStore, StateRefusedError, TopologyError, TopologyStatus, one_line
+from state.errors import StateRefusedError, TopologyError
+from state.printable import SENTENCE_LIMIT, one_line
+from state.redis_store import RedisStore
+from state.stored_topology import TopologyStatus
 
 
 def show_status(topology_id: str, server: ServerChoice, *, as_json: bool) -> None:

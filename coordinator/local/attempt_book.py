@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from coordinated_bolt import AttemptOutcome, Failure, FailureKind
-from coordinator.attempt_watch import AttemptWatch
-from coordinator.engine import GroupExecuted, PhaseEnded
-from coordinator.phase import Phase
-from state import TransactionAttempt
+from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinator.transactional.attempt_watch import AttemptWatch
+from coordinator.transactional.engine import GroupExecuted, PhaseEnded
+from coordinator.transactional.phase import Phase
+from state.attempt import TransactionAttempt
 
 BY_HAND = "by hand"
 

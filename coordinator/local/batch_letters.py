@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from coordinated_bolt import DRIVER, Frame
-from coordinator.spouts.emitting import Batch
-from state import TransactionAttempt
+from coordinated_bolt.transport.edges import DRIVER
+from coordinated_bolt.transport.frames import Frame
+from coordinator.emitting.emitter_task import Batch
+from state.attempt import TransactionAttempt
 
 
 class BatchLetter(NamedTuple):

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from committers import CommitTask, SlotReport
-from coordinated_bolt import (
-    BatchTask,
-    CoordinatedBolt,
-    Frame,
-    ITaskHook,
-    Send,
-    TaskResult,
-    TaskWiring,
-)
-from state import StateReader, TransactionAttempt
+from committers.committer_executor import CommitTask
+from committers.slot_report import SlotReport
+from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
+from coordinated_bolt.batches.batch_task import BatchTask, TaskResult
+from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
+from coordinated_bolt.components.task_hook import ITaskHook
+from coordinated_bolt.transport.frames import Frame
+from coordinated_bolt.transport.outbox import Send
+from coordinated_bolt.wiring import TaskWiring
+from state.attempt import TransactionAttempt
+from state.session import StateReader
 
 Report = Callable[[TransactionAttempt, TaskResult], None]
 
@@ -36,7 +36,7 @@ class ProcessingTask:
     """
 
     def __init__(self, wiring: TaskWiring, send: Send, report: Report, hooks: Sequence[ITaskHook] = ()) -> None:
-        self._task = BatchTask(wiring, CoordinatedBolt(wiring, wiring.outboxes(send), hooks=hooks))
+        self._task = BatchTask(wiring, CoordinatedBolt(wiring, attempt_outboxes(wiring, send), hooks=hooks))
         self._report = report
         self._reported: set[TransactionAttempt] = set()
 

@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from coordinated_bolt import DEFAULT_STREAM, IBasicBolt, IBatchBolt
+from coordinated_bolt.components.basic_bolts import IBasicBolt
+from coordinated_bolt.components.batch_bolts import IBatchBolt
+from coordinated_bolt.streams.declared import DEFAULT_STREAM
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.local.cluster import LocalCluster
 from coordinator.local.recorder import Emission
 from coordinator.spouts.memory import FixedBatchesSpout
-from coordinator.topology_builder import TransactionalTopologyBuilder
-from state import TopologyError
+from state.errors import TopologyError
 
 
 @dataclass(frozen=True, slots=True)

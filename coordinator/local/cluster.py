@@ -8,18 +8,22 @@ from random import Random
 from types import TracebackType
 from typing import Any, Self, overload
 
+from coordinator.building.plain_topology import PlainTopology
+from coordinator.building.topology import Topology
+from coordinator.building.topology_builder import described
 from coordinator.local.engine import FrameFault
 from coordinator.local.mailroom import DEFAULT_RECEIVE_CAPACITY
 from coordinator.local.plain_run import MessageFault, PlainRun
 from coordinator.local.transactional_run import TransactionalRun
-from coordinator.options import RunOptions
-from coordinator.plain.plan import make_plain_plan
-from coordinator.plain.topology import PlainTopology
-from coordinator.plan import make_plan
+from coordinator.planning.plain_plan import make_plain_plan
+from coordinator.planning.plan import make_plan
 from coordinator.spark.shipping import pickle_spec
-from coordinator.topology import Topology
-from coordinator.topology_builder import described
-from state import TopologyError, connect, in_memory_client, redact, require_encryption
+from coordinator.transactional.options import RunOptions
+from state.errors import TopologyError
+from state.redis_address import redact
+from state.redis_connection import connect
+from state.redis_encryption import require_encryption
+from state.redis_in_memory import in_memory_client
 
 IN_MEMORY = "memory://"
 LOCAL_WINDOW = 1

@@ -13,16 +13,19 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from coordinated_bolt import BatchAcker, Frame, TaskResult
-from coordinator.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
+from coordinated_bolt.batches.batch_acker import BatchAcker
+from coordinated_bolt.batches.batch_task import TaskResult
+from coordinated_bolt.transport.frames import Frame
+from coordinator.emitting.emitter_task import Batch, Emitted, EmitterTask
+from coordinator.emitting.reporting import batch_edges, report_to_acker
 from coordinator.local.batch_letters import BatchLetter, BatchLetters, CommitLetter
 from coordinator.local.batch_tasks import CommittingTask, ProcessingTask
 from coordinator.local.mailroom import Mailroom
 from coordinator.local.recorder import AttemptRecorder
-from coordinator.plan import Plan
-from coordinator.reporting import batch_edges, report_to_acker
-from coordinator.spouts.emitting import Batch, Emitted, EmitterTask
-from state import StateReader, TransactionAttempt
+from coordinator.planning.plan import Plan
+from coordinator.transactional.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
+from state.attempt import TransactionAttempt
+from state.session import StateReader
 
 FrameFault = Callable[[Frame], Sequence[Frame]]
 """Fault point ``frames.sent``: a frame -> the frames that arrive instead, in this order."""

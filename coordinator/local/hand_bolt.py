@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from coordinated_bolt import BaseRichBolt, PlainTuple, Tuple, TupleStatus
+from coordinated_bolt.components.rich_bolts import BaseRichBolt
+from coordinated_bolt.streams.plain_tuple import PlainTuple, TupleStatus
+from coordinated_bolt.streams.tuples import Tuple
 
 
 class HandBolt(BaseRichBolt):

@@ -15,31 +15,28 @@ from functools import partial
 from random import Random
 from typing import Any, TypeVar
 
-from coordinated_bolt import (
-    DEFAULT_STREAM,
-    DRIVER,
-    AckerTask,
-    BoltTask,
-    ComponentMetrics,
-    CoordinatedTask,
-    Failure,
-    Message,
-    MetricsObserver,
-    PlainTuple,
-    SpoutTask,
-    TaskWiring,
-    close_all,
-    make_task,
-    tick_message,
-)
-from coordinated_bolt.rows import is_unordered
+from coordinated_bolt.closing import close_all
+from coordinated_bolt.completeness.failure import Failure
+from coordinated_bolt.streams.declared import DEFAULT_STREAM
+from coordinated_bolt.streams.plain_tuple import PlainTuple
+from coordinated_bolt.streams.rows import is_unordered
+from coordinated_bolt.subtopology.coordinated_task import CoordinatedTask, make_task
+from coordinated_bolt.transport.edges import DRIVER
+from coordinated_bolt.transport.messages import Message, tick_message
+from coordinated_bolt.trees.acker_task import AckerTask
+from coordinated_bolt.trees.bolt_task import BoltTask
+from coordinated_bolt.trees.spout_task import SpoutTask
+from coordinated_bolt.watching.metrics import ComponentMetrics
+from coordinated_bolt.watching.metrics_observer import MetricsObserver
+from coordinated_bolt.wiring import TaskWiring
 from coordinator.local.hand_bolt import HandBolt
 from coordinator.local.mailroom import DEFAULT_RECEIVE_CAPACITY, Mailroom
 from coordinator.local.recorder import Recorder
 from coordinator.local.timers import Timers
-from coordinator.plain.plan import PlainPlan
+from coordinator.planning.plain_plan import PlainPlan
 from coordinator.spouts.feeder import FeederSpout
-from state import TopologyError, UserCodeError, digest64, pack, unpack
+from state.codec import digest64, pack, unpack
+from state.errors import TopologyError, UserCodeError
 
 STEP_LIMIT = 1_000_000
 """Steps `run_until_idle` takes at most."""

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from coordinated_bolt import EmitInfo, Failure, ITaskHook, PendingMessage, TaskMetrics, TaskObserver
-from state import TransactionAttempt, own_copy
+from coordinated_bolt.completeness.failure import Failure
+from coordinated_bolt.components.task_hook import EmitInfo, ITaskHook
+from coordinated_bolt.streams.pending_message import PendingMessage
+from coordinated_bolt.watching.metrics import TaskMetrics
+from coordinated_bolt.watching.task_observer import TaskObserver
+from state.attempt import TransactionAttempt
+from state.own_copy import own_copy
 
 Emission = tuple[str, list[Any]]
 """Stream id and values of one tuple."""

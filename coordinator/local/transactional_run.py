@@ -9,28 +9,25 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from coordinator.assembly import assembled
+from coordinator.building.topology import Topology
 from coordinator.local.attempt_book import AttemptBook, AttemptRecord, HeldPhase, phase_of
 from coordinator.local.batch_letters import BatchLetters
 from coordinator.local.engine import FrameFault, LocalEngine
 from coordinator.local.mailroom import Mailroom
 from coordinator.local.recorder import Emission
 from coordinator.local.timers import Timers
-from coordinator.options import RunOptions
-from coordinator.plan import Plan
-from coordinator.run_summary import RunStatistics
-from coordinator.topology import Topology
-from state import (
-    RedisConnection,
-    RedisReader,
-    RedisStore,
-    Snapshot,
-    StateHandle,
-    TopologyError,
-    TransactionAttempt,
-    declared_states,
-    snapshot,
-)
+from coordinator.planning.plan import Plan
+from coordinator.transactional.assembly import assembled
+from coordinator.transactional.options import RunOptions
+from coordinator.transactional.run_summary import RunStatistics
+from state.attempt import TransactionAttempt
+from state.errors import TopologyError
+from state.handles import declared_states
+from state.redis_connection import RedisConnection
+from state.redis_reader import RedisReader
+from state.redis_snapshot import Snapshot, snapshot
+from state.redis_store import RedisStore
+from state.state_handle import StateHandle
 
 ANSWER_TIMEOUT_S = 10.0
 

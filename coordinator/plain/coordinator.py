@@ -13,25 +13,22 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from coordinated_bolt import (
-    DRIVER,
-    Message,
-    MessageKind,
-    MetricsObserver,
-    PendingMessage,
-    SpoutTask,
-    TaskObserver,
-    close_all,
-    tree_message,
-)
-from coordinator.engine import CrashKind, WaveCrashed
+from coordinated_bolt.closing import close_all
+from coordinated_bolt.streams.pending_message import PendingMessage
+from coordinated_bolt.transport.edges import DRIVER
+from coordinated_bolt.transport.messages import Message, MessageKind, tree_message
+from coordinated_bolt.trees.spout_task import SpoutTask
+from coordinated_bolt.watching.metrics_observer import MetricsObserver
+from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinator.plain.engine import PlainEngine, WaveDrained
 from coordinator.plain.options import PlainRunOptions
-from coordinator.plain.plan import PlainPlan
 from coordinator.plain.run_summary import PlainStatistics
 from coordinator.plain.spout_wave import SpoutWave
 from coordinator.plain.wave_size import WaveSize
-from state import EngineError, TransactionAttempt, UserCodeError, WaveCrashError
+from coordinator.planning.plain_plan import PlainPlan
+from coordinator.transactional.engine import CrashKind, WaveCrashed
+from state.attempt import TransactionAttempt
+from state.errors import EngineError, UserCodeError, WaveCrashError
 
 _LOG = logging.getLogger("txbatch")
 SHORTEST_PAUSE_S = 0.001

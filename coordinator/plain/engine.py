@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from coordinated_bolt import ComponentMetrics, Failure
-from coordinator.engine import WaveCrashed
-from state import TransactionAttempt
+from coordinated_bolt.completeness.failure import Failure
+from coordinated_bolt.watching.metrics import ComponentMetrics
+from coordinator.transactional.engine import WaveCrashed
+from state.attempt import TransactionAttempt
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from state import TopologyError
+from state.errors import TopologyError
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from coordinated_bolt import ComponentMetrics
+from coordinated_bolt.watching.metrics import ComponentMetrics
 
 
 @dataclass(slots=True)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from coordinated_bolt import Frame, Message, MessageKind, MessageOutbox, TaskWiring, pack_frame
+from coordinated_bolt.transport.frames import Frame, pack_frame
+from coordinated_bolt.transport.message_outbox import MessageOutbox
+from coordinated_bolt.transport.messages import Message, MessageKind
+from coordinated_bolt.wiring import TaskWiring
 from coordinator.plain.engine import PlainWave
-from state import TransactionAttempt
+from state.attempt import TransactionAttempt
 
 
 class SpoutWave:

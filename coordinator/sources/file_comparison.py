@@ -13,7 +13,7 @@ from typing import Any
 from coordinator.sources.input_file import NO_STAMP, InputFile
 from coordinator.sources.prefix_digest import PrefixMark, marks_at
 from coordinator.spouts.input_change import InputChange
-from state import SourceError
+from state.errors import SourceError
 
 
 class FileComparison:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from coordinator.sources.packed_files import refuse_packed
-from state import TopologyError
+from state.errors import TopologyError
 
 
 def list_files(patterns: Iterable[str], folder: str) -> tuple[str, ...]:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Literal, TypeAlias, get_args
 
-from coordinated_bolt import BatchOutputCollector, TopologyContext
+from coordinated_bolt.components.batch_bolts import BatchOutputCollector
+from coordinated_bolt.components.context import TopologyContext
 from coordinator.sources.file_comparison import FileComparison
 from coordinator.sources.file_listing import list_files
 from coordinator.sources.input_file import FAULT, NO_STAMP, FileStamp, InputFile
@@ -22,7 +23,9 @@ from coordinator.sources.line_ranges import BLOCK_BYTES, LineRange, LineScanner,
 from coordinator.sources.prefix_digest import PrefixMark, resumed_digest
 from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
-from state import FailedException, SourceError, TopologyError, TransactionAttempt, digest64
+from state.attempt import TransactionAttempt
+from state.codec import digest64
+from state.errors import FailedException, SourceError, TopologyError
 
 INVALID_LINES_COUNTER = "invalid_utf8_lines"
 FINGERPRINT_HEAD_BYTES = 4096

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn, TypeAlias
 
-from state import SourceError
+from state.errors import SourceError
 
 FileStamp: TypeAlias = tuple[int, ...]
 """Size, time of the last change of content and of anything, both in ns, and inode: equal if nobody touched the file."""

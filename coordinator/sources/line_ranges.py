@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from coordinator.sources.input_file import InputFile
 from coordinator.sources.prefix_digest import PrefixDigest, PrefixMark, short_digest
-from state import SourceError
+from state.errors import SourceError
 
 BLOCK_BYTES = 1024 * 1024
 """How much the driver reads at a time."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from state import TopologyError
+from state.errors import TopologyError
 
 HEAD_BYTES = 16
 

@@ -17,8 +17,9 @@ from types import FrameType
 
 from pyspark import TaskContext
 
-from coordinated_bolt import TaskWiring
-from state import Interruption, TransactionAttempt
+from coordinated_bolt.wiring import TaskWiring
+from state.attempt import TransactionAttempt
+from state.errors import Interruption
 
 AT_ONCE_S = 0.05
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coordinator.engine import CrashKind
 from coordinator.spark.java_watch import MAKE_ROOM
+from coordinator.transactional.engine import CrashKind
 
 TEXT_LIMIT = 1000
 TRACEBACK = "Traceback (most recent call last):"

@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from coordinator.engine import CrashKind, EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed
-from coordinator.plan import Plan
+from coordinator.emitting.emitter_task import Batch
+from coordinator.planning.plan import Plan
 from coordinator.spark.alarm import Deadline
 from coordinator.spark.crash_story import crash_story
 from coordinator.spark.frame_flow import FrameFault
@@ -20,8 +20,10 @@ from coordinator.spark.lane import Lane
 from coordinator.spark.session import SparkLease, is_fair
 from coordinator.spark.stage import Reading, WaveInput
 from coordinator.spark.wave import Wave, deploy
-from coordinator.spouts.emitting import Batch
-from state import EngineError, TransactionAttempt, save_redis_url
+from coordinator.transactional.engine import CrashKind, EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed
+from state.attempt import TransactionAttempt
+from state.errors import EngineError
+from state.redis_reader import save_redis_url
 
 _LOG = logging.getLogger("txbatch")
 LANE_CLOSE_S = 30.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from coordinated_bolt import Frame, frame_target, pack_frame
+from coordinated_bolt.transport.frames import Frame, frame_target, pack_frame
 
 Addressed = tuple[int, bytes]
 FrameFault = Callable[[int, list[bytes]], list[bytes]]

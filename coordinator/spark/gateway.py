@@ -24,7 +24,7 @@ from pyspark.java_gateway import launch_gateway
 
 from coordinator.spark.java_process import GatewayProcess
 from coordinator.spark.java_watch import JavaWatch
-from state import EngineError
+from state.errors import EngineError
 
 _LOG = logging.getLogger("txbatch")
 NOISE = re.compile(

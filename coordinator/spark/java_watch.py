@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
 from coordinator.spark.lane import Lane
-from state import EngineError
+from state.errors import EngineError
 
 _LOG = logging.getLogger("txbatch")
 PING_S = 2.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import socket
 
-from state import EngineError
+from state.errors import EngineError
 
 STANDALONE = re.compile(r"spark://(?P<addresses>.+)")
 CONNECT_TIMEOUT_S = 5.0

@@ -6,15 +6,15 @@ import logging
 from concurrent.futures import Future
 from functools import partial
 
-from coordinator.engine import CrashKind, WaveCrashed
 from coordinator.plain.engine import PlainWave, WaveDrained
-from coordinator.plain.wave_plan import WavePlan
+from coordinator.planning.wave_plan import WavePlan
 from coordinator.spark.crash_story import crash_story
 from coordinator.spark.frame_flow import FrameFault
 from coordinator.spark.lane import Lane
 from coordinator.spark.plain_wave import PlainDeployment
 from coordinator.spark.session import SparkLease
-from state import EngineError
+from coordinator.transactional.engine import CrashKind, WaveCrashed
+from state.errors import EngineError
 
 _LOG = logging.getLogger("txbatch")
 CANCEL_MAX_S = 60.0

@@ -14,29 +14,24 @@ from itertools import chain
 from random import Random
 from typing import TYPE_CHECKING
 
-from coordinated_bolt import (
-    DRIVER,
-    AckerTask,
-    ComponentMetrics,
-    Failure,
-    FailureKind,
-    Frame,
-    FrameKind,
-    Message,
-    MessageKind,
-    MessageOutbox,
-    MetricsObserver,
-    TaskWiring,
-    make_task,
-    messages_of,
-    unpack_frame,
-)
+from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinated_bolt.subtopology.coordinated_task import make_task
+from coordinated_bolt.transport.edges import DRIVER
+from coordinated_bolt.transport.frames import Frame, FrameKind, unpack_frame
+from coordinated_bolt.transport.message_outbox import MessageOutbox, messages_of
+from coordinated_bolt.transport.messages import Message, MessageKind
+from coordinated_bolt.trees.acker_task import AckerTask
+from coordinated_bolt.watching.metrics import ComponentMetrics
+from coordinated_bolt.watching.metrics_observer import MetricsObserver
+from coordinated_bolt.wiring import TaskWiring
 from coordinator.plain.engine import WaveDrained
-from coordinator.plain.wave_plan import WavePlan
+from coordinator.planning.wave_plan import WavePlan
 from coordinator.spark.alarm import Deadline, alarm_for
 from coordinator.spark.frame_flow import Addressed, FrameFault, Post, disturbed, sort_out
 from coordinator.spark.worker import settle_worker
-from state import CodecError, TransactionAttempt, UserCodeError, digest64, pack, unpack
+from state.attempt import TransactionAttempt
+from state.codec import CodecError, digest64, pack, unpack
+from state.errors import UserCodeError
 
 if TYPE_CHECKING:
     from pyspark import Broadcast

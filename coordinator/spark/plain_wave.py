@@ -6,9 +6,9 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from coordinated_bolt import frame_target
+from coordinated_bolt.transport.frames import frame_target
 from coordinator.plain.engine import PlainWave, WaveDrained
-from coordinator.plain.wave_plan import WavePlan
+from coordinator.planning.wave_plan import WavePlan
 from coordinator.spark.alarm import Deadline
 from coordinator.spark.frame_flow import Addressed, FrameFault, named_partition
 from coordinator.spark.plain_stage import BoltStage, PlainAckerStage, SpoutEnd, wave_drained

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from state import TopologyError
+from state.errors import TopologyError
 
 if TYPE_CHECKING:
     from pyspark import SparkConf, SparkContext

@@ -17,7 +17,7 @@ from coordinator.spark.java_process import GatewayProcess
 from coordinator.spark.java_watch import JavaWatch
 from coordinator.spark.masters import check_reachable
 from coordinator.spark.privacy import keep_scratch_private, warn_of_open_cluster
-from state import TopologyError
+from state.errors import TopologyError
 
 OUR_SETTINGS = {
     # Nagle and delayed acknowledgement cost 40 ms a job over TCP

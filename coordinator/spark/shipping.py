@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark import cloudpickle
 
-from coordinator.topology import ComponentGraph
-from state import TopologyError, digest64
+from coordinator.building.topology import ComponentGraph
+from state.codec import digest64
+from state.errors import TopologyError
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

@@ -12,26 +12,25 @@ from dataclasses import dataclass, field
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
-from committers import CommitTask, RefusingReader, SlotReport
-from coordinated_bolt import (
-    DRIVER,
-    AttemptOutcome,
-    BatchAcker,
-    BatchTask,
-    CoordinatedBolt,
-    Frame,
-    FrameKind,
-    Inbox,
-    unpack_frame,
-)
-from coordinator.engine import EarlyCommit, GroupExecuted, WaveProcessed
-from coordinator.plan import Plan
-from coordinator.reporting import batch_edges, report_to_acker
+from committers.committer_executor import CommitTask
+from committers.refusing_reader import RefusingReader
+from committers.slot_report import SlotReport
+from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
+from coordinated_bolt.batches.batch_acker import AttemptOutcome, BatchAcker
+from coordinated_bolt.batches.batch_task import BatchTask, Inbox
+from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
+from coordinated_bolt.transport.edges import DRIVER
+from coordinated_bolt.transport.frames import Frame, FrameKind, unpack_frame
+from coordinator.emitting.emitter_task import Batch, Emitted, EmitterTask
+from coordinator.emitting.reporting import batch_edges, report_to_acker
+from coordinator.planning.plan import Plan
 from coordinator.spark.alarm import Deadline, alarm_for
 from coordinator.spark.frame_flow import Addressed, FrameFault, Post, disturbed, sort_out
 from coordinator.spark.worker import settle_worker
-from coordinator.spouts.emitting import Batch, Emitted, EmitterTask
-from state import CodecError, RedisReader, TransactionAttempt, load_redis_url, pack, unpack
+from coordinator.transactional.engine import EarlyCommit, GroupExecuted, WaveProcessed
+from state.attempt import TransactionAttempt
+from state.codec import CodecError, pack, unpack
+from state.redis_reader import RedisReader, load_redis_url
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
@@ -100,7 +99,7 @@ class ProcessingStage:
         own.clear()
         post = Post(routes)
         wiring = plan.wirings[task_id]
-        task = BatchTask(wiring, CoordinatedBolt(wiring, wiring.outboxes(post.send), clock=perf_counter_ns))
+        task = BatchTask(wiring, CoordinatedBolt(wiring, attempt_outboxes(wiring, post.send), clock=perf_counter_ns))
         with alarm_for(wiring, self.wave.deadline) as alarm:
             for batch in self.wave.batches:
                 alarm.begin(batch.attempt)

@@ -11,10 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from committers import SlotReport
-from coordinated_bolt import FrameKind, unpack_frame
-from coordinator.engine import EarlyCommit, WaveProcessed
-from coordinator.plan import Plan
+from committers.slot_report import SlotReport
+from coordinated_bolt.transport.frames import FrameKind, unpack_frame
+from coordinator.planning.plan import Plan
 from coordinator.spark.alarm import Deadline
 from coordinator.spark.frame_flow import named_partition
 from coordinator.spark.stage import (
@@ -27,7 +26,9 @@ from coordinator.spark.stage import (
     WaveInput,
     wave_processed,
 )
-from state import TransactionAttempt, unpack
+from coordinator.transactional.engine import EarlyCommit, WaveProcessed
+from state.attempt import TransactionAttempt
+from state.codec import unpack
 
 if TYPE_CHECKING:
     from pyspark import RDD, Broadcast, SparkContext

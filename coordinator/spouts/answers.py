@@ -6,9 +6,9 @@ import operator
 from collections.abc import Mapping
 from typing import Any
 
-from coordinated_bolt import WrongAnswerError
+from coordinated_bolt.user_traceback import WrongAnswerError
 from coordinator.spouts.input_change import InputChange
-from state import pack_exact
+from state.codec import pack_exact
 
 MAX_PARTITIONS = 1_000_000
 

@@ -10,8 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-from coordinated_bolt import TopologyContext
-from state import TransactionAttempt
+from coordinated_bolt.components.context import TopologyContext
+from state.attempt import TransactionAttempt
 
 
 class SpoutCommitter(ABC):

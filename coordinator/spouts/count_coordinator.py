@@ -9,7 +9,7 @@ from coordinator.spouts.answers import expect_count
 from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
-from state import own_copy
+from state.own_copy import own_copy
 
 
 class Positions(Protocol):

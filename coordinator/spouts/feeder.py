@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from coordinated_bolt import BaseSpout, OutputFieldsDeclarer
+from coordinated_bolt.components.spouts import BaseSpout
+from coordinated_bolt.streams.declared import OutputFieldsDeclarer
 
 
 class FeederSpout(BaseSpout):

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from coordinated_bolt import BatchOutputCollector, OutputFieldsDeclarer, TopologyContext
+from coordinated_bolt.components.batch_bolts import BatchOutputCollector
+from coordinated_bolt.components.context import TopologyContext
+from coordinated_bolt.streams.declared import OutputFieldsDeclarer
 from coordinator.spouts.count_coordinator import PartitionPositions
 from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.memory_input import (
@@ -30,7 +32,7 @@ from coordinator.spouts.opaque import (
 )
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
-from state import TransactionAttempt
+from state.attempt import TransactionAttempt
 
 Unavailable = Mapping[int, Collection[int]] | Callable[[TransactionAttempt], Collection[int]]
 """Txid -> partitions that cannot be read in it, or a function of the attempt that says which."""

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from coordinator.spouts.input_change import FormerInput, InputChange
-from state import SourceError, TopologyError, digest64, pack
+from state.codec import digest64, pack
+from state.errors import SourceError, TopologyError
 
 Row = Sequence[Any]
 Partitions = Mapping[int, Sequence[Row]] | Sequence[Sequence[Row]]

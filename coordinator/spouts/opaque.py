@@ -15,12 +15,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from coordinated_bolt import AttemptCollector, BatchOutputCollector, IComponent, TopologyContext
+from coordinated_bolt.batches.attempt_collector import AttemptCollector
+from coordinated_bolt.components.batch_bolts import BatchOutputCollector
+from coordinated_bolt.components.component import IComponent
+from coordinated_bolt.components.context import TopologyContext
 from coordinator.spouts.answers import expect_truth
 from coordinator.spouts.count_coordinator import CountCoordinator, partition_scope
 from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.run_so_far import KnowsRunSoFar
-from state import TransactionAttempt, own_copy, pack_exact
+from state.attempt import TransactionAttempt
+from state.codec import pack_exact
+from state.own_copy import own_copy
 
 
 class OpaquePartitionedCoordinator(KnowsRunSoFar, ABC):

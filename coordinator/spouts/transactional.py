@@ -6,10 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-from coordinated_bolt import BatchOutputCollector, IComponent, TopologyContext
+from coordinated_bolt.components.batch_bolts import BatchOutputCollector
+from coordinated_bolt.components.component import IComponent
+from coordinated_bolt.components.context import TopologyContext
 from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.run_so_far import KnowsRunSoFar
-from state import TransactionAttempt
+from state.attempt import TransactionAttempt
 
 
 class SpoutCoordinator(KnowsRunSoFar, ABC):

@@ -1,4 +1,4 @@
-"""How a run of a transactional topology is decided and driven.
+"""Drives a run of a transactional topology: start, waves, commits, and the summary of what was done.
 
-The run machine decides, its driver carries out; what touches Spark, sources or the command line lives elsewhere.
+`machine` decides, the coordinator carries out, and an engine does the work. No Spark and no Redis here.
 """

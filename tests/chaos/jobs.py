@@ -20,7 +20,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from state import Keys
+from state.keys import Keys
 from state.redis_embedded import socket_path_of
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -21,7 +21,8 @@ from typing import Any
 import redis
 
 from examples import ledger
-from state import EmbeddedServer, Keys
+from state.keys import Keys
+from state.redis_embedded import EmbeddedServer
 from tests.chaos.jobs import Kill, Site, await_true, kill_at_random_moments, print_summary
 
 TOPOLOGY_ID = "ledger"

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from state import EmbeddedServer
+from state.redis_embedded import EmbeddedServer
 from tests.chaos.jobs import FORBIDDEN_WORDS, Site, await_true
 from tests.chaos.kill_word_count import PrefixCounter, counts_of, gather_corpus, kill_word_count
 from tests.chaos.ledger_reader import watch_ledger

@@ -5,19 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from state import (
-    VALUE_FIELD,
-    Commit,
-    CommitReply,
-    CommitStatus,
-    Field,
-    StaleReadError,
-    StateKind,
-    TransactionAttempt,
-    WriteSet,
-    pack_exact,
-    unpack,
-)
+from state.attempt import TransactionAttempt
+from state.codec import pack_exact, unpack
+from state.commit import Commit, CommitReply, CommitStatus
+from state.errors import StaleReadError
+from state.write_set import VALUE_FIELD, Field, StateKind, WriteSet
 
 
 class MemoryStore:

@@ -6,26 +6,21 @@ from typing import Any, ClassVar
 
 import pytest
 
-from committers import CommitTask, ICommitter, RefusingReader
-from coordinated_bolt import (
-    BaseBatchBolt,
-    BatchTask,
-    CoordinatedBolt,
-    FailureKind,
-    FinishedCallback,
-    Inbox,
-    TimeoutCallback,
-    pack_frame,
-)
-from state import (
-    FailedException,
-    HashState,
-    StateKind,
-    TransactionAttempt,
-    ValueType,
-    WriteSet,
-)
-from state.write_set import StateWrites
+from committers.committer import ICommitter
+from committers.committer_executor import CommitTask
+from committers.refusing_reader import RefusingReader
+from coordinated_bolt.batches.attempt_collector import AttemptCollector
+from coordinated_bolt.batches.attempt_outbox import attempt_outbox, attempt_outboxes
+from coordinated_bolt.batches.batch_task import BatchTask, Inbox
+from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
+from coordinated_bolt.completeness.failure import FailureKind
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinated_bolt.components.callbacks import FinishedCallback, TimeoutCallback
+from coordinated_bolt.transport.frames import pack_frame
+from state.attempt import TransactionAttempt
+from state.errors import FailedException
+from state.handles import HashState
+from state.write_set import StateKind, StateWrites, ValueType, WriteSet
 from tests.committers.memory_store import MemoryStore
 from tests.coordinated_bolt.wirings import RecordingBolt, Sent, attempt, wire
 
@@ -80,9 +75,9 @@ class Task:
 
     def feed(self, of, *values):
         emitter = wire(RecordingBolt(), task_id=1, sources=(), targets=(10,))
-        outbox = emitter.outbox(of, self.frames.send)
+        outbox = attempt_outbox(emitter, of, self.frames.send)
         for value in values:
-            emitter.collector(of, outbox).emit([value])
+            AttemptCollector(emitter, of, outbox).emit([value])
         self.edges[of] = outbox.close()[10]
         return self
 
@@ -197,7 +192,7 @@ def test_the_edges_of_a_verdict_cancel_what_was_sent_to_the_task_and_hold_what_i
     (verdict,) = task.run(A1).verdicts
     below = wire(RecordingBolt(), task_id=21, sources=(10,))
     assert verdict.edges != task.edges[A1]
-    result = BatchTask(below, CoordinatedBolt(below, below.outboxes(Sent().send))).run(A1, task.sent.to(21))
+    result = BatchTask(below, CoordinatedBolt(below, attempt_outboxes(below, Sent().send))).run(A1, task.sent.to(21))
     assert result.tuple_count == 2
     assert verdict.edges == task.edges[A1] ^ result.read_edges
 

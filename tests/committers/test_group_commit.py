@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from committers import Again, AttemptVerdict, Group, GroupDecision, Publish, SlotReport, decide_group
-from coordinated_bolt import Failure, FailureKind
-from state import StateKind, StateWrites, TransactionAttempt, ValueType, WriteSet, compose, pack, unpack
+from committers.group_commit import Again, Group, GroupDecision, Publish, decide_group
+from committers.slot_report import AttemptVerdict, SlotReport
+from coordinated_bolt.completeness.failure import Failure, FailureKind
+from state.attempt import TransactionAttempt
+from state.codec import pack, unpack
+from state.write_set import StateKind, StateWrites, ValueType, WriteSet, compose
 
 A = tuple(TransactionAttempt(txid, 100 + txid) for txid in range(4, 8))
 """The group: txids 4 to 7."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from committers import GroupSize
+from committers.group_size import GroupSize
 
 
 def limits(size, *groups):

@@ -16,22 +16,23 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from committers import Again, CommitTask, Group, ICommitter, Publish, SlotReport, decide_group
-from coordinated_bolt import BaseBatchBolt, Frame, Inbox, pack_frame
-from coordinator import ITransactionalSpout, TransactionalTopologyBuilder
-from coordinator.plan import Plan, make_plan
-from state import (
-    VALUE_FIELD,
-    FailedException,
-    HashState,
-    ListState,
-    SetState,
-    SortedSetState,
-    TransactionAttempt,
-    ValueState,
-    pack,
-    unpack,
-)
+from committers.committer import ICommitter
+from committers.committer_executor import CommitTask
+from committers.group_commit import Again, Group, Publish, decide_group
+from committers.slot_report import SlotReport
+from coordinated_bolt.batches.attempt_collector import AttemptCollector
+from coordinated_bolt.batches.attempt_outbox import attempt_outbox
+from coordinated_bolt.batches.batch_task import Inbox
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinated_bolt.transport.frames import Frame, pack_frame
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.planning.plan import Plan, make_plan
+from coordinator.spouts.transactional import ITransactionalSpout
+from state.attempt import TransactionAttempt
+from state.codec import pack, unpack
+from state.errors import FailedException
+from state.handles import HashState, ListState, SetState, SortedSetState, ValueState
+from state.write_set import VALUE_FIELD
 from tests.committers.memory_store import MemoryStore
 
 Step = tuple[Any, ...]
@@ -207,8 +208,8 @@ class Job:
         (emitter,) = self.plan.emitter_tasks
         wiring = self.plan.wirings[emitter]
         # the same tuples go to the same tasks whatever attempt it is: groupings draw by attempt
-        outbox = wiring.outbox(attempt, self.frames.append)
-        collector = wiring.collector(attempt, outbox)
+        outbox = attempt_outbox(wiring, attempt, self.frames.append)
+        collector = AttemptCollector(wiring, attempt, outbox)
         routes = self.routes[attempt.txid] = {}
         for step in steps:
             for task in collector.emit([_key_of(step), list(step)]):

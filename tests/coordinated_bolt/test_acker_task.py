@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt import AckerTask, Message, MessageKind, acker_task, edges_message, tick_message, tree_message
-from state import ProtocolError
+from coordinated_bolt.transport.messages import Message, MessageKind, edges_message, tick_message, tree_message
+from coordinated_bolt.trees import acker_task
+from coordinated_bolt.trees.acker_task import AckerTask
+from state.errors import ProtocolError
 
 ACKER, SPOUT, BOLT, ROOT = 90, 1, 10, 77
 INIT = edges_message(MessageKind.INIT, SPOUT, ACKER, root=ROOT, edges=5)

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt import BaseBasicBolt, CoordinatedBolt, FailureKind, FinishedCallback, FrameKind, TimeoutCallback
-from state import FailedException, unpack
+from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
+from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
+from coordinated_bolt.completeness.failure import FailureKind
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt
+from coordinated_bolt.components.callbacks import FinishedCallback, TimeoutCallback
+from coordinated_bolt.transport.frames import FrameKind
+from state.codec import unpack
+from state.errors import FailedException
 from tests.coordinated_bolt.wirings import Calls, Sent, attempt, origin_of, wire
 
 A, B = attempt(1), attempt(2)
@@ -62,7 +68,7 @@ class Task:
     def __init__(self, bolt):
         self.wiring = wire(bolt, targets=(21,))
         self.sent = Sent()
-        self.bolt = CoordinatedBolt(self.wiring, self.wiring.outboxes(self.sent.send))
+        self.bolt = CoordinatedBolt(self.wiring, attempt_outboxes(self.wiring, self.sent.send))
 
     def regular(self, *values, of=A):
         self.bolt.regular(of, origin_of(self.wiring, of), [[value] for value in values])

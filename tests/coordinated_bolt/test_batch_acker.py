@@ -10,20 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinated_bolt import (
-    ACKER_COMPONENT,
-    AttemptOutcome,
-    BatchAcker,
-    Failure,
-    FailureKind,
-    Frame,
-    FrameKind,
-    TaskMetrics,
-    TaskResult,
-    batch_edge,
-    send_report,
-)
-from state import pack, unpack
+from coordinated_bolt.batches.batch_acker import AttemptOutcome, BatchAcker, send_report
+from coordinated_bolt.batches.batch_task import TaskResult
+from coordinated_bolt.completeness.acker import ACKER_COMPONENT
+from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinated_bolt.transport.edges import batch_edge
+from coordinated_bolt.transport.frames import Frame, FrameKind
+from coordinated_bolt.watching.metrics import TaskMetrics
+from state.codec import pack, unpack
 from tests.coordinated_bolt.wirings import Sent, attempt
 
 ACKER, EMITTER, LEFT, RIGHT, COMMIT = 50, 1, 2, 3, 9

@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from coordinated_bolt import Message, MessageKind
-from coordinated_bolt.batch_outbox import BatchOutbox
+from coordinated_bolt.subtopology.subtopology_outbox import BatchOutbox
+from coordinated_bolt.transport.messages import Message, MessageKind
 from tests.coordinated_bolt.wirings import attempt
 
 A = attempt(1)

@@ -15,26 +15,18 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from coordinated_bolt import (
-    AllGrouping,
-    BatchTask,
-    CoordinatedBolt,
-    EdgeDigest,
-    FieldsGrouping,
-    Frame,
-    FrameKind,
-    Inbox,
-    OutputStream,
-    ShuffleGrouping,
-    StreamSpec,
-    Subscriber,
-    TaskResult,
-    Tracking,
-    frame_target,
-    pack_frame,
-    unpack_frame,
-)
-from state import TransactionAttempt, pack, unpack
+from coordinated_bolt.batches.attempt_collector import AttemptCollector
+from coordinated_bolt.batches.attempt_outbox import attempt_outbox, attempt_outboxes
+from coordinated_bolt.batches.batch_task import BatchTask, Inbox, TaskResult
+from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
+from coordinated_bolt.completeness.tracking import Tracking
+from coordinated_bolt.streams.declared import StreamSpec
+from coordinated_bolt.streams.groupings import AllGrouping, FieldsGrouping, ShuffleGrouping
+from coordinated_bolt.streams.routing import OutputStream, Subscriber
+from coordinated_bolt.transport.edges import EdgeDigest
+from coordinated_bolt.transport.frames import Frame, FrameKind, frame_target, pack_frame, unpack_frame
+from state.attempt import TransactionAttempt
+from state.codec import pack, unpack
 from tests.coordinated_bolt.wirings import Calls, RecordingBolt, attempt, wire
 
 STREAMS = (
@@ -81,8 +73,8 @@ def send(emissions: list[Emission], *, live=(A, B), frame_tuples=3) -> Flow:
         for source in SOURCES:
             sending = {"targets": TARGETS, "streams": streams, "frame_tuples": frame_tuples}
             wiring = wire(Recorder(), task_id=source, sources=(), **sending)
-            box = wiring.outbox(of, lambda frame: flow.wire.append(pack_frame(frame)))
-            collector = wiring.collector(of, box)
+            box = attempt_outbox(wiring, of, lambda frame: flow.wire.append(pack_frame(frame)))
+            collector = AttemptCollector(wiring, of, box)
             for emitted_of, emitting, stream_index, values in emissions:
                 if (emitted_of, emitting) == (of, source):
                     spec = STREAMS[stream_index]
@@ -119,7 +111,7 @@ def read(flow: Flow, *, live=(A, B)) -> Reading:
     open_edges = dict(flow.sent_edges)
     for target in TARGETS:
         wiring = wire(Recorder(), task_id=target, sources=SOURCES, source_streams=STREAMS)
-        task = BatchTask(wiring, CoordinatedBolt(wiring, wiring.outboxes(lambda frame: None)))
+        task = BatchTask(wiring, CoordinatedBolt(wiring, attempt_outboxes(wiring, lambda frame: None)))
         inbox = Inbox(packed for packed in flow.wire if frame_target(packed) == target)
         for of in live:
             result = task.run(of, inbox.take(of))

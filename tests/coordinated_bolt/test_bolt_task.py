@@ -6,20 +6,13 @@ from random import Random
 
 import pytest
 
-from coordinated_bolt import (
-    BaseBasicBolt,
-    BaseRichBolt,
-    BoltTask,
-    Message,
-    MessageKind,
-    PlainTuple,
-    TaskObserver,
-    is_tick,
-    tick_message,
-    tree_message,
-    tuple_message,
-)
-from state import FailedException, ProtocolError, UserCodeError
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt
+from coordinated_bolt.components.rich_bolts import BaseRichBolt
+from coordinated_bolt.streams.plain_tuple import PlainTuple, is_tick
+from coordinated_bolt.transport.messages import Message, MessageKind, tick_message, tree_message, tuple_message
+from coordinated_bolt.trees.bolt_task import BoltTask
+from coordinated_bolt.watching.task_observer import TaskObserver
+from state.errors import FailedException, ProtocolError, UserCodeError
 from tests.coordinated_bolt.wirings import Calls, wire
 
 ACKER = 90

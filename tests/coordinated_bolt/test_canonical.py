@@ -15,8 +15,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from coordinated_bolt import FieldsGrouping, PartialKeyGrouping, canonical
-from state import CodecError
+from coordinated_bolt.streams import canonical
+from coordinated_bolt.streams.groupings import FieldsGrouping, PartialKeyGrouping
+from state.codec import CodecError
 
 TASKS = 10_007
 BERLIN, UTC = ZoneInfo("Europe/Berlin"), dt.UTC
@@ -195,7 +196,7 @@ def test_two_ways_to_say_one_key_go_to_one_task(key, data):
 
 def test_keys_hash_alike_in_every_process():
     program = (
-        "from coordinated_bolt import canonical\n"
+        "from coordinated_bolt.streams import canonical\n"
         "print(canonical.canonical_bytes([{'b': {1, 2, 'x'}, 'a': 2.0}, 'y']).hex())"
     )
     made = {

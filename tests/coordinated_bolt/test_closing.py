@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt import close_all
-from state import UserCodeError
+from coordinated_bolt.closing import close_all
+from state.errors import UserCodeError
 
 
 def test_all_are_called_in_order_and_the_first_error_is_raised_after_that():

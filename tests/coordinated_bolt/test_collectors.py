@@ -6,19 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinated_bolt import (
-    AllGrouping,
-    AttemptCollector,
-    FieldsGrouping,
-    FrameKind,
-    GlobalGrouping,
-    OutputStream,
-    ShuffleGrouping,
-    StreamSpec,
-    Subscriber,
-    outbox,
-)
-from state import unpack
+from coordinated_bolt.batches.attempt_collector import AttemptCollector
+from coordinated_bolt.batches.attempt_outbox import attempt_outbox
+from coordinated_bolt.streams.declared import StreamSpec
+from coordinated_bolt.streams.groupings import AllGrouping, FieldsGrouping, GlobalGrouping, ShuffleGrouping
+from coordinated_bolt.streams.routing import OutputStream, Subscriber
+from coordinated_bolt.transport import outbox
+from coordinated_bolt.transport.frames import FrameKind
+from state.codec import unpack
 from tests.coordinated_bolt.wirings import RecordingBolt, Sent, attempt, wire
 
 PAIRS = StreamSpec("pairs", ("key", "value"))
@@ -35,8 +30,8 @@ def make(*subscribers, of=None, task_id=10, specs=(PAIRS, ORDERS, UNHEARD), fram
     }
     wiring = wire(RecordingBolt(), task_id=task_id, targets=targets, streams=streams, frame_tuples=frame_tuples)
     sent = Sent()
-    box = wiring.outbox(of or attempt(1), sent.send)
-    return wiring.collector(of or attempt(1), box), box, sent
+    box = attempt_outbox(wiring, of or attempt(1), sent.send)
+    return AttemptCollector(wiring, of or attempt(1), box), box, sent
 
 
 ONE = Subscriber("one", (21, 22, 23), ShuffleGrouping())

@@ -8,8 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinated_bolt import CoordinatedBolt, Failure, FailureKind, FinishedCallback, FrameKind, TimeoutCallback
-from state import FailedException, SourceError, StateRefusedError, StateUnreachableError, unpack
+from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
+from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
+from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinated_bolt.components.callbacks import FinishedCallback, TimeoutCallback
+from coordinated_bolt.transport.frames import FrameKind
+from state.codec import unpack
+from state.errors import FailedException, SourceError, StateRefusedError, StateUnreachableError
 from tests.coordinated_bolt.wirings import Calls, RecordingBolt, Sent, attempt, origin_of, wire
 
 A = attempt(1)
@@ -30,7 +35,7 @@ class Task:
             bolt or RecordingBolt(raising), sources=sources, targets=targets, needs_id=needs_id, component_id="bolt"
         )
         self.sent = Sent()
-        self.bolt = CoordinatedBolt(self.wiring, self.wiring.outboxes(self.sent.send))
+        self.bolt = CoordinatedBolt(self.wiring, attempt_outboxes(self.wiring, self.sent.send))
 
     def regular(self, source, *values, of=A):
         self.bolt.regular(of, origin_of(self.wiring, of, source), [[value] for value in values])

@@ -9,31 +9,28 @@ from random import Random
 
 import pytest
 
-from coordinated_bolt import (
-    BaseBasicBolt,
-    BoltTask,
-    CoordinatedTask,
-    Coordination,
-    FailureKind,
-    FinishedCallback,
+from coordinated_bolt.completeness.failure import FailureKind
+from coordinated_bolt.completeness.tracking import SourceArgs
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt
+from coordinated_bolt.components.callbacks import FinishedCallback, TimeoutCallback
+from coordinated_bolt.streams.declared import StreamSpec
+from coordinated_bolt.streams.groupings import ShuffleGrouping
+from coordinated_bolt.streams.routing import OutputStream, Subscriber
+from coordinated_bolt.subtopology import coordinated_task
+from coordinated_bolt.subtopology.coordinated_task import CoordinatedTask, make_task
+from coordinated_bolt.transport.messages import (
     Message,
     MessageKind,
-    OutputStream,
-    ShuffleGrouping,
-    SourceArgs,
-    StreamSpec,
-    Subscriber,
-    TaskObserver,
-    TimeoutCallback,
     coord_message,
-    coordinated_task,
-    make_task,
     regular_message,
     tick_message,
     tree_message,
     tuple_message,
 )
-from state import FailedException, ProtocolError, UserCodeError
+from coordinated_bolt.trees.bolt_task import BoltTask
+from coordinated_bolt.watching.task_observer import TaskObserver
+from coordinated_bolt.wiring import Coordination
+from state.errors import FailedException, ProtocolError, UserCodeError
 from tests.coordinated_bolt.wirings import Calls, RecordingBolt, attempt, output, wire
 
 ACKER = 90

@@ -6,8 +6,10 @@ import pickle
 
 import pytest
 
-from coordinated_bolt import BatchBoltExecutor, Failure, FailureKind
-from state import (
+from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor
+from coordinated_bolt.completeness.failure import Failure, FailureKind
+from state.codec import pack, unpack
+from state.errors import (
     FailedException,
     ProtocolError,
     SourceError,
@@ -16,8 +18,6 @@ from state import (
     StateUnreachableError,
     TopologyError,
     UserCodeError,
-    pack,
-    unpack,
 )
 from tests.coordinated_bolt.wirings import RecordingBolt, attempt, origin_of, wire
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt import outbox as outbox_module
-from coordinated_bolt import tuple_message
-from coordinated_bolt.frames import Frame, FrameKind
-from coordinated_bolt.message_outbox import MessageOutbox
-from coordinated_bolt.outbox import Outbox
-from state import CodecError, unpack
+from coordinated_bolt.transport import outbox as outbox_module
+from coordinated_bolt.transport.frames import Frame, FrameKind
+from coordinated_bolt.transport.message_outbox import MessageOutbox
+from coordinated_bolt.transport.messages import tuple_message
+from coordinated_bolt.transport.outbox import Outbox
+from state.codec import CodecError, unpack
 from tests.coordinated_bolt.wirings import attempt
 
 

@@ -6,8 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinated_bolt import EdgeDigest, Frame, FrameKind, Inbox, batch_edge, frame_target, pack_frame, unpack_frame
-from state import CodecError, TransactionAttempt, pack
+from coordinated_bolt.batches.batch_task import Inbox
+from coordinated_bolt.transport.edges import EdgeDigest, batch_edge
+from coordinated_bolt.transport.frames import Frame, FrameKind, frame_target, pack_frame, unpack_frame
+from state.attempt import TransactionAttempt
+from state.codec import CodecError, pack
 from tests.coordinated_bolt.wirings import attempt
 
 A = attempt(1)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt import Frame, FrameKind, MessageKind, MessageOutbox, edges_message, messages_of, tuple_message
-from coordinated_bolt import message_outbox as module
-from state import CodecError
+from coordinated_bolt.transport import message_outbox as module
+from coordinated_bolt.transport.frames import Frame, FrameKind
+from coordinated_bolt.transport.message_outbox import MessageOutbox, messages_of
+from coordinated_bolt.transport.messages import MessageKind, edges_message, tuple_message
+from state.codec import CodecError
 from tests.coordinated_bolt.wirings import Sent, attempt
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt import (
+from coordinated_bolt.transport.messages import (
     Message,
     MessageKind,
     acker_of,
@@ -15,7 +15,8 @@ from coordinated_bolt import (
     tree_message,
     tuple_message,
 )
-from state import TransactionAttempt, pack, unpack
+from state.attempt import TransactionAttempt
+from state.codec import pack, unpack
 
 HUGE = 2**64 - 1
 BATCH = TransactionAttempt(3, HUGE)

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt import (
-    AllGrouping,
-    BaseBatchBolt,
-    BatchTask,
-    ComponentMetrics,
-    CoordinatedBolt,
-    OutputStream,
-    ShuffleGrouping,
-    StreamSpec,
-    Subscriber,
-    TaskMetrics,
-)
-from state import FailedException, pack, unpack
+from coordinated_bolt.batches.attempt_collector import AttemptCollector
+from coordinated_bolt.batches.attempt_outbox import attempt_outbox, attempt_outboxes
+from coordinated_bolt.batches.batch_task import BatchTask
+from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinated_bolt.streams.declared import StreamSpec
+from coordinated_bolt.streams.groupings import AllGrouping, ShuffleGrouping
+from coordinated_bolt.streams.routing import OutputStream, Subscriber
+from coordinated_bolt.watching.metrics import ComponentMetrics, TaskMetrics
+from state.codec import pack, unpack
+from state.errors import FailedException
 from tests.coordinated_bolt.wirings import ONE_FIELD, RecordingBolt, Sent, attempt, wire
 
 A = attempt(1)
@@ -61,14 +59,14 @@ def run(clock, *runs, report=None):
     """Executes runs of values, each (stream index, values), sent as frames of source task 1."""
     sent = Sent()
     up = wire(RecordingBolt(), task_id=1, sources=(), streams=upstream(), targets=(10,))
-    outbox = up.outbox(A, sent.send)
+    outbox = attempt_outbox(up, A, sent.send)
     for stream_id, values in runs:
-        up.collector(A, outbox).emit_all([[value] for value in values], stream_id)
+        AttemptCollector(up, A, outbox).emit_all([[value] for value in values], stream_id)
     outbox.close()
     wiring = wire(
         Splitting(), source_streams=(ONE_FIELD, MORE), streams=streams(), targets=(21, 22, 31, 32, 33), component_id="c"
     )
-    return BatchTask(wiring, CoordinatedBolt(wiring, wiring.outboxes(Sent().send), clock=clock)).run(A, sent)
+    return BatchTask(wiring, CoordinatedBolt(wiring, attempt_outboxes(wiring, Sent().send), clock=clock)).run(A, sent)
 
 
 def upstream():
@@ -101,7 +99,7 @@ def test_of_an_attempt_that_failed_the_runs_before_are_counted_and_no_batch_is()
 
 def test_without_a_clock_there_are_counts_and_no_latencies():
     wiring = wire(RecordingBolt(), targets=(21,))
-    bolt = CoordinatedBolt(wiring, wiring.outboxes(Sent().send))
+    bolt = CoordinatedBolt(wiring, attempt_outboxes(wiring, Sent().send))
     bolt.regular(A, wiring.origin(A, 1, 0), [["a"]])
     bolt.coord(A, 1, 1)
     metrics = bolt.end(A).metrics

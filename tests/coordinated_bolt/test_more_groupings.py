@@ -16,8 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinated_bolt import (
-    Chooser,
+from coordinated_bolt.batches.attempt_collector import AttemptCollector
+from coordinated_bolt.batches.attempt_outbox import attempt_outbox
+from coordinated_bolt.streams.choosers import Chooser
+from coordinated_bolt.streams.declared import StreamSpec
+from coordinated_bolt.streams.groupings import (
     CustomGrouping,
     FieldsGrouping,
     Grouping,
@@ -25,11 +28,11 @@ from coordinated_bolt import (
     LocalOrShuffleGrouping,
     PartialKeyGrouping,
     ShuffleGrouping,
-    StreamSpec,
 )
-from coordinated_bolt.routing import Router
-from coordinator import ITransactionalSpout, TransactionalTopologyBuilder
-from state import TopologyError
+from coordinated_bolt.streams.routing import Router
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.spouts.transactional import ITransactionalSpout
+from state.errors import TopologyError
 from tests.coordinated_bolt.wirings import RecordingBolt, Sent, attempt, output, wire
 
 FIELDS = ("word", "number")
@@ -189,8 +192,8 @@ def test_g8_a_custom_grouping_sends_a_copy_to_each_of_the_first_tasks(count):
 def test_g8_emit_returns_the_tasks_a_custom_grouping_chose_and_sends_to_no_other():
     sent = Sent()
     wiring = wire(RecordingBolt(), targets=(21, 22, 23), streams=output((21, 22, 23), FirstTasks(2)))
-    outbox = wiring.outbox(attempt(1), sent.send)
-    assert wiring.collector(attempt(1), outbox).emit(["x"]) == [21, 22]
+    outbox = attempt_outbox(wiring, attempt(1), sent.send)
+    assert AttemptCollector(wiring, attempt(1), outbox).emit(["x"]) == [21, 22]
     outbox.close()
     assert [frame.target for frame in sent if frame.kind.name == "REGULAR"] == [21, 22]
 
@@ -325,7 +328,7 @@ def test_a_partial_key_in_a_lone_surrogate_is_sent_somewhere():
 
 
 CHOICES_IN_ANOTHER_PROCESS = """
-from coordinated_bolt import LocalOrShuffleGrouping, PartialKeyGrouping
+from coordinated_bolt.streams.groupings import LocalOrShuffleGrouping, PartialKeyGrouping
 rows = [[f"word{n}", n] for n in range(200)]
 rows += [[b"bytes", None], [("a", 1), {"k": 2}], [frozenset({"a", "b", "c"}), 1.5]]
 for grouping in (LocalOrShuffleGrouping(), PartialKeyGrouping(("word",)), PartialKeyGrouping(("number", "word"))):

@@ -6,20 +6,13 @@ from random import Random
 
 import pytest
 
-from coordinated_bolt import (
-    AllGrouping,
-    CustomGrouping,
-    Message,
-    MessageKind,
-    OutputCollector,
-    PlainTuple,
-    ShuffleGrouping,
-    StreamSpec,
-    TaskObserver,
-    TupleOrigin,
-    TupleStatus,
-)
-from coordinated_bolt.tuples import Tuple
+from coordinated_bolt.streams.declared import StreamSpec
+from coordinated_bolt.streams.groupings import AllGrouping, CustomGrouping, ShuffleGrouping
+from coordinated_bolt.streams.plain_tuple import PlainTuple, TupleStatus
+from coordinated_bolt.streams.tuples import Tuple, TupleOrigin
+from coordinated_bolt.transport.messages import Message, MessageKind
+from coordinated_bolt.trees.output_collector import TreeOutputCollector
+from coordinated_bolt.watching.task_observer import TaskObserver
 from tests.coordinated_bolt.wirings import RecordingBolt, attempt, origin_of, output, wire
 
 ORIGIN = TupleOrigin(attempt=None, source_component="source", source_task=1, stream_id="default", fields=("value",))
@@ -49,7 +42,7 @@ def make(targets=(21, 22), grouping=None, ackers=ACKERS, seed=1, observer=None):
     sent: list[Message] = []
     streams = output(targets, grouping or AllGrouping(), StreamSpec("default", ("value",)), ORDERS)
     wiring = wire(RecordingBolt(), targets=targets, streams=streams, ackers=ackers)
-    return OutputCollector(wiring, sent.append, Random(seed), observer or TaskObserver()), sent
+    return TreeOutputCollector(wiring, sent.append, Random(seed), observer or TaskObserver()), sent
 
 
 def roots_of(message):

@@ -7,8 +7,10 @@ from types import MappingProxyType
 
 import pytest
 
-from coordinated_bolt import AllGrouping, CustomGrouping, GlobalGrouping, ITaskHook, ShuffleGrouping, Subscriber
-from state import CodecError
+from coordinated_bolt.components.task_hook import ITaskHook
+from coordinated_bolt.streams.groupings import AllGrouping, CustomGrouping, GlobalGrouping, ShuffleGrouping
+from coordinated_bolt.streams.routing import Subscriber
+from state.codec import CodecError
 from tests.coordinated_bolt.test_collectors import contents, make
 
 ONE = Subscriber("one", (21,), GlobalGrouping())

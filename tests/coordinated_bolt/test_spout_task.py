@@ -6,20 +6,13 @@ from random import Random
 
 import pytest
 
-from coordinated_bolt import (
-    AllGrouping,
-    BaseSpout,
-    IAckValueSpout,
-    IFailValueSpout,
-    Message,
-    MessageKind,
-    SpoutTask,
-    StreamSpec,
-    TaskObserver,
-    tick_message,
-    tree_message,
-)
-from state import ProtocolError, UserCodeError
+from coordinated_bolt.components.spouts import BaseSpout, IAckValueSpout, IFailValueSpout
+from coordinated_bolt.streams.declared import StreamSpec
+from coordinated_bolt.streams.groupings import AllGrouping
+from coordinated_bolt.transport.messages import Message, MessageKind, tick_message, tree_message
+from coordinated_bolt.trees.spout_task import SpoutTask
+from coordinated_bolt.watching.task_observer import TaskObserver
+from state.errors import ProtocolError, UserCodeError
 from tests.coordinated_bolt.wirings import Calls, output, wire
 
 ACKERS = (90, 91)

@@ -8,8 +8,13 @@ from itertools import count
 
 import pytest
 
-from coordinated_bolt import BaseBatchBolt, CoordinatedBolt, EmitInfo, FailureKind, ITaskHook, StreamSpec
-from state import FailedException
+from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
+from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
+from coordinated_bolt.completeness.failure import FailureKind
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinated_bolt.components.task_hook import EmitInfo, ITaskHook
+from coordinated_bolt.streams.declared import StreamSpec
+from state.errors import FailedException
 from tests.coordinated_bolt.wirings import ONE_FIELD, Calls, Sent, attempt, origin_of, output, wire
 
 A, B = attempt(1), attempt(2)
@@ -70,7 +75,7 @@ class Bolt(BaseBatchBolt):
 def run(bolt, *values, hooks=(), hook_specs=(), of=A):
     wiring = wire(bolt, targets=(21, 22), streams=output((21, 22), None, ONE_FIELD, DIRECT))
     wiring = replace(wiring, hook_specs=hook_specs)
-    task = CoordinatedBolt(wiring, wiring.outboxes(Sent().send), hooks=hooks, clock=count().__next__)
+    task = CoordinatedBolt(wiring, attempt_outboxes(wiring, Sent().send), hooks=hooks, clock=count().__next__)
     task.regular(of, origin_of(wiring, of), [[value] for value in values])
     task.coord(of, 1, len(values))
     return task.end(of)

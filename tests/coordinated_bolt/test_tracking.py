@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinated_bolt import Failure, FailureKind, Tracking, TrackingStatus
+from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinated_bolt.completeness.tracking import Tracking, TrackingStatus
 from tests.coordinated_bolt.wirings import attempt
 
 WAITING, COMPLETE, FAILED = TrackingStatus.WAITING, TrackingStatus.COMPLETE, TrackingStatus.FAILED

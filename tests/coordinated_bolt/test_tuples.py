@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt import OutputFieldsDeclarer, StreamSpec, TopologyContext, Tuple, TupleOrigin
-from state import TopologyError
+from coordinated_bolt.components.context import TopologyContext
+from coordinated_bolt.streams.declared import OutputFieldsDeclarer, StreamSpec
+from coordinated_bolt.streams.tuples import Tuple, TupleOrigin
+from state.errors import TopologyError
 from tests.coordinated_bolt.wirings import RecordingBolt, attempt, wire
 
 ORIGIN = TupleOrigin(

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from committers import ICommitter
-from coordinated_bolt import (
-    BaseBasicBolt,
-    BaseBatchBolt,
-    BaseRichBolt,
-    BaseSpout,
-    BatchBoltExecutor,
-    Failure,
-    IBatchBolt,
-    Tuple,
-    user_traceback,
-)
-from coordinated_bolt.tuples import shortened
-from state import FailedException, HashState, pack
+from committers.committer import ICommitter
+from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor
+from coordinated_bolt.completeness.failure import Failure
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt, IBatchBolt
+from coordinated_bolt.components.rich_bolts import BaseRichBolt
+from coordinated_bolt.components.spouts import BaseSpout
+from coordinated_bolt.streams.tuples import Tuple, shortened
+from coordinated_bolt.user_traceback import user_traceback
+from state.codec import pack
+from state.errors import FailedException
+from state.handles import HashState
 from tests.coordinated_bolt.wirings import RecordingBolt, attempt, origin_of, wire
 
 

@@ -6,23 +6,17 @@ import pickle
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from coordinated_bolt import (
-    ACKER_COMPONENT,
-    BaseBatchBolt,
-    DirectGrouping,
-    Frame,
-    Grouping,
-    IComponent,
-    OutputStream,
-    ShuffleGrouping,
-    Source,
-    StreamSpec,
-    Subscriber,
-    TaskWiring,
-    TupleOrigin,
-    outbox,
-)
-from state import TransactionAttempt
+from coordinated_bolt.completeness.acker import ACKER_COMPONENT
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinated_bolt.components.component import IComponent
+from coordinated_bolt.streams.declared import StreamSpec
+from coordinated_bolt.streams.groupings import DirectGrouping, Grouping, ShuffleGrouping
+from coordinated_bolt.streams.routing import OutputStream, Subscriber
+from coordinated_bolt.streams.tuples import TupleOrigin
+from coordinated_bolt.transport import outbox
+from coordinated_bolt.transport.frames import Frame
+from coordinated_bolt.wiring import Source, TaskWiring
+from state.attempt import TransactionAttempt
 
 ONE_FIELD = StreamSpec("default", ("value",))
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
-from committers import ICommitter
-from coordinated_bolt import BaseBatchBolt
-from coordinator import ITransactionalSpout, SpoutCoordinator, SpoutEmitter, Topology, TransactionalTopologyBuilder
-from coordinator.plan import Plan, make_plan
-from state import HashState
+from committers.committer import ICommitter
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator.building.topology import Topology
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.planning.plan import Plan, make_plan
+from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+from state.handles import HashState
 
 
 class Lines(ITransactionalSpout):

@@ -13,22 +13,21 @@ from random import Random
 from typing import Any, ClassVar, Protocol
 from zlib import crc32
 
-from committers import ICommitter
-from coordinated_bolt import BaseBatchBolt
-from coordinator import (
-    Coordinator,
-    FixedBatchesSpout,
-    ICommitterTransactionalSpout,
-    MemoryTransactionalSpout,
-    OpaqueMemoryTransactionalSpout,
-    RunOptions,
-    SpoutCommitter,
-    TextFiles,
-    Topology,
-    TransactionalTopologyBuilder,
-)
-from coordinator.assembly import assembled
-from state import HashState, RedisConnection, RedisReader, RedisStore, TransactionError, ValueState
+from committers.committer import ICommitter
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator.building.topology import Topology
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.sources.files import TextFiles
+from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
+from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
+from coordinator.transactional.assembly import assembled
+from coordinator.transactional.coordinator import Coordinator
+from coordinator.transactional.options import RunOptions
+from state.errors import TransactionError
+from state.handles import HashState, ValueState
+from state.redis_connection import RedisConnection
+from state.redis_reader import RedisReader
+from state.redis_store import RedisStore
 from tests.coordinator.components import plan
 from tests.coordinator.in_process_engine import InProcessEngine
 

@@ -8,10 +8,10 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from committers import SlotReport
-from coordinated_bolt import FrameKind, unpack_frame
-from coordinator.engine import EarlyCommit, Event, GroupExecuted
-from coordinator.plan import Plan
+from committers.slot_report import SlotReport
+from coordinated_bolt.transport.frames import FrameKind, unpack_frame
+from coordinator.emitting.emitter_task import Batch
+from coordinator.planning.plan import Plan
 from coordinator.spark.frame_flow import FrameFault
 from coordinator.spark.stage import (
     AckerStage,
@@ -23,8 +23,9 @@ from coordinator.spark.stage import (
     WaveInput,
     wave_processed,
 )
-from coordinator.spouts.emitting import Batch
-from state import TransactionAttempt, unpack
+from coordinator.transactional.engine import EarlyCommit, Event, GroupExecuted
+from state.attempt import TransactionAttempt
+from state.codec import unpack
 
 Records = dict[int, list[tuple[int, bytes]]]
 

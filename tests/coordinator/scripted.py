@@ -8,27 +8,32 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from committers import AttemptVerdict, SlotReport
-from coordinated_bolt import AttemptOutcome, Failure, FailureKind, TaskMetrics
-from coordinator import RunOptions, RunStatistics, SpoutCoordinator
-from coordinator.assembly import new_coordinator
-from coordinator.engine import CrashKind, EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
-from coordinator.metadata_log import MetadataLog
-from coordinator.plan import Plan
-from coordinator.publisher import Publisher
-from coordinator.spouts.emitting import Batch
-from coordinator.transactional.run_machine import RunMachine
-from state import (
-    Commit,
-    CommitReply,
-    StateKind,
-    StateWrites,
-    TransactionAttempt,
-    ValueType,
-    WriteSet,
-    compose,
-    unpack,
+from committers.slot_report import AttemptVerdict, SlotReport
+from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinated_bolt.watching.metrics import TaskMetrics
+from coordinator.emitting.emitter_task import Batch
+from coordinator.planning.plan import Plan
+from coordinator.spouts.transactional import SpoutCoordinator
+from coordinator.transactional.assembly import new_coordinator
+from coordinator.transactional.engine import (
+    CrashKind,
+    EarlyCommit,
+    Event,
+    GroupCrashed,
+    GroupExecuted,
+    WaveCrashed,
+    WaveProcessed,
 )
+from coordinator.transactional.machine.metadata_log import MetadataLog
+from coordinator.transactional.machine.run_machine import RunMachine
+from coordinator.transactional.options import RunOptions
+from coordinator.transactional.publisher import Publisher
+from coordinator.transactional.run_summary import RunStatistics
+from state.attempt import TransactionAttempt
+from state.codec import unpack
+from state.commit import Commit, CommitReply
+from state.write_set import StateKind, StateWrites, ValueType, WriteSet, compose
 from tests.committers.memory_store import MemoryStore
 from tests.coordinator.components import Count, LinesCoordinator, build, plan
 

@@ -13,21 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from committers import ICommitter
-from coordinated_bolt import BaseBatchBolt
-from coordinator import (
-    FixedBatchesSpout,
-    FormerInput,
-    InputChange,
-    LocalCluster,
-    MemoryTransactionalSpout,
-    OpaqueMemoryTransactionalSpout,
-    RunOptions,
-    TextFiles,
-    TransactionalTopologyBuilder,
-)
+from committers.committer import ICommitter
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.local.cluster import LocalCluster
 from coordinator.sources import input_file, prefix_digest
-from state import HashState, SourceError, StateRefusedError, TopologyError, UserCodeError
+from coordinator.sources.files import TextFiles
+from coordinator.spouts.input_change import FormerInput, InputChange
+from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
+from coordinator.transactional.options import RunOptions
+from state.errors import SourceError, StateRefusedError, TopologyError, UserCodeError
+from state.handles import HashState
 from tests.coordinator.components import Lines, LinesCoordinator, build
 from tests.coordinator.test_whole_runs import Count0
 

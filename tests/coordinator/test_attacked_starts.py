@@ -6,19 +6,16 @@ from typing import Any
 
 import pytest
 
-from committers import ICommitter
-from coordinated_bolt import BaseBatchBolt
-from coordinator import (
-    FixedBatchesSpout,
-    InputChange,
-    LocalCluster,
-    MemoryTransactionalSpout,
-    OpaqueMemoryTransactionalSpout,
-    RunOptions,
-    TextFiles,
-    TransactionalTopologyBuilder,
-)
-from state import HashState, ListState, SourceError, StateRefusedError, UserCodeError
+from committers.committer import ICommitter
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.local.cluster import LocalCluster
+from coordinator.sources.files import TextFiles
+from coordinator.spouts.input_change import InputChange
+from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
+from coordinator.transactional.options import RunOptions
+from state.errors import SourceError, StateRefusedError, UserCodeError
+from state.handles import HashState, ListState
 
 ROWS = [["a"], ["b"]]
 

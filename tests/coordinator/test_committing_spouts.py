@@ -10,27 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinated_bolt import FrameKind, unpack_frame
-from coordinator import (
-    ICommitterTransactionalSpout,
-    OpaqueMemoryTransactionalSpout,
-    RunOptions,
-    SpoutCommitter,
-    TransactionalTopologyBuilder,
-)
-from coordinator.assembly import group_max
-from coordinator.guarded_committer import GuardedCommitter
-from state import (
-    RECEIPTS_KEPT,
-    CommitReply,
-    CommitStatus,
-    FailedException,
-    FencedError,
-    SourceError,
-    TopologyError,
-    TransactionAttempt,
-    UserCodeError,
-)
+from coordinated_bolt.transport.frames import FrameKind, unpack_frame
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
+from coordinator.spouts.memory import OpaqueMemoryTransactionalSpout
+from coordinator.transactional.assembly import group_max
+from coordinator.transactional.guarded_committer import GuardedCommitter
+from coordinator.transactional.options import RunOptions
+from state.attempt import TransactionAttempt
+from state.commit import CommitReply, CommitStatus
+from state.errors import FailedException, FencedError, SourceError, TopologyError, UserCodeError
+from state.redis_store import RECEIPTS_KEPT
 from tests.committers.memory_store import MemoryStore
 from tests.coordinator.components import Lines, Pass
 from tests.coordinator.scripted import Run

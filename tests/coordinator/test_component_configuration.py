@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt import BaseBasicBolt, IComponent
-from coordinator import (
-    IPartitionedTransactionalSpout,
-    LocalCluster,
-    MemoryTransactionalSpout,
-    TransactionalTopologyBuilder,
-)
-from coordinator.plan import make_plan
-from state import TopologyError
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt
+from coordinated_bolt.components.component import IComponent
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.local.cluster import LocalCluster
+from coordinator.planning.plan import make_plan
+from coordinator.spouts.memory import MemoryTransactionalSpout
+from coordinator.spouts.partitioned import IPartitionedTransactionalSpout
+from state.errors import TopologyError
 from tests.coordinator.components import Commit, Count, Lines, Pass, plan
 
 

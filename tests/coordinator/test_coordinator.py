@@ -10,28 +10,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from committers import ICommitter
-from coordinated_bolt import AttemptOutcome, BaseBatchBolt, FailureKind
-from coordinator import RunOptions, SpoutCoordinator, TransactionalTopologyBuilder
-from coordinator.assembly import fitting, has_external_effects
-from coordinator.engine import CrashKind, GroupExecuted, WaveProcessed
-from state import (
-    CommitReply,
-    CommitStatus,
+from committers.committer import ICommitter
+from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.completeness.failure import FailureKind
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.spouts.transactional import SpoutCoordinator
+from coordinator.transactional.assembly import fitting, has_external_effects
+from coordinator.transactional.engine import CrashKind, GroupExecuted, WaveProcessed
+from coordinator.transactional.options import RunOptions
+from state.commit import CommitReply, CommitStatus
+from state.errors import (
     EngineError,
     FailedException,
     FencedError,
     ProtocolError,
     ReplayLimitError,
     SourceError,
-    StateKind,
     StateRefusedError,
     StateUnreachableError,
-    StateWrites,
     UserCodeError,
-    ValueType,
-    WriteSet,
 )
+from state.write_set import StateKind, StateWrites, ValueType, WriteSet
 from tests.coordinator.components import Commit, Count, Lines, LinesCoordinator, Pass, build, plan
 from tests.coordinator.scripted import Run, failed
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.crash_causes import CrashCauses
-from coordinator.engine import CrashKind, GroupCrashed, WaveCrashed
+from coordinator.transactional.engine import CrashKind, GroupCrashed, WaveCrashed
+from coordinator.transactional.machine.crash_causes import CrashCauses
 
 REMEDY = "; if it needs longer, set_message_timeout_s of the builder raises that"
 CANCELLED = f"it exceeded the message timeout of 60 s and was cancelled{REMEDY}"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt import FailureKind
-from coordinator.engine import GroupExecuted
-from state import CommitReply, CommitStatus, StateKind, StateWrites, UserCodeError, ValueType, WriteSet
+from coordinated_bolt.completeness.failure import FailureKind
+from coordinator.transactional.engine import GroupExecuted
+from state.commit import CommitReply, CommitStatus
+from state.errors import UserCodeError
+from state.write_set import StateKind, StateWrites, ValueType, WriteSet
 from tests.coordinator.components import Commit, Count, Pass, build, plan
 from tests.coordinator.scripted import Run, counted, failed
 from tests.coordinator.test_coordinator import (

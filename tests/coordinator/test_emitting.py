@@ -7,12 +7,23 @@ from typing import Any, ClassVar
 
 import pytest
 
-from coordinated_bolt import Failure, FailureKind, ITaskHook, TaskMetrics, TaskWiring, batch_edge
-from coordinator import IPartitionedTransactionalSpout, ITransactionalSpout, PartitionedEmitter, SpoutEmitter
+from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinated_bolt.components.task_hook import ITaskHook
+from coordinated_bolt.transport.edges import batch_edge
+from coordinated_bolt.watching.metrics import TaskMetrics
+from coordinated_bolt.wiring import TaskWiring
+from coordinator.emitting.emitter_task import Batch, EmitterTask
 from coordinator.spouts.count_coordinator import partition_scope
-from coordinator.spouts.emitting import Batch, EmitterTask
-from coordinator.spouts.partitioned import PartitionCountCoordinator, PartitionedCoordinator
-from state import FailedException, SourceError, TransactionAttempt, pack, unpack
+from coordinator.spouts.partitioned import (
+    IPartitionedTransactionalSpout,
+    PartitionCountCoordinator,
+    PartitionedCoordinator,
+    PartitionedEmitter,
+)
+from coordinator.spouts.transactional import ITransactionalSpout, SpoutEmitter
+from state.attempt import TransactionAttempt
+from state.codec import pack, unpack
+from state.errors import FailedException, SourceError
 from tests.coordinated_bolt.wirings import Sent, output
 
 

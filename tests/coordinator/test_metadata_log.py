@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt import AttemptOutcome
-from coordinator.metadata_log import MetadataLog
-from state import MetadataChanges, TransactionAttempt
+from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinator.transactional.machine.metadata_log import MetadataLog
+from state.attempt import TransactionAttempt
+from state.transactional_state import MetadataChanges
 
 STORED = {
     "coordinator:3": "c3",

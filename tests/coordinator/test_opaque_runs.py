@@ -11,15 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinated_bolt import FrameKind, unpack_frame
-from coordinator import (
+from coordinated_bolt.transport.frames import FrameKind, unpack_frame
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.spouts.memory import OpaqueMemoryTransactionalSpout
+from coordinator.spouts.opaque import (
     IOpaquePartitionedTransactionalSpout,
-    OpaqueMemoryTransactionalSpout,
     OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
-    TransactionalTopologyBuilder,
 )
-from state import CommitReply, CommitStatus, FailedException, FencedError, ReplayLimitError, TransactionAttempt
+from state.attempt import TransactionAttempt
+from state.commit import CommitReply, CommitStatus
+from state.errors import FailedException, FencedError, ReplayLimitError
 from tests.committers.memory_store import MemoryStore
 from tests.coordinator.components import Pass
 from tests.coordinator.test_whole_runs import (

@@ -6,9 +6,12 @@ from collections import Counter
 
 import pytest
 
-from coordinated_bolt import AttemptOutcome
-from coordinator import RunOptions, RunStatistics
-from state import COMMIT_OPERATIONS_LIMIT, TopologyError, TransactionAttempt
+from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinator.transactional.options import RunOptions
+from coordinator.transactional.run_summary import RunStatistics
+from state.attempt import TransactionAttempt
+from state.commit import COMMIT_OPERATIONS_LIMIT
+from state.errors import TopologyError
 
 BOUNDS = ["max_spout_pending", "commit_group_max", "commit_operations_max", "max_attempts"]
 

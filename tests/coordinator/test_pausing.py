@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from coordinator.guarded_source import GuardedSource
 from coordinator.spouts.partitioned import PartitionCountCoordinator, PartitionedCoordinator
-from state import FailedException, UserCodeError
+from coordinator.transactional.guarded_source import GuardedSource
+from state.errors import FailedException, UserCodeError
 from tests.coordinator.components import LinesCoordinator
 from tests.coordinator.scripted import Run
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinated_bolt import ACKER_COMPONENT
-from coordinator import TransactionalTopologyBuilder
-from coordinator.plan import make_plan
-from state import TopologyError
+from coordinated_bolt.completeness.acker import ACKER_COMPONENT
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.planning.plan import make_plan
+from state.errors import TopologyError
 from tests.coordinator.components import Commit, Lines, Pass, Sink, build, plan
 
 

@@ -4,24 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.publisher import Publisher, RefusedGroup
-from state import (
-    COMMIT_OPERATIONS_LIMIT,
-    Commit,
-    CommitReply,
-    CommitStatus,
-    FencedError,
-    MetadataChanges,
-    ProtocolError,
-    StateKind,
-    StateRefusedError,
-    StateUnreachableError,
-    StateWrites,
-    TransactionAttempt,
-    TransactionTooLargeError,
-    ValueType,
-    WriteSet,
-)
+from coordinator.transactional.publisher import Publisher, RefusedGroup
+from state.attempt import TransactionAttempt
+from state.commit import COMMIT_OPERATIONS_LIMIT, Commit, CommitReply, CommitStatus
+from state.errors import FencedError, ProtocolError, StateRefusedError, StateUnreachableError, TransactionTooLargeError
+from state.transactional_state import MetadataChanges
+from state.write_set import StateKind, StateWrites, ValueType, WriteSet
 from tests.committers.memory_store import MemoryStore
 
 GROUP = (TransactionAttempt(1, 10), TransactionAttempt(2, 20))

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from state import VALUE_FIELD, Commit, CommitReply
+from state.commit import Commit, CommitReply
+from state.write_set import VALUE_FIELD
 from tests.committers.memory_store import MemoryStore
 from tests.coordinator.local.random_bolts import LocalTally, topology_of
 from tests.coordinator.local.random_topologies import Scenario, random_scenario

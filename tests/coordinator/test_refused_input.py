@@ -6,20 +6,16 @@ from typing import Any
 
 import pytest
 
-from coordinated_bolt import BaseBatchBolt
-from coordinator import (
-    BatchSubtopologyBuilder,
-    FixedBatchesSpout,
-    LocalCluster,
-    MemoryTransactionalSpout,
-    OpaqueMemoryTransactionalSpout,
-    PlainRunOptions,
-    RunOptions,
-    TransactionalTopologyBuilder,
-    run,
-    run_plain,
-)
-from state import TopologyError
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator.building.batch_subtopology_builder import BatchSubtopologyBuilder
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.local.cluster import LocalCluster
+from coordinator.plain.options import PlainRunOptions
+from coordinator.run import run
+from coordinator.run_plain import run_plain
+from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
+from coordinator.transactional.options import RunOptions
+from state.errors import TopologyError
 from tests.coordinator.local.plain_components import Identity, fed_builder
 
 NOWHERE = "redis://localhost:1"

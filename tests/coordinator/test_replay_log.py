@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from coordinator.replay_log import ReplayLog
-from state import TransactionAttempt
+from coordinator.transactional.replay_log import ReplayLog
+from state.attempt import TransactionAttempt
 
 
 class Time:

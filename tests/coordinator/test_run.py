@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from coordinator import run
+from coordinator.run import run
 from coordinator.server_choice import choose_server
-from state import URL_VARIABLE, TopologyError
+from state.errors import TopologyError
+from state.redis_reader import URL_VARIABLE
 from tests.coordinator.components import Lines, build
 from tests.coordinator.test_whole_runs import Count0
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from coordinator.server_choice import choose_server
-from state import StateRefusedError, TopologyError
+from state.errors import StateRefusedError, TopologyError
 
 ENVIRONMENT = {"TXBATCH_REDIS_URL": "redis://:hunter22@fromenv:1"}
 

@@ -6,16 +6,11 @@ from typing import Any, ClassVar
 
 import pytest
 
-from coordinator import (
-    FixedBatchesSpout,
-    ICommitterTransactionalSpout,
-    LocalCluster,
-    MemoryTransactionalSpout,
-    OpaqueMemoryTransactionalSpout,
-    SpoutCommitter,
-    TransactionalTopologyBuilder,
-)
-from state import FailedException, SourceError, TransactionError, UserCodeError
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.local.cluster import LocalCluster
+from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
+from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
+from state.errors import FailedException, SourceError, TransactionError, UserCodeError
 from tests.coordinator.test_whole_runs import Count0
 
 ROWS = [["a", 1], ["b", 2]]

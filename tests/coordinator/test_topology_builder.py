@@ -6,16 +6,18 @@ import pickle
 
 import pytest
 
-from committers import ICommitter
-from coordinated_bolt import BaseBasicBolt, BaseBatchBolt, ITaskHook, StreamSpec
-from coordinator import (
-    IPartitionedTransactionalSpout,
-    ITransactionalSpout,
-    TransactionalTopologyBuilder,
-)
-from coordinator.plan import make_plan
-from coordinator.topology import ComponentKind, Subscription
-from state import HashState, SetState, TopologyError
+from committers.committer import ICommitter
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinated_bolt.components.task_hook import ITaskHook
+from coordinated_bolt.streams.declared import StreamSpec
+from coordinator.building.topology import ComponentKind, Subscription
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.planning.plan import make_plan
+from coordinator.spouts.partitioned import IPartitionedTransactionalSpout
+from coordinator.spouts.transactional import ITransactionalSpout
+from state.errors import TopologyError
+from state.handles import HashState, SetState
 from tests.coordinator.components import Commit, Count, Lines, Pass, Sink, build, plan
 
 

@@ -8,11 +8,15 @@ from typing import Any
 
 import pytest
 
-from committers import ICommitter
-from coordinated_bolt import BaseBatchBolt
-from coordinator import LocalCluster, MemoryTransactionalSpout, RunOptions, TransactionalTopologyBuilder
-from coordinator.topology_description import TopologyChange, changes, described, summary
-from state import HashState, SetState, StateRefusedError, ValueState
+from committers.committer import ICommitter
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.building.topology_description import TopologyChange, changes, described, summary
+from coordinator.local.cluster import LocalCluster
+from coordinator.spouts.memory import MemoryTransactionalSpout
+from coordinator.transactional.options import RunOptions
+from state.errors import StateRefusedError
+from state.handles import HashState, SetState, ValueState
 
 ROWS = [["a"], ["b"], ["a"]]
 CONTROL = "{graph}:txbatch:control"

@@ -6,11 +6,16 @@ from typing import Any, ClassVar
 
 import pytest
 
-from committers import ICommitter
-from coordinated_bolt import BaseBasicBolt, BaseBatchBolt, FinishedCallback, ITaskHook, TimeoutCallback
-from coordinator import RunOptions, TransactionalTopologyBuilder
-from coordinator.local import LocalCluster
-from state import FailedException, HashState
+from committers.committer import ICommitter
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinated_bolt.components.callbacks import FinishedCallback, TimeoutCallback
+from coordinated_bolt.components.task_hook import ITaskHook
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.local.cluster import LocalCluster
+from coordinator.transactional.options import RunOptions
+from state.errors import FailedException
+from state.handles import HashState
 from tests.coordinator.components import Lines
 
 

@@ -19,24 +19,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from committers import ICommitter
-from coordinated_bolt import BaseBatchBolt, EdgeDigest, Frame, FrameKind, Tracking, pack_frame, unpack_frame
-from coordinator import (
-    Coordinator,
-    IPartitionedTransactionalSpout,
-    PartitionedCoordinator,
-    PartitionedEmitter,
-    RunOptions,
-    TransactionalTopologyBuilder,
-)
-from coordinator.assembly import new_coordinator
-from coordinator.metadata_log import MetadataLog
-from coordinator.publisher import Publisher
+from committers.committer import ICommitter
+from coordinated_bolt.completeness.tracking import Tracking
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinated_bolt.transport.edges import EdgeDigest
+from coordinated_bolt.transport.frames import Frame, FrameKind, pack_frame, unpack_frame
+from coordinator.building.topology import Topology
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.spark import stage
-from coordinator.spout_start import SpoutStart
 from coordinator.spouts.opaque import OpaqueCountCoordinator
-from coordinator.topology import Topology
-from state import FailedException, HashState, TransactionAttempt, digest64, pack, unpack
+from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
+from coordinator.transactional.assembly import new_coordinator
+from coordinator.transactional.coordinator import Coordinator
+from coordinator.transactional.machine.metadata_log import MetadataLog
+from coordinator.transactional.options import RunOptions
+from coordinator.transactional.publisher import Publisher
+from coordinator.transactional.start.spout_start import SpoutStart
+from state.attempt import TransactionAttempt
+from state.codec import digest64, pack, unpack
+from state.errors import FailedException
+from state.handles import HashState
 from tests.committers.memory_store import MemoryStore
 from tests.coordinator.components import Lines, Pass, plan
 from tests.coordinator.in_process_engine import InProcessEngine

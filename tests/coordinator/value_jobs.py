@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from committers import ICommitter
-from coordinated_bolt import BaseBasicBolt, BaseBatchBolt, BaseSpout
-from coordinator import TopologyBuilder, TransactionalTopologyBuilder
+from committers.committer import ICommitter
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinated_bolt.components.spouts import BaseSpout
+from coordinator.building.plain_topology_builder import TopologyBuilder
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.spouts.memory import FixedBatchesSpout
-from state import HashState, ListState, SetState, ValueState
+from state.handles import HashState, ListState, SetState, ValueState
 from tests.spark.bolts import note
 
 

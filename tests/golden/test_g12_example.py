@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator import LocalCluster, RunOptions
+from coordinator.local.cluster import LocalCluster
+from coordinator.transactional.options import RunOptions
 from examples import global_count
 
 COUNTED = {1: 9, 2: 16, 3: 19, 4: 19}

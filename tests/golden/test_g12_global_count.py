@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from committers import ICommitter
-from coordinated_bolt import BaseBatchBolt
-from coordinator import (
-    LocalCluster,
-    MemoryTransactionalSpout,
-    OpaqueMemoryTransactionalSpout,
-    RunOptions,
-    TransactionalTopologyBuilder,
-)
-from state import HashState, ValueState
+from committers.committer import ICommitter
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.local.cluster import LocalCluster
+from coordinator.spouts.memory import MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
+from coordinator.transactional.options import RunOptions
+from state.handles import HashState, ValueState
 from tests.committers.memory_store import MemoryStore
 from tests.coordinator.test_whole_runs import run
 

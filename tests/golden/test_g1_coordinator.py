@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coordinator.transactional.run_events import BatchCut, Cut, NothingToCut, Publish, StartCommit, Tell
+from coordinator.transactional.machine.run_events import BatchCut, Cut, NothingToCut, Publish, StartCommit, Tell
 from tests.coordinator.transactional.by_hand import ByHand, att, store, wave
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from state import ProtocolError, RotatingTransactionalState, TransactionalState
+from state.errors import ProtocolError
+from state.rotating_transactional_state import RotatingTransactionalState
+from state.transactional_state import TransactionalState
 
 
 def make(value):

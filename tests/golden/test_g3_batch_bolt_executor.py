@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from coordinated_bolt import BaseBatchBolt, BatchBoltExecutor
+from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from tests.coordinated_bolt.wirings import attempt, origin_of, wire
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt import FailureKind, FinishedCallback, MessageKind
-from coordinator import BatchSubtopologyBuilder, TopologyBuilder
+from coordinated_bolt.completeness.failure import FailureKind
+from coordinated_bolt.components.callbacks import FinishedCallback
+from coordinated_bolt.transport.messages import MessageKind
+from coordinator.building.batch_subtopology_builder import BatchSubtopologyBuilder
+from coordinator.building.plain_topology_builder import TopologyBuilder
 from tests.coordinator.local.batch_components import (
     TIMEOUT_S,
     Diary,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt import BaseBasicBolt
-from coordinator import BatchSubtopologyBuilder, TopologyBuilder
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt
+from coordinator.building.batch_subtopology_builder import BatchSubtopologyBuilder
+from coordinator.building.plain_topology_builder import TopologyBuilder
 from tests.coordinator.local.batch_components import (
     TIMEOUT_S,
     Diary,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinated_bolt import Acker, AckOutcome
-from coordinator import FeederSpout
+from coordinated_bolt.completeness.acker import Acker, AckOutcome
+from coordinator.spouts.feeder import FeederSpout
 from tests.coordinator.local.plain_components import AnchorAll, AnchorTwice, Identity, Sink, fed_builder, start
 
 ACKED, FAILED = AckOutcome.ACKED, AckOutcome.FAILED

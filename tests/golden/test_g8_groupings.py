@@ -11,19 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinated_bolt import (
+from coordinated_bolt.batches.attempt_collector import AttemptCollector
+from coordinated_bolt.batches.attempt_outbox import attempt_outbox
+from coordinated_bolt.streams.choosers import Chooser
+from coordinated_bolt.streams.declared import StreamSpec
+from coordinated_bolt.streams.groupings import (
     AllGrouping,
-    AttemptCollector,
-    Chooser,
     DirectGrouping,
     FieldsGrouping,
     GlobalGrouping,
     Grouping,
     NoneGrouping,
     ShuffleGrouping,
-    StreamSpec,
 )
-from state import TopologyError
+from state.errors import TopologyError
 from tests.coordinated_bolt.wirings import RecordingBolt, Sent, attempt, output, wire
 
 FIELDS = ("word", "number")
@@ -99,8 +100,8 @@ def test_g8_emit_direct_reaches_the_named_task_only():
     sent = Sent()
     spec = StreamSpec("orders", ("value",), direct=True)
     wiring = wire(RecordingBolt(), targets=(21, 22, 23), streams=output((21, 22, 23), None, spec))
-    outbox = wiring.outbox(attempt(1), sent.send)
-    collector = wiring.collector(attempt(1), outbox)
+    outbox = attempt_outbox(wiring, attempt(1), sent.send)
+    collector = AttemptCollector(wiring, attempt(1), outbox)
     collector.emit_direct(22, ["x"], "orders")
     outbox.close()
     assert [(frame.target, frame.kind.name) for frame in sent] == [
@@ -115,7 +116,7 @@ def test_g8_regular_emit_on_a_direct_stream_and_the_reverse_are_errors():
     direct, regular = StreamSpec("orders", ("value",), direct=True), StreamSpec("default", ("value",))
     streams = output((21,), None, direct, regular)
     wiring = wire(RecordingBolt(), targets=(21,), streams=streams)
-    collector = wiring.collector(attempt(1), wiring.outbox(attempt(1), Sent().send))
+    collector = AttemptCollector(wiring, attempt(1), attempt_outbox(wiring, attempt(1), Sent().send))
     with pytest.raises(ValueError, match="stream 'orders' of 'bolt' is direct: use emit_direct"):
         collector.emit(["x"], "orders")
     with pytest.raises(ValueError, match="stream 'orders' of 'bolt' is direct: use emit_direct"):
@@ -132,7 +133,7 @@ def test_g8_regular_emit_on_a_direct_stream_and_the_reverse_are_errors():
 
 def test_g8_emit_returns_the_chosen_task_ids():
     wiring = wire(RecordingBolt(), targets=(21, 22), streams=output((21, 22), AllGrouping()))
-    collector = wiring.collector(attempt(1), wiring.outbox(attempt(1), Sent().send))
+    collector = AttemptCollector(wiring, attempt(1), attempt_outbox(wiring, attempt(1), Sent().send))
     assert isinstance(collector, AttemptCollector)
     assert collector.emit(["x"]) == [21, 22]
 
@@ -185,7 +186,7 @@ def test_g8_a_key_in_a_lone_surrogate_is_sent_somewhere():
 
 
 CHOICES_IN_ANOTHER_PROCESS = """
-from coordinated_bolt import FieldsGrouping, ShuffleGrouping
+from coordinated_bolt.streams.groupings import FieldsGrouping, ShuffleGrouping
 rows = [[f"word{n}", n] for n in range(200)]
 rows += [[b"bytes", None], [("a", 1), {"k": 2}], [frozenset({"a", "b", "c"}), 1.5]]
 for grouping in (ShuffleGrouping(), FieldsGrouping(("word",)), FieldsGrouping(("number", "word"))):

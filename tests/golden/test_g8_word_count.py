@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator import LocalCluster, RunOptions
+from coordinator.local.cluster import LocalCluster
+from coordinator.transactional.options import RunOptions
 from tests.golden.words import words_topology
 
 

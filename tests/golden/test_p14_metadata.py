@@ -6,19 +6,15 @@ from typing import Any, ClassVar
 
 import pytest
 
-from coordinator import (
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.local.cluster import LocalCluster
+from coordinator.spouts.opaque import (
     IOpaquePartitionedTransactionalSpout,
-    IPartitionedTransactionalSpout,
-    ITransactionalSpout,
-    LocalCluster,
     OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
-    PartitionedCoordinator,
-    PartitionedEmitter,
-    SpoutCoordinator,
-    SpoutEmitter,
-    TransactionalTopologyBuilder,
 )
+from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
+from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from tests.coordinator.components import Count
 
 

@@ -11,11 +11,16 @@ from typing import Any, ClassVar
 
 import pytest
 
-from committers import ICommitter
-from coordinated_bolt import BaseBatchBolt, CoordinatedBolt, Frame, FrameKind
-from coordinator import RunOptions, TransactionalTopologyBuilder
-from coordinator.local import LocalCluster
-from state import FailedException, FencedError, HashState, ReplayLimitError
+from committers.committer import ICommitter
+from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
+from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinated_bolt.transport.frames import Frame, FrameKind
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.local.cluster import LocalCluster
+from coordinator.transactional.options import RunOptions
+from state.errors import FailedException, FencedError, ReplayLimitError
+from state.handles import HashState
 from tests.coordinated_bolt.wirings import RecordingBolt, Sent, attempt, origin_of, wire
 from tests.coordinator.components import Lines, Pass
 
@@ -153,7 +158,7 @@ def test_p09_a_batch_the_coordinator_has_given_up_is_replayed_and_counts_once(se
 
 def test_p09_a_task_forgets_no_batch_however_many_come_and_go_meanwhile():
     wiring = wire(RecordingBolt(), targets=(21,))
-    bolt = CoordinatedBolt(wiring, wiring.outboxes(Sent().send))
+    bolt = CoordinatedBolt(wiring, attempt_outboxes(wiring, Sent().send))
     slow = attempt(1)
     bolt.regular(slow, origin_of(wiring, slow), [["a"]])
     for txid in range(2, 500):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from committers import ICommitter
-from coordinated_bolt import BaseBatchBolt
-from coordinator import MemoryTransactionalSpout, Topology, TransactionalTopologyBuilder
-from state import HashState, ListState
+from committers.committer import ICommitter
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator.building.topology import Topology
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.spouts.memory import MemoryTransactionalSpout
+from state.handles import HashState, ListState
 
 WORDS = ("nathan", "bob", "joey", "nathan")
 

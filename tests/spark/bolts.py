@@ -7,10 +7,11 @@ import os
 from collections import Counter
 from pathlib import Path
 
-from committers import ICommitter
-from coordinated_bolt import BaseBatchBolt
-from coordinator import ITransactionalSpout, SpoutCoordinator, SpoutEmitter, TransactionalTopologyBuilder
-from state import HashState
+from committers.committer import ICommitter
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+from state.handles import HashState
 from tests.spark.guards import disable
 
 

@@ -95,7 +95,8 @@ def main(repository: str, folder: str, redis_url: str) -> None:
     sys.path[:0] = [repository, folder]
     logging.basicConfig(level=logging.INFO, stream=sys.stderr)
     logging.getLogger("py4j").setLevel(logging.WARNING)
-    from coordinator.spark import open_context, wave
+    from coordinator.spark import wave
+    from coordinator.spark.session import open_context
 
     context = open_context("cluster", "local-cluster[2,1,1024]", SETTINGS)
     commit = wave.Wave.commit
@@ -119,7 +120,8 @@ def main(repository: str, folder: str, redis_url: str) -> None:
 def _run(topology_id: str, context: Any, redis_url: str, folder: Path) -> dict[str, Any]:
     import shaky_bolts  # type: ignore[import-not-found] # in the folder
 
-    from coordinator import RunOptions, run
+    from coordinator.run import run
+    from coordinator.transactional.options import RunOptions
 
     notes = folder / f"{topology_id}.notes"
     work = getattr(shaky_bolts, CASES[topology_id])(notes)
@@ -136,8 +138,8 @@ def _run(topology_id: str, context: Any, redis_url: str, folder: Path) -> dict[s
 
 def _ignore_residues() -> None:
     """Takes out the comparison of what job 2 has read with what job 1 has sent."""
-    from committers import decide_group
-    from coordinator.transactional import commits
+    from committers.group_commit import decide_group
+    from coordinator.transactional.machine import commits
 
     def believing(group: Any, reports: Any) -> Any:
         for place, attempt in enumerate(group.attempts):

@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 import redis
 
-from coordinator import RunOptions, RunStatistics, Topology, run
-from coordinator.spark import close_context, open_context
+from coordinator.building.topology import Topology
+from coordinator.run import run
+from coordinator.spark.session import close_context, open_context
+from coordinator.transactional.options import RunOptions
+from coordinator.transactional.run_summary import RunStatistics
 from tests.conftest import Backend
 
 

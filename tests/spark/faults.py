@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from coordinated_bolt import Frame, FrameKind, pack_frame, unpack_frame
-from coordinator import Topology
-from coordinator.plan import make_plan
-from coordinator.spark import pickle_spec
-from state import TransactionAttempt, pack, unpack
+from coordinated_bolt.transport.frames import Frame, FrameKind, pack_frame, unpack_frame
+from coordinator.building.topology import Topology
+from coordinator.planning.plan import make_plan
+from coordinator.spark.shipping import pickle_spec
+from state.attempt import TransactionAttempt
+from state.codec import pack, unpack
 from tests.spark.bolts import once
 from tests.spark.guards import disable
 

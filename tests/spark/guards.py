@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from coordinated_bolt import EdgeDigest, Tracking
-from state import digest64
+from coordinated_bolt.completeness.tracking import Tracking
+from coordinated_bolt.transport.edges import EdgeDigest
+from state.codec import digest64
 
 GUARDS = ("counting", "digest")
 

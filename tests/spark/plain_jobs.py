@@ -6,9 +6,13 @@ import os
 import signal
 from typing import Any, ClassVar
 
-from coordinated_bolt import BaseBasicBolt, BaseRichBolt, BaseSpout
-from coordinator import PlainRunOptions, TopologyBuilder, run_plain
-from state import FailedException
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt
+from coordinated_bolt.components.rich_bolts import BaseRichBolt
+from coordinated_bolt.components.spouts import BaseSpout
+from coordinator.building.plain_topology_builder import TopologyBuilder
+from coordinator.plain.options import PlainRunOptions
+from coordinator.run_plain import run_plain
+from state.errors import FailedException
 from tests.spark.bolts import note, once
 
 

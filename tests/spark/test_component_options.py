@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt import BaseBasicBolt, FinishedCallback, ITaskHook
-from coordinator import TransactionalTopologyBuilder
-from state import FailedException
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt
+from coordinated_bolt.components.callbacks import FinishedCallback
+from coordinated_bolt.components.task_hook import ITaskHook
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from state.errors import FailedException
 from tests.spark.bolts import Numbers, Store, exact_counts, exact_sums, numbers_topology, once
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from state import FencedError, HashState, RedisStore
+from state.errors import FencedError
+from state.handles import HashState
+from state.redis_store import RedisStore
 from tests.spark.bolts import Store, numbers_topology
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]

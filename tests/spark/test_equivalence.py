@@ -7,10 +7,15 @@ from typing import Any
 
 import pytest
 
-from coordinated_bolt import BaseBatchBolt
-from coordinator import LocalCluster, RunOptions, Topology, TransactionalTopologyBuilder
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator.building.topology import Topology
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.local.cluster import LocalCluster
+from coordinator.transactional.options import RunOptions
 from examples import global_count, ledger, word_count
-from state import StateHandle, declared_states, snapshot
+from state.handles import declared_states
+from state.redis_snapshot import snapshot
+from state.state_handle import StateHandle
 from tests.golden.words import WORDS, counts_of_words, words_topology
 from tests.spark.bolts import Pass, Store, numbers_topology
 from tests.spark.test_partitioned_spout import Ranges, RangesEmitter

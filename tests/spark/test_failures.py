@@ -12,8 +12,9 @@ import time
 
 import pytest
 
-from coordinator import RunStatistics, run
-from state import EngineError, FailedException, ReplayLimitError, UserCodeError
+from coordinator.run import run
+from coordinator.transactional.run_summary import RunStatistics
+from state.errors import EngineError, FailedException, ReplayLimitError, UserCodeError
 from tests.spark.bolts import Pass, Store, exact_counts, numbers_topology, once
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from examples import ledger
-from state import TopologyError
+from state.errors import TopologyError
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
 

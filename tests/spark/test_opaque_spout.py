@@ -7,15 +7,13 @@ from typing import Any
 import pytest
 import redis
 
-from coordinator import (
-    ICommitterTransactionalSpout,
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
+from coordinator.spouts.memory import MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
+from coordinator.spouts.opaque import (
     IOpaquePartitionedTransactionalSpout,
-    MemoryTransactionalSpout,
-    OpaqueMemoryTransactionalSpout,
     OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
-    SpoutCommitter,
-    TransactionalTopologyBuilder,
 )
 from tests.spark.bolts import Store, note, notes, once
 from tests.spark.test_partitioned_spout import FailingStore, Relay

@@ -7,15 +7,12 @@ from collections import defaultdict
 
 import pytest
 
-from coordinated_bolt import BaseBatchBolt, FrameKind
-from coordinator import (
-    Coordinator,
-    IPartitionedTransactionalSpout,
-    PartitionedCoordinator,
-    PartitionedEmitter,
-    TransactionalTopologyBuilder,
-)
-from state import FailedException
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinated_bolt.transport.frames import FrameKind
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
+from coordinator.transactional.coordinator import Coordinator
+from state.errors import FailedException
 from tests.spark.bolts import Store, note, notes, once
 from tests.spark.faults import OneFrame, tasks_of
 

@@ -6,10 +6,13 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from coordinated_bolt import TICK_TUPLE_FREQ_SECS, BaseBasicBolt, BaseRichBolt, CustomGrouping
-from coordinator import run_plain
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt
+from coordinated_bolt.components.rich_bolts import BaseRichBolt
+from coordinated_bolt.streams.groupings import CustomGrouping
+from coordinated_bolt.streams.plain_tuple import TICK_TUPLE_FREQ_SECS
+from coordinator.run_plain import run_plain
 from examples import plain_word_count
-from state import FailedException, TopologyError, UserCodeError, WaveCrashError
+from state.errors import FailedException, TopologyError, UserCodeError, WaveCrashError
 from tests.spark.bolts import note, notes, once
 from tests.spark.plain_jobs import (
     AnchorTwice,

@@ -11,7 +11,8 @@ from random import Random
 
 import pytest
 
-from state import declared_states, snapshot
+from state.handles import declared_states
+from state.redis_snapshot import snapshot
 from tests.coordinator.local.random_bolts import KEEPING, FileTally, topology_of
 from tests.coordinator.local.random_topologies import random_scenario
 from tests.coordinator.local.reference_fold import fold

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from coordinator import run
+from coordinator.run import run
 from coordinator.spark.shipping import SPEC_LIMIT_BYTES
-from state import TopologyError
+from state.errors import TopologyError
 from tests.spark.bolts import Pass, exact_counts, numbers_topology
 
 REPOSITORY = Path(__file__).resolve().parents[2]

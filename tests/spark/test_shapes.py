@@ -6,12 +6,12 @@ from collections import Counter
 
 import pytest
 
-from committers import ICommitter
-from coordinated_bolt import BaseBatchBolt
-from coordinator import TransactionalTopologyBuilder
-from coordinator.plan import make_plan
-from coordinator.spark import pickle_spec
-from state import HashState, ListState
+from committers.committer import ICommitter
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.planning.plan import make_plan
+from coordinator.spark.shipping import pickle_spec
+from state.handles import HashState, ListState
 from tests.spark.bolts import NumberEmitter, Numbers, Pass, Store, exact_counts, exact_sums, numbers_topology
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from committers import ICommitter
-from coordinated_bolt import BaseBatchBolt
-from coordinator import MemoryTransactionalSpout, TextFiles, TransactionalTopologyBuilder
-from state import FailedException, HashState, SourceError, StateRefusedError, UserCodeError
+from committers.committer import ICommitter
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.sources.files import TextFiles
+from coordinator.spouts.memory import MemoryTransactionalSpout
+from state.errors import FailedException, SourceError, StateRefusedError, UserCodeError
+from state.handles import HashState
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
 ROWS = [["a"], ["b"]]

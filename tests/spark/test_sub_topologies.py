@@ -6,9 +6,11 @@ from collections import Counter
 
 import pytest
 
-from coordinated_bolt import BaseBasicBolt, BaseBatchBolt, FinishedCallback
-from coordinator import BatchSubtopologyBuilder
-from state import FailedException
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinated_bolt.components.callbacks import FinishedCallback
+from coordinator.building.batch_subtopology_builder import BatchSubtopologyBuilder
+from state.errors import FailedException
 from tests.spark.bolts import note, notes, once
 from tests.spark.plain_jobs import Feed, builder_of, run
 

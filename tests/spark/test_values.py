@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from state import UserCodeError
+from state.errors import UserCodeError
 from tests.coordinator import value_jobs
 from tests.coordinator.value_jobs import MISUSES, PLAIN_MISUSES
 from tests.spark.bolts import notes

@@ -8,12 +8,14 @@ from collections import defaultdict
 import pytest
 from pyspark.sql import SparkSession
 
-from committers import ICommitter
-from coordinated_bolt import BaseBatchBolt
-from coordinator import RunOptions, TransactionalTopologyBuilder, run
+from committers.committer import ICommitter
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.run import run
 from coordinator.spark.wave import Wave
+from coordinator.transactional.options import RunOptions
 from examples import word_count
-from state import HashState
+from state.handles import HashState
 from tests.spark.bolts import (
     Numbers,
     Pass,

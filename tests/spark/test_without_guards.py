@@ -13,8 +13,8 @@ from operator import xor
 
 import pytest
 
-from committers import decide_group
-from coordinated_bolt import FrameKind
+from committers.group_commit import decide_group
+from coordinated_bolt.transport.frames import FrameKind
 from tests.spark.bolts import exact_counts, numbers_topology
 from tests.spark.faults import OneFrame, tasks_of
 
@@ -60,7 +60,7 @@ def residue_is_ignored(monkeypatch):
         group.residues.update(residues)
         return decide_group(group, reports)
 
-    monkeypatch.setattr("coordinator.transactional.commits.decide_group", believing)
+    monkeypatch.setattr("coordinator.transactional.machine.commits.decide_group", believing)
 
 
 @pytest.mark.parametrize("component_id", ["work", "store"])

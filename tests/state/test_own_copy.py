@@ -13,9 +13,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given, settings
 
-from state import CodecError, own_copy, pack, pack_exact, unpack
-from state.codec import MAX_NESTING
-from state.own_copy import MAX_DEPTH
+from state.codec import MAX_NESTING, CodecError, pack, pack_exact, unpack
+from state.own_copy import MAX_DEPTH, own_copy
 from tests.state.test_codec import nested, values
 
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from state import HashState, ListState, SetState, SortedSetState, StateRefusedError, ValueState, snapshot
+from state.errors import StateRefusedError
+from state.handles import HashState, ListState, SetState, SortedSetState, ValueState
+from state.redis_snapshot import snapshot
 
 HANDLES = [
     HashState("counts", value=int),

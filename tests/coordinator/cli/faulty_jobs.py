@@ -10,7 +10,7 @@ import sys
 from committers import ICommitter
 from coordinated_bolt import BaseBasicBolt, BaseBatchBolt, CustomGrouping, IBatchBolt
 from coordinator import FixedBatchesSpout, TextFiles, TransactionalTopologyBuilder
-from coordinator.spouts import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+from coordinator import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from state import FailedException, HashState, ListState, SetState
 
 NOT_CALLABLE = 3

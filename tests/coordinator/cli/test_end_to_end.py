@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import redis
 
-from state import EmbeddedServer
+from state.redis_embedded import EmbeddedServer
 from tests.coordinator.cli.jobs import PLAIN_JOB, JobFolder
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

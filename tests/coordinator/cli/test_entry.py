@@ -11,7 +11,7 @@ import pytest
 
 from coordinator.cli import main
 from coordinator.cli.bench_command import bench
-from state import TopologyError
+from state.errors import TopologyError
 
 SCRIPT = "import sys; sys.argv[0] = '/usr/bin/txbatch'\nfrom coordinator.cli import main\nmain(['--version'])"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coordinator.cli.exits import ExitCode, StoppedError, errors_reported
-from state import (
+from state.errors import (
     EngineError,
     FailedException,
     FencedError,

@@ -7,9 +7,10 @@ import sys
 import pytest
 
 import state
-from coordinator import PlainTopology, Topology
+from coordinator.building.plain_topology import PlainTopology
+from coordinator.building.topology import Topology
 from coordinator.cli.loading import load_factory, make_topology
-from state import TopologyError
+from state.errors import TopologyError
 from tests.coordinator.cli.jobs import JobFolder
 
 

@@ -16,11 +16,12 @@ from typing import Any
 import pytest
 import redis
 
-from coordinator import LocalCluster, RunStatistics
 from coordinator.cli import app as app_module
 from coordinator.cli import main
 from coordinator.cli.run_command import execute
+from coordinator.local.cluster import LocalCluster
 from coordinator.sources import line_ranges
+from coordinator.transactional.run_summary import RunStatistics
 from state import redis_store
 from tests.conftest import running_server
 from tests.coordinator.cli.faulty_jobs import OTHER_MODULES
@@ -96,7 +97,7 @@ def no_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
         def started(*arguments: Any, **options: Any) -> Any:
             raise AssertionError("Spark was started")
 
-        for module in ("coordinator.run", "coordinator.plain.run"):
+        for module in ("coordinator.run", "coordinator.run_plain"):
             monkeypatch.setattr(sys.modules[module], "spark_lease", started)
 
 

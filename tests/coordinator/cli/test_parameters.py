@@ -8,7 +8,7 @@ from typing import Any, Union
 import pytest
 
 from coordinator.cli.parameters import bind_parameters, parse_pairs
-from state import TopologyError
+from state.errors import TopologyError
 
 
 def factory(input, lines_per_batch=1000, *, ratio=0.5, strict=False, name="x", other=None): ...

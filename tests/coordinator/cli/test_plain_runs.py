@@ -12,14 +12,17 @@ from typing import Any
 
 import pytest
 
-from coordinator import PlainRunOptions, PlainStatistics, PlainTopology, RunOptions
+from coordinator.building.plain_topology import PlainTopology
 from coordinator.cli import app as app_module
 from coordinator.cli.entry import main
 from coordinator.cli.plain_figures import PlainFigures
 from coordinator.cli.progress import LineProgress
 from coordinator.cli.run_command import RunRequest, execute
+from coordinator.plain.options import PlainRunOptions
+from coordinator.plain.run_summary import PlainStatistics
 from coordinator.server_choice import ServerChoice
-from state import TopologyError
+from coordinator.transactional.options import RunOptions
+from state.errors import TopologyError
 from tests.coordinator.cli.jobs import PLAIN_JOB, JobFolder
 
 

@@ -7,9 +7,9 @@ import io
 import pytest
 from rich.console import Console
 
-from coordinator import RunStatistics
 from coordinator.cli.figures import Figures
 from coordinator.cli.progress import BarProgress, LineProgress
+from coordinator.transactional.run_summary import RunStatistics
 
 
 class Clock:

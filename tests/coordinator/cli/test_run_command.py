@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from coordinator import RunOptions, RunStatistics
 from coordinator.cli.exits import StoppedError
 from coordinator.cli.run_command import RunRequest, execute
 from coordinator.server_choice import ServerChoice
-from state import TopologyError
+from coordinator.transactional.options import RunOptions
+from coordinator.transactional.run_summary import RunStatistics
+from state.errors import TopologyError
 from tests.coordinator.cli.jobs import JobFolder
 
 

@@ -11,7 +11,9 @@ import pytest
 
 from coordinator.cli import main
 from coordinator.cli.exits import exit_code_of
-from state import EmbeddedServer, FencedError, RedisStore
+from state.errors import FencedError
+from state.redis_embedded import EmbeddedServer
+from state.redis_store import RedisStore
 from tests.conftest import Backend
 
 pytestmark = pytest.mark.redis

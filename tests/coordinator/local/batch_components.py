@@ -6,9 +6,15 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from coordinated_bolt import BaseBasicBolt, BaseBatchBolt, BaseSpout, Message, MessageKind
-from coordinator import BatchSubtopologyBuilder, LocalCluster, PlainRun, TopologyBuilder
-from state import FailedException
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinated_bolt.components.spouts import BaseSpout
+from coordinated_bolt.transport.messages import Message, MessageKind
+from coordinator.building.batch_subtopology_builder import BatchSubtopologyBuilder
+from coordinator.building.plain_topology_builder import TopologyBuilder
+from coordinator.local.cluster import LocalCluster
+from coordinator.local.plain_run import PlainRun
+from state.errors import FailedException
 
 TIMEOUT_S = 30.0
 

@@ -7,11 +7,16 @@ from collections import Counter
 from random import Random
 from typing import Any, ClassVar
 
-from coordinated_bolt import BaseBasicBolt, BaseRichBolt, BaseSpout, Tuple, is_tick
-from coordinator import FeederSpout, TopologyBuilder
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt
+from coordinated_bolt.components.rich_bolts import BaseRichBolt
+from coordinated_bolt.components.spouts import BaseSpout
+from coordinated_bolt.streams.plain_tuple import is_tick
+from coordinated_bolt.streams.tuples import Tuple
+from coordinator.building.plain_topology_builder import TopologyBuilder
 from coordinator.local.plain_run import PlainRun
-from coordinator.plain.plan import make_plain_plan
-from state import FailedException
+from coordinator.planning.plain_plan import make_plain_plan
+from coordinator.spouts.feeder import FeederSpout
+from state.errors import FailedException
 
 
 def start(builder: TopologyBuilder, conf: dict[str, Any] | None = None, **options: Any) -> PlainRun:

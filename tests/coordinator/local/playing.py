@@ -6,9 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
-from coordinated_bolt import Frame, FrameKind
-from coordinator import LocalCluster, RunOptions, TransactionalRun
-from state import TransactionAttempt, pack, unpack
+from coordinated_bolt.transport.frames import Frame, FrameKind
+from coordinator.local.cluster import LocalCluster
+from coordinator.local.transactional_run import TransactionalRun
+from coordinator.transactional.options import RunOptions
+from state.attempt import TransactionAttempt
+from state.codec import pack, unpack
 from tests.coordinator.local.random_bolts import LocalTally, topology_of
 from tests.coordinator.local.random_topologies import Scenario
 from tests.coordinator.local.reference_fold import fold

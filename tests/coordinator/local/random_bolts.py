@@ -8,20 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar, Protocol
 
-from committers import ICommitter
-from coordinated_bolt import BaseBatchBolt, CustomGrouping
-from coordinator import (
-    BoltDeclarer,
-    IPartitionedTransactionalSpout,
-    ITransactionalSpout,
-    PartitionedCoordinator,
-    PartitionedEmitter,
-    SpoutCoordinator,
-    SpoutEmitter,
-    Topology,
-    TransactionalTopologyBuilder,
-)
-from state import FailedException, HashState, ListState, SetState, SortedSetState, ValueState
+from committers.committer import ICommitter
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinated_bolt.streams.groupings import CustomGrouping
+from coordinator.building.topology import Topology
+from coordinator.building.topology_builder import BoltDeclarer, TransactionalTopologyBuilder
+from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
+from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+from state.errors import FailedException
+from state.handles import HashState, ListState, SetState, SortedSetState, ValueState
 from tests.coordinator.local.behaviours import code, fate, mapped, neighbour, sums
 from tests.coordinator.local.random_topologies import Input, Part, Scenario
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt import BaseBatchBolt
-from coordinator import FixedBatchesSpout, LocalCluster, RunOptions, TransactionalTopologyBuilder
-from state import FailedException, ReplayLimitError
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.local.cluster import LocalCluster
+from coordinator.spouts.memory import FixedBatchesSpout
+from coordinator.transactional.options import RunOptions
+from state.errors import FailedException, ReplayLimitError
 
 TRANSACTIONS = 40
 

@@ -8,8 +8,10 @@ from random import Random
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from coordinated_bolt import AllGrouping, FieldsGrouping, GlobalGrouping, Grouping, MessageKind, ShuffleGrouping
-from coordinator import BatchSubtopologyBuilder, TopologyBuilder
+from coordinated_bolt.streams.groupings import AllGrouping, FieldsGrouping, GlobalGrouping, Grouping, ShuffleGrouping
+from coordinated_bolt.transport.messages import MessageKind
+from coordinator.building.batch_subtopology_builder import BatchSubtopologyBuilder
+from coordinator.building.plain_topology_builder import TopologyBuilder
 from tests.coordinator.local.batch_components import (
     TIMEOUT_S,
     Diary,

@@ -6,11 +6,19 @@ from typing import Any, ClassVar
 
 import pytest
 
-from committers import ICommitter
-from coordinated_bolt import BaseBatchBolt, FailureKind, Frame, TaskResult
-from coordinator import Topology, TransactionalTopologyBuilder
+from committers.committer import ICommitter
+from coordinated_bolt.batches.attempt_collector import AttemptCollector
+from coordinated_bolt.batches.attempt_outbox import attempt_outbox
+from coordinated_bolt.batches.batch_task import TaskResult
+from coordinated_bolt.completeness.failure import FailureKind
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinated_bolt.transport.frames import Frame
+from coordinator.building.topology import Topology
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.local.batch_tasks import CommittingTask, ProcessingTask
-from state import FailedException, HashState, TransactionAttempt
+from state.attempt import TransactionAttempt
+from state.errors import FailedException
+from state.handles import HashState
 from tests.committers.memory_store import MemoryStore
 from tests.coordinator.components import Lines, plan
 from tests.coordinator.local.playing import task_leftovers
@@ -117,9 +125,9 @@ class Chain:
 
 def sent(wiring, attempt, numbers) -> list[Frame]:
     frames: list[Frame] = []
-    outbox = wiring.outbox(attempt, frames.append)
+    outbox = attempt_outbox(wiring, attempt, frames.append)
     for number in numbers:
-        wiring.collector(attempt, outbox).emit(["", number])
+        AttemptCollector(wiring, attempt, outbox).emit(["", number])
         for box in outbox._boxes.values():
             box.flush()
     outbox.close()

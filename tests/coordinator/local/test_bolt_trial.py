@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt import BaseBasicBolt
-from coordinator import run_bolt
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt
+from coordinator.local.bolt_trial import run_bolt
 from examples.word_count import CountWords, StoreCounts
-from state import FailedException, ReplayLimitError, TopologyError, UserCodeError
+from state.errors import FailedException, ReplayLimitError, TopologyError, UserCodeError
 
 
 class Upper(BaseBasicBolt):

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator import FixedBatchesSpout, LocalCluster, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
-from state import Keys, StateError, TransactionError, pack
+from coordinator.local.cluster import LocalCluster
+from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
+from state.codec import pack
+from state.errors import StateError, TransactionError
+from state.keys import Keys
 from state.metadata_sum import MetadataSum
 from tests.coordinator.components import Count, build
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from committers import ICommitter
-from coordinated_bolt import BaseBatchBolt
-from coordinator import FixedBatchesSpout, LocalCluster, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
-from state import FencedError, HashState, Keys, RedisStore, StateRefusedError
+from committers.committer import ICommitter
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator.local.cluster import LocalCluster
+from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
+from state.errors import FencedError, StateRefusedError
+from state.handles import HashState
+from state.keys import Keys
+from state.redis_store import RedisStore
 from tests.coordinator.components import Count, build
 
 ROWS = [["a", n] for n in range(8)]

@@ -6,12 +6,13 @@ from random import Random
 
 import pytest
 
-from coordinator.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
+from coordinator.emitting.emitter_task import Batch
 from coordinator.local.batch_letters import BatchLetters
 from coordinator.local.engine import LocalEngine
 from coordinator.local.mailroom import Mailroom
-from coordinator.spouts.emitting import Batch
-from state import TransactionAttempt, pack
+from coordinator.transactional.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
+from state.attempt import TransactionAttempt
+from state.codec import pack
 from tests.committers.memory_store import MemoryStore
 from tests.coordinator.components import plan
 from tests.coordinator.local.random_bolts import LocalTally, topology_of

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from coordinated_bolt import Frame, FrameKind
+from coordinated_bolt.transport.frames import Frame, FrameKind
 from tests.coordinator.local.playing import FAULTS, RandomFrameFaults, play
 from tests.coordinator.local.small import SMALL, small
 

@@ -14,11 +14,15 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from committers import ICommitter
-from coordinated_bolt import BaseBatchBolt
-from coordinator import LocalCluster, RunOptions, TransactionalTopologyBuilder
+from committers.committer import ICommitter
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.local.cluster import LocalCluster
 from coordinator.spouts.memory import FixedBatchesSpout
-from state import MAX_INTEGER, HashState, SortedSetState, StateRefusedError, ValueState
+from coordinator.transactional.options import RunOptions
+from state.errors import StateRefusedError
+from state.handles import HashState, SortedSetState, ValueState
+from state.write_set import MAX_INTEGER
 
 SIZES = (1, 2, 7, 64)
 HUGE = sys.float_info.max

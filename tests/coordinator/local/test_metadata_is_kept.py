@@ -6,23 +6,20 @@ from typing import Any
 
 import pytest
 
-from committers import ICommitter
-from coordinated_bolt import BaseBatchBolt
-from coordinator import (
+from committers.committer import ICommitter
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.local.cluster import LocalCluster
+from coordinator.spouts.opaque import (
     IOpaquePartitionedTransactionalSpout,
-    IPartitionedTransactionalSpout,
-    ITransactionalSpout,
-    LocalCluster,
     OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
-    PartitionedCoordinator,
-    PartitionedEmitter,
-    RunOptions,
-    SpoutCoordinator,
-    SpoutEmitter,
-    TransactionalTopologyBuilder,
 )
-from state import FailedException, ListState
+from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
+from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+from coordinator.transactional.options import RunOptions
+from state.errors import FailedException
+from state.handles import ListState
 
 ROWS, TAKE = 24, 2
 

@@ -6,16 +6,13 @@ from random import Random
 
 import pytest
 
-from coordinated_bolt import BaseBatchBolt
-from coordinator import (
-    AttemptEnd,
-    FixedBatchesSpout,
-    LocalCluster,
-    MemoryTransactionalSpout,
-    OpaqueMemoryTransactionalSpout,
-    RunOptions,
-)
-from state import FailedException, HashState, ReplayLimitError, StateRefusedError, TopologyError, UserCodeError
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator.local.attempt_book import AttemptEnd
+from coordinator.local.cluster import LocalCluster
+from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
+from coordinator.transactional.options import RunOptions
+from state.errors import FailedException, ReplayLimitError, StateRefusedError, TopologyError, UserCodeError
+from state.handles import HashState
 from tests.coordinator.components import Count, Lines, Pass, build
 from tests.coordinator.local.playing import leftovers
 

@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
-from coordinated_bolt import TICK_TUPLE_FREQ_SECS, AckInfo, BaseBasicBolt, BaseRichBolt, FailInfo, ITaskHook, is_tick
-from coordinator import FeederSpout
-from state import FailedException, UserCodeError
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt
+from coordinated_bolt.components.rich_bolts import BaseRichBolt
+from coordinated_bolt.components.task_hook import AckInfo, FailInfo, ITaskHook
+from coordinated_bolt.streams.plain_tuple import TICK_TUPLE_FREQ_SECS, is_tick
+from coordinator.spouts.feeder import FeederSpout
+from state.errors import FailedException, UserCodeError
 from tests.coordinator.local.plain_components import Identity, Sink, fed_builder, start
 
 LOG: list[tuple[Any, ...]] = []

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from coordinated_bolt import BaseBasicBolt, BaseBatchBolt, ExecuteInfo, ITaskHook
-from coordinator import BatchSubtopologyBuilder
-from state import FailedException
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinated_bolt.components.task_hook import ExecuteInfo, ITaskHook
+from coordinator.building.batch_subtopology_builder import BatchSubtopologyBuilder
+from state.errors import FailedException
 from tests.coordinated_bolt.wirings import Calls
 from tests.coordinator.local.plain_components import Identity, Sink, fed_builder, start
 

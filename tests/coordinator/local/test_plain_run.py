@@ -7,10 +7,17 @@ from typing import ClassVar
 
 import pytest
 
-from coordinated_bolt import TICK_TUPLE_FREQ_SECS, BaseBasicBolt, BaseRichBolt, BaseSpout, is_tick
-from coordinator import FeederSpout, LocalCluster, RunOptions, TopologyBuilder
-from coordinator.local import PlainRun, plain_run
-from state import FailedException, TopologyError, UserCodeError
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt
+from coordinated_bolt.components.rich_bolts import BaseRichBolt
+from coordinated_bolt.components.spouts import BaseSpout
+from coordinated_bolt.streams.plain_tuple import TICK_TUPLE_FREQ_SECS, is_tick
+from coordinator.building.plain_topology_builder import TopologyBuilder
+from coordinator.local import plain_run
+from coordinator.local.cluster import LocalCluster
+from coordinator.local.plain_run import PlainRun
+from coordinator.spouts.feeder import FeederSpout
+from coordinator.transactional.options import RunOptions
+from state.errors import FailedException, TopologyError, UserCodeError
 from tests.coordinator.local.plain_components import Identity, Numbers, Sink, fed_builder, start
 
 T = 10

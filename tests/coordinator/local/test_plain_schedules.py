@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinated_bolt import TICK_TUPLE_FREQ_SECS, AllGrouping, FieldsGrouping, GlobalGrouping, ShuffleGrouping
-from coordinator import TopologyBuilder
+from coordinated_bolt.streams.groupings import AllGrouping, FieldsGrouping, GlobalGrouping, ShuffleGrouping
+from coordinated_bolt.streams.plain_tuple import TICK_TUPLE_FREQ_SECS
+from coordinator.building.plain_topology_builder import TopologyBuilder
 from tests.coordinator.local.plain_components import AnchorAll, Identity, Numbers, Shaky, Sink, Unsteady, start
 
 CAPACITIES = st.sampled_from([1, 2, 1024])

@@ -18,12 +18,14 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from committers import decide_group
-from coordinated_bolt import EdgeDigest, Tracking
+from committers.group_commit import decide_group
+from coordinated_bolt.completeness.tracking import Tracking
+from coordinated_bolt.transport.edges import EdgeDigest
 from coordinator.local.batch_tasks import CommittingTask
-from coordinator.transactional.attempt_record import AttemptState
-from coordinator.transactional.transaction_records import TransactionRecords
-from state import StateSession, digest64
+from coordinator.transactional.machine.attempt_record import AttemptState
+from coordinator.transactional.machine.transaction_records import TransactionRecords
+from state.codec import digest64
+from state.session import StateSession
 from tests.coordinator.local.playing import RandomFrameFaults, play
 from tests.coordinator.local.random_topologies import Scenario, random_scenario
 
@@ -133,7 +135,7 @@ counting_off = mock.patch.object(Tracking, "_mismatches", only_missing_reports)
 one_counter = mock.patch.object(Tracking, "_mismatches", one_counter_for_all_sources)
 digest_off = mock.patch.object(EdgeDigest, "edge_id", id_without_content)
 
-believing = mock.patch("coordinator.transactional.commits.decide_group", decide_believing)
+believing = mock.patch("coordinator.transactional.machine.commits.decide_group", decide_believing)
 
 PLANTED: dict[str, list[Any]] = {
     "one counter for all sources, and no digest": [one_counter, digest_off],

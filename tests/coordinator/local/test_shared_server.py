@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator import LocalCluster
-from state import FencedError, RedisStore
+from coordinator.local.cluster import LocalCluster
+from state.errors import FencedError
+from state.redis_store import RedisStore
 from tests.coordinator.components import Count, Lines, build
 
 SEED = 7

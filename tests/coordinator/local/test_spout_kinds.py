@@ -6,18 +6,13 @@ from typing import Any, ClassVar
 
 import pytest
 
-from coordinator import (
-    FixedBatchesSpout,
-    ICommitterTransactionalSpout,
-    LocalCluster,
-    MemoryTransactionalSpout,
-    OpaqueMemoryTransactionalSpout,
-    OpaquePartitionedEmitter,
-    RunOptions,
-    SpoutCommitter,
-    TransactionalTopologyBuilder,
-)
-from state import FailedException, UserCodeError
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.local.cluster import LocalCluster
+from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
+from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
+from coordinator.spouts.opaque import OpaquePartitionedEmitter
+from coordinator.transactional.options import RunOptions
+from state.errors import FailedException, UserCodeError
 from tests.coordinator.components import Pass
 from tests.coordinator.test_whole_runs import Count0
 

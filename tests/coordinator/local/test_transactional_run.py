@@ -7,19 +7,22 @@ from typing import Any, ClassVar
 
 import pytest
 
-from committers import ICommitter
-from coordinated_bolt import BaseBatchBolt, Frame
-from coordinator import LocalCluster, RunOptions, TransactionalTopologyBuilder
-from state import (
+from committers.committer import ICommitter
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinated_bolt.transport.frames import Frame
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.local.cluster import LocalCluster
+from coordinator.transactional.options import RunOptions
+from state.errors import (
     FailedException,
     FencedError,
-    HashState,
     ReplayLimitError,
     StateRefusedError,
     TopologyError,
     TransactionTooLargeError,
     UserCodeError,
 )
+from state.handles import HashState
 from tests.coordinator.components import Count, Lines, LinesCoordinator, build
 from tests.coordinator.local.playing import leftovers, play
 from tests.coordinator.local.random_bolts import LocalTally, topology_of

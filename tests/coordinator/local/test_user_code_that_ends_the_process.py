@@ -7,18 +7,18 @@ import sys
 
 import pytest
 
-from committers import ICommitter
-from coordinated_bolt import BaseBasicBolt, BaseBatchBolt, BaseRichBolt, BaseSpout
-from coordinator import (
-    FixedBatchesSpout,
-    ITransactionalSpout,
-    LocalCluster,
-    SpoutCoordinator,
-    SpoutEmitter,
-    TopologyBuilder,
-    TransactionalTopologyBuilder,
-)
-from state import HashState, Interruption, UserCodeError
+from committers.committer import ICommitter
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinated_bolt.components.rich_bolts import BaseRichBolt
+from coordinated_bolt.components.spouts import BaseSpout
+from coordinator.building.plain_topology_builder import TopologyBuilder
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.local.cluster import LocalCluster
+from coordinator.spouts.memory import FixedBatchesSpout
+from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+from state.errors import Interruption, UserCodeError
+from state.handles import HashState
 
 CANCELLED = asyncio.CancelledError("user code was cancelled")
 RAISED = [SystemExit(3), GeneratorExit("done"), CANCELLED]

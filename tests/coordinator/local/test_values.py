@@ -6,8 +6,11 @@ import json
 
 import pytest
 
-from coordinator import FeederSpout, LocalCluster, RunOptions, TopologyBuilder
-from state import TopologyError, UserCodeError
+from coordinator.building.plain_topology_builder import TopologyBuilder
+from coordinator.local.cluster import LocalCluster
+from coordinator.spouts.feeder import FeederSpout
+from coordinator.transactional.options import RunOptions
+from state.errors import TopologyError, UserCodeError
 from tests.coordinator import value_jobs
 from tests.coordinator.value_jobs import MISUSES, PLAIN_MISUSES
 

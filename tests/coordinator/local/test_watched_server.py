@@ -5,10 +5,13 @@ from __future__ import annotations
 import pytest
 import redis
 
-from committers import ICommitter
-from coordinated_bolt import BaseBatchBolt
-from coordinator import FixedBatchesSpout, LocalCluster, TransactionalTopologyBuilder
-from state import FailedException, HashState, StateRefusedError
+from committers.committer import ICommitter
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.local.cluster import LocalCluster
+from coordinator.spouts.memory import FixedBatchesSpout
+from state.errors import FailedException, StateRefusedError
+from state.handles import HashState
 from tests.conftest import Backend
 
 

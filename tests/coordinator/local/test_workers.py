@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from committers import ICommitter
-from coordinated_bolt import BaseBasicBolt, BaseBatchBolt
-from coordinator import FeederSpout, FixedBatchesSpout, LocalCluster, TopologyBuilder, TransactionalTopologyBuilder
-from state import HashState
+from committers.committer import ICommitter
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator.building.plain_topology_builder import TopologyBuilder
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.local.cluster import LocalCluster
+from coordinator.spouts.feeder import FeederSpout
+from coordinator.spouts.memory import FixedBatchesSpout
+from state.handles import HashState
 
 ROWS = [[number] for number in range(12)]
 

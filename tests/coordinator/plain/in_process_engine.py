@@ -7,12 +7,12 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from coordinator.engine import WaveCrashed
 from coordinator.plain.engine import PlainWave, WaveDrained
-from coordinator.plain.wave_plan import WavePlan
+from coordinator.planning.wave_plan import WavePlan
 from coordinator.spark.frame_flow import Addressed, FrameFault
 from coordinator.spark.plain_stage import BoltStage, PlainAckerStage, wave_drained
 from coordinator.spark.plain_wave import emitted_parts
+from coordinator.transactional.engine import WaveCrashed
 
 CrashFault = Callable[[PlainWave], str | None]
 """Given a wave that has run: None, or why it is to have crashed."""

@@ -8,12 +8,15 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, ClassVar
 
-from coordinated_bolt import BaseRichBolt, BaseSpout
-from coordinator import PlainCoordinator, PlainRunOptions, PlainTopology
+from coordinated_bolt.components.rich_bolts import BaseRichBolt
+from coordinated_bolt.components.spouts import BaseSpout
+from coordinator.building.plain_topology import PlainTopology
+from coordinator.plain.coordinator import PlainCoordinator
 from coordinator.plain.engine import PlainEngine
-from coordinator.plain.plan import PlainPlan, make_plain_plan
-from coordinator.plain.wave_plan import WavePlan, make_wave_plan
-from state import FailedException
+from coordinator.plain.options import PlainRunOptions
+from coordinator.planning.plain_plan import PlainPlan, make_plain_plan
+from coordinator.planning.wave_plan import WavePlan, make_wave_plan
+from state.errors import FailedException
 
 
 def planned(topology: PlainTopology) -> WavePlan:

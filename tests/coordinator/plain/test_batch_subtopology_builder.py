@@ -7,11 +7,20 @@ from collections import Counter
 
 import pytest
 
-from committers import ICommitter
-from coordinated_bolt import TICK_TUPLE_FREQ_SECS, BaseBasicBolt, BaseBatchBolt, BaseRichBolt, Coordination, SourceArgs
-from coordinator import BatchSubtopologyBuilder, FeederSpout, LocalCluster, TopologyBuilder
-from coordinator.plain.plan import make_plain_plan
-from state import HashState, TopologyError
+from committers.committer import ICommitter
+from coordinated_bolt.completeness.tracking import SourceArgs
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinated_bolt.components.rich_bolts import BaseRichBolt
+from coordinated_bolt.streams.plain_tuple import TICK_TUPLE_FREQ_SECS
+from coordinated_bolt.wiring import Coordination
+from coordinator.building.batch_subtopology_builder import BatchSubtopologyBuilder
+from coordinator.building.plain_topology_builder import TopologyBuilder
+from coordinator.local.cluster import LocalCluster
+from coordinator.planning.plain_plan import make_plain_plan
+from coordinator.spouts.feeder import FeederSpout
+from state.errors import TopologyError
+from state.handles import HashState
 
 
 class Batch(BaseBatchBolt):

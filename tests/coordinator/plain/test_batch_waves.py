@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinated_bolt import BaseBatchBolt
-from coordinator import BatchSubtopologyBuilder
-from coordinator.plain.wave_plan import WavePlan
-from state import UserCodeError
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator.building.batch_subtopology_builder import BatchSubtopologyBuilder
+from coordinator.planning.wave_plan import WavePlan
+from state.errors import UserCodeError
 from tests.coordinator.local.batch_components import Diary, Outside, Pass, square_builder
 from tests.coordinator.plain.in_process_engine import InProcessPlainEngine
 from tests.coordinator.plain.plain_jobs import coordinator_of, planned

@@ -6,11 +6,19 @@ from typing import Any
 
 import pytest
 
-from coordinated_bolt import BaseBasicBolt, BaseSpout, Failure, FailureKind, MessageKind, messages_of, unpack_frame
-from coordinator import PlainRunOptions, TopologyBuilder, run, run_plain
-from coordinator.engine import CrashKind, WaveCrashed
+from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt
+from coordinated_bolt.components.spouts import BaseSpout
+from coordinated_bolt.transport.frames import unpack_frame
+from coordinated_bolt.transport.message_outbox import messages_of
+from coordinated_bolt.transport.messages import MessageKind
+from coordinator.building.plain_topology_builder import TopologyBuilder
 from coordinator.plain.engine import WaveDrained
-from state import EngineError, TopologyError, UserCodeError, WaveCrashError
+from coordinator.plain.options import PlainRunOptions
+from coordinator.run import run
+from coordinator.run_plain import run_plain
+from coordinator.transactional.engine import CrashKind, WaveCrashed
+from state.errors import EngineError, TopologyError, UserCodeError, WaveCrashError
 from tests.coordinator.components import Count, build
 from tests.coordinator.plain.plain_jobs import Clock, Diary, Told, coordinator_of, planned
 

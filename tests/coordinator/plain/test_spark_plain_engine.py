@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from coordinator.engine import WaveCrashed
 from coordinator.plain.engine import PlainWave
-from coordinator.plain.plan import make_plain_plan
-from coordinator.plain.wave_plan import make_wave_plan
-from coordinator.spark import SparkLease, SparkPlainEngine
+from coordinator.planning.plain_plan import make_plain_plan
+from coordinator.planning.wave_plan import make_wave_plan
 from coordinator.spark.java_watch import JavaWatch
-from state import TransactionAttempt
+from coordinator.spark.plain_engine import SparkPlainEngine
+from coordinator.spark.session import SparkLease
+from coordinator.transactional.engine import WaveCrashed
+from state.attempt import TransactionAttempt
 from tests.coordinator.local.plain_components import Identity, fed_builder
 from tests.coordinator.spark.processes import RunningProcess
 

@@ -6,12 +6,20 @@ import pickle
 
 import pytest
 
-from committers import ICommitter
-from coordinated_bolt import BaseBasicBolt, BaseRichBolt, BaseSpout, BoltTask, SpoutTask
-from coordinator import FeederSpout, PlainTopology, TopologyBuilder, TransactionalTopologyBuilder
-from coordinator.plain.plan import make_plain_plan
-from coordinator.topology import ComponentKind
-from state import HashState, TopologyError
+from committers.committer import ICommitter
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt
+from coordinated_bolt.components.rich_bolts import BaseRichBolt
+from coordinated_bolt.components.spouts import BaseSpout
+from coordinated_bolt.trees.bolt_task import BoltTask
+from coordinated_bolt.trees.spout_task import SpoutTask
+from coordinator.building.plain_topology import PlainTopology
+from coordinator.building.plain_topology_builder import TopologyBuilder
+from coordinator.building.topology import ComponentKind
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.planning.plain_plan import make_plain_plan
+from coordinator.spouts.feeder import FeederSpout
+from state.errors import TopologyError
+from state.handles import HashState
 from tests.coordinator.components import Lines
 from tests.coordinator.components import Pass as BatchPass
 

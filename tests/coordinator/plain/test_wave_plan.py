@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt import DRIVER, BaseBasicBolt
-from coordinator import FeederSpout, TopologyBuilder
-from coordinator.plan import Stage
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt
+from coordinated_bolt.transport.edges import DRIVER
+from coordinator.building.plain_topology_builder import TopologyBuilder
+from coordinator.planning.plan import Stage
+from coordinator.spouts.feeder import FeederSpout
 from tests.coordinator.plain.plain_jobs import planned
 
 

@@ -10,21 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinated_bolt import (
-    BaseBasicBolt,
-    BaseRichBolt,
-    FrameKind,
-    ITaskHook,
-    MessageKind,
-    messages_of,
-    pack_frame,
-    unpack_frame,
-)
-from coordinator import TopologyBuilder
-from coordinator.plain.wave_plan import WavePlan
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt
+from coordinated_bolt.components.rich_bolts import BaseRichBolt
+from coordinated_bolt.components.task_hook import ITaskHook
+from coordinated_bolt.transport.frames import FrameKind, pack_frame, unpack_frame
+from coordinated_bolt.transport.message_outbox import messages_of
+from coordinated_bolt.transport.messages import MessageKind
+from coordinator.building.plain_topology_builder import TopologyBuilder
+from coordinator.planning.wave_plan import WavePlan
 from coordinator.spark.plain_stage import BoltStage
 from coordinator.spark.plain_wave import emitted_parts
-from state import TransactionAttempt, UserCodeError
+from state.attempt import TransactionAttempt
+from state.errors import UserCodeError
 from tests.coordinator.plain.in_process_engine import InProcessPlainEngine
 from tests.coordinator.plain.plain_jobs import Diary, Scripted, Told, coordinator_of, planned
 

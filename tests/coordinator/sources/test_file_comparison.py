@@ -13,7 +13,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinated_bolt import TopologyContext
+from coordinated_bolt.components.context import TopologyContext
 from coordinator.sources.files import TextFiles, TextFilesCoordinator, parse_ranges
 from coordinator.sources.input_file import NO_STAMP, RECENT_NS, InputFile
 from coordinator.spouts.input_change import FormerInput, InputChange

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from coordinator.sources.file_listing import list_files
-from state import TopologyError
+from state.errors import TopologyError
 
 
 @pytest.fixture

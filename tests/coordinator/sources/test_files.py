@@ -15,19 +15,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinated_bolt import TopologyContext
+from coordinated_bolt.components.context import TopologyContext
 from coordinator.sources import files as files_module
 from coordinator.sources.files import TextFiles, TextFilesCoordinator, TextFilesEmitter
 from coordinator.sources.input_file import InputFile
 from coordinator.spouts.input_change import FormerInput
-from state import (
-    FailedException,
-    SourceError,
-    TopologyError,
-    TransactionAttempt,
-    pack_exact,
-    unpack,
-)
+from state.attempt import TransactionAttempt
+from state.codec import pack_exact, unpack
+from state.errors import FailedException, SourceError, TopologyError
 
 REMEDY = (
     "txbatch only reads its input, so something else did this: put the file back as it was and run again, or "

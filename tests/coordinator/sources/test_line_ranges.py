@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from coordinator.sources.input_file import InputFile
 from coordinator.sources.line_ranges import STRIDE_BYTES, LineRange, LineScanner, after_lines, share
 from coordinator.sources.prefix_digest import PrefixDigest
-from state import SourceError
+from state.errors import SourceError
 
 
 def of_lines(*line_counts: int) -> list[LineRange]:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from coordinator import TextFiles
-from state import TopologyError
+from coordinator.sources.files import TextFiles
+from state.errors import TopologyError
 
 TEXT = b"to be\nor not to be\n" * 50
 

@@ -14,7 +14,7 @@ from coordinator.sources import prefix_digest
 from coordinator.sources.input_file import InputFile
 from coordinator.sources.line_ranges import LineRange, LineScanner, with_last_marks
 from coordinator.sources.prefix_digest import PrefixDigest, PrefixMark, marks_at, resumed_digest
-from state import SourceError
+from state.errors import SourceError
 
 BLOCK = 16
 STAMP = (1, 2, 3, 4)

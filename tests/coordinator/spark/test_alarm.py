@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt import BaseBatchBolt
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.spark.alarm import AT_ONCE_S, Alarm, Deadline, OverdueError, alarm_for
-from state import Interruption, TransactionAttempt
+from state.attempt import TransactionAttempt
+from state.errors import Interruption
 from tests.coordinated_bolt.wirings import wire
 
 STARTED_S = 1_000_000.0

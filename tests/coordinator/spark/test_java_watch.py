@@ -9,7 +9,7 @@ from concurrent.futures import Future
 import pytest
 
 from coordinator.spark.java_watch import JavaWatch
-from state import EngineError
+from state.errors import EngineError
 from tests.coordinator.spark.processes import RunningProcess
 
 TIMEOUT_S = 30.0

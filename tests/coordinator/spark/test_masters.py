@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from coordinator.spark.masters import check_reachable
-from state import EngineError
+from state.errors import EngineError
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from coordinator.spark.privacy import _private_folder, keep_scratch_private, warn_of_open_cluster
-from state import TopologyError
+from state.errors import TopologyError
 
 
 class Conf(dict[str, str]):

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from coordinator.spark import ship_code
+from coordinator.spark.shipping import ship_code
 
 SOURCE = """\
 def work():

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator import PartitionedCoordinator
-from coordinator.spouts.partitioned import PartitionCountCoordinator
-from state import FailedException
+from coordinator.spouts.partitioned import PartitionCountCoordinator, PartitionedCoordinator
+from state.errors import FailedException
 
 
 class Unreachable(PartitionedCoordinator):

@@ -8,12 +8,19 @@ from typing import Any, ClassVar
 
 import pytest
 
-from coordinated_bolt import FailureKind, TaskWiring
-from coordinator import IOpaquePartitionedTransactionalSpout, OpaquePartitionedCoordinator, OpaquePartitionedEmitter
+from coordinated_bolt.completeness.failure import FailureKind
+from coordinated_bolt.wiring import TaskWiring
+from coordinator.emitting.emitter_task import Batch, Emitted, EmitterTask
 from coordinator.spouts.count_coordinator import partition_of, partition_scope
-from coordinator.spouts.emitting import Batch, Emitted, EmitterTask
-from coordinator.spouts.opaque import OpaqueCountCoordinator
-from state import FailedException, TransactionAttempt, pack, unpack
+from coordinator.spouts.opaque import (
+    IOpaquePartitionedTransactionalSpout,
+    OpaqueCountCoordinator,
+    OpaquePartitionedCoordinator,
+    OpaquePartitionedEmitter,
+)
+from state.attempt import TransactionAttempt
+from state.codec import pack, unpack
+from state.errors import FailedException
 from tests.coordinated_bolt.wirings import Sent, output
 
 

@@ -7,20 +7,16 @@ from typing import ClassVar
 
 import pytest
 
-from coordinator import (
+from coordinator.local.cluster import LocalCluster
+from coordinator.spouts.opaque import (
     IOpaquePartitionedTransactionalSpout,
-    IPartitionedTransactionalSpout,
-    ITransactionalSpout,
-    LocalCluster,
     OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
-    PartitionedCoordinator,
-    PartitionedEmitter,
-    RunOptions,
-    RunSoFar,
-    SpoutCoordinator,
-    SpoutEmitter,
 )
+from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
+from coordinator.spouts.run_so_far import RunSoFar
+from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+from coordinator.transactional.options import RunOptions
 from tests.coordinator.components import Count, build
 
 

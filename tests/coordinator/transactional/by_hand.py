@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from committers import AttemptVerdict, SlotReport
-from coordinated_bolt import AttemptOutcome, Failure, FailureKind
-from coordinator import RunOptions
-from coordinator.engine import EarlyCommit, GroupExecuted, WaveProcessed
-from coordinator.metadata_log import MetadataLog
-from coordinator.spouts.emitting import Batch
-from coordinator.transactional.run_events import (
+from committers.slot_report import AttemptVerdict, SlotReport
+from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinator.emitting.emitter_task import Batch
+from coordinator.transactional.engine import EarlyCommit, GroupExecuted, WaveProcessed
+from coordinator.transactional.machine.metadata_log import MetadataLog
+from coordinator.transactional.machine.run_events import (
     Attempts,
     BatchCut,
     Cut,
@@ -40,10 +40,14 @@ from coordinator.transactional.run_events import (
     Told,
     Turn,
 )
-from coordinator.transactional.run_machine import RunMachine
-from coordinator.transactional.run_plan import RunPlan
-from coordinator.transactional.wave_records import WaveRecord, WaveRecords
-from state import StateKind, StateRefusedError, StateWrites, TransactionAttempt, ValueType, WriteSet, compose, pack
+from coordinator.transactional.machine.run_machine import RunMachine
+from coordinator.transactional.machine.run_plan import RunPlan
+from coordinator.transactional.machine.wave_records import WaveRecord, WaveRecords
+from coordinator.transactional.options import RunOptions
+from state.attempt import TransactionAttempt
+from state.codec import pack
+from state.errors import StateRefusedError
+from state.write_set import StateKind, StateWrites, ValueType, WriteSet, compose
 
 TASK = 7
 LATER = Failure(FailureKind.FAILED, "count", 0, "no")

@@ -12,13 +12,20 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from committers import AttemptVerdict, SlotReport
-from coordinated_bolt import AttemptOutcome, Failure, FailureKind
-from coordinator import RunOptions
-from coordinator.engine import CrashKind, GroupCrashed, GroupExecuted, PhaseEnded, WaveCrashed, WaveProcessed
-from coordinator.metadata_log import MetadataLog
-from coordinator.transactional.attempt_record import TransactionRecord
-from coordinator.transactional.run_events import (
+from committers.slot_report import AttemptVerdict, SlotReport
+from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinator.transactional.engine import (
+    CrashKind,
+    GroupCrashed,
+    GroupExecuted,
+    PhaseEnded,
+    WaveCrashed,
+    WaveProcessed,
+)
+from coordinator.transactional.machine.attempt_record import TransactionRecord
+from coordinator.transactional.machine.metadata_log import MetadataLog
+from coordinator.transactional.machine.run_events import (
     AskForEnd,
     AskWatch,
     Attempts,
@@ -47,22 +54,13 @@ from coordinator.transactional.run_events import (
     Told,
     Turn,
 )
-from coordinator.transactional.run_machine import RunMachine
-from coordinator.transactional.run_plan import RunPlan
-from state import (
-    EngineError,
-    ReplayLimitError,
-    StateKind,
-    StateRefusedError,
-    StateWrites,
-    TransactionAttempt,
-    TransactionError,
-    UserCodeError,
-    ValueType,
-    WriteSet,
-    compose,
-    unpack,
-)
+from coordinator.transactional.machine.run_machine import RunMachine
+from coordinator.transactional.machine.run_plan import RunPlan
+from coordinator.transactional.options import RunOptions
+from state.attempt import TransactionAttempt
+from state.codec import unpack
+from state.errors import EngineError, ReplayLimitError, StateRefusedError, TransactionError, UserCodeError
+from state.write_set import StateKind, StateWrites, ValueType, WriteSet, compose
 
 TASKS = {7: "count", 8: "sum"}
 TIMEOUT_S = 10.0

@@ -6,14 +6,15 @@ from itertools import product
 
 import pytest
 
-from coordinator.transactional.attempt_record import (
+from coordinator.transactional.machine.attempt_record import (
     STORY_LENGTH,
     TRANSITIONS,
     AttemptRecord,
     AttemptState,
     TransactionRecord,
 )
-from state import ProtocolError, TransactionAttempt
+from state.attempt import TransactionAttempt
+from state.errors import ProtocolError
 
 WAITING, PROCESSING, HELD, PROCESSED, COMMITTING, PUBLISHING, COMMITTED, DROPPED = AttemptState
 

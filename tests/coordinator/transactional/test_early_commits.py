@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from committers import AttemptVerdict, SlotReport
-from coordinator.engine import EarlyCommit, GroupExecuted
-from coordinator.transactional.early_commits import WASTED_MAX, EarlyCommits
-from state import TransactionAttempt
+from committers.slot_report import AttemptVerdict, SlotReport
+from coordinator.transactional.engine import EarlyCommit, GroupExecuted
+from coordinator.transactional.machine.early_commits import WASTED_MAX, EarlyCommits
+from state.attempt import TransactionAttempt
 
 
 def attempts_of(*txids, attempt_id=1):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt import AttemptOutcome, Failure, FailureKind
-from coordinator.engine import CrashKind, PhaseEnded, WaveCrashed
-from coordinator.phase import Phase
-from coordinator.transactional.attempt_record import AttemptState
-from coordinator.transactional.run_events import (
+from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinator.transactional.engine import CrashKind, PhaseEnded, WaveCrashed
+from coordinator.transactional.machine.attempt_record import AttemptState
+from coordinator.transactional.machine.run_events import (
     AskWatch,
     CancelWave,
     Dropped,
@@ -21,7 +21,8 @@ from coordinator.transactional.run_events import (
     StartWave,
     TimePassed,
 )
-from state import EngineError, ProtocolError
+from coordinator.transactional.phase import Phase
+from state.errors import EngineError, ProtocolError
 from tests.coordinator.transactional.by_hand import (
     LATER,
     Driven,

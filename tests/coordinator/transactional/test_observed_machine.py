@@ -13,10 +13,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from coordinator.engine import GroupCrashed
-from coordinator.transactional.attempt_record import AttemptState
-from coordinator.transactional.run_events import AskForEnd, Decision, Publish, StartCommit, Tell, Told
-from state import TransactionAttempt
+from coordinator.transactional.engine import GroupCrashed
+from coordinator.transactional.machine.attempt_record import AttemptState
+from coordinator.transactional.machine.run_events import AskForEnd, Decision, Publish, StartCommit, Tell, Told
+from state.attempt import TransactionAttempt
 from tests.coordinator.transactional.by_hand import ByHand, ScriptedSource, snapshot, store, wave
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt import AttemptOutcome
-from coordinator.engine import WaveProcessed
-from coordinator.guarded_source import GuardedSource
-from coordinator.transactional.run_events import Cut, Publish, StartCommit, StartWave, StoreMetadata
-from state import FailedException, MetadataChanges
+from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinator.transactional.engine import WaveProcessed
+from coordinator.transactional.guarded_source import GuardedSource
+from coordinator.transactional.machine.run_events import Cut, Publish, StartCommit, StartWave, StoreMetadata
+from state.errors import FailedException
+from state.transactional_state import MetadataChanges
 from tests.coordinator.components import LinesCoordinator
 from tests.coordinator.transactional.by_hand import LATER, ByHand, ScriptedSource, att, emitted, ready, wave
 

@@ -15,17 +15,26 @@ from unittest import mock
 
 import pytest
 
-from coordinated_bolt import AttemptOutcome
-from coordinator.engine import CrashKind
-from coordinator.metadata_log import MetadataLog
-from coordinator.transactional.attempt_record import AttemptState
-from coordinator.transactional.commits import Commits
-from coordinator.transactional.early_commits import EarlyCommits
-from coordinator.transactional.failures import Failures
-from coordinator.transactional.run_events import AskWatch, Done, Halt, Issued, Publish, StartWave, StoreMetadata, Tell
-from coordinator.transactional.run_machine import RunMachine
-from coordinator.transactional.transaction_records import TransactionRecords
-from coordinator.transactional.wave_records import WaveRecords
+from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinator.transactional.engine import CrashKind
+from coordinator.transactional.machine.attempt_record import AttemptState
+from coordinator.transactional.machine.commits import Commits
+from coordinator.transactional.machine.early_commits import EarlyCommits
+from coordinator.transactional.machine.failures import Failures
+from coordinator.transactional.machine.metadata_log import MetadataLog
+from coordinator.transactional.machine.run_events import (
+    AskWatch,
+    Done,
+    Halt,
+    Issued,
+    Publish,
+    StartWave,
+    StoreMetadata,
+    Tell,
+)
+from coordinator.transactional.machine.run_machine import RunMachine
+from coordinator.transactional.machine.transaction_records import TransactionRecords
+from coordinator.transactional.machine.wave_records import WaveRecords
 from tests.coordinator.transactional.random_runs import RandomRun
 
 RUNS = int(os.environ.get("TXBATCH_RANDOM_RUNS", "10000"))
@@ -224,7 +233,9 @@ PLANTED = {
     "told before it is published": planted(Commits, "_judge", tell_first),
     "metadata stored after the wave": planted(RunMachine, "_end_cutting", store_last),
     "positions not stored": planted(RunMachine, "_store_positions", store_no_positions),
-    "a missing verdict means done": mock.patch("coordinator.transactional.run_machine.in_order", missing_means_done),
+    "a missing verdict means done": mock.patch(
+        "coordinator.transactional.machine.run_machine.in_order", missing_means_done
+    ),
     "a crash blames the first": planted(Failures, "crashed", blame_the_first),
     "attempts beyond the halt": planted(Failures, "window_end", lambda self, end: end),
     "a refused group for ever": planted(Commits, "refused", refuse_for_ever),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt import AttemptOutcome, Failure, FailureKind
-from coordinator.engine import EarlyCommit, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
-from coordinator.spouts.emitting import Batch
-from coordinator.transactional import wave_records
-from coordinator.transactional.run_events import (
+from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinator.emitting.emitter_task import Batch
+from coordinator.transactional.engine import EarlyCommit, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
+from coordinator.transactional.machine import wave_records
+from coordinator.transactional.machine.run_events import (
     AskForEnd,
     BatchCut,
     CancelWave,
@@ -27,7 +28,9 @@ from coordinator.transactional.run_events import (
     Told,
     Turn,
 )
-from state import MetadataChanges, ProtocolError, ReplayLimitError, SourceError, StateRefusedError, UserCodeError, pack
+from state.codec import pack
+from state.errors import ProtocolError, ReplayLimitError, SourceError, StateRefusedError, UserCodeError
+from state.transactional_state import MetadataChanges
 from tests.coordinator.transactional.by_hand import (
     LATER,
     ByHand,

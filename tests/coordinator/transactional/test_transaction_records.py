@@ -6,10 +6,11 @@ from itertools import count
 
 import pytest
 
-from coordinated_bolt import AttemptOutcome
-from coordinator.transactional.attempt_record import AttemptState, TransactionRecord
-from coordinator.transactional.transaction_records import TransactionRecords
-from state import ProtocolError, TransactionAttempt
+from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinator.transactional.machine.attempt_record import AttemptState, TransactionRecord
+from coordinator.transactional.machine.transaction_records import TransactionRecords
+from state.attempt import TransactionAttempt
+from state.errors import ProtocolError
 
 WAITING, PROCESSING, HELD, PROCESSED, COMMITTING, PUBLISHING, COMMITTED, DROPPED = AttemptState
 

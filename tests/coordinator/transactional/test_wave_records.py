@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.transactional import wave_records
-from coordinator.transactional.wave_records import WaveRecords
-from state import ProtocolError, TransactionAttempt
+from coordinator.transactional.machine import wave_records
+from coordinator.transactional.machine.wave_records import WaveRecords
+from state.attempt import TransactionAttempt
+from state.errors import ProtocolError
 
 
 def attempts_of(*txids, attempt_id=1):

@@ -8,10 +8,11 @@ import random
 from pathlib import Path
 
 import state
-from committers import ICommitter
-from coordinated_bolt import BaseBatchBolt
-from coordinator import ITransactionalSpout, SpoutCoordinator, SpoutEmitter, TransactionalTopologyBuilder
-from state import HashState, SetState
+from committers.committer import ICommitter
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+from state.handles import HashState, SetState
 
 LANES = ("a", "d")
 """They hash to different tasks of two."""

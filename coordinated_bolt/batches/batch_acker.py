@@ -1,0 +1,181 @@
+"""Decides which attempts of a wave are processed, from what every processing task reported.
+
+An attempt is processed when its tree has closed (see `edges` and `acker`) and no task failed. The
+edges that lead to commit tasks are not received yet: their xor is the attempt's *residue*, which the
+commit phase has to cancel with the edges it actually reads.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from coordinated_bolt.batches.batch_task import TaskResult
+from coordinated_bolt.completeness.acker import ACKER_COMPONENT, Acker, AckOutcome
+from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinated_bolt.transport.edges import EdgeDigest
+from coordinated_bolt.transport.frames import Frame, FrameKind
+from coordinated_bolt.transport.outbox import Send
+from coordinated_bolt.watching.metrics import TaskMetrics
+from state.attempt import TransactionAttempt
+from state.codec import CodecError, pack, unpack
+
+
+@dataclass(slots=True)
+class AttemptOutcome:
+    """What the processing phase of one attempt came to.
+
+    Attributes:
+        attempt: the attempt.
+        failure: None when it is processed.
+        residue: xor of the edges into commit tasks.
+        metadata: what emitters cut: scope -> metadata to store for the txid.
+        tuple_count: tuples emitted by the spout.
+        counters: sum of what its tasks counted.
+        metrics: component id -> what its tasks did, also those of an attempt that failed.
+    """
+
+    attempt: TransactionAttempt
+    failure: Failure | None = None
+    residue: int = 0
+    metadata: dict[str, Any] = field(default_factory=dict)
+    tuple_count: int = 0
+    counters: Counter[str] = field(default_factory=Counter)
+    metrics: dict[str, TaskMetrics] = field(default_factory=dict)
+
+    def to_wire(self) -> list[Any]:
+        """Plain data for the codec."""
+        failure = self.failure.to_wire() if self.failure else None
+        identity = [self.attempt.txid, self.attempt.attempt_id]
+        metrics = {component_id: done.to_wire() for component_id, done in self.metrics.items()}
+        return [identity, failure, self.residue, self.metadata, self.tuple_count, dict(self.counters), metrics]
+
+    @classmethod
+    def from_wire(cls, wire: list[Any]) -> AttemptOutcome:
+        """Inverse of `to_wire`."""
+        identity, failure, residue, metadata, tuple_count, counters, metrics = wire
+        return cls(
+            TransactionAttempt(*identity),
+            Failure.from_wire(failure) if failure else None,
+            residue,
+            metadata,
+            tuple_count,
+            Counter(counters),
+            {component_id: TaskMetrics.from_wire(done) for component_id, done in metrics.items()},
+        )
+
+
+def send_report(
+    result: TaskResult,
+    *,
+    attempt: TransactionAttempt,
+    task_id: int,
+    acker_task: int,
+    commit_tasks: frozenset[int],
+    metadata: Mapping[str, Any],
+    emitted_count: int,
+    send: Send,
+) -> None:
+    """Sends a processing task's report of one attempt to the acker, with the metadata it cut."""
+    edges, residue = result.read_edges, 0
+    for target, edge in result.sent_edges.items():
+        if target in commit_tasks:
+            residue ^= edge
+        else:
+            edges ^= edge
+    if metadata:
+        frame = Frame(attempt, task_id, 0, acker_task, FrameKind.META, pack(dict(metadata)))
+        digest = EdgeDigest(attempt, task_id, acker_task)
+        digest.add(frame, 0)
+        edges ^= digest.edge_id()
+        send(frame)
+    failure = result.failure.to_wire() if result.failure else None
+    report = [failure, edges, residue, emitted_count, result.counters, result.metrics.to_wire()]
+    send(Frame(attempt, task_id, 1, acker_task, FrameKind.ACK, pack(report)))
+
+
+class BatchAcker:
+    """Gathers the reports of one acker task.
+
+    Args:
+        task_id: the acker task.
+        init: attempt -> xor of its batch edges, for every attempt this acker is to decide.
+        component_of: task id -> (component, task index), of every processing task.
+    """
+
+    def __init__(
+        self, task_id: int, init: Mapping[TransactionAttempt, int], component_of: Mapping[int, tuple[str, int]]
+    ) -> None:
+        self._task_id = task_id
+        self._acker: Acker[TransactionAttempt] = Acker()
+        self._component_of = component_of
+        self._outcomes = {attempt: AttemptOutcome(attempt) for attempt in init}
+        self._reported: dict[TransactionAttempt, set[int]] = {attempt: set() for attempt in init}
+        self._acked: set[TransactionAttempt] = set()
+        for attempt, edges in init.items():
+            self._note(attempt, self._acker.init(attempt, edges))
+
+    def receive(self, frame: Frame) -> None:
+        """Takes in a META or ACK frame; frames of other attempts are ignored."""
+        if frame.attempt not in self._outcomes:
+            return
+        try:
+            content = unpack(frame.payload)
+            if frame.kind is FrameKind.META:
+                self._receive_metadata(frame, content)
+            elif frame.kind is FrameKind.ACK:
+                self._receive_report(frame, content)
+        except (CodecError, LookupError, TypeError, ValueError) as error:
+            self._fail(frame.attempt, self._incomplete(frame.source, f"report is not readable: {error!r}"))
+
+    def outcomes(self) -> Iterable[AttemptOutcome]:
+        """The verdicts, once nothing more can come."""
+        for attempt, outcome in self._outcomes.items():
+            missing = self._component_of.keys() - self._reported[attempt]
+            if outcome.failure is None and missing:
+                outcome.failure = self._incomplete(min(missing), "gave no report")
+            if outcome.failure is None and attempt not in self._acked:
+                where = (ACKER_COMPONENT, 0)
+                outcome.failure = Failure(FailureKind.INCOMPLETE, *where, "what was sent is not what was received")
+        return self._outcomes.values()
+
+    def _receive_metadata(self, frame: Frame, content: dict[str, Any]) -> None:
+        digest = EdgeDigest(frame.attempt, frame.source, self._task_id)
+        digest.add(frame, 0)
+        self._outcomes[frame.attempt].metadata.update(content)
+        self._note(frame.attempt, self._acker.ack(frame.attempt, digest.edge_id()))
+
+    def _receive_report(self, frame: Frame, content: list[Any]) -> None:
+        failure, edges, residue, emitted_count, counters, metrics = content
+        outcome = self._outcomes[frame.attempt]
+        if frame.source in self._reported[frame.attempt]:
+            self._fail(frame.attempt, self._incomplete(frame.source, "reported more than once"))
+            return
+        self._reported[frame.attempt].add(frame.source)
+        outcome.residue ^= residue
+        outcome.tuple_count += emitted_count
+        outcome.counters.update(counters)
+        if frame.source in self._component_of:
+            component_id, _ = self._component_of[frame.source]
+            outcome.metrics.setdefault(component_id, TaskMetrics()).add(TaskMetrics.from_wire(metrics))
+        if failure is not None:
+            self._fail(frame.attempt, Failure.from_wire(failure))
+        self._note(frame.attempt, self._acker.ack(frame.attempt, edges))
+
+    def _fail(self, attempt: TransactionAttempt, failure: Failure) -> None:
+        outcome = self._outcomes[attempt]
+        if outcome.failure is None or failure.kind < outcome.failure.kind:
+            outcome.failure = failure
+        self._acker.fail(attempt)
+
+    def _note(self, attempt: TransactionAttempt, outcome: AckOutcome | None) -> None:
+        if outcome is AckOutcome.ACKED:
+            self._acked.add(attempt)
+        elif outcome is None:
+            self._acked.discard(attempt)
+
+    def _incomplete(self, task_id: int, text: str) -> Failure:
+        component_id, task_index = self._component_of.get(task_id, (ACKER_COMPONENT, 0))
+        return Failure(FailureKind.INCOMPLETE, component_id, task_index, text)

@@ -1,0 +1,166 @@
+"""Runs batch bolts: one instance per attempt, made from the shipped spec.
+
+User code is called here and nowhere else, so this is where its exceptions become `Failure` values.
+
+Source: backtype.storm.coordination.BatchBoltExecutor. Differs from Storm: `cleanup` is called.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+
+from coordinated_bolt.batches.basic_bolt_executor import BasicBoltExecutor
+from coordinated_bolt.completeness.failure import Failure
+from coordinated_bolt.components.basic_bolts import IBasicBolt
+from coordinated_bolt.components.batch_bolts import BatchOutputCollector, IBatchBolt
+from coordinated_bolt.components.callbacks import FinishedCallback, TimeoutCallback
+from coordinated_bolt.components.context import TopologyContext
+from coordinated_bolt.components.task_hook import ExecuteInfo, ITaskHook, install_hooks
+from coordinated_bolt.streams.tuples import Tuple, TupleOrigin, shortened
+from coordinated_bolt.user_code import is_interruption
+from coordinated_bolt.watching.metrics import TaskMetrics, no_clock
+from coordinated_bolt.wiring import TaskWiring
+from state.attempt import TransactionAttempt
+
+NewCollector = Callable[[TransactionAttempt, TopologyContext], BatchOutputCollector]
+
+
+@dataclass(slots=True)
+class _Live:
+    """The bolt of one attempt, and what goes with it."""
+
+    bolt: IBatchBolt
+    context: TopologyContext
+    metrics: TaskMetrics
+
+
+class BatchBoltExecutor:
+    """The bolts of one task, keyed by attempt.
+
+    Args:
+        wiring: the task.
+        new_collector: makes the collector of an attempt.
+        hooks: watch every attempt, besides those the topology and its bolts add.
+        clock: nanoseconds, for the metrics; read twice per run of tuples.
+    """
+
+    def __init__(
+        self,
+        wiring: TaskWiring,
+        new_collector: NewCollector,
+        *,
+        hooks: Sequence[ITaskHook] = (),
+        clock: Callable[[], int] = no_clock,
+    ) -> None:
+        self._wiring = wiring
+        self._new_collector = new_collector
+        self._hooks = hooks
+        self._clock = clock
+        self._attempts: dict[TransactionAttempt, _Live] = {}
+
+    def execute(self, attempt: TransactionAttempt, origin: TupleOrigin, rows: Sequence[list[object]]) -> Failure | None:
+        """Has the attempt's bolt execute tuples of one origin, in order, up to the first failure."""
+        tup: Tuple | None = None
+        try:
+            live = self._live(attempt)
+            execute = self._watched(live) if live.context.hooks else live.bolt.execute
+            started_ns = self._clock()
+            for tup in map(Tuple, rows, repeat(origin)):
+                execute(tup)
+            run = f"{origin.source_component}/{origin.stream_id}"
+            live.metrics.add_run(run, len(rows), self._clock() - started_ns)
+        except BaseException as error:
+            if is_interruption(error):
+                raise
+            return self._failure(error, tup)
+        return None
+
+    def finished_id(self, attempt: TransactionAttempt) -> Failure | None:
+        """Has the attempt's bolt finish its batch, an empty one too."""
+        try:
+            live = self._live(attempt)
+            started_ns = self._clock()
+            self._finish(attempt, live.bolt)
+            live.metrics.finish_ns += self._clock() - started_ns
+            live.metrics.batches += 1
+        except BaseException as error:
+            if is_interruption(error):
+                raise
+            return self._failure(error, None)
+        return None
+
+    def timeout_id(self, attempt: TransactionAttempt) -> None:
+        """Tells the attempt's bolt, if it wants to know, that the attempt has failed on this task."""
+        live = self._attempts.get(attempt)
+        if live is not None and isinstance(live.bolt, TimeoutCallback):
+            try:
+                live.bolt.timeout_id(attempt)
+            except BaseException as error:
+                if is_interruption(error):
+                    raise
+                return  # the attempt has failed already, for a reason that explains more
+
+    def drop(self, attempt: TransactionAttempt) -> Failure | None:
+        """Lets go of the attempt's bolt and hooks, after success, failure or timeout."""
+        live = self._attempts.pop(attempt, None)
+        failure = None
+        if live is not None:
+            for cleanup in (live.bolt.cleanup, *(hook.cleanup for hook in live.context.hooks)):
+                try:
+                    cleanup()
+                except BaseException as error:
+                    if is_interruption(error):
+                        raise
+                    failure = failure or self._failure(error, None)
+        return failure
+
+    def counters(self, attempt: TransactionAttempt) -> dict[str, int]:
+        """What the attempt's bolt has counted so far.
+
+        Raises:
+            TypeError, ValueError: it has written what is no count into the counters.
+        """
+        live = self._attempts.get(attempt)
+        return live.context.counted() if live else {}
+
+    def metrics(self, attempt: TransactionAttempt) -> TaskMetrics:
+        """What the attempt's bolt has executed and finished so far."""
+        live = self._attempts.get(attempt)
+        return live.metrics if live else TaskMetrics()
+
+    def _finish(self, attempt: TransactionAttempt, bolt: IBatchBolt) -> None:
+        bolt.finish_batch()
+        if isinstance(bolt, FinishedCallback):
+            bolt.finished_id(attempt)
+
+    def _live(self, attempt: TransactionAttempt) -> _Live:
+        live = self._attempts.get(attempt)
+        if live is None:
+            spec: IBatchBolt | IBasicBolt = pickle.loads(self._wiring.spec)
+            bolt = BasicBoltExecutor(spec) if isinstance(spec, IBasicBolt) else spec
+            context = self._wiring.context()
+            live = self._attempts[attempt] = _Live(bolt, context, TaskMetrics())
+            # cleanup follows from here on, whatever raises
+            install_hooks(context, self._wiring.hook_specs, self._hooks)
+            bolt.prepare(context.conf, context, self._new_collector(attempt, context), attempt)
+        return live
+
+    def _watched(self, live: _Live) -> Callable[[Tuple], None]:
+        """The bolt's `execute` with its hooks behind it."""
+        execute, hooks, clock = live.bolt.execute, live.context.hooks, self._clock
+
+        def watched(tup: Tuple) -> None:
+            started_ns = clock()
+            execute(tup)
+            info = ExecuteInfo(tup, clock() - started_ns)
+            for hook in hooks:
+                hook.execute(info)
+
+        return watched
+
+    def _failure(self, error: BaseException, tup: Tuple | None) -> Failure:
+        text = "" if tup is None else shortened(tup)
+        return Failure.from_exception(error, self._wiring.component_id, self._wiring.task_index, text)

@@ -1,0 +1,137 @@
+"""One task's share of one attempt, from the frames it read to the result it reports.
+
+This is the receiving half of coordination by counting. Frames are checked, put in order, executed,
+and digested: the edges are computed from the bytes that were read, never from what a frame claims.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
+from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinated_bolt.transport.edges import EdgeDigest
+from coordinated_bolt.transport.frames import Frame, FrameKind, unpack_frame
+from coordinated_bolt.watching.metrics import TaskMetrics
+from coordinated_bolt.wiring import TaskWiring
+from state.attempt import TransactionAttempt
+from state.codec import CodecError, unpack
+
+
+@dataclass(slots=True)
+class TaskResult:
+    """What one task reports of one attempt.
+
+    Attributes:
+        failure: None when the batch was finished.
+        read_edges: xor of the edges computed from what was read.
+        sent_edges: target task -> edge of what was sent.
+        tuple_count: tuples executed.
+        counters: what the bolt counted.
+        metrics: what was done, also if it failed.
+    """
+
+    failure: Failure | None
+    read_edges: int = 0
+    sent_edges: dict[int, int] = field(default_factory=dict)
+    tuple_count: int = 0
+    counters: dict[str, int] = field(default_factory=dict)
+    metrics: TaskMetrics = field(default_factory=TaskMetrics)
+
+
+class Inbox:
+    """The frames one task has read, by attempt and in order.
+
+    Frames that do not unpack are dropped: their attempt then lacks them and fails by its counts.
+    """
+
+    def __init__(self, packed_frames: Iterable[bytes]) -> None:
+        self._frames: dict[TransactionAttempt, list[Frame]] = {}
+        self.damaged_count = 0
+        for packed in sorted(packed_frames):
+            try:
+                frame = unpack_frame(packed)
+            except (CodecError, ValueError):
+                self.damaged_count += 1
+                continue
+            self._frames.setdefault(frame.attempt, []).append(frame)
+
+    def take(self, attempt: TransactionAttempt) -> list[Frame]:
+        """The frames of one attempt, which are then let go."""
+        return self._frames.pop(attempt, [])
+
+
+class BatchTask:
+    """Runs one task over attempts: frame by frame as they come, or attempt by attempt with `run`.
+
+    Args:
+        wiring: the task.
+        bolt: its coordinated bolt.
+    """
+
+    def __init__(self, wiring: TaskWiring, bolt: CoordinatedBolt) -> None:
+        self._wiring = wiring
+        self._bolt = bolt
+        self._edges: dict[TransactionAttempt, dict[int, EdgeDigest]] = {}
+
+    def run(self, attempt: TransactionAttempt, frames: Iterable[Frame], *, with_id: bool = False) -> TaskResult:
+        """Executes an attempt whose frames are all there; `with_id` begins its commit phase."""
+        for frame in frames:
+            self.receive(frame)
+        if with_id:
+            self.id(attempt)
+        return self.end(attempt)
+
+    def receive(self, frame: Frame) -> None:
+        """Executes the tuples of one frame, or takes in its report."""
+        attempt = frame.attempt
+        try:
+            content = unpack(frame.payload)
+            if frame.kind is FrameKind.COORD:
+                self._bolt.coord(attempt, frame.source, _tuple_count(content))
+                return
+            runs = [(self._wiring.origin(attempt, frame.source, stream), rows) for stream, rows in content]
+            self._edges_of(attempt)[frame.source].add(frame, sum(len(rows) for _, rows in runs))
+        except (CodecError, KeyError, IndexError, TypeError, ValueError) as error:
+            text = f"frame {frame.sequence} of task {frame.source} is not readable: {error!r}"
+            where = (self._wiring.component_id, self._wiring.task_index)
+            self._bolt.fail(attempt, Failure(FailureKind.INCOMPLETE, *where, text))
+            return
+        for origin, rows in runs:
+            self._bolt.regular(attempt, origin, rows)
+
+    def id(self, attempt: TransactionAttempt) -> None:
+        """The attempt's commit phase has begun."""
+        self._bolt.id(attempt)
+
+    def is_finished(self, attempt: TransactionAttempt) -> bool:
+        """Whether everything has come, and the batch was finished well."""
+        return self._bolt.is_finished(attempt)
+
+    def end(self, attempt: TransactionAttempt) -> TaskResult:
+        """Nothing more comes for the attempt: says how it ended, and forgets it."""
+        finished = self._bolt.end(attempt)
+        edges = self._edges_of(attempt)
+        del self._edges[attempt]
+        read_edges = 0
+        for edge in edges.values():
+            read_edges ^= edge.edge_id()
+        tuple_count = sum(edge.tuple_count for edge in edges.values())
+        return TaskResult(
+            finished.failure, read_edges, finished.sent_edges, tuple_count, finished.counters, finished.metrics
+        )
+
+    def _edges_of(self, attempt: TransactionAttempt) -> dict[int, EdgeDigest]:
+        edges = self._edges.get(attempt)
+        if edges is None:
+            task_id = self._wiring.task_id
+            edges = {source: EdgeDigest(attempt, source, task_id) for source in self._wiring.sources}
+            self._edges[attempt] = edges
+        return edges
+
+
+def _tuple_count(content: object) -> int:
+    if type(content) is not int:
+        raise TypeError(f"a report of {content!r} tuples")
+    return content

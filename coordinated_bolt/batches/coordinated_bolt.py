@@ -1,0 +1,194 @@
+"""A batch bolt that knows when its batch is complete.
+
+Three kinds of tuples reach a task. REGULAR ones are data and go to the bolt. A COORD tuple tells how
+many REGULAR ones its source has sent for the attempt. The ID tuple reaches committers only and says
+that the commit phase has begun. When every source has reported, the counts match and the ID is there
+where one is needed, the batch is finished, once: the bolt's `finish_batch` runs and every task
+downstream is told how many tuples it was sent, zero included.
+
+Source: backtype.storm.coordination.CoordinatedBolt. See `tracking` for what differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from coordinated_bolt.batches.attempt_collector import AttemptCollector
+from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor
+from coordinated_bolt.completeness.failure import Failure
+from coordinated_bolt.completeness.tracking import SourceArgs, Tracking, TrackingStatus
+from coordinated_bolt.components.batch_bolts import BatchOutputCollector
+from coordinated_bolt.components.context import TopologyContext
+from coordinated_bolt.components.task_hook import ITaskHook
+from coordinated_bolt.streams.tuples import TupleOrigin
+from coordinated_bolt.transport.outbox import NewOutbox, RowOutbox
+from coordinated_bolt.watching.metrics import TaskMetrics, no_clock
+from coordinated_bolt.wiring import TaskWiring
+from state.attempt import TransactionAttempt
+from state.codec import CodecError
+
+
+@dataclass(slots=True)
+class Finished:
+    """How an attempt ended on one task.
+
+    Attributes:
+        failure: None when the batch was finished.
+        sent_edges: target task -> edge, when it was.
+        counters: what the bolt counted.
+        metrics: what was done, also if it failed.
+    """
+
+    failure: Failure | None = None
+    sent_edges: dict[int, int] = field(default_factory=dict)
+    counters: dict[str, int] = field(default_factory=dict)
+    metrics: TaskMetrics = field(default_factory=TaskMetrics)
+
+
+class CoordinatedBolt:
+    """One task's bolt, coordinated.
+
+    Args:
+        wiring: the task.
+        new_outbox: makes the outbox of an attempt, which reports to the tasks downstream: how tuples travel
+            is its affair alone.
+        executor_class: how the bolts are run; committers bring their own.
+        hooks: watch every attempt; prepared and cleaned up with each, and shared by all of them.
+        clock: nanoseconds, for the metrics.
+    """
+
+    def __init__(
+        self,
+        wiring: TaskWiring,
+        new_outbox: NewOutbox,
+        executor_class: type[BatchBoltExecutor] = BatchBoltExecutor,
+        *,
+        hooks: Sequence[ITaskHook] = (),
+        clock: Callable[[], int] = no_clock,
+    ) -> None:
+        self._wiring = wiring
+        self._new_outbox = new_outbox
+        self.executor = executor_class(wiring, self._open, hooks=hooks, clock=clock)
+        self._tracking = _tracking(wiring)
+        self._outboxes: dict[TransactionAttempt, RowOutbox] = {}
+        self._collectors: dict[TransactionAttempt, AttemptCollector] = {}
+        self._finished: dict[TransactionAttempt, Finished] = {}
+
+    def begin(self, attempt: TransactionAttempt, origin: TupleOrigin, row: list[object]) -> None:
+        """The tuple that begins a batch arrives, where nobody upstream reports: with it the batch is complete."""
+        failure = self.executor.execute(attempt, origin, [row])
+        if failure is not None:
+            self._tracking.fail(attempt, failure)
+        self._finish_when_complete(attempt)
+
+    def regular(self, attempt: TransactionAttempt, origin: TupleOrigin, rows: list[list[object]]) -> None:
+        """REGULAR tuples of one origin arrive."""
+        is_wanted = attempt not in self._finished and self._tracking.status(attempt) is not TrackingStatus.FAILED
+        if is_wanted:  # else it is only counted: after a failure, or as a surplus after the finish
+            failure = self.executor.execute(attempt, origin, rows)
+            if failure is not None:
+                self._tracking.fail(attempt, failure)
+        self._tracking.regular(attempt, origin.source_task, len(rows))
+        self._finish_when_complete(attempt)
+
+    def coord(self, attempt: TransactionAttempt, source_task: int, tuple_count: int) -> None:
+        """A COORD tuple arrives."""
+        self._tracking.coord(attempt, source_task, tuple_count)
+        self._finish_when_complete(attempt)
+
+    def id(self, attempt: TransactionAttempt) -> None:
+        """The ID tuple arrives."""
+        self._tracking.id(attempt)
+        self._finish_when_complete(attempt)
+
+    def fail(self, attempt: TransactionAttempt, failure: Failure) -> None:
+        """The engine has found the attempt's input unreadable."""
+        self._tracking.fail(attempt, failure)
+
+    def is_finished(self, attempt: TransactionAttempt) -> bool:
+        """Whether the batch was finished well, and nothing has come since."""
+        return attempt in self._finished and self._tracking.status(attempt) is TrackingStatus.COMPLETE
+
+    def is_lost(self, attempt: TransactionAttempt) -> bool:
+        """Whether the attempt has failed, or can only fail."""
+        return self._tracking.is_lost(attempt)
+
+    def noted(self, attempt: TransactionAttempt) -> Failure | None:
+        """The failure that was noted so far; `end` judges it by everything that has come."""
+        return self._tracking.noted(attempt)
+
+    def end(self, attempt: TransactionAttempt) -> Finished:
+        """Nothing more comes for the attempt: says how it ended, and forgets it."""
+        self._finish_when_complete(attempt)
+        finished = self._finished.pop(attempt, None)
+        metrics = self._metrics(attempt)
+        if finished is None or self._tracking.status(attempt) is not TrackingStatus.COMPLETE:
+            # it failed, or something came after the counts had matched: a surplus
+            finished = Finished(self._tracking.failure(attempt), metrics=metrics)
+            self.executor.timeout_id(attempt)
+        cleanup_failure = self.executor.drop(attempt)
+        if cleanup_failure is not None and finished.failure is None:
+            finished = Finished(cleanup_failure, metrics=metrics)
+        self._outboxes.pop(attempt, None)
+        self._collectors.pop(attempt, None)
+        self._tracking.forget(attempt)
+        return finished
+
+    def _finish_when_complete(self, attempt: TransactionAttempt) -> None:
+        if attempt in self._finished or self._tracking.status(attempt) is not TrackingStatus.COMPLETE:
+            return
+        failure = self.executor.finished_id(attempt)
+        finished = self._finished[attempt] = Finished(failure, metrics=self.executor.metrics(attempt))
+        finished.failure = failure or self._report(attempt, finished)
+        if finished.failure is not None:
+            self._tracking.fail(attempt, finished.failure)
+
+    def _report(self, attempt: TransactionAttempt, finished: Finished) -> Failure | None:
+        """Tells every task downstream what it was sent; values are packed here, so the codec may refuse one here."""
+        where = (self._wiring.component_id, self._wiring.task_index)
+        try:
+            finished.counters = self.executor.counters(attempt)
+        except (TypeError, ValueError) as error:
+            return Failure.from_exception(error, *where)
+        try:
+            finished.sent_edges = self._outbox(attempt).close()
+        except CodecError as error:
+            return Failure.from_exception(error, *where)
+        return None
+
+    def _metrics(self, attempt: TransactionAttempt) -> TaskMetrics:
+        metrics, collector = self.executor.metrics(attempt), self._collectors.get(attempt)
+        if collector is not None:
+            collector.count_into(metrics)
+        return metrics
+
+    def _open(self, attempt: TransactionAttempt, context: TopologyContext) -> BatchOutputCollector:
+        collector = AttemptCollector(self._wiring, attempt, self._outbox(attempt), context.hooks)
+        self._collectors[attempt] = collector
+        return collector
+
+    def _outbox(self, attempt: TransactionAttempt) -> RowOutbox:
+        outbox = self._outboxes.get(attempt)
+        if outbox is None:
+            outbox = self._outboxes[attempt] = self._new_outbox(attempt)
+        return outbox
+
+
+def _tracking(wiring: TaskWiring) -> Tracking:
+    """A fresh tracking of what a task receives: from which tasks one by one, and where one of several is enough."""
+    sources: list[int] = []
+    groups: list[tuple[int, ...]] = []
+    if wiring.coordination is None:
+        sources = list(wiring.sources)
+    else:
+        for component_id, args in wiring.coordination.source_args.items():
+            tasks = wiring.tasks_of[component_id]
+            groups.append(tasks) if args is SourceArgs.SINGLE else sources.extend(tasks)
+    return Tracking(
+        sources,
+        single_groups=groups,
+        needs_id=wiring.needs_id,
+        component_id=wiring.component_id,
+        task_index=wiring.task_index,
+    )

@@ -1,0 +1,62 @@
+"""Bolts that leave acking to the framework: what they emit is anchored on the tuple they execute.
+
+Most bolts are functions of one tuple. They need no more than this, and cannot forget to ack.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from coordinated_bolt.components.component import IComponent
+from coordinated_bolt.components.context import TopologyContext
+from coordinated_bolt.streams.declared import DEFAULT_STREAM
+from coordinated_bolt.streams.tuples import Tuple
+
+
+class BasicOutputCollector(Protocol):
+    """How a basic bolt sends tuples on while it executes one.
+
+    Source: backtype.storm.topology.BasicOutputCollector.
+    """
+
+    def emit(self, values: Sequence[Any], stream_id: str = DEFAULT_STREAM) -> list[int]:
+        """Sends one tuple, anchored on the input; returns the task ids that receive it."""
+
+    def emit_direct(self, task_id: int, values: Sequence[Any], stream_id: str = DEFAULT_STREAM) -> None:
+        """Sends one tuple on a direct stream to one task of a subscriber, anchored on the input."""
+
+
+class IBasicBolt(IComponent):
+    """Executes tuples one by one; each is acked when `execute` returns.
+
+    An instance sees `prepare`, then `execute` for every tuple, and `cleanup` when the run ends in an orderly
+    way; that `cleanup` is called is never promised. A tuple may be executed more than once: after a failure
+    or a timeout anywhere in its tree the spout may emit it again. In a plain topology on Spark an instance lives for
+    one wave, see `coordinator.run_plain`.
+
+    `execute` may raise `FailedException` to fail its tuple at once. Any other exception stops the run.
+
+    Source: backtype.storm.topology.IBasicBolt.
+    """
+
+    def prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
+        """Called first, once per instance (where the task runs)."""
+
+    @abstractmethod
+    def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
+        """Called for every tuple; what is emitted must be emitted before it returns."""
+
+    def cleanup(self) -> None:
+        """Called last, to let go of what `prepare` took."""
+
+
+class BaseBasicBolt(IBasicBolt):
+    """An `IBasicBolt` that keeps what `prepare` is given; who overrides that calls ``super().prepare(...)``."""
+
+    conf: Mapping[str, Any]
+    context: TopologyContext
+
+    def prepare(self, conf: Mapping[str, Any], context: TopologyContext) -> None:
+        self.conf, self.context = conf, context

@@ -1,0 +1,108 @@
+"""Bolts that ack and fail their tuples by hand, when and in whatever order they like."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from coordinated_bolt.components.component import IComponent
+from coordinated_bolt.components.context import TopologyContext
+from coordinated_bolt.streams.declared import DEFAULT_STREAM
+from coordinated_bolt.streams.tuples import Tuple
+
+
+class OutputCollector(Protocol):
+    """Emits, acks and fails: given to a rich bolt by `prepare`. Use it on the task's own thread.
+
+    A tuple emitted without anchors belongs to no tree: nobody learns whether it arrives.
+
+    Source: backtype.storm.task.OutputCollector. Differs from JStorm: an emit that fails raises, where the
+    bolt can see it. Differs from Storm: acking or failing a tuple twice, or emitting anchored on one that
+    was acked or failed, raises; there it corrupts the tree.
+    """
+
+    def emit(
+        self, values: Sequence[Any], anchors: Tuple | Iterable[Tuple] = (), stream_id: str = DEFAULT_STREAM
+    ) -> list[int]:
+        """Sends one tuple; returns the task ids that receive it.
+
+        Args:
+            values: one for each field of the stream.
+            anchors: the input it was made of, one tuple or several: it joins their trees, and they fail
+                if it fails. The same tuple twice counts as two.
+            stream_id: the stream.
+
+        Raises:
+            ValueError: the tuple does not fit its stream, or an anchor was acked or failed before.
+        """
+
+    def emit_direct(
+        self,
+        task_id: int,
+        values: Sequence[Any],
+        anchors: Tuple | Iterable[Tuple] = (),
+        stream_id: str = DEFAULT_STREAM,
+    ) -> None:
+        """Sends one tuple on a direct stream to one task of a subscriber; otherwise like `emit`."""
+
+    def ack(self, tup: Tuple) -> None:
+        """Says that a tuple is processed, with everything that was emitted anchored on it.
+
+        Raises:
+            ValueError: it was acked or failed before.
+        """
+
+    def fail(self, tup: Tuple) -> None:
+        """Says that a tuple cannot be processed: its spout is told at once, whatever the rest of the tree does.
+
+        Raises:
+            ValueError: it was acked or failed before.
+        """
+
+    def reset_timeout(self, tup: Tuple) -> None:
+        """Restarts the message timeout of a tuple's trees, at their spouts; for work that takes long.
+
+        Raises:
+            ValueError: it was acked or failed before.
+        """
+
+
+class IRichBolt(IComponent):
+    """Executes tuples one by one, and acks or fails each of them itself, then or later.
+
+    For joins, windows and whatever keeps tuples. An instance sees `prepare`, then `execute` for every
+    tuple, and `cleanup` when the run ends in an orderly way; that `cleanup` is called is never promised.
+    A tuple that is neither acked nor failed fails by the message timeout. A tuple may be executed more than
+    once: after a failure or a timeout anywhere in its tree the spout may emit it again.
+
+    On Spark an instance lives for one wave, and what it neither acked nor failed when `cleanup` has returned has
+    failed; in `cleanup` it may still emit and ack. See `coordinator.run_plain`.
+
+    `execute` may raise `FailedException` to fail its tuple at once. Any other exception stops the run.
+
+    Source: backtype.storm.topology.IRichBolt. Differs from Storm: a FailedException fails the tuple; there
+    only basic bolts may raise it.
+    """
+
+    @abstractmethod
+    def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
+        """Called first, once per instance (where the task runs)."""
+
+    @abstractmethod
+    def execute(self, tup: Tuple) -> None:
+        """Called for every tuple that reaches this task, in the order in which each sender sent them."""
+
+    def cleanup(self) -> None:
+        """Called last, to let go of what `prepare` took."""
+
+
+class BaseRichBolt(IRichBolt):
+    """An `IRichBolt` that keeps what `prepare` is given; who overrides that calls ``super().prepare(...)``."""
+
+    conf: Mapping[str, Any]
+    context: TopologyContext
+    collector: OutputCollector
+
+    def prepare(self, conf: Mapping[str, Any], context: TopologyContext, collector: OutputCollector) -> None:
+        self.conf, self.context, self.collector = conf, context, collector

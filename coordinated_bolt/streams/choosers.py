@@ -1,0 +1,192 @@
+"""Choosers: what a grouping becomes for the tuples of one attempt from one task.
+
+A chooser may count and take turns, for it is made anew for every attempt and emitting task. Whatever it
+draws at random comes from the seed it is given, and its hashes are content hashes, never Python's
+salted ones: a recomputed stage chooses the same again. Values that are equal to Python hash alike, see
+`canonical`.
+"""
+
+from __future__ import annotations
+
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from operator import index
+from typing import Any
+from zlib import crc32
+
+from coordinated_bolt.streams.canonical import canonical_bytes
+from state.codec import digest64
+from state.own_copy import own_copy
+
+Row = list[Any]
+
+
+def stable_hash(values: Sequence[Any]) -> int:
+    """32-bit hash of values by content, equal for equal values in every process and on every machine."""
+    return crc32(canonical_bytes(values))
+
+
+class Chooser(ABC):
+    """Chooses targets for the tuples of one attempt from one task; targets are positions 0..n-1."""
+
+    @abstractmethod
+    def choose(self, row: Row) -> Sequence[int]:
+        """Target positions of one tuple."""
+
+    def split(self, rows: list[Row]) -> dict[int, list[Row]]:
+        """Target position -> its tuples, equal to choosing row by row."""
+        shares: dict[int, list[Row]] = {}
+        for row in rows:
+            for target in self.choose(row):
+                shares.setdefault(target, []).append(row)
+        return shares
+
+
+class FixedChooser(Chooser):
+    """The same targets for every tuple.
+
+    Args:
+        targets: positions.
+    """
+
+    def __init__(self, targets: Sequence[int]) -> None:
+        self._targets = targets
+
+    def choose(self, row: Row) -> Sequence[int]:
+        return self._targets
+
+
+class ShuffleChooser(Chooser):
+    """Takes turns over some targets, in an order drawn from the seed.
+
+    Args:
+        targets: positions, at least one, each once.
+        seed: of the order.
+    """
+
+    def __init__(self, targets: Sequence[int], seed: int) -> None:
+        order = list(targets)
+        random.Random(seed).shuffle(order)
+        self._turns = [(target,) for target in order]
+        self._next = 0
+
+    def choose(self, row: Row) -> Sequence[int]:
+        turn = self._turns[self._next]
+        self._next = (self._next + 1) % len(self._turns)
+        return turn
+
+    def split(self, rows: list[Row]) -> dict[int, list[Row]]:
+        count = len(self._turns)
+        shares = {
+            self._turns[(self._next + offset) % count][0]: rows[offset::count]
+            for offset in range(min(count, len(rows)))
+        }
+        self._next = (self._next + len(rows)) % count
+        return shares
+
+
+class FieldsChooser(Chooser):
+    """Equal values of the key fields always have the same target.
+
+    Args:
+        target_count: number of targets.
+        positions: where the key fields are in a row.
+    """
+
+    def __init__(self, target_count: int, positions: list[int]) -> None:
+        self._count = target_count
+        self._positions = positions
+
+    def choose(self, row: Row) -> Sequence[int]:
+        return (stable_hash([row[position] for position in self._positions]) % self._count,)
+
+    def split(self, rows: list[Row]) -> dict[int, list[Row]]:
+        if self._count == 1:
+            return {0: rows} if rows else {}
+        if len(self._positions) > 1:
+            return Chooser.split(self, rows)
+        position, count = self._positions[0], self._count
+        parts: list[list[Row]] = [[] for _ in range(count)]
+        for row, code in zip(rows, _hashes([row[position] for row in rows]), strict=True):
+            parts[code % count].append(row)
+        return {target: part for target, part in enumerate(parts) if part}
+
+
+class PartialKeyChooser(Chooser):
+    """Two candidates for each key, and for each tuple the one that was chosen less often so far.
+
+    The candidates come from the key alone, so every emitter has the same two.
+
+    Args:
+        target_count: number of targets.
+        positions: where the key fields are in a row.
+    """
+
+    def __init__(self, target_count: int, positions: list[int]) -> None:
+        self._positions = positions
+        self._used = [0] * target_count
+
+    def choose(self, row: Row) -> Sequence[int]:
+        first, second = self._candidates([row[position] for position in self._positions])
+        chosen = first if self._used[first] <= self._used[second] else second
+        self._used[chosen] += 1
+        return (chosen,)
+
+    def _candidates(self, key: list[Any]) -> tuple[int, int]:
+        count = len(self._used)
+        if count == 1:
+            return 0, 0
+        # Two hashes in one: the halves of a 64-bit digest. Two start values of one CRC would not do, as
+        # for keys of one length the two hashes then differ by a constant.
+        one, other = divmod(digest64(canonical_bytes(key)), 1 << 32)
+        first, second = one % count, other % (count - 1)
+        return first, second + (second >= first)
+
+
+class CustomChooser(Chooser):
+    """Asks user code, and takes only positions for an answer.
+
+    Args:
+        target_count: number of targets.
+        choose_tasks: the user's choice; given the values, returns positions.
+        name: of the grouping, for messages.
+    """
+
+    def __init__(self, target_count: int, choose_tasks: Callable[[tuple[Any, ...]], Any], name: str) -> None:
+        self._count = target_count
+        self._choose_tasks = choose_tasks
+        self._name = name
+
+    def choose(self, row: Row) -> Sequence[int]:
+        chosen = self._choose_tasks(tuple(map(own_copy, row)))  # what it does to them, it does to itself
+        if (
+            not isinstance(chosen, Sequence)
+            or isinstance(chosen, (str, bytes))
+            or not all(_is_position(position, self._count) for position in chosen)
+        ):
+            raise ValueError(
+                f"choose_tasks of {self._name} returned {chosen!r} for {row!r}; return a list of positions, "
+                f"each an integer from 0 to {self._count - 1}"
+            )
+        return list(map(index, chosen))
+
+
+def _is_position(position: Any, count: int) -> bool:
+    """Whether it is an integer in range, or what stands for one, as NumPy's do."""
+    if type(position) is not int and (type(position) is bool or not hasattr(type(position), "__index__")):
+        return False
+    return 0 <= index(position) < count
+
+
+def _hashes(values: list[Any]) -> Iterable[int]:
+    """`stable_hash` of each value alone; columns of plain text, the most common, go at the speed of C."""
+    kinds = {*map(type, values)}
+    if kinds == {str}:
+        try:
+            return list(map(crc32, map(str.encode, values)))
+        except UnicodeEncodeError:
+            pass  # lone surrogates
+    elif kinds == {int}:
+        return [crc32(b"%d" % value) for value in values]
+    return [stable_hash((value,)) for value in values]

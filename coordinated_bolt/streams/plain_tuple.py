@@ -1,0 +1,61 @@
+"""Tuples of plain topologies, which know the trees they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+from coordinated_bolt.streams.tuples import Tuple, TupleOrigin
+from coordinated_bolt.transport.edges import DRIVER
+
+SYSTEM_COMPONENT = "__system"
+"""Component id of what the engine itself emits."""
+
+TICK_STREAM = "__tick"
+"""Stream of tick tuples."""
+
+TICK_TUPLE_FREQ_SECS = "topology.tick.tuple.freq.secs"
+"""Key of a bolt's or the topology's configuration: so many seconds pass between the tick tuples of a task."""
+
+TICK_ORIGIN = TupleOrigin(
+    attempt=None, source_component=SYSTEM_COMPONENT, source_task=DRIVER, stream_id=TICK_STREAM, fields=("rate_secs",)
+)
+
+
+class TupleStatus(Enum):
+    """What the bolt that received a tuple has done with it."""
+
+    OPEN = "neither acked nor failed"
+    ACKED = "acked"
+    FAILED = "failed"
+
+
+class PlainTuple(Tuple):
+    """A tuple a task of a plain topology has received; made by the framework only.
+
+    Attributes:
+        roots: the trees it belongs to, root -> id of its edge; empty when nobody tracks it.
+        ack_value: xor of the edges of all tuples anchored on it so far.
+        status: whether it was acked or failed.
+        received_ns: when its bolt was given it, on the clock of its task.
+
+    Source: backtype.storm.tuple.TupleImpl with its MessageId.
+    """
+
+    __slots__ = ("ack_value", "received_ns", "roots", "status")
+
+    def __init__(self, values: list[Any], origin: TupleOrigin, roots: Mapping[int, int]) -> None:
+        super().__init__(values, origin)
+        self.roots = roots
+        self.ack_value = 0
+        self.status = TupleStatus.OPEN
+        self.received_ns = 0
+
+
+def is_tick(tup: Tuple) -> bool:
+    """Whether a tuple is a tick: no data, only the sign that the bolt's tick period is over.
+
+    Source: org.apache.storm.utils.TupleUtils.isTick.
+    """
+    return tup.source_component == SYSTEM_COMPONENT and tup.stream_id == TICK_STREAM

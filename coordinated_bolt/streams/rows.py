@@ -1,0 +1,135 @@
+"""Makes rows of what a component emits: a list of values that may travel, and that nobody else can change.
+
+A row of plain values is looked at and taken as it is; only one that holds something else is copied, value by
+value. What cannot travel is refused here, while the line that emitted it is still running.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, MappingView, Sequence, Set
+from typing import Any
+
+from coordinated_bolt.streams.declared import StreamSpec
+from coordinated_bolt.streams.tuples import cut
+from state.codec import CodecError
+from state.own_copy import ATOMS, own_copy
+
+ORDINARY = frozenset({list, tuple})
+"""What nearly every row is emitted as; anything else is asked whether it has an order."""
+
+_PORTION = 256
+"""Rows looked at together: columns of this length are cheap to take out, whatever the number of fields."""
+
+_TEXT = {str}
+
+
+class StreamRows:
+    """What one component emits on one stream.
+
+    Args:
+        component_id: the component, for messages.
+        spec: the stream.
+    """
+
+    def __init__(self, component_id: str, spec: StreamSpec) -> None:
+        self._component_id = component_id
+        self._spec = spec
+
+    def refusal(self, values: Any) -> ValueError:
+        """Why `values` are no row of this stream."""
+        text = (
+            f"component {self._component_id!r} emitted {cut(values)} on stream {self._spec.stream_id!r}, "
+            f"which takes a list of {len(self._spec.fields)} values: {self._spec.fields}"
+        )
+        if isinstance(values, Mapping):
+            text += f"; {type(values).__name__} has names instead of places, so emit [row[name] for name in fields]"
+        elif isinstance(values, Set):
+            text += f"; {type(values).__name__} has no order, so emit sorted(row), or a list"
+        return ValueError(text)
+
+    def own(self, row: list[Any]) -> list[Any]:
+        """The row, with copies of those of its values that could be changed.
+
+        Raises:
+            CodecError: a value cannot travel.
+        """
+        try:
+            return [value if type(value) in ATOMS else own_copy(value) for value in row]
+        except CodecError as error:
+            raise self._cannot_travel(row, error) from None
+
+    def own_all(self, rows: list[list[Any]]) -> None:
+        """Puts copies in the place of values that could be changed; plain columns go nearly at the speed of C.
+
+        Raises:
+            CodecError: a value cannot travel.
+        """
+        for start in range(0, len(rows), _PORTION):
+            portion = rows[start : start + _PORTION]
+            for position, column in enumerate(zip(*portion, strict=True)):
+                if not _is_plain(column):
+                    self._own_column(portion, position)
+
+    def _own_column(self, rows: list[list[Any]], position: int) -> None:
+        for row in rows:
+            try:
+                row[position] = own_copy(row[position])
+            except CodecError as error:
+                raise self._cannot_travel(row, error) from None
+
+    def _cannot_travel(self, row: list[Any], error: CodecError) -> CodecError:
+        return CodecError(
+            f"cannot be sent or stored: component {self._component_id!r} emitted {cut(row)} on stream "
+            f"{self._spec.stream_id!r}, whose field {self._field_of(row)!r} {error}"
+        )
+
+    def _field_of(self, row: list[Any]) -> str:
+        """The first field whose value cannot travel."""
+        for field, value in zip(self._spec.fields[:-1], row, strict=False):
+            try:
+                own_copy(value)
+            except CodecError:
+                return field
+        return self._spec.fields[-1]
+
+
+def is_unordered(values: Any) -> bool:
+    """Whether something iterable is no row, nor a list of rows: text, a mapping or a set; views of a mapping are."""
+    return isinstance(values, (str, bytes, bytearray, memoryview, Mapping)) or (
+        isinstance(values, Set) and not isinstance(values, MappingView)
+    )
+
+
+def listed(component_id: str, rows: Iterable[Sequence[Any]]) -> list[Sequence[Any]]:
+    """The rows given to `emit_all`.
+
+    Raises:
+        ValueError: they are in a mapping or a set, and so in no order.
+    """
+    if type(rows) not in ORDINARY and is_unordered(rows):
+        raise ValueError(
+            f"component {component_id!r} called emit_all with {cut(rows)}, a {type(rows).__name__}; "
+            "give a list of rows: of a mapping its items(), of a set sorted(rows)"
+        )
+    return list(rows)
+
+
+def _is_plain(column: tuple[Any, ...]) -> bool:
+    kinds = {*map(type, column)}
+    if kinds == _TEXT:
+        text = "".join(column)
+    elif kinds <= ATOMS:
+        return True
+    elif str in kinds and kinds - _TEXT <= ATOMS:
+        text = "".join(value for value in column if type(value) is str)
+    else:
+        return False
+    return text.isascii() or _is_valid(text)
+
+
+def _is_valid(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

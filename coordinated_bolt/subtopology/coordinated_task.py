@@ -1,0 +1,244 @@
+"""Runs the bolt of one task of a sub-topology: coordinated batches within a plain topology.
+
+Each tuple that reaches the master from outside begins a batch. What the master and the bolts behind it
+emit belongs to that batch; every task knows by counting when its part of it is complete, finishes it, and
+tells the tasks behind it. In the ack tree are the tuple that began the batch and these reports: so it is
+acked exactly when every task of the sub-topology has finished the batch, and fails when one of them does.
+
+Source: backtype.storm.coordination.CoordinatedBolt, outside transactions, and its TimeoutItems.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import xor
+from random import Random
+
+from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
+from coordinated_bolt.completeness.failure import Failure
+from coordinated_bolt.components.task_hook import EmitInfo, ITaskHook
+from coordinated_bolt.rotating_map import RotatingMap
+from coordinated_bolt.streams.tuples import TupleOrigin
+from coordinated_bolt.subtopology.subtopology_outbox import BatchOutbox
+from coordinated_bolt.transport.messages import Message, MessageKind, SendMessage, acker_of, edges_message, tree_message
+from coordinated_bolt.transport.outbox import RowOutbox
+from coordinated_bolt.trees.bolt_task import BoltTask
+from coordinated_bolt.trees.output_collector import EDGE_BITS
+from coordinated_bolt.watching.metrics import no_clock
+from coordinated_bolt.watching.task_observer import TaskObserver
+from coordinated_bolt.wiring import Coordination, TaskWiring
+from state.attempt import TransactionAttempt
+from state.errors import ProtocolError, UserCodeError
+
+BUCKET_COUNT = 3
+"""One more than the spout's map has: a task keeps a batch for longer than the spout waits for it."""
+
+REMEMBERED_BATCHES = 10_000
+"""A task knows of so many batches that they have ended, so that what comes late does not begin them anew."""
+
+
+@dataclass(slots=True)
+class _Batch:
+    """One batch under way.
+
+    Attributes:
+        roots: the trees it belongs to; empty when nobody tracks it.
+        held: task -> root -> edge of what it sent: the tuple that began the batch, or a COORD. Acked at the end.
+        origins: (task, stream index) -> origin of the tuples.
+    """
+
+    roots: tuple[int, ...]
+    held: dict[int, Mapping[int, int]] = field(default_factory=dict)
+    origins: dict[tuple[int, int], TupleOrigin] = field(default_factory=dict)
+
+
+class _EmitHook(ITaskHook):
+    """Tells an observer what is emitted, batch by batch."""
+
+    def __init__(self, observer: TaskObserver) -> None:
+        self._observer = observer
+
+    def emit(self, info: EmitInfo) -> None:
+        self._observer.emitted(info.stream_id, list(info.values), list(info.out_tasks))
+
+
+class CoordinatedTask:
+    """One task of a sub-topology: call `start` once, then `receive` for each message, one at a time, and `close`.
+
+    Args:
+        wiring: the task; it has a `Coordination`, and its spec is a batch bolt or a basic bolt.
+        send: takes the messages for other tasks. It must not deliver them before it returns.
+        random: of this task alone; draws edges, and the ids of the batches it begins.
+        observer: is told what the task does.
+        clock: nanoseconds, for the metrics.
+    """
+
+    def __init__(
+        self,
+        wiring: TaskWiring,
+        send: SendMessage,
+        random: Random,
+        observer: TaskObserver | None = None,
+        clock: Callable[[], int] = no_clock,
+    ) -> None:
+        if wiring.coordination is None:
+            raise ProtocolError(f"task {wiring.task_id} belongs to no sub-topology")
+        self._wiring = wiring
+        self._coordination: Coordination = wiring.coordination
+        self._send = send
+        self._random = random
+        self._observer = observer or TaskObserver()
+        self._begun_count = 0
+        # touched by every message, so that a batch lasts as long as something happens to it
+        self._batches = RotatingMap[TransactionAttempt, _Batch](BUCKET_COUNT)
+        self._has_failed: dict[TransactionAttempt, bool] = {}  # the batches that have ended
+        hooks = () if observer is None else (_EmitHook(observer),)
+        self._bolt = CoordinatedBolt(wiring, self._new_outbox, hooks=hooks, clock=clock)
+
+    def start(self) -> None:
+        """Does nothing: the bolt is made anew for every batch."""
+
+    def receive(self, message: Message) -> None:
+        """Has the bolt execute a tuple, and finish its batch if that is complete now.
+
+        Raises:
+            UserCodeError: the bolt raised anything but `FailedException`.
+            ProtocolError: the task does not receive such messages.
+        """
+        is_master = not self._coordination.source_args
+        match message.kind:
+            case MessageKind.TUPLE if is_master:
+                self._begin(message)
+            case MessageKind.REGULAR | MessageKind.COORD if not is_master:
+                if message.batch in self._has_failed:
+                    self._receive_late(message)
+                elif message.kind is MessageKind.REGULAR:
+                    self._regular(message)
+                else:
+                    self._coord(message)
+            case _:
+                raise ProtocolError(f"task {self._wiring.task_id} of a sub-topology received {message}")
+
+    def tick(self) -> None:
+        """A message timeout is over: gives up the batches of which nothing was heard since the third last tick.
+
+        Their spouts have given them up before. Never called when timeouts are disabled; a batch that cannot be
+        completed is then kept until the run ends.
+        """
+        for batch, kept in self._batches.rotate().items():
+            self._drop(batch)
+            self._fail(kept.roots)  # a spout may have started its time anew
+
+    def close(self) -> None:
+        """Lets the bolts of batches under way clean up."""
+        for _ in range(BUCKET_COUNT):
+            for batch in self._batches.rotate():
+                self._drop(batch)
+
+    def __len__(self) -> int:
+        """Batches under way."""
+        return len(self._batches)
+
+    def _begin(self, message: Message) -> None:
+        stream_index, values, roots = message.payload
+        self._begun_count += 1
+        batch = TransactionAttempt(self._begun_count, self._random.getrandbits(EDGE_BITS))
+        self._keep(batch, roots).held[message.source] = roots
+        self._bolt.begin(batch, self._wiring.origin(batch, message.source, stream_index), values)
+        self._conclude(batch)
+
+    def _regular(self, message: Message) -> None:
+        batch = message.batch
+        _, roots, stream_index, values = message.payload
+        origins = self._keep(batch, roots).origins
+        origin = origins.get((message.source, stream_index))
+        if origin is None:
+            origin = self._wiring.origin(batch, message.source, stream_index)
+            origins[message.source, stream_index] = origin
+        self._bolt.regular(batch, origin, [values])
+        self._conclude(batch)
+
+    def _coord(self, message: Message) -> None:
+        batch = message.batch
+        _, roots, tuple_count = message.payload
+        self._keep(batch, roots).held.setdefault(message.source, roots)
+        self._bolt.coord(batch, message.source, tuple_count)
+        self._conclude(batch)
+
+    def _receive_late(self, message: Message) -> None:
+        """The batch has ended here: a report of one that has failed fails, and so does one that gets a tuple more."""
+        batch = message.batch
+        has_failed, is_report = self._has_failed[batch], message.kind is MessageKind.COORD
+        if has_failed == is_report:
+            self._has_failed[batch] = True
+            self._fail(message.payload[1])
+
+    def _conclude(self, batch: TransactionAttempt) -> None:
+        """Acks or fails what the batch came from, once it has ended here."""
+        if not self._bolt.is_finished(batch) and not self._bolt.is_lost(batch):
+            return
+        kept = self._batches.pop(batch)
+        assert kept is not None
+        failure, sent_edges = self._drop(batch)
+        if failure is None:
+            self._ack(kept, sent_edges)
+        elif failure.halts():
+            where = (self._wiring.component_id, self._wiring.task_index, str(batch))
+            raise UserCodeError(*where, failure.tuple_text, failure.text)
+        else:
+            self._fail(kept.roots)
+
+    def _drop(self, batch: TransactionAttempt) -> tuple[Failure | None, Iterable[int]]:
+        """Lets go of a batch; returns why it failed, and the edges of what it sent."""
+        noted = self._bolt.noted(batch)  # what user code raises is its bug, also before its batch is complete
+        finished = self._bolt.end(batch)
+        failure = noted or finished.failure
+        self._has_failed[batch] = failure is not None
+        if len(self._has_failed) > REMEMBERED_BATCHES:
+            del self._has_failed[next(iter(self._has_failed))]
+        self._observer.batch_ended(batch, failure, finished.metrics)
+        return failure, finished.sent_edges.values()
+
+    def _ack(self, kept: _Batch, sent_edges: Iterable[int]) -> None:
+        sent = reduce(xor, sent_edges, 0)
+        for root in kept.roots:
+            edges = reduce(xor, (roots[root] for roots in kept.held.values()), sent)
+            acker = acker_of(root, self._wiring.acker_tasks)
+            self._send(edges_message(MessageKind.ACK, self._wiring.task_id, acker, root=root, edges=edges))
+
+    def _fail(self, roots: Iterable[int]) -> None:
+        for root in roots:
+            acker = acker_of(root, self._wiring.acker_tasks)
+            self._send(tree_message(MessageKind.FAIL, self._wiring.task_id, acker, root))
+
+    def _keep(self, batch: TransactionAttempt, roots: Iterable[int]) -> _Batch:
+        kept = self._batches.get(batch) or _Batch(tuple(roots))
+        self._batches.put(batch, kept)
+        return kept
+
+    def _new_outbox(self, batch: TransactionAttempt) -> RowOutbox:
+        kept = self._batches.get(batch)
+        assert kept is not None
+        return BatchOutbox(
+            batch,
+            kept.roots,
+            source=self._wiring.task_id,
+            inside=self._coordination.targets,
+            send=self._send,
+            random=self._random,
+        )
+
+
+def make_task(
+    wiring: TaskWiring,
+    send: SendMessage,
+    random: Random,
+    observer: TaskObserver | None = None,
+    clock: Callable[[], int] = no_clock,
+) -> BoltTask | CoordinatedTask:
+    """What runs a bolt of a plain topology, in a sub-topology or not; engines make every bolt task with this."""
+    if wiring.coordination is None:
+        return BoltTask(wiring, send, random, observer, clock)
+    return CoordinatedTask(wiring, send, random, observer, clock)

@@ -1,0 +1,85 @@
+"""What one task of a plain topology sends during one wave: messages are gathered per target, and framed."""
+
+from __future__ import annotations
+
+from coordinated_bolt.transport.frames import Frame, FrameKind
+from coordinated_bolt.transport.messages import Message
+from coordinated_bolt.transport.outbox import FRAME_TUPLES, Send, check_tuple_size
+from state.attempt import TransactionAttempt
+from state.codec import CodecError, pack, unpack
+
+FRAME_BYTES = 4 * 1024 * 1024
+"""A frame is sent once it holds so many bytes, far below what the codec takes."""
+
+
+class _TargetBox:
+    """Packed messages on their way to one target."""
+
+    __slots__ = ("byte_count", "held", "sequence")
+
+    def __init__(self) -> None:
+        self.sequence = 0
+        self.held: list[bytes] = []
+        self.byte_count = 0
+
+
+class MessageOutbox:
+    """Everything one task sends for one wave.
+
+    Args:
+        attempt: the wave's identity.
+        source: task id of the sender.
+        send: takes each finished frame.
+        frame_messages: most messages of a frame; 1 sends each message when it is added.
+
+    Attributes:
+        byte_count: size of all messages added so far.
+    """
+
+    def __init__(
+        self, attempt: TransactionAttempt, source: int, send: Send, frame_messages: int = FRAME_TUPLES
+    ) -> None:
+        self._attempt, self._source, self._send = attempt, source, send
+        self._frame_messages = frame_messages
+        self._boxes: dict[int, _TargetBox] = {}
+        self.byte_count = 0
+
+    def add(self, message: Message) -> None:
+        """Sends one message.
+
+        Raises:
+            CodecError: a value cannot travel, or is too large. It is raised here, where the emitter can see it.
+        """
+        packed = pack(message.to_wire())
+        check_tuple_size(packed)
+        box = self._boxes.get(message.target)
+        if box is None:
+            box = self._boxes[message.target] = _TargetBox()
+        box.held.append(packed)
+        box.byte_count += len(packed)
+        self.byte_count += len(packed)
+        if len(box.held) >= self._frame_messages or box.byte_count >= FRAME_BYTES:
+            self._flush(message.target, box)
+
+    def close(self) -> None:
+        """Sends the rest."""
+        for target, box in self._boxes.items():
+            if box.held:
+                self._flush(target, box)
+
+    def _flush(self, target: int, box: _TargetBox) -> None:
+        frame = Frame(self._attempt, self._source, box.sequence, target, FrameKind.MESSAGES, pack(box.held))
+        box.sequence += 1
+        box.held, box.byte_count = [], 0
+        self._send(frame)
+
+
+def messages_of(frame: Frame) -> list[Message]:
+    """The messages of a frame, in the order they were added.
+
+    Raises:
+        CodecError: it holds something else.
+    """
+    if frame.kind is not FrameKind.MESSAGES:
+        raise CodecError(f"frame of kind {frame.kind.name} holds no messages")
+    return [Message.from_wire(unpack(packed)) for packed in unpack(frame.payload)]

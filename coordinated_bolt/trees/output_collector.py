@@ -1,0 +1,166 @@
+"""How bolts of a plain topology emit, ack and fail: the sending half of the ack tree.
+
+Every tuple sent is an edge with a random 64-bit id. The sender xors it into the ack value of each tuple
+it is anchored on, the receiver finds it in its roots; an ack reports both to the acker. A tree is
+complete when each of its edges was reported from both ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from random import Random
+from typing import Any
+
+from coordinated_bolt.streams.declared import DEFAULT_STREAM
+from coordinated_bolt.streams.plain_tuple import PlainTuple, TupleStatus
+from coordinated_bolt.streams.routing import Router
+from coordinated_bolt.streams.tuples import Tuple, shortened
+from coordinated_bolt.transport.messages import (
+    MessageKind,
+    SendMessage,
+    acker_of,
+    edges_message,
+    tree_message,
+    tuple_message,
+)
+from coordinated_bolt.watching.metrics import no_clock
+from coordinated_bolt.watching.task_observer import TaskObserver
+from coordinated_bolt.wiring import TaskWiring
+
+EDGE_BITS = 64
+
+
+class TreeOutputCollector:
+    """The `OutputCollector` of one task; lives as long as the task.
+
+    Args:
+        wiring: the task.
+        send: takes the messages for other tasks.
+        random: draws the edges and the seed of the choosers.
+        observer: is told what the bolt does.
+        clock: nanoseconds.
+
+    Source: executor/bolt/BoltOutputCollectorImpl.
+    """
+
+    def __init__(
+        self,
+        wiring: TaskWiring,
+        send: SendMessage,
+        random: Random,
+        observer: TaskObserver,
+        clock: Callable[[], int] = no_clock,
+    ) -> None:
+        self._clock = clock
+        self._task_id = wiring.task_id
+        self._ackers = wiring.acker_tasks
+        self._random = random
+        self._router = Router(wiring.component_id, wiring.streams, self._random.getrandbits(EDGE_BITS))
+        self._send = send
+        self._observer = observer
+
+    def emit(
+        self, values: Sequence[Any], anchors: Tuple | Iterable[Tuple] = (), stream_id: str = DEFAULT_STREAM
+    ) -> list[int]:
+        """Sends one tuple, an edge to each receiver; returns their task ids."""
+        held = _open_tuples(anchors)
+        stream_index, row, receivers = self._router.route(values, stream_id)
+        for target in receivers:
+            self._send_tuple(target, stream_index, row, held)
+        self._observer.emitted(stream_id, row, receivers)
+        return receivers
+
+    def emit_direct(
+        self,
+        task_id: int,
+        values: Sequence[Any],
+        anchors: Tuple | Iterable[Tuple] = (),
+        stream_id: str = DEFAULT_STREAM,
+    ) -> None:
+        """Sends one tuple on a direct stream to one task of a subscriber."""
+        held = _open_tuples(anchors)
+        stream_index, row = self._router.route_direct(task_id, values, stream_id)
+        self._send_tuple(task_id, stream_index, row, held)
+        self._observer.emitted(stream_id, row, [task_id])
+
+    def ack(self, tup: Tuple) -> None:
+        """Reports to the ackers both the edge a tuple arrived on and those anchored on it."""
+        held = _open_tuple(tup, "acked")
+        held.status = TupleStatus.ACKED
+        for root, edge in held.roots.items():
+            acker = acker_of(root, self._ackers)
+            edges = edge ^ held.ack_value
+            self._send(edges_message(MessageKind.ACK, self._task_id, acker, root=root, edges=edges))
+        self._observer.acked(held, self._clock() - held.received_ns)
+
+    def fail(self, tup: Tuple) -> None:
+        """Reports to the ackers that the trees of a tuple have failed."""
+        held = _open_tuple(tup, "failed")
+        held.status = TupleStatus.FAILED
+        self._send_to_ackers(MessageKind.FAIL, held)
+        self._observer.failed(held, self._clock() - held.received_ns)
+
+    def reset_timeout(self, tup: Tuple) -> None:
+        """Asks the spouts of a tuple's trees to restart their timeouts."""
+        self._send_to_ackers(MessageKind.RESET_TIMEOUT, _open_tuple(tup, "kept alive"))
+
+    def _send_to_ackers(self, kind: MessageKind, tup: PlainTuple) -> None:
+        for root in tup.roots:
+            self._send(tree_message(kind, self._task_id, acker_of(root, self._ackers), root))
+
+    def _send_tuple(self, target: int, stream_index: int, row: list[Any], anchors: list[PlainTuple]) -> None:
+        roots: dict[int, int] = {}
+        edges = []
+        for anchor in anchors:
+            edge = self._random.getrandbits(EDGE_BITS)
+            edges.append(edge)
+            for root in anchor.roots:
+                roots[root] = roots.get(root, 0) ^ edge
+        self._send(tuple_message(self._task_id, target, stream_index=stream_index, values=row, roots=roots))
+        for anchor, edge in zip(anchors, edges, strict=True):  # only now: what was not sent is no edge
+            anchor.ack_value ^= edge
+
+
+class AnchoringCollector:
+    """The `BasicOutputCollector` of a basic bolt in a plain topology.
+
+    Args:
+        collector: emits.
+
+    Attributes:
+        anchor: the tuple that is executed.
+    """
+
+    def __init__(self, collector: TreeOutputCollector) -> None:
+        self._collector = collector
+        self.anchor: PlainTuple | None = None
+
+    def emit(self, values: Sequence[Any], stream_id: str = DEFAULT_STREAM) -> list[int]:
+        """Sends one tuple, anchored on the input; returns the task ids that receive it."""
+        return self._collector.emit(values, self._anchors(), stream_id)
+
+    def emit_direct(self, task_id: int, values: Sequence[Any], stream_id: str = DEFAULT_STREAM) -> None:
+        """Sends one tuple on a direct stream to one task of a subscriber, anchored on the input."""
+        self._collector.emit_direct(task_id, values, self._anchors(), stream_id)
+
+    def _anchors(self) -> tuple[PlainTuple, ...]:
+        return () if self.anchor is None else (self.anchor,)
+
+
+def _open_tuples(anchors: Any) -> list[PlainTuple]:
+    if isinstance(anchors, str):
+        raise TypeError(f"{anchors!r} is no tuple to anchor on; to name a stream write stream_id={anchors!r}")
+    given = (anchors,) if isinstance(anchors, Tuple) else anchors
+    return [_open_tuple(anchor, "anchored on") for anchor in given]
+
+
+def _open_tuple(tup: Tuple, purpose: str) -> PlainTuple:
+    if not isinstance(tup, PlainTuple):
+        hint = "; emit takes the values first, then the anchors" if purpose == "anchored on" else ""
+        raise TypeError(f"{tup!r} cannot be {purpose}: it is no tuple that a bolt of a plain topology received{hint}")
+    if tup.status is not TupleStatus.OPEN:
+        raise ValueError(
+            f"{shortened(tup)} cannot be {purpose}, it was {tup.status.value} before; "
+            "ack or fail a tuple once, and emit what is anchored on it before"
+        )
+    return tup

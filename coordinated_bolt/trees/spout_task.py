@@ -1,0 +1,167 @@
+"""Runs the spout of one task of a plain topology, and keeps what it has under way.
+
+Source: backtype.storm.daemon.executor (spouts). Differs from Storm: a message that needs no tree is acked
+after the call that emitted it, not in the middle of it.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from functools import partial
+from random import Random
+from typing import Any
+
+from coordinated_bolt.closing import close_all
+from coordinated_bolt.components.spouts import IAckValueSpout, IFailValueSpout, ISpout
+from coordinated_bolt.components.task_hook import install_hooks
+from coordinated_bolt.streams.pending_message import PendingMessage
+from coordinated_bolt.transport.messages import Message, MessageKind, SendMessage
+from coordinated_bolt.trees.spout_output_collector import TreeSpoutOutputCollector
+from coordinated_bolt.user_code import is_interruption
+from coordinated_bolt.user_traceback import user_traceback
+from coordinated_bolt.watching.hook_observer import HookObserver
+from coordinated_bolt.watching.metrics import no_clock
+from coordinated_bolt.watching.task_observer import TaskObserver
+from coordinated_bolt.wiring import TaskWiring
+from state.errors import ProtocolError, UserCodeError
+
+
+class SpoutTask:
+    """One spout task: call `start` and `activate` first, `close` last, and one method at a time.
+
+    Every method raises `UserCodeError` for what the spout raises.
+
+    Args:
+        wiring: the task; its spec is an `ISpout`.
+        send: takes the messages for other tasks. It must not deliver them before it returns.
+        random: of this task alone; draws roots, edges and choices.
+        max_spout_pending: `next_tuple` is not called while so many messages are under way; None for no bound.
+        observer: is told what the task does.
+        clock: nanoseconds, for the metrics.
+
+    Attributes:
+        spout: the live spout.
+    """
+
+    def __init__(
+        self,
+        wiring: TaskWiring,
+        send: SendMessage,
+        random: Random,
+        *,
+        max_spout_pending: int | None = None,
+        observer: TaskObserver | None = None,
+        clock: Callable[[], int] = no_clock,
+    ) -> None:
+        self._wiring = wiring
+        self._context = wiring.context()
+        self._observer = HookObserver(observer or TaskObserver(), self._context)
+        self._max_spout_pending = max_spout_pending
+        self._clock = clock
+        self._collector = TreeSpoutOutputCollector(wiring, send, random, self._observer, clock)
+        self._is_active = False
+        self.spout: ISpout = pickle.loads(wiring.spec)
+
+    @property
+    def pending_count(self) -> int:
+        """Messages under way."""
+        return len(self._collector.pending)
+
+    def start(self) -> None:
+        """Has the topology's hooks prepared and the spout opened."""
+        self._call(install_hooks, self._context, self._wiring.hook_specs)
+        self._call(self.spout.open, self._context.conf, self._context, self._collector)
+        self._ack_done()
+
+    def activate(self) -> None:
+        """Lets `next_tuple` be called."""
+        if not self._is_active:
+            self._is_active = True
+            self._call(self.spout.activate)
+            self._ack_done()
+
+    def deactivate(self) -> None:
+        """Lets `next_tuple` be called no more; acks and failures still arrive."""
+        if self._is_active:
+            self._is_active = False
+            self._call(self.spout.deactivate)
+            self._ack_done()
+
+    def is_ready(self) -> bool:
+        """Whether `next_tuple` may be called now."""
+        limit = self._max_spout_pending
+        return self._is_active and (limit is None or self.pending_count < limit)
+
+    def next_tuple(self) -> bool:
+        """Asks the spout for a tuple; whether anything came of it, so that it is worth asking again."""
+        before = self._collector.emitted_count
+        self._call(self.spout.next_tuple)
+        self._ack_done()
+        return self._collector.emitted_count > before
+
+    def receive(self, message: Message) -> None:
+        """Takes in how a tree ended; what comes late, after the message has timed out, changes nothing.
+
+        Raises:
+            ProtocolError: spout tasks do not receive such messages.
+        """
+        pending = self._collector.pending
+        match message.kind:
+            case MessageKind.ACKED:
+                ended = pending.pop(message.root)
+                if ended is not None:
+                    self._ack(ended)
+            case MessageKind.FAILED:
+                ended = pending.pop(message.root)
+                if ended is not None:
+                    self._fail(ended)
+            case MessageKind.RESET_TIMEOUT:
+                kept = pending.get(message.root)
+                if kept is not None:
+                    pending.put(message.root, kept)
+            case _:
+                raise ProtocolError(f"spout task {self._wiring.task_id} received {message}")
+        self._ack_done()
+
+    def tick(self) -> None:
+        """A message timeout is over: fails what is under way since before the last tick.
+
+        Never called when timeouts are disabled.
+        """
+        for overdue in self._collector.pending.rotate().values():
+            self._fail(overdue)
+        self._ack_done()
+
+    def close(self) -> None:
+        """Closes the spout, and then lets its hooks clean up, all of them."""
+        closings = (self.spout.close, *(hook.cleanup for hook in self._context.hooks))
+        close_all(partial(self._call, close) for close in closings)
+
+    def _ack(self, message: PendingMessage) -> None:
+        if isinstance(self.spout, IAckValueSpout):
+            self._call(self.spout.ack, message.message_id, message.values)
+        else:
+            self._call(self.spout.ack, message.message_id)
+        self._call(self._observer.message_acked, message, self._clock() - message.emitted_ns)
+
+    def _fail(self, message: PendingMessage) -> None:
+        if isinstance(self.spout, IFailValueSpout):
+            self._call(self.spout.fail, message.message_id, message.values)
+        else:
+            self._call(self.spout.fail, message.message_id)
+        self._call(self._observer.message_failed, message, self._clock() - message.emitted_ns)
+
+    def _ack_done(self) -> None:
+        """Acks what needs no tree. Bounded: what these acks emit waits for the next call."""
+        for _ in range(len(self._collector.done)):
+            self._ack(self._collector.done.popleft())
+
+    def _call(self, method: Callable[..., None], *arguments: Any) -> None:
+        try:
+            method(*arguments)
+        except BaseException as error:
+            if is_interruption(error):
+                raise
+            where = (self._wiring.component_id, self._wiring.task_index)
+            raise UserCodeError(*where, "", "", user_traceback(error)) from error

@@ -1,0 +1,68 @@
+"""Measures what the tasks of one component of a plain topology do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coordinated_bolt.completeness.failure import Failure
+from coordinated_bolt.streams.pending_message import PendingMessage
+from coordinated_bolt.streams.plain_tuple import PlainTuple
+from coordinated_bolt.watching.metrics import ComponentMetrics, TaskMetrics
+from coordinated_bolt.watching.task_observer import TaskObserver
+from state.attempt import TransactionAttempt
+
+
+class MetricsObserver(TaskObserver):
+    """Counts, for any number of tasks of one component.
+
+    Args:
+        observer: told first.
+
+    Attributes:
+        metrics: what was counted so far.
+    """
+
+    def __init__(self, observer: TaskObserver | None = None) -> None:
+        self._observer = observer or TaskObserver()
+        self.metrics = ComponentMetrics()
+
+    def emitted(self, stream_id: str, values: list[Any], receivers: list[int]) -> None:
+        self._observer.emitted(stream_id, values, receivers)
+        _count(self.metrics.work.emitted, stream_id)
+        _count(self.metrics.work.transferred, stream_id, len(receivers))
+
+    def executed(self, tup: PlainTuple, latency_ns: int) -> None:
+        self._observer.executed(tup, latency_ns)
+        self.metrics.work.add_run(_stream_of(tup), 1, latency_ns)
+
+    def acked(self, tup: PlainTuple, latency_ns: int) -> None:
+        self._observer.acked(tup, latency_ns)
+        _count(self.metrics.acked, _stream_of(tup))
+        _count(self.metrics.ack_ns, _stream_of(tup), latency_ns)
+
+    def failed(self, tup: PlainTuple, latency_ns: int) -> None:
+        self._observer.failed(tup, latency_ns)
+        _count(self.metrics.failed, _stream_of(tup))
+
+    def batch_ended(self, batch: TransactionAttempt, failure: Failure | None, metrics: TaskMetrics) -> None:
+        self._observer.batch_ended(batch, failure, metrics)
+        # what it emitted was told tuple by tuple
+        done = TaskMetrics({}, {}, metrics.executed, metrics.execute_ns, metrics.finish_ns, metrics.batches)
+        self.metrics.add(done, is_committed=failure is None)
+
+    def message_acked(self, message: PendingMessage, latency_ns: int) -> None:
+        self._observer.message_acked(message, latency_ns)
+        _count(self.metrics.acked, message.stream_id)
+        _count(self.metrics.ack_ns, message.stream_id, latency_ns)
+
+    def message_failed(self, message: PendingMessage, latency_ns: int) -> None:
+        self._observer.message_failed(message, latency_ns)
+        _count(self.metrics.failed, message.stream_id)
+
+
+def _stream_of(tup: PlainTuple) -> str:
+    return f"{tup.source_component}/{tup.stream_id}"
+
+
+def _count(counts: dict[str, int], name: str, amount: int = 1) -> None:
+    counts[name] = counts.get(name, 0) + amount

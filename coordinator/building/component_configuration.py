@@ -1,0 +1,126 @@
+"""What is set per component besides its input: its number of tasks and its own configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+from coordinated_bolt.components.component import IComponent
+from coordinated_bolt.streams.plain_tuple import TICK_TUPLE_FREQ_SECS
+from coordinator.building.topology_checks import check_parallelism
+from state.codec import CodecError, pack
+from state.errors import TopologyError
+from state.own_copy import own_copy
+
+
+class ComponentConfigurationDeclarer:
+    """Sets options of one component; each method returns the declarer, so calls chain.
+
+    Source: backtype.storm.topology.ComponentConfigurationDeclarer, BaseConfigurationDeclarer.
+    """
+
+    def __init__(self, component_id: str) -> None:
+        self.component_id = component_id
+        self._task_count: int | None = None
+        self._task_count_max: int | None = None
+        self.configuration: dict[str, Any] = {}
+
+    def set_num_tasks(self, count: int) -> Self:
+        """Sets the number of tasks, from 1; it is the parallelism unless it is set. A limit on parallelism bounds both.
+
+        Tasks are what groupings choose among and what ``context.task_count`` speaks of. Their number stands in the
+        topology's fingerprint. It may change from one run to the next: state is kept by field, not by task.
+
+        Parallelism is the number of executors the tasks are dealt to, in contiguous runs; executors beyond the tasks
+        are not used. Only LocalCluster knows executors, and uses them for nothing but to tell which tasks share a
+        worker. On Spark a task is a partition and any free core runs it, so there the parallelism is the default of
+        this, and nothing else.
+        """
+        check_parallelism(f"number of tasks of component {self.component_id!r}", count)
+        self._task_count = count
+        return self
+
+    def set_max_task_parallelism(self, count: int) -> Self:
+        """Sets the most tasks the component may have, in place of the topology's limit.
+
+        For trying a topology out at a small size without changing its components.
+        """
+        check_parallelism(f"max task parallelism of component {self.component_id!r}", count)
+        self._task_count_max = count
+        return self
+
+    def add_configuration(self, name: str, value: Any) -> Self:
+        """Sets one value of the configuration the component's `prepare` is given.
+
+        It wins over `IComponent.get_component_configuration`, which wins over the topology's configuration.
+
+        Raises:
+            TopologyError: the name is no text, or the value is not plain data (None, bool, int, float, str, bytes,
+                list, tuple, set, dict, date, Decimal).
+        """
+        return self.add_configurations({name: value})
+
+    def add_configurations(self, values: Mapping[str, Any]) -> Self:
+        """Sets several values, as `add_configuration` does one."""
+        self.configuration.update(_checked(self.component_id, values))
+        return self
+
+    def task_count(self, parallelism: int, task_count_max: int | None) -> int:
+        """How many tasks the component gets.
+
+        Args:
+            parallelism: its executors.
+            task_count_max: the topology's limit, if it has one.
+        """
+        most = task_count_max if self._task_count_max is None else self._task_count_max
+        wanted = parallelism if self._task_count is None else self._task_count
+        return wanted if most is None else min(wanted, most)
+
+
+class SpoutDeclarer(ComponentConfigurationDeclarer):
+    """Sets options of the spout.
+
+    Source: backtype.storm.topology.SpoutDeclarer.
+    """
+
+
+def component_configuration(
+    component_id: str, spec: IComponent, declarer: ComponentConfigurationDeclarer
+) -> dict[str, Any]:
+    """What the component itself and its declarer say, the declarer's last."""
+    return {**_checked(component_id, spec.get_component_configuration()), **declarer.configuration}
+
+
+def check_no_ticks(where: str, conf: Mapping[str, Any]) -> None:
+    """Refuses tick tuples in a transactional topology."""
+    if TICK_TUPLE_FREQ_SECS in conf:
+        raise TopologyError(
+            f"{where} sets {TICK_TUPLE_FREQ_SECS!r}, but in a transactional topology every tuple belongs to an "
+            "attempt and a tick tuple would belong to none; do periodic work in finish_batch, or use a plain topology"
+        )
+
+
+def topology_configuration(values: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The configuration of all components, refused if it is no plain data; a copy, so what is given may be changed."""
+    return _checked_values("the topology", {} if values is None else values)
+
+
+def _checked(component_id: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    return _checked_values(f"component {component_id!r}", values)
+
+
+def _checked_values(where: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(values, Mapping):
+        raise TopologyError(f"{where}: its configuration {values!r} is no mapping; give names to values")
+    checked: dict[str, Any] = {}
+    for name, value in values.items():
+        if not isinstance(name, str) or not name:
+            raise TopologyError(f"{where}: {name!r} is no name of a configuration value; give text")
+        try:
+            pack(value)
+            checked[name] = own_copy(value)
+        except CodecError as error:
+            raise TopologyError(
+                f"{where}: configuration value {name!r} {error}; give plain data, and make what lives in prepare"
+            ) from None
+    return checked

@@ -1,0 +1,28 @@
+"""A plain topology as it was built and checked: no transactions, at-least-once by acks and replays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from coordinator.building.topology import Component, ComponentGraph, ComponentKind
+
+
+@dataclass(frozen=True, slots=True)
+class PlainTopology(ComponentGraph):
+    """A checked plain topology, ready to be planned and run.
+
+    Without ackers nothing is tracked: messages are acked at once, whatever becomes of them.
+
+    Attributes:
+        message_timeout_s: T; a message that is not processed fails between T and 2T seconds after it was
+            emitted. None: it never does. On Spark a wave that takes longer than 2T is cancelled and fails.
+        max_spout_pending: most messages a spout task may have under way.
+    """
+
+    message_timeout_s: float | None = 30.0
+    max_spout_pending: int = 1_000
+
+    @property
+    def spouts(self) -> tuple[Component, ...]:
+        """The spouts' components."""
+        return tuple(c for c in self.components if c.kind is ComponentKind.SPOUT)

@@ -1,0 +1,180 @@
+"""Runs the emitter of one spout task over the attempts of a wave.
+
+An emitter that fails an attempt fails every later one of the wave too: what it cuts next would start
+from a position that was never reached.
+"""
+
+from __future__ import annotations
+
+import logging
+import pickle
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from coordinated_bolt.batches.attempt_collector import AttemptCollector
+from coordinated_bolt.batches.attempt_outbox import attempt_outbox
+from coordinated_bolt.batches.batch_task import TaskResult
+from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinated_bolt.components.context import TopologyContext
+from coordinated_bolt.components.task_hook import ITaskHook, install_hooks
+from coordinated_bolt.transport.edges import batch_edge
+from coordinated_bolt.transport.outbox import Send
+from coordinated_bolt.user_code import is_interruption
+from coordinated_bolt.watching.metrics import TaskMetrics
+from coordinated_bolt.wiring import TaskWiring
+from coordinator.spouts.answers import expect_made
+from coordinator.spouts.count_coordinator import partition_scope
+from coordinator.spouts.opaque import (
+    IOpaquePartitionedTransactionalSpout,
+    OpaqueBatches,
+    OpaquePartitionedEmitter,
+)
+from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionBatches, PartitionedEmitter
+from coordinator.spouts.transactional import SpoutEmitter
+from state.attempt import TransactionAttempt
+from state.codec import unpack
+from state.keys import metadata_field
+from state.rotating_transactional_state import RotatingTransactionalState
+from state.transactional_state import TransactionalState
+
+_LOG = logging.getLogger("txbatch")
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One attempt to emit.
+
+    Attributes:
+        attempt: the attempt.
+        packed_metadata: the coordinator's metadata of the txid, as stored; of an opaque spout, of the attempt.
+    """
+
+    attempt: TransactionAttempt
+    packed_metadata: bytes
+
+
+@dataclass(slots=True)
+class Emitted:
+    """What emitting one attempt came to.
+
+    Attributes:
+        attempt: the attempt.
+        result: as any task's.
+        metadata: scope -> metadata that was cut anew.
+    """
+
+    attempt: TransactionAttempt
+    result: TaskResult
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+class EmitterTask:
+    """One spout task.
+
+    Args:
+        wiring: the task.
+        send: takes the frames.
+        stored: scope -> txid -> metadata of the partitions, as far as the driver knows it (not of plain spouts).
+        hooks: watch the task, besides those the topology and its emitter add.
+    """
+
+    def __init__(
+        self,
+        wiring: TaskWiring,
+        send: Send,
+        stored: Mapping[str, Mapping[int, Any]],
+        *,
+        hooks: Sequence[ITaskHook] = (),
+    ) -> None:
+        self._wiring = wiring
+        self._send = send
+        self._stored = stored
+        self._hooks = hooks
+        self._context: TopologyContext = wiring.context()
+        self._emitter: SpoutEmitter | PartitionBatches | OpaqueBatches | None = None
+        self._states: dict[int, RotatingTransactionalState] = {}
+        self._failed: Failure | None = None
+
+    def run(
+        self, batches: Sequence[Batch], begin: Callable[[TransactionAttempt], None] = lambda attempt: None
+    ) -> Iterator[Emitted]:
+        """Emits every batch in order and closes the emitter; `begin` is called with each attempt before."""
+        for batch in batches:
+            begin(batch.attempt)
+            yield self.emit(batch)
+        self.close()
+
+    def close(self) -> None:
+        """Closes the emitter, after the last batch; more than once does no harm."""
+        emitter, self._emitter = self._emitter, None
+        closing = [] if emitter is None else [emitter.close]
+        closing += [hook.cleanup for hook in self._context.hooks]
+        self._context.hooks.clear()
+        for close in closing:
+            try:
+                close()
+            except BaseException as error:  # every batch is emitted: what an emitter cannot let go of fails none
+                if is_interruption(error):
+                    raise
+                _LOG.exception("emitter of %r could not be closed", self._wiring.component_id)
+
+    def emit(self, batch: Batch) -> Emitted:
+        """Emits one batch; they come in txid order."""
+        attempt = batch.attempt
+        if self._failed is not None:
+            return Emitted(attempt, TaskResult(self._failed))
+        self._context.counters = Counter()
+        outbox = attempt_outbox(self._wiring, attempt, self._send)
+        collector = AttemptCollector(self._wiring, attempt, outbox, self._context.hooks)
+        metrics = TaskMetrics()
+        try:
+            metadata = self._call(attempt, unpack(batch.packed_metadata), collector)
+            counters = self._context.counted()
+            sent_edges = outbox.close()  # values are packed here, so the codec may refuse one here
+        except BaseException as error:
+            if is_interruption(error):
+                raise
+            where = (self._wiring.component_id, self._wiring.task_index)
+            self._failed = Failure(FailureKind.INCOMPLETE, *where, f"attempt {attempt} failed before on this task")
+            collector.count_into(metrics)
+            return Emitted(attempt, TaskResult(Failure.from_exception(error, *where), metrics=metrics))
+        collector.count_into(metrics)
+        metrics.batches = 1
+        edge = batch_edge(attempt, self._wiring.task_id, batch.packed_metadata)
+        result = TaskResult(None, edge, sent_edges, collector.emitted_count, counters, metrics)
+        return Emitted(attempt, result, metadata)
+
+    def _call(self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector) -> dict[str, Any]:
+        if self._emitter is None:
+            self._emitter = self._open()
+        if isinstance(self._emitter, PartitionBatches):
+            return self._emitter.emit(attempt, self._with_states(self._partitions(metadata)), collector)
+        if isinstance(self._emitter, OpaqueBatches):
+            return self._emitter.emit(attempt, self._partitions(metadata), collector)
+        self._emitter.emit_batch(attempt, metadata, collector)
+        return {}
+
+    def _partitions(self, count: Any) -> range:
+        return range(self._wiring.task_index, int(count), self._wiring.task_count)
+
+    def _open(self) -> SpoutEmitter | PartitionBatches | OpaqueBatches:
+        spec = pickle.loads(self._wiring.spec)
+        install_hooks(self._context, self._wiring.hook_specs, self._hooks)
+        made = spec.get_emitter(self._context.conf, self._context)
+        if isinstance(spec, IPartitionedTransactionalSpout):
+            return PartitionBatches(expect_made(PartitionedEmitter, "get_emitter", made), self._states)
+        if isinstance(spec, IOpaquePartitionedTransactionalSpout):
+            return OpaqueBatches(expect_made(OpaquePartitionedEmitter, "get_emitter", made), self._stored)
+        emitter: SpoutEmitter = expect_made(SpoutEmitter, "get_emitter", made)
+        return emitter
+
+    def _with_states(self, partitions: Sequence[int]) -> Sequence[int]:
+        for partition in partitions:
+            if partition not in self._states:
+                scope = partition_scope(partition)
+                stored = {metadata_field(scope, txid): value for txid, value in self._stored.get(scope, {}).items()}
+                # not strict: a partition may appear at any txid
+                self._states[partition] = RotatingTransactionalState(TransactionalState(stored), scope, is_strict=False)
+        return partitions

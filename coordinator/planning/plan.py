@@ -1,0 +1,158 @@
+"""From a topology to a chain of stages: who runs where, and which way frames travel.
+
+Tasks are numbered 1.. over all components; a task's number is its slot. Processing components get the
+level of their longest path from the spout and run in stages 0..L. Stage L+1 holds the acker tasks and
+the first level of the commit phase; deeper commit levels follow. A component is in the commit phase
+iff it is a committer or has one upstream. A frame for a stage further down is carried through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from coordinated_bolt.completeness.acker import ACKER_COMPONENT
+from coordinated_bolt.wiring import TaskWiring
+from coordinator.building.topology import ComponentKind, Topology
+from coordinator.planning.placement import workers
+from coordinator.planning.task_wirings import PickleSpec, executors_of, make_wirings, number_tasks
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage of the chain.
+
+    Attributes:
+        tasks: task ids, one partition each, in partition order.
+    """
+
+    tasks: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything the engine ships once and every task reads.
+
+    Attributes:
+        topology_id: the topology.
+        stages: processing stages, then the stage of ackers and first committers, then deeper ones.
+        meeting_stage: index of the stage that holds the ackers.
+        wirings: task id -> wiring, of all tasks but the ackers.
+        acker_tasks: task ids of the ackers.
+        emitter_tasks: task ids of the spout.
+        commit_tasks: task ids of the commit phase.
+        component_order: component ids in flow order, as composed writes are ordered.
+        executor_of: task id -> executor number, from 1; for engines that run several tasks on one executor.
+        worker_of: task id -> worker, from 0, where the plan was made for workers.
+    """
+
+    topology_id: str
+    stages: tuple[Stage, ...]
+    meeting_stage: int
+    wirings: dict[int, TaskWiring]
+    acker_tasks: tuple[int, ...]
+    emitter_tasks: tuple[int, ...]
+    commit_tasks: frozenset[int]
+    component_order: tuple[str, ...]
+    executor_of: Mapping[int, int] = field(default_factory=dict)
+    worker_of: Mapping[int, int] = field(default_factory=dict)
+
+    def routes(self, stage_index: int) -> dict[int, int]:
+        """Target task -> partition of the next stage, for every task further down."""
+        following = self.stages[stage_index + 1]
+        routes = {task: partition for partition, task in enumerate(following.tasks)}
+        carriers = [p for p, task in enumerate(following.tasks) if task not in self.acker_tasks]
+        for stage in self.stages[stage_index + 2 :]:
+            for task in stage.tasks:
+                routes[task] = carriers[task % len(carriers)]
+        return routes
+
+    def acker_of(self, txid: int) -> int:
+        """The acker task that decides an attempt at `txid`."""
+        return self.acker_tasks[txid % len(self.acker_tasks)]
+
+    def processing_tasks(self) -> dict[int, tuple[str, int]]:
+        """Task id -> (component, task index), of every task that reports to an acker."""
+        return {
+            task: (wiring.component_id, wiring.task_index)
+            for task, wiring in self.wirings.items()
+            if task not in self.commit_tasks
+        }
+
+    def has_flat_commit_phase(self) -> bool:
+        """Whether all that commits stands beside the ackers, and nothing stands below it."""
+        return bool(self.commit_tasks) and self.meeting_stage == len(self.stages) - 1
+
+    def commit_partitions(self) -> list[int]:
+        """Partitions of the meeting stage that belong to the commit phase."""
+        tasks = self.stages[self.meeting_stage].tasks
+        return [partition for partition, task in enumerate(tasks) if task in self.commit_tasks]
+
+    def acker_partitions(self) -> list[int]:
+        """Partitions of the meeting stage that hold ackers."""
+        tasks = self.stages[self.meeting_stage].tasks
+        return [partition for partition, task in enumerate(tasks) if task in self.acker_tasks]
+
+
+def make_plan(topology: Topology, pickle_spec: PickleSpec, *, worker_count: int = 0) -> Plan:
+    """Plans a topology.
+
+    Args:
+        topology: a checked topology.
+        pickle_spec: pickles what is shipped.
+        worker_count: workers the executors are spread over, so that local-or-shuffle groupings know what is local;
+            0 where placement is not known beforehand, as on Spark.
+
+    Raises:
+        TopologyError: from `pickle_spec`.
+    """
+    tasks_of = number_tasks(topology)
+    acker_tasks = tasks_of[ACKER_COMPONENT]
+    committing = _commit_phase(topology)
+    levels = _levels(topology, committing)
+    executor_of = executors_of(topology, tasks_of)
+    worker_of = workers(executor_of, worker_count)
+    wirings = make_wirings(topology, tasks_of, pickle_spec, worker_of)
+    depth = max(level for component_id, level in levels.items() if component_id not in committing)
+    commit_depth = max((levels[c] for c in committing), default=0)
+    stages = []
+    for index in range(depth + 2 + commit_depth):
+        members: list[int] = list(acker_tasks) if index == depth + 1 else []
+        for component in topology.components:
+            place = levels[component.component_id]
+            if component.component_id in committing:
+                place += depth + 1
+            if place == index:
+                members.extend(tasks_of[component.component_id])
+        stages.append(Stage(tuple(members)))
+    return Plan(
+        topology_id=topology.topology_id,
+        stages=tuple(stages),
+        meeting_stage=depth + 1,
+        wirings=wirings,
+        acker_tasks=acker_tasks,
+        emitter_tasks=tasks_of[topology.spout.component_id],
+        commit_tasks=frozenset(task for c in committing for task in tasks_of[c]),
+        component_order=tuple(c.component_id for c in topology.components),
+        executor_of=executor_of,
+        worker_of=worker_of,
+    )
+
+
+def _commit_phase(topology: Topology) -> set[str]:
+    committing: set[str] = set()
+    for component in topology.components:  # in flow order, so what is upstream is decided first
+        below = any(s.source in committing for s in component.subscriptions)
+        if component.kind is ComponentKind.COMMITTER or below:
+            committing.add(component.component_id)
+    return committing
+
+
+def _levels(topology: Topology, committing: set[str]) -> dict[str, int]:
+    """Longest path within a component's own phase."""
+    levels: dict[str, int] = {}
+    for component in topology.components:
+        own_phase = component.component_id in committing
+        above = [levels[s.source] for s in component.subscriptions if (s.source in committing) == own_phase]
+        levels[component.component_id] = max(above, default=-1) + 1
+    return levels

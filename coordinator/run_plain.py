@@ -1,0 +1,117 @@
+"""Runs a plain topology on Spark: puts Spark, engine and driver loop together, and takes them apart again.
+
+It runs in waves. The spouts live in the driver; what they emit goes through one Spark job, in which every bolt
+executes its share, and at its end each message is acked or failed: failed if a bolt failed it, or left any tuple
+of its tree neither acked nor failed, or if the job crashed. A spout's `ack` and `fail` are called between waves.
+Two waves are never under way together.
+
+Differs from Storm, and from `LocalCluster`:
+
+- A bolt's memory lasts one wave: it is prepared at the beginning of each, and so are its hooks. `cleanup`, in
+  which it may still emit, ack and fail, is called at the end. What is to outlive a wave a bolt writes where it
+  likes, to Redis for one.
+- There are no tick tuples.
+- A wave that takes longer than twice the message timeout is cancelled, and its messages fail. For what ends
+  sooner no time counts, and `reset_timeout` does nothing.
+- Spark may run a task of a wave again, so a tuple may be executed twice though nothing failed.
+- After a crash the next waves are smaller, so that what ends its worker is alone in the end; after `max_crashes`
+  crashes in a row of single tuples the run stops.
+- Whatever user code raises, but for a bolt's `FailedException`, ends the run. Messages of that wave are neither
+  acked nor failed; spouts are closed.
+- A tuple without message id is lost with a wave that crashes. Without ackers messages are acked when they are
+  emitted, before any bolt has seen them.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from coordinator.building.plain_topology import PlainTopology
+from coordinator.building.topology_checks import check_is_a
+from coordinator.plain.coordinator import PlainCoordinator
+from coordinator.plain.options import PlainRunOptions
+from coordinator.plain.run_summary import PlainStatistics
+from coordinator.planning.plain_plan import PlainPlan, make_plain_plan
+from coordinator.planning.wave_plan import make_wave_plan
+from coordinator.spark.frame_flow import FrameFault
+from coordinator.spark.plain_engine import SparkPlainEngine
+from coordinator.spark.session import spark_lease
+from coordinator.spark.shipping import pickle_spec, ship_topology
+
+_LOG = logging.getLogger("txbatch")
+OnPlainStart = Callable[[PlainCoordinator], None]
+
+
+def run_plain(
+    topology: PlainTopology,
+    *,
+    spark: Any = None,
+    master: str = "local[*]",
+    conf: Mapping[str, str] | None = None,
+    options: PlainRunOptions | None = None,
+    on_start: OnPlainStart | None = None,
+    on_progress: Callable[[PlainStatistics], None] | None = None,
+    factory_module: str | None = None,
+    frame_fault: FrameFault | None = None,
+) -> PlainStatistics:
+    """Runs a plain topology until it is drained or, with `stop_when_idle`, until its spouts have nothing more.
+
+    Processing is at least once, as far as the spouts emit again what failed. There is no state and no Redis:
+    bolts write where they like. What they write may be written twice.
+
+    It runs in waves, and differs from Storm in what follows from that: see this module's first lines.
+
+    Args:
+        topology: what `TopologyBuilder.build` returned.
+        spark: a SparkSession or SparkContext of yours, which is left running; None starts one.
+        master: Spark master of a session of our own.
+        conf: Spark settings of a session of our own; they win over ours.
+        options: bounds of the run.
+        on_start: given the coordinator before its spouts are opened, to `drain` it later.
+        on_progress: called with the statistics after every wave, on the calling thread.
+        factory_module: module to ship besides those of the components' classes.
+        frame_fault: for tests: loses or alters frames on their way.
+
+    Returns:
+        The statistics of this run.
+
+    Raises:
+        TopologyError: refused before anything was started.
+        EngineError: Spark is gone, cannot be reached, or cannot work.
+        TransactionError: see `PlainCoordinator.run`.
+
+    Source: backtype.storm.StormSubmitter.
+    """
+    check_is_a(PlainTopology, topology, "use run for a transactional topology")
+    plan = make_plain_plan(topology, pickle_spec)
+    wave_plan = make_wave_plan(plan)
+    _warn_of_ticks(plan)
+    with spark_lease(topology.topology_id, spark, master, conf or {}) as lease:
+        lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
+        timeout_s = None if topology.message_timeout_s is None else 2 * topology.message_timeout_s
+        engine = SparkPlainEngine(lease, wave_plan, wave_timeout_s=timeout_s, frame_fault=frame_fault)
+        try:
+            coordinator = PlainCoordinator(
+                plan,
+                engine,
+                options or PlainRunOptions(),
+                clock=time.monotonic,
+                sleep=time.sleep,
+                draw_bits=secrets.randbits,
+                on_progress=on_progress,
+            )
+            if on_start is not None:
+                on_start(coordinator)
+            return coordinator.run()
+        finally:
+            engine.close()
+
+
+def _warn_of_ticks(plan: PlainPlan) -> None:
+    ticking = {plan.wirings[task].component_id for task in plan.tick_periods_s}
+    if ticking:
+        _LOG.warning("tick tuples are asked for by %s; on Spark there are none", ", ".join(sorted(ticking)))

@@ -1,0 +1,52 @@
+"""How the bytes of one record become one tuple.
+
+A source (files, Kafka, Redis Streams) decides which bytes belong to a batch; a format decides which tuple each
+record makes. Any format works with any source that has records of bytes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+
+class BadRecordError(ValueError):
+    """A record is not in its format; the text says why, without saying where the record is."""
+
+
+class RecordFormat(ABC):
+    """Makes tuples of records. A spec: made on the driver, pickled, used on executors by one task at a time.
+
+    Users subclass it for a format of their own. A format must be a pure function of the bytes: a replay has to
+    make the same tuple again.
+    """
+
+    @property
+    @abstractmethod
+    def fields(self) -> tuple[str, ...]:
+        """Names of the values of every tuple, in order (driver, when the topology is built)."""
+
+    @abstractmethod
+    def row(self, data: bytes) -> Sequence[Any]:
+        """Makes the values of one tuple (executor, once a record).
+
+        Args:
+            data: the record, without its delimiter.
+
+        Raises:
+            BadRecordError: the record is not in this format.
+        """
+
+    def rows(self, records: Sequence[bytes]) -> list[Sequence[Any] | BadRecordError]:
+        """Makes the values of many tuples, each as `row` would; what is wrong with a bad record takes its place.
+
+        Override it if the format can do better with many records at once.
+        """
+        made: list[Sequence[Any] | BadRecordError] = []
+        for data in records:
+            try:
+                made.append(self.row(data))
+            except BadRecordError as error:
+                made.append(error)
+        return made

@@ -1,0 +1,114 @@
+"""What a source of records emits: tuples in a format, where each came from, and the records that are bad."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from typing import Any
+
+from coordinated_bolt.components.batch_bolts import BatchOutputCollector
+from coordinated_bolt.components.context import TopologyContext
+from coordinated_bolt.streams.declared import OutputFieldsDeclarer
+from coordinator.sources.records.record_format import BadRecordError, RecordFormat
+from state.errors import SourceError, TopologyError
+from state.printable import one_line
+
+DEAD_LETTER_STREAM = "dead_letters"
+DEAD_LETTER_FIELDS = ("place", "record", "reason")
+BAD_RECORDS_COUNTER = "bad_records"
+
+
+class OnBadRecord(StrEnum):
+    """What becomes of a record that is not in its format."""
+
+    FAIL = "fail"
+    """The run stops with an error that names the record; nothing of its transaction is committed."""
+    SKIP = "skip"
+    """It is left out, and counted as ``bad_records``."""
+    DEAD_LETTER = "dead_letter"
+    """It is emitted on the stream ``dead_letters``, as place, record and reason, and counted as ``bad_records``."""
+
+
+class RecordOutput:
+    """The emitting half of a source of records. A spec: part of the spout, shipped with it.
+
+    Args:
+        record_format: makes the tuples.
+        origin_fields: which of the fields in `offered` each tuple carries after those of its format.
+        offered: the names of everything the source can tell of where a record came from, in order.
+        on_bad_record: what becomes of bad records.
+
+    Raises:
+        TopologyError: an origin field is not offered or clashes with a field of the format, or the policy is unknown.
+    """
+
+    def __init__(
+        self,
+        record_format: RecordFormat,
+        *,
+        offered: Sequence[str] = (),
+        origin_fields: Sequence[str] = (),
+        on_bad_record: str = OnBadRecord.FAIL,
+    ) -> None:
+        if on_bad_record not in tuple(OnBadRecord):
+            choice = ", ".join(repr(str(policy)) for policy in OnBadRecord)
+            raise TopologyError(f"on_bad_record={on_bad_record!r} is unknown; choose one of {choice}")
+        for name in origin_fields:
+            if name not in offered:
+                raise TopologyError(f"origin field {name!r} is unknown; this source offers {tuple(offered)}")
+            if name in record_format.fields:
+                raise TopologyError(f"origin field {name!r} is also a field of the format; rename that one")
+        self.record_format = record_format
+        self.origin_fields = tuple(origin_fields)
+        self.on_bad_record = OnBadRecord(on_bad_record)
+        self._places = tuple(tuple(offered).index(name) for name in origin_fields)
+
+    def declare(self, declarer: OutputFieldsDeclarer) -> None:
+        """Declares the source's streams (driver, once)."""
+        declarer.declare((*self.record_format.fields, *self.origin_fields))
+        if self.on_bad_record is OnBadRecord.DEAD_LETTER:
+            declarer.declare_stream(DEAD_LETTER_STREAM, DEAD_LETTER_FIELDS)
+
+    def emit(
+        self,
+        collector: BatchOutputCollector,
+        context: TopologyContext,
+        records: Sequence[bytes],
+        *,
+        origin: Callable[[int], Sequence[Any]],
+        place: Callable[[int], str],
+    ) -> None:
+        """Emits some records of one batch (executor). Keep portions small, some 1,000 records.
+
+        Args:
+            collector: the batch's.
+            context: the emitter's; bad records are counted there.
+            records: without their delimiters.
+            origin: index in `records` -> everything the source offers of that record, in the order of `offered`.
+            place: index in `records` -> where it is, in words, such as "orders[3] at offset 1200".
+
+        Raises:
+            SourceError: a record is bad, and the policy is to fail.
+        """
+        good: list[Sequence[Any]] = []
+        for index, row in enumerate(self.record_format.rows(records)):
+            if isinstance(row, BadRecordError):
+                self._bad(collector, context, place(index), records[index], row)
+            elif self._places:
+                offered = origin(index)
+                good.append([*row, *(offered[at] for at in self._places)])
+            else:
+                good.append(row)
+        collector.emit_all(good)
+
+    def _bad(
+        self, collector: BatchOutputCollector, context: TopologyContext, place: str, data: bytes, error: BadRecordError
+    ) -> None:
+        if self.on_bad_record is OnBadRecord.FAIL:
+            raise SourceError(
+                f"the record at {place} is bad: {one_line(str(error))}; mend it, or give on_bad_record='skip' "
+                "to leave out such records, or 'dead_letter' to emit them on a stream of their own"
+            )
+        context.count(BAD_RECORDS_COUNTER)
+        if self.on_bad_record is OnBadRecord.DEAD_LETTER:
+            collector.emit([place, data, str(error)], DEAD_LETTER_STREAM)

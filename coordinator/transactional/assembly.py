@@ -1,0 +1,195 @@
+"""Puts a run together: ownership of the topology, state machine, metadata and coordinator, on any engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
+from typing import Any
+
+from coordinator.building.topology import Topology
+from coordinator.planning.plan import Plan
+from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
+from coordinator.spouts.count_coordinator import CountCoordinator
+from coordinator.spouts.opaque import OpaqueCountCoordinator
+from coordinator.spouts.run_so_far import RunSoFar
+from coordinator.spouts.transactional import SpoutCoordinator
+from coordinator.transactional.attempt_watch import AttemptWatch
+from coordinator.transactional.coordinator import Coordinator
+from coordinator.transactional.engine import Engine
+from coordinator.transactional.guarded_committer import GuardedCommitter
+from coordinator.transactional.guarded_source import GuardedSource
+from coordinator.transactional.machine.attempt_record import TransactionRecord
+from coordinator.transactional.machine.metadata_log import MetadataLog, Notes
+from coordinator.transactional.machine.run_machine import RunMachine
+from coordinator.transactional.machine.run_plan import RunPlan
+from coordinator.transactional.options import RunOptions
+from coordinator.transactional.publisher import Publisher
+from coordinator.transactional.run_summary import RunStatistics
+from coordinator.transactional.start.spout_start import SpoutStart
+from coordinator.transactional.start.takeover import Takeover
+from state.attempt import TransactionAttempt
+from state.own_copy import own_copy
+from state.redis_store import RECEIPTS_KEPT, RedisStore
+from state.redis_watch import ServerWatch
+
+
+@contextmanager
+def assembled(
+    topology: Topology,
+    plan: Plan,
+    store: RedisStore,
+    engine: Engine,
+    options: RunOptions,
+    *,
+    nonce: str,
+    new_generation: str,
+    clock: Callable[[], float],
+    draw_bits: Callable[[int], int],
+    on_progress: Callable[[RunStatistics], None] | None = None,
+    pause: Callable[[float], None] | None = None,
+    watch: AttemptWatch | None = None,
+) -> Iterator[Coordinator]:
+    """Becomes the owner of a topology and yields the coordinator of a run that goes on where the last one ended.
+
+    Args:
+        topology: what is run.
+        plan: the same, planned.
+        store: where its state is; the server was checked.
+        engine: runs its waves; closed by the caller.
+        options: bounds of the run.
+        nonce: 128-bit random, hexadecimal, new for every run; the engine's readers of state were given the same.
+        new_generation: the same, for the topology should this be its first start.
+        clock: seconds, monotonic.
+        draw_bits: number of bits -> a random number, for the attempts' identities. It may come from a seed; `nonce`
+            must not, or two runs with equal seeds would own the topology at the same time.
+        on_progress: called with the statistics after every event.
+        pause: waits so many seconds before a spout that failed to start is asked again; None does not wait.
+        watch: told of every attempt, and may hold its phases.
+
+    Raises:
+        TransactionError: the topology cannot be owned; see `Takeover.take`.
+        UserCodeError, SourceError: the spout cannot be started.
+    """
+    context = plan.wirings[plan.emitter_tasks[0]].context()
+    options = fitting(topology, options)
+    start = SpoutStart(topology, context, tries=options.max_attempts, pause=pause or _ignore)
+    with ExitStack() as resources:
+        source = start.coordinator(resources)
+        committer = start.committer(resources)
+        taken = Takeover(topology, store, start, source, options).take(nonce=nonce, new_generation=new_generation)
+        coordinator = new_coordinator(
+            plan=plan,
+            source=source,
+            engine=engine,
+            publisher=Publisher(store, topology.topology_id),
+            metadata=taken.metadata,
+            committed_txid=taken.committed_txid,
+            new_attempt_id=lambda: draw_bits(64),
+            options=options,
+            clock=clock,
+            on_progress=on_progress or _ignore,
+            message_timeout_s=topology.message_timeout_s,
+            committer=committer,
+            last_group=() if committer is None else store.last_group(),
+            notices=taken.notices,
+            earlier_notes=taken.notes,
+            notes_of=lambda metadata: start.notes(source, metadata),
+            start=start,
+            watch=watch,
+            server_watch=store.watch(clock),
+        )
+        yield resources.enter_context(closing(coordinator))
+
+
+def new_coordinator(
+    *,
+    plan: Plan,
+    source: SpoutCoordinator,
+    engine: Engine,
+    publisher: Publisher,
+    metadata: MetadataLog,
+    committed_txid: int,
+    new_attempt_id: Callable[[], int],
+    options: RunOptions,
+    clock: Callable[[], float],
+    on_progress: Callable[[RunStatistics], None],
+    message_timeout_s: float,
+    committer: SpoutCommitter | None = None,
+    last_group: tuple[TransactionAttempt, ...] = (),
+    notices: tuple[str, ...] = (),
+    earlier_notes: Notes | None = None,
+    notes_of: Callable[[Any], Mapping[str, Any]] | None = None,
+    start: SpoutStart | None = None,
+    watch: AttemptWatch | None = None,
+    server_watch: ServerWatch | None = None,
+) -> Coordinator:
+    """Puts machine and driver together and tells the spout where earlier runs stopped; see `assembled`."""
+    spout_id = plan.wirings[plan.emitter_tasks[0]].component_id
+    stored = metadata.coordinator
+    last_txid = max(stored, default=committed_txid)
+    run_so_far = RunSoFar(last_txid, stored.get(last_txid), committed_txid)
+    guarded = GuardedSource(source, spout_id, run_so_far)
+    run_plan = RunPlan(
+        commit_tasks=plan.commit_tasks,
+        component_order=tuple(plan.component_order),
+        is_opaque=isinstance(source, OpaqueCountCoordinator),
+        may_commit_early=plan.has_flat_commit_phase(),
+        engine_overlaps=engine.overlaps,
+        may_hold=watch is not None,
+        message_timeout_s=message_timeout_s,
+    )
+    machine = RunMachine(
+        run_plan,
+        options,
+        metadata,
+        committed_txid=committed_txid,
+        new_attempt_id=new_attempt_id,
+        earlier=[
+            TransactionRecord(txid, value, guarded.estimated_bytes(value), (earlier_notes or {}).get(txid, {}))
+            for txid, value in stored.items()
+        ],
+    )
+    if isinstance(source, CountCoordinator):
+        source.follow(machine.positions) if start is None else start.follow(source, machine.positions)
+    source.inform(replace(run_so_far, last=own_copy(run_so_far.last)))  # copies: a spout may change what it is given
+    last = own_copy(run_so_far.last)
+    source.resume(last_txid, last) if start is None else start.resume(source, last_txid, last)
+    return Coordinator(
+        machine=machine,
+        source=guarded,
+        committer=GuardedCommitter(committer, spout_id),
+        engine=engine,
+        publisher=publisher,
+        clock=clock,
+        on_progress=on_progress,
+        notes_of=notes_of or source.notes,
+        last_group=last_group,
+        notices=notices,
+        watch=watch,
+        server_watch=server_watch,
+    )
+
+
+def has_external_effects(topology: Topology) -> bool:
+    """Whether a committer changes something outside declared state, and so commits one by one."""
+    return any(getattr(component.spec, "external_effects", False) for component in topology.components)
+
+
+def fitting(topology: Topology, options: RunOptions) -> RunOptions:
+    """The options as far as the topology allows them."""
+    may_be_early = not has_external_effects(topology)  # else everything lower is committed before a commit phase runs
+    early_commit = options.early_commit and may_be_early
+    return replace(options, commit_group_max=group_max(topology, options), early_commit=early_commit)
+
+
+def group_max(topology: Topology, options: RunOptions) -> int:
+    """Most transactions of one commit: what a spout's committer is told again has to be on record."""
+    if has_external_effects(topology):
+        return 1
+    told = isinstance(topology.spout.spec, ICommitterTransactionalSpout)
+    return min(options.commit_group_max, RECEIPTS_KEPT) if told else options.commit_group_max
+
+
+def _ignore(_: object) -> None:
+    """Neither progress nor a pause is wanted."""

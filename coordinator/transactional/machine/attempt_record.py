@@ -1,0 +1,132 @@
+"""What a run knows of one transaction, and the states its current attempt may pass through. Pure.
+
+One record per txid holds everything: its metadata, how often it failed, the attempt that is current and where
+that stands, what the ackers said of it, and a short story of what became of it. Forgetting an attempt is
+one step, because it is kept in one place.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from state.attempt import TransactionAttempt
+from state.errors import ProtocolError
+
+STORY_LENGTH = 20
+"""Transitions of a transaction that are remembered, over all its attempts."""
+
+
+class AttemptState(Enum):
+    """Where an attempt stands."""
+
+    WAITING = "waiting"
+    """Issued; the next wave with room takes it."""
+    PROCESSING = "processing"
+    """Its wave runs."""
+    HELD = "held"
+    """Its tree has closed; the watch has not let its processing phase end yet."""
+    PROCESSED = "processed"
+    """Its tree has closed; it waits for its turn to commit."""
+    COMMITTING = "committing"
+    """Its commit phase runs, or has run and is held; nothing was sent to the store."""
+    PUBLISHING = "publishing"
+    """Its commit was sent; only the answer ends this."""
+    COMMITTED = "committed"
+    DROPPED = "dropped"
+    """Void: it failed, or a lower one did. Whatever still arrives for it is ignored."""
+
+
+_S = AttemptState
+TRANSITIONS: frozenset[tuple[AttemptState, AttemptState]] = frozenset(
+    {
+        (_S.WAITING, _S.PROCESSING),  # a wave took it
+        (_S.PROCESSING, _S.PROCESSED),  # the ackers said yes
+        (_S.PROCESSING, _S.HELD),  # the same, in a run that is watched
+        (_S.HELD, _S.PROCESSED),  # the watch let it pass
+        (_S.PROCESSED, _S.COMMITTING),  # it is in the run of processed attempts from currtx
+        (_S.COMMITTING, _S.PROCESSED),  # the group was cut before it
+        (_S.COMMITTING, _S.PUBLISHING),  # it is in the prefix that is good
+        (_S.PUBLISHING, _S.PROCESSED),  # the store refused the group and changed nothing
+        (_S.PUBLISHING, _S.COMMITTED),
+        (_S.WAITING, _S.DROPPED),
+        (_S.PROCESSING, _S.DROPPED),
+        (_S.HELD, _S.DROPPED),
+        (_S.PROCESSED, _S.DROPPED),
+        (_S.COMMITTING, _S.DROPPED),  # there is no way from PUBLISHING: a commit that was sent is never given up
+    }
+)
+
+
+@dataclass(slots=True)
+class AttemptRecord:
+    """The current attempt of a transaction.
+
+    Attributes:
+        attempt: its identity.
+        state: where it stands.
+        wave_id: the wave that took it; 0 while it waits.
+        outcome: what the ackers said, once its tree has closed.
+    """
+
+    attempt: TransactionAttempt
+    state: AttemptState = AttemptState.WAITING
+    wave_id: int = 0
+    outcome: AttemptOutcome | None = None
+
+
+@dataclass(slots=True)
+class TransactionRecord:
+    """One txid, from the moment it is cut until the one after it is committed.
+
+    Attributes:
+        txid: the transaction.
+        metadata: what the spout's coordinator cut.
+        byte_count: about how much input its batch reads; 0 if unknown.
+        notes: name -> what its commit stores as a note.
+        failure_count: attempts that failed by themselves.
+        current: its attempt, if one is active.
+        story: what happened to it last, oldest first.
+    """
+
+    txid: int
+    metadata: Any
+    byte_count: int = 0
+    notes: Mapping[str, Any] = field(default_factory=dict)
+    failure_count: int = 0
+    current: AttemptRecord | None = None
+    story: deque[str] = field(default_factory=lambda: deque(maxlen=STORY_LENGTH))
+
+    def issue(self, attempt_id: int) -> TransactionAttempt:
+        """A new attempt becomes current."""
+        assert self.current is None, f"txid {self.txid} has an attempt"
+        self.current = AttemptRecord(TransactionAttempt(self.txid, attempt_id))
+        self.story.append(f"{self.current.attempt}: issued")
+        return self.current.attempt
+
+    def move(self, state: AttemptState, reason: str = "") -> AttemptRecord:
+        """The current attempt changes its state; one that has ended is current no more.
+
+        Returns:
+            The record of the attempt.
+
+        Raises:
+            ProtocolError: there is no such transition.
+        """
+        record = self.current
+        if record is None or (record.state, state) not in TRANSITIONS:
+            before = "no attempt" if record is None else record.state.value
+            raise ProtocolError(f"txid {self.txid} cannot go from {before} to {state.value}; {self.told()}")
+        record.state = state
+        self.story.append(f"{record.attempt}: {state.value}{': ' if reason else ''}{reason}")
+        if state in (AttemptState.COMMITTED, AttemptState.DROPPED):
+            self.current = None
+        return record
+
+    def told(self) -> str:
+        """The story on one line."""
+        return "story: " + ("; ".join(self.story) or "nothing happened yet")

@@ -1,0 +1,216 @@
+"""The group whose turn it is to commit, from its commit phase to the answer of the store. Pure."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+
+from committers.group_commit import Again, Group, decide_group
+from committers.group_commit import Publish as PublishStep
+from committers.group_size import GroupSize
+from committers.slot_report import SlotReport
+from coordinator.transactional.engine import EarlyCommit, GroupCrashed, GroupExecuted, PhaseEnded
+from coordinator.transactional.machine.attempt_record import AttemptState
+from coordinator.transactional.machine.early_commits import EarlyCommits
+from coordinator.transactional.machine.failures import Failures
+from coordinator.transactional.machine.run_books import RunBooks
+from coordinator.transactional.machine.run_events import (
+    AskWatch,
+    Attempts,
+    CancelWave,
+    Decision,
+    Publish,
+    Published,
+    RanEarly,
+    Refused,
+    StartCommit,
+    Tell,
+)
+from coordinator.transactional.machine.run_phases import CommitPhase, validate_phase
+from coordinator.transactional.machine.transaction_records import IN_COMMIT_PHASE
+from coordinator.transactional.phase import Phase
+from coordinator.transactional.run_summary import work_of
+from state.errors import ProtocolError
+
+_LOG = logging.getLogger("txbatch")
+
+
+class Commits:
+    """One group after the other; at most one is in its commit phase.
+
+    Args:
+        books: of the run.
+        failures: takes what fails.
+
+    Attributes:
+        phase: the group whose turn it is.
+        early: the groups whose commit phase runs with their wave.
+    """
+
+    def __init__(self, books: RunBooks, failures: Failures) -> None:
+        self._books, self._failures = books, failures
+        options = books.options
+        self._size = GroupSize(options.commit_group_max, options.commit_operations_max)
+        self._composed = True
+        self.phase: CommitPhase | None = None
+        self.early = EarlyCommits(is_on=options.early_commit and books.plan.may_commit_early)
+
+    def early_groups(self, attempts: Attempts) -> EarlyCommit:
+        """The groups of a new wave that are to run early."""
+        return self.early.plan(attempts, self._size.limit(), composed=self._composed)
+
+    def keep_early(self, executed: Iterable[GroupExecuted]) -> None:
+        """The commit phase of these groups has run with their wave."""
+        is_current = self._books.transactions.is_current
+        self.early.keep(group for group in executed if all(map(is_current, group.attempts)))
+
+    def start_next(self, commit_limit: int | None) -> Iterator[Decision]:
+        """The run of processed attempts that is next begins its commit phase, if none is in it."""
+        if self.phase is not None:
+            return
+        transactions = self._books.transactions
+        self.early.forget_all_but(transactions.is_current)
+        limit = self.early.limit(transactions.currtx, self._size.limit())
+        attempts = transactions.processed_run(limit if commit_limit is None else min(limit, commit_limit))
+        if not attempts:
+            return
+        transactions.move(attempts, AttemptState.COMMITTING)
+        executed = self.early.take(attempts)
+        self.phase = CommitPhase(attempts, len(attempts), self._books.now_s, is_early=executed is not None)
+        yield self._start(self.phase, attempts, self._composed) if executed is None else RanEarly(executed)
+
+    def _start(self, phase: CommitPhase, attempts: Attempts, composed: bool) -> StartCommit:
+        phase.attempts, phase.started_s, phase.is_early = attempts, self._books.now_s, False
+        return StartCommit(self._books.transactions.wave_of(attempts), attempts, composed)
+
+    # What engines report
+
+    def executed(self, event: GroupExecuted) -> Iterator[Decision]:
+        """The commit phase of a group has run; the watch may hold its end."""
+        self._books.causes.ended(event.wave_id)
+        phase = self.phase
+        if phase is None or phase.attempts != event.attempts:
+            return  # of a group that was given up
+        if self._books.plan.may_hold:
+            phase.held = event
+            yield AskWatch(event, event.wave_id)
+        else:
+            yield from self._judge(phase, event)
+
+    def held_ended(self, event: PhaseEnded, held: GroupExecuted) -> Iterator[Decision]:
+        """The commit phase that is held ends, well or not."""
+        phase = self.phase
+        if phase is None or phase.held != held:
+            raise ProtocolError(f"the commit phase of attempt {event.attempt} ended and was not held")
+        phase.held = None
+        if event.failure is None:
+            yield from self._judge(phase, held)
+            return
+        self.phase = None
+        place = held.attempts.index(event.attempt)
+        self._books.statistics.worked(work_of(held.reports, slice(place, None)), is_committed=False)
+        yield from self._failures.failed(event.attempt, Phase.COMMIT, event.failure)
+        self._books.transactions.defer(held.attempts[:place])
+
+    def crashed(self, event: GroupCrashed) -> Iterator[Decision]:
+        """The commit phase of a group ended without a verdict."""
+        if self.phase is None or self.phase.attempts != event.attempts:
+            self._books.causes.ended(event.wave_id)
+            return  # of a group that was given up
+        self.phase = None
+        self._books.waves.halve(len(event.attempts))
+        reason, kind = self._books.causes.of(event)
+        what = f"the commit phase of {len(event.attempts)} attempts"
+        yield from self._failures.crashed(event.attempts, Phase.COMMIT, what, reason, kind)
+
+    def _judge(self, phase: CommitPhase, event: GroupExecuted) -> Iterator[Decision]:
+        decision = decide_group(self._group(event.attempts), event.reports)
+        if decision.failed is not None:
+            attempt, failure = decision.failed
+            place = event.attempts.index(attempt)
+            self._books.statistics.worked(work_of(event.reports, slice(place, place + 1)), is_committed=False)
+            yield from self._failures.failed(attempt, Phase.COMMIT, failure)
+        step = decision.step
+        self._books.transactions.defer(event.attempts[len(step.attempts) :])
+        if phase.is_early:
+            self.early.settled(is_wasted=isinstance(step, Again) and decision.failed is None)
+        if isinstance(step, Again):
+            _LOG.debug("commit phase again over %d of %d: %s", len(step.attempts), len(event.attempts), step.reason)
+            self._composed = self._composed and step.composed
+            yield self._start(phase, step.attempts, step.composed)
+        elif step.attempts:
+            yield self._publish(phase, step, event.reports)
+        else:
+            self.phase = None
+
+    def _group(self, attempts: Attempts) -> Group:
+        outcomes = self._books.transactions.outcomes(attempts)
+        return Group(
+            attempts=attempts,
+            residues={attempt: outcome.residue for attempt, outcome in outcomes.items()},
+            commit_tasks=self._books.plan.commit_tasks,
+            component_order=self._books.plan.component_order,
+            operations_max=self._books.options.commit_operations_max,
+        )
+
+    # The store
+
+    def _publish(self, phase: CommitPhase, step: PublishStep, reports: tuple[SlotReport, ...]) -> Publish:
+        books, last = self._books, step.attempts[-1].txid
+        books.transactions.move(step.attempts, AttemptState.PUBLISHING)
+        phase.publishing, phase.reports = step, reports
+        metadata = books.metadata.commit_changes(last, books.positions.uncommitted(), books.transactions.notes())
+        return Publish(step.attempts, step.write_set, metadata)
+
+    def published(self, published: Published) -> Iterator[Decision]:
+        """The store has committed what was sent."""
+        books = self._books
+        books.now_s = published.now_s
+        phase, step = self._answered()
+        last, count = step.attempts[-1].txid, len(step.attempts)
+        self._size.published(asked=phase.asked, published=count, operation_count=step.write_set.operations())
+        books.metadata.committed(last, books.positions.uncommitted(), books.transactions.notes())
+        for ended in books.transactions.committed(step.attempts):
+            books.waves.let_go(ended.wave_id, ended.attempt)
+            assert ended.outcome is not None
+            books.statistics.committed_one(ended.attempt.txid, ended.outcome)
+        counted = [verdict.counters for report in phase.reports for verdict in report.verdicts[:count]]
+        books.statistics.committed_group(books.now_s, counted)
+        books.statistics.worked(work_of(phase.reports, slice(count)), is_committed=True)
+        yield Tell(step.attempts)
+
+    def refused(self, refused: Refused) -> Iterator[Decision]:
+        """Nothing was changed: the culprit is found one by one, and alone it ends the run."""
+        _, step = self._answered()
+        self._books.transactions.move(step.attempts, AttemptState.PROCESSED, f"refused: {refused.error}")
+        self._size.one_by_one()
+        if len(step.attempts) == 1:
+            yield from self._failures.refused(step.attempts[0], refused.error)
+
+    def _answered(self) -> tuple[CommitPhase, PublishStep]:
+        phase, self.phase = self.phase, None
+        if phase is None or phase.publishing is None:
+            raise ProtocolError("the store has answered a commit that was not sent")
+        return phase, phase.publishing
+
+    # Time, and checks
+
+    def give_up_overdue(self) -> Iterator[Decision]:
+        """Gives up a commit phase that runs longer than the message timeout; of one that is held nothing runs."""
+        phase, books = self.phase, self._books
+        if phase is None or phase.held is not None or books.now_s - phase.started_s <= books.plan.message_timeout_s:
+            return
+        _LOG.warning("the commit phase of %d attempts exceeds the message timeout, is cancelled", len(phase.attempts))
+        phase.started_s = books.now_s  # named once per timeout
+        wave_id = books.transactions.wave_of(phase.attempts)
+        books.causes.cancelled(wave_id)
+        yield CancelWave(wave_id)
+
+    def validate(self) -> None:
+        """Checks that the group and the attempts in their commit phase agree.
+
+        Raises:
+            AssertionError: they do not.
+        """
+        active = self._books.transactions.active()
+        validate_phase(self.phase, [record for record in active if record.state in IN_COMMIT_PHASE])

@@ -1,0 +1,171 @@
+"""What is stored as metadata: the coordinator's by txid, each partition's by txid, and the spout's notes.
+
+The positions of an opaque spout are stored by the commit that publishes them, and so are notes; until then the run
+machine keeps them with their transactions and hands them in where they count. Notes outlive the metadata they were
+made from, the last of each name for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from state.keys import metadata_field, parse_metadata_field
+from state.transactional_state import MetadataChanges, TransactionalState
+
+COORDINATOR_SCOPE = "coordinator"
+NOTE_SCOPE = "note."
+
+Positions = Mapping[int, Mapping[str, Any]]
+"""Txid -> scope -> position, of processed attempts of an opaque spout."""
+
+Notes = Mapping[int, Mapping[str, Any]]
+"""Txid -> name -> what to remember, of transactions that were cut and are not committed."""
+
+
+class MetadataLog:
+    """Says what to store, when, and what to forget.
+
+    Args:
+        stored: metadata fields as acquired.
+        is_opaque: what emitters cut is stored with the commit and not before.
+        committed_txid: last committed txid.
+
+    Attributes:
+        last_cut_txid: the highest txid whose emitters' metadata is stored, 0 if there is none.
+    """
+
+    def __init__(self, stored: Mapping[str, Any], *, is_opaque: bool = False, committed_txid: int = 0) -> None:
+        self._notes: dict[str, tuple[str, Any]] = {}  # name -> where it is stored, and what
+        self._replaced: Mapping[str, Any] = {}
+        for name, value in stored.items():
+            if name.startswith(NOTE_SCOPE):
+                scope, _ = parse_metadata_field(name)
+                self._notes[scope.removeprefix(NOTE_SCOPE)] = (name, value)
+        stored = {name: value for name, value in stored.items() if not name.startswith(NOTE_SCOPE)}
+        self._void = frozenset(_foreign(stored, committed_txid)) if is_opaque else frozenset()
+        self._state = TransactionalState({name: value for name, value in stored.items() if name not in self._void})
+        self.last_cut_txid = max((txid for by_txid in self.partitions.values() for txid in by_txid), default=0)
+
+    @property
+    def coordinator(self) -> Mapping[int, Any]:
+        """Txid -> metadata of the spout's coordinator."""
+        return self._state.values(COORDINATOR_SCOPE)
+
+    @property
+    def partitions(self) -> dict[str, dict[int, Any]]:
+        """Scope -> txid -> metadata, of partitioned and opaque spouts, as far as it is stored."""
+        return {s: dict(self._state.values(s)) for s in self._state.scopes() if s != COORDINATOR_SCOPE}
+
+    def last_positions(self) -> dict[str, Any]:
+        """Scope -> its last metadata, as far as it is stored."""
+        known = {scope: self._state.values(scope) for scope in self._state.scopes() if scope != COORDINATOR_SCOPE}
+        return {scope: by_txid[max(by_txid)] for scope, by_txid in known.items()}
+
+    def notes(self, uncommitted: Notes) -> dict[str, Any]:
+        """Name -> the last note, of everything that was cut, committed or not."""
+        return {name: value for name, (_, value) in self._notes.items()} | self._fresh_notes(
+            max(uncommitted, default=0), uncommitted
+        )
+
+    def replace_notes(self, notes: Mapping[str, Any]) -> None:
+        """Has notes stored, or forgotten if None, with the next commit; those of later transactions win."""
+        self._replaced = notes
+
+    def with_uncommitted(self, positions: Positions) -> dict[str, dict[int, Any]]:
+        """The same with the positions of an opaque spout that are not committed yet."""
+        found = self.partitions
+        for txid, by_scope in positions.items():
+            for scope, position in by_scope.items():
+                found.setdefault(scope, {})[txid] = position
+        return found
+
+    def coordinator_entries(self, entries: Mapping[int, Any]) -> dict[str, Any]:
+        """Takes in what the coordinator cut; returns the fields to store."""
+        for txid, value in entries.items():
+            self._state.put(COORDINATOR_SCOPE, txid, value)
+        return self._state.take_changes().puts
+
+    def partition_entries(self, outcomes: Iterable[AttemptOutcome]) -> dict[str, Any]:
+        """Takes in what emitters of a partitioned spout cut; returns the fields to store now."""
+        for outcome in outcomes:
+            self.last_cut_txid = max(self.last_cut_txid, outcome.attempt.txid)
+            for scope, value in outcome.metadata.items():
+                self._state.put(scope, outcome.attempt.txid, value)
+        return self._state.take_changes().puts
+
+    def commit_changes(self, committed_txid: int, positions: Positions, notes: Notes) -> MetadataChanges:
+        """What the commit of everything up to a txid stores and forgets.
+
+        Of every scope the last value up to that txid stays, however old: the next batch is cut from it,
+        also of a partition that was away for a while.
+
+        Args:
+            committed_txid: the last txid of the commit.
+            positions: txid -> scope -> position, of an opaque spout, not stored yet.
+            notes: txid -> name -> note, not stored yet.
+        """
+        fresh = _fresh(committed_txid, positions)
+        puts = {metadata_field(scope, txid): value for scope, (txid, value) in fresh.items()}
+        fresh_notes = self._fresh_notes(committed_txid, notes)
+        puts |= {_note_field(name, committed_txid): value for name, value in fresh_notes.items() if value is not None}
+        forgets = tuple(
+            metadata_field(scope, txid)
+            for scope in self._state.scopes()
+            for txid in self._outdated(scope, committed_txid, newest=fresh[scope][0] if scope in fresh else 0)
+        )
+        stale_notes = (self._notes[name][0] for name in fresh_notes if name in self._notes)
+        stale = {*self._void, *stale_notes} - puts.keys()
+        return MetadataChanges(puts, (*forgets, *sorted(stale)))
+
+    def committed(self, committed_txid: int, positions: Positions, notes: Notes) -> None:
+        """Those changes are made: the same is done here."""
+        for scope, (txid, value) in _fresh(committed_txid, positions).items():
+            self._state.put(scope, txid, value)
+        for scope in self._state.scopes():
+            self._state.remove(scope, self._outdated(scope, committed_txid))
+        self._state.take_changes()
+        self._void = frozenset()
+        for name, value in self._fresh_notes(committed_txid, notes).items():
+            self._notes.pop(name, None)
+            if value is not None:
+                self._notes[name] = (_note_field(name, committed_txid), value)
+        self._replaced = {}
+
+    def _fresh_notes(self, committed_txid: int, notes: Notes) -> dict[str, Any]:
+        """Name -> the last note up to a txid that is not stored; None if it is to be forgotten."""
+        fresh = dict(self._replaced)
+        for txid in sorted(notes):
+            if txid <= committed_txid:
+                fresh |= notes[txid]
+        return fresh
+
+    def _outdated(self, scope: str, committed_txid: int, *, newest: int = 0) -> list[int]:
+        txids = self._state.values(scope)
+        last = max((txid for txid in txids if txid <= committed_txid), default=newest)
+        return [txid for txid in txids if txid < max(last, newest)]
+
+
+def _fresh(committed_txid: int, positions: Positions) -> dict[str, tuple[int, Any]]:
+    """Scope -> (txid, position), the last not stored of every scope up to a txid."""
+    fresh: dict[str, tuple[int, Any]] = {}
+    for txid in sorted(positions):
+        if txid <= committed_txid:
+            fresh |= {scope: (txid, value) for scope, value in positions[txid].items()}
+    return fresh
+
+
+def _note_field(name: str, txid: int) -> str:
+    return metadata_field(f"{NOTE_SCOPE}{name}", txid)
+
+
+def _foreign(stored: Iterable[str], committed_txid: int) -> Iterator[str]:
+    """Fields that no opaque spout has stored, but one of another kind, over which it was adopted.
+
+    What that one stored ahead of its commits never came to be, and what its coordinator said is not asked for.
+    """
+    for name in stored:
+        scope, txid = parse_metadata_field(name)
+        if scope == COORDINATOR_SCOPE or txid > committed_txid:
+            yield name

@@ -1,0 +1,41 @@
+"""What the parts of a run machine share: everything it knows, and nothing that decides. Plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from coordinator.transactional.machine.crash_causes import CrashCauses
+from coordinator.transactional.machine.metadata_log import MetadataLog
+from coordinator.transactional.machine.positions import Positions
+from coordinator.transactional.machine.run_plan import RunPlan
+from coordinator.transactional.machine.transaction_records import TransactionRecords
+from coordinator.transactional.machine.wave_records import WaveRecords
+from coordinator.transactional.options import RunOptions
+from coordinator.transactional.run_summary import RunStatistics
+
+
+@dataclass(slots=True)
+class RunBooks:
+    """The books of one run.
+
+    Attributes:
+        plan: what is known of the topology.
+        options: bounds of the run.
+        metadata: what is stored.
+        transactions: a record for each transaction.
+        waves: a record for each wave.
+        causes: why phases crash.
+        positions: where every partition stands.
+        statistics: what was done so far.
+        now_s: the time of the last event that has one.
+    """
+
+    plan: RunPlan
+    options: RunOptions
+    metadata: MetadataLog
+    transactions: TransactionRecords
+    waves: WaveRecords
+    causes: CrashCauses
+    positions: Positions
+    statistics: RunStatistics
+    now_s: float = 0.0

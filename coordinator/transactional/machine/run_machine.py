@@ -1,0 +1,349 @@
+"""The run of a transactional topology as one state machine: events in, decisions out.
+
+It knows every transaction between the last committed one and the end of the window, and decides which are cut,
+which travel together, what is committed, what is replayed and when the run is over. It has no clock, no store,
+no spout and no engine: even cutting a batch is a decision that the driver carries out and reports back. Whatever
+concerns an attempt that is not current is ignored before anything is touched.
+
+Source: backtype.storm.transactional.TransactionalSpoutCoordinator. Differs from Storm: commits go by groups, a
+wave carries many attempts, an attempt whose commit was sent is never failed, and `is_ready` stops at the first no.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinator.emitting.emitter_task import Batch
+from coordinator.transactional.engine import (
+    CrashKind,
+    GroupCrashed,
+    GroupExecuted,
+    PhaseEnded,
+    WaveCrashed,
+    WaveProcessed,
+)
+from coordinator.transactional.machine.attempt_record import AttemptState, TransactionRecord
+from coordinator.transactional.machine.commits import Commits
+from coordinator.transactional.machine.crash_causes import CrashCauses
+from coordinator.transactional.machine.failures import Failures
+from coordinator.transactional.machine.metadata_log import MetadataLog
+from coordinator.transactional.machine.positions import Positions
+from coordinator.transactional.machine.run_books import RunBooks
+from coordinator.transactional.machine.run_events import (
+    AskForEnd,
+    AskWatch,
+    BatchCut,
+    CancelWave,
+    Cut,
+    Decision,
+    Done,
+    Halt,
+    InputState,
+    Issued,
+    NothingToCut,
+    Published,
+    Refused,
+    ReleaseWave,
+    RunEvent,
+    StartWave,
+    StoreMetadata,
+    TimePassed,
+    Told,
+    Turn,
+)
+from coordinator.transactional.machine.run_phases import CuttingRound
+from coordinator.transactional.machine.run_plan import RunPlan
+from coordinator.transactional.machine.run_reports import in_order
+from coordinator.transactional.machine.transaction_records import TransactionRecords
+from coordinator.transactional.machine.wave_records import WaveRecords
+from coordinator.transactional.options import RunOptions
+from coordinator.transactional.phase import Phase
+from coordinator.transactional.run_summary import RunStatistics
+from state.codec import pack
+from state.errors import ProtocolError
+
+_LOG = logging.getLogger("txbatch")
+
+
+class RunMachine:
+    """One run of one topology, from the first uncommitted txid on.
+
+    Args:
+        plan: what is known of the topology.
+        options: bounds of the run.
+        metadata: stored metadata.
+        committed_txid: last committed txid.
+        earlier: what earlier runs have cut and stored.
+        new_attempt_id: draws an attempt id.
+    """
+
+    def __init__(
+        self,
+        plan: RunPlan,
+        options: RunOptions,
+        metadata: MetadataLog,
+        *,
+        committed_txid: int,
+        new_attempt_id: Callable[[], int],
+        earlier: Iterable[TransactionRecord] | None = None,
+    ) -> None:
+        stored = (TransactionRecord(txid, value) for txid, value in metadata.coordinator.items())
+        transactions = TransactionRecords(
+            stored if earlier is None else earlier, committed_txid=committed_txid, new_attempt_id=new_attempt_id
+        )
+        self._plan = plan
+        self._books = RunBooks(
+            plan=plan,
+            options=options,
+            metadata=metadata,
+            transactions=transactions,
+            waves=WaveRecords(options.window(), plan.message_timeout_s),
+            causes=CrashCauses(plan.message_timeout_s),
+            positions=Positions(metadata, transactions, is_opaque=plan.is_opaque),
+            statistics=RunStatistics(last_txid=committed_txid),
+        )
+        self._transactions = transactions
+        self._failures = Failures(self._books)
+        self._commits = Commits(self._books, self._failures)
+        self._round: CuttingRound | None = None
+        self._handlers: dict[type[RunEvent], Callable[[Any], Iterator[Decision]]] = {
+            Turn: self._begin_turn,
+            TimePassed: self._give_up_overdue,
+            BatchCut: self._take_in,
+            NothingToCut: self._cut_nothing,
+            WaveProcessed: self._wave_processed,
+            WaveCrashed: self._wave_crashed,
+            GroupExecuted: self._commits.executed,
+            GroupCrashed: self._commits.crashed,
+            PhaseEnded: self._phase_ended,
+            Published: self._commits.published,
+            Refused: self._commits.refused,
+            Told: self._told,
+            InputState: self._judge_input,
+        }
+
+    # What a driver asks
+
+    def handle(self, event: RunEvent) -> list[Decision]:
+        """Takes in an event and answers with what is to be done now, in this order.
+
+        Raises:
+            ProtocolError: the event cannot follow what was decided before: a bug of ours.
+        """
+        decisions = list(self._handlers[type(event)](event))
+        finished = self._books.waves.take_finished()
+        for wave_id in finished:
+            self._books.causes.ended(wave_id)
+        return [*decisions, *map(ReleaseWave, finished)]
+
+    @property
+    def statistics(self) -> RunStatistics:
+        """What was done so far."""
+        return self._books.statistics
+
+    @property
+    def positions(self) -> Positions:
+        """Where every partition stands, for the engine and for spouts that go by it."""
+        return self._books.positions
+
+    @property
+    def currtx(self) -> int:
+        """Lowest txid that is not committed."""
+        return self._transactions.currtx
+
+    @property
+    def commit_group_max(self) -> int:
+        """Most transactions of a group, by the options."""
+        return self._books.options.commit_group_max
+
+    def is_halted(self) -> bool:
+        """Whether the next turn ends the run with an error."""
+        return self._failures.is_halted()
+
+    def is_idle(self) -> bool:
+        """Whether no attempt is active."""
+        return not any(self._transactions.active())
+
+    def last_metadata(self) -> Any:
+        """Metadata of the highest txid cut so far, None before the first."""
+        return self._transactions.last_metadata()
+
+    def last_txid(self) -> int:
+        """The highest txid cut so far, or the last committed one."""
+        return self._transactions.last_txid()
+
+    def active_count(self) -> int:
+        """Attempts under way or waiting."""
+        return sum(1 for _ in self._transactions.active())
+
+    def story(self, txid: int) -> list[str]:
+        """What happened to a transaction last, over all its attempts; for errors and logs."""
+        return list(self._transactions[txid].story) if txid in self._transactions else []
+
+    # A turn: commit, cut, start a wave
+
+    def _begin_turn(self, turn: Turn) -> Iterator[Decision]:
+        self._books.now_s = turn.now_s
+        if self._failures.error is not None and self.is_halted():
+            yield Halt(self._failures.error)
+            return
+        self._round = CuttingRound()
+        yield from self._commits.start_next(turn.commit_limit)
+        yield from self._continue_cutting()
+
+    def _continue_cutting(self) -> Iterator[Decision]:
+        """Issues attempts up to the first txid that has to be cut; the round ends with the window."""
+        assert self._round is not None
+        for txid in range(self.currtx, self._window_end()):
+            if self._transactions.current_of(txid) is not None:
+                continue
+            if txid not in self._transactions or self._plan.is_opaque:
+                yield Cut(txid, self._previous(txid), is_new=txid not in self._transactions)
+                return
+            self._round.issued.append(self._transactions.issue(txid))
+        yield from self._end_cutting()
+
+    def _previous(self, txid: int) -> Any:
+        if txid - 1 in self._transactions:
+            return self._transactions[txid - 1].metadata
+        if txid > 1 and not self._plan.is_opaque:
+            raise ProtocolError(f"txid {txid} was to be cut without the metadata of txid {txid - 1}")
+        return None
+
+    def _take_in(self, cut: BatchCut) -> Iterator[Decision]:
+        assert self._round is not None
+        self._books.now_s = cut.now_s
+        self._round.cut[cut.txid] = cut.metadata
+        attempt = self._transactions.take_in(cut.txid, cut.metadata, cut.byte_count, cut.notes)
+        self._round.issued.append(attempt)
+        yield from self._continue_cutting()
+
+    def _cut_nothing(self, nothing: NothingToCut) -> Iterator[Decision]:
+        self._books.now_s = nothing.now_s
+        yield from self._end_cutting()
+
+    def _end_cutting(self) -> Iterator[Decision]:
+        assert self._round is not None
+        ended, self._round = self._round, None
+        if ended.cut and not self._plan.is_opaque:
+            yield StoreMetadata(self._books.metadata.coordinator_entries(ended.cut))
+        if ended.issued:
+            yield Issued(tuple(ended.issued))
+        may_start = self._plan.engine_overlaps or self._commits.phase is None
+        if may_start and not self._books.waves.is_processing():
+            yield from self._start_wave()
+        if self.is_idle():
+            yield AskForEnd(self.last_metadata())
+
+    def _start_wave(self) -> Iterator[Decision]:
+        waiting = self._transactions.waiting()
+        chosen = waiting[: self._books.waves.room([record.byte_count for record in waiting])]
+        if not chosen:
+            return
+        batches = tuple(Batch(record.current.attempt, pack(record.metadata)) for record in chosen if record.current)
+        attempts = tuple(batch.attempt for batch in batches)
+        wave = self._books.waves.start(attempts, self._books.now_s)
+        for record in chosen:
+            record.move(AttemptState.PROCESSING, f"wave {wave.wave_id}").wave_id = wave.wave_id
+        self._books.statistics.started(len(chosen), self._books.now_s)
+        yield StartWave(wave.wave_id, batches, self._commits.early_groups(attempts))
+
+    # The end
+
+    def _judge_input(self, state: InputState) -> Iterator[Decision]:
+        if state.error is not None:
+            yield Halt(state.error)
+        elif state.is_exhausted or state.is_draining:
+            self._books.statistics.is_interrupted = state.is_finite and not state.is_exhausted
+            error = self._failures.error  # what was below it is not cut again any more
+            yield Done() if error is None else Halt(error)
+
+    def _told(self, told: Told) -> Iterator[Decision]:
+        """A spout that cannot be told what is durable gets nothing more published: the next run tells one group."""
+        if told.error is not None:
+            yield from self._failures.halt_now(told.error, "the spout could not be told what is durable")
+
+    # What engines report
+
+    def _wave_processed(self, event: WaveProcessed) -> Iterator[Decision]:
+        self._books.causes.ended(event.wave_id)
+        wave = self._books.waves.processed(event.wave_id)
+        outcomes = in_order(wave.attempts, event.outcomes)
+        yield from self._store_positions(outcomes)
+        for outcome in outcomes:
+            record = self._transactions.record_of(outcome.attempt)
+            if record is None:
+                self._books.statistics.failed_outcomes([outcome])
+            elif outcome.failure is not None:
+                self._books.statistics.failed_outcomes([outcome])
+                yield from self._failures.failed(outcome.attempt, Phase.PROCESSING, outcome.failure)
+            elif self._plan.may_hold:
+                record.move(AttemptState.HELD).outcome = outcome
+                yield AskWatch(outcome, event.wave_id)
+            else:
+                record.move(AttemptState.PROCESSED).outcome = outcome
+        self._commits.keep_early(event.executed)
+
+    def _store_positions(self, outcomes: Iterable[AttemptOutcome]) -> Iterator[Decision]:
+        """Stores what emitters cut, before the commit phase; nothing from the first failure on."""
+        if self._plan.is_opaque:
+            return
+        good: list[AttemptOutcome] = []
+        for outcome in outcomes:
+            if outcome.failure is not None or not self._transactions.is_current(outcome.attempt):
+                break
+            good.append(outcome)
+        entries = self._books.metadata.partition_entries(good)
+        if entries:
+            yield StoreMetadata(entries)
+
+    def _wave_crashed(self, event: WaveCrashed) -> Iterator[Decision]:
+        attempts = self._books.waves.crashed(event.wave_id).attempts
+        reason, kind = self._books.causes.of(event)
+        if kind is CrashKind.OVERDUE:
+            self._books.waves.keep_below(len(attempts))
+            self._commits.early.turn_off()  # each phase has the timeout for itself
+        what = f"wave {event.wave_id} of {len(attempts)} attempts"
+        yield from self._failures.crashed(attempts, Phase.PROCESSING, what, reason, kind)
+
+    def _phase_ended(self, event: PhaseEnded) -> Iterator[Decision]:
+        """What was held ends, unless a lower attempt has failed meanwhile."""
+        if not self._transactions.is_current(event.attempt):
+            return
+        if isinstance(event.held, GroupExecuted):
+            yield from self._commits.held_ended(event, event.held)
+        elif event.failure is None:
+            self._transactions.move((event.attempt,), AttemptState.PROCESSED, "let pass")
+        else:
+            yield from self._failures.failed(event.attempt, Phase.PROCESSING, event.failure)
+
+    # What takes too long
+
+    def _give_up_overdue(self, passed: TimePassed) -> Iterator[Decision]:
+        """Gives up what takes longer than the message timeout, in either phase."""
+        self._books.now_s = passed.now_s
+        for wave in self._books.waves.overdue(self._books.now_s):
+            _LOG.warning("wave %d exceeds the message timeout and is cancelled", wave.wave_id)
+            self._books.causes.cancelled(wave.wave_id)
+            yield CancelWave(wave.wave_id)
+        yield from self._commits.give_up_overdue()
+
+    def _window_end(self) -> int:
+        return self._failures.window_end(self.currtx + self._books.options.window())
+
+    def validate(self) -> None:
+        """Checks every invariant; called after each event by tests and simulations.
+
+        Raises:
+            AssertionError: one is broken.
+        """
+        active = list(self._transactions.active())
+        self._transactions.validate(window=self._books.options.window(), is_contiguous=not self._plan.is_opaque)
+        self._books.waves.validate({record.attempt: record.wave_id for record in active if record.wave_id})
+        self._failures.validate([record.attempt.txid for record in active])
+        self._commits.validate()
+        held = [record for record in active if record.state is AttemptState.HELD]
+        assert self._plan.may_hold or not held, "attempts are held in a run that nothing watches"

@@ -1,0 +1,64 @@
+"""What the run machine has begun and not ended: a round of cutting, a group in its commit phase. Plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from committers.group_commit import Publish
+from committers.slot_report import SlotReport
+from coordinator.transactional.engine import GroupExecuted
+from coordinator.transactional.machine.attempt_record import AttemptRecord
+from state.attempt import TransactionAttempt
+
+
+@dataclass(slots=True)
+class CommitPhase:
+    """The group whose turn it is.
+
+    Attributes:
+        attempts: those the commit phase runs for now.
+        asked: how many there were at first.
+        started_s: when it began, or was last found to take too long.
+        is_early: it has run in the wave's job, and the engine knows nothing of it.
+        held: what the commit phase came to, while the watch has not let it end; the engine runs nothing for it.
+        publishing: what was sent to the store and not answered yet.
+        reports: what the commit tasks said of what was sent.
+    """
+
+    attempts: tuple[TransactionAttempt, ...]
+    asked: int
+    started_s: float
+    is_early: bool = False
+    held: GroupExecuted | None = None
+    publishing: Publish | None = None
+    reports: tuple[SlotReport, ...] = ()
+
+
+@dataclass(slots=True)
+class CuttingRound:
+    """One turn of cutting: what was cut in it, by txid, and the attempts that were issued."""
+
+    cut: dict[int, Any] = field(default_factory=dict)
+    issued: list[TransactionAttempt] = field(default_factory=list)
+
+
+def validate_phase(phase: CommitPhase | None, committing: Iterable[AttemptRecord]) -> None:
+    """Checks that the group whose turn it is and the attempts in their commit phase agree.
+
+    Raises:
+        AssertionError: they do not.
+    """
+    records = sorted(committing, key=lambda record: record.attempt)
+    assert len({record.wave_id for record in records}) <= 1, "a group of two waves"
+    found = tuple(record.attempt for record in records)
+    if phase is None:
+        assert not found, "attempts commit without a group"
+        return
+    assert phase.held is None or phase.held.attempts == phase.attempts, "another group is held"
+    if phase.publishing is not None:
+        assert phase.held is None, "the group that was sent is held"
+        assert found == phase.publishing.attempts, "the group that was sent is not the one that publishes"
+    else:
+        assert found == phase.attempts, "the group that runs is not the one that commits"

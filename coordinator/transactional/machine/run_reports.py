@@ -1,0 +1,17 @@
+"""What engines report of a wave or a group, read the way the run machine needs it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.completeness.acker import ACKER_COMPONENT
+from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinator.transactional.machine.run_events import Attempts
+
+
+def in_order(attempts: Attempts, outcomes: Iterable[AttemptOutcome]) -> list[AttemptOutcome]:
+    """The outcomes of a wave in order; one that is missing means unknown, never done."""
+    found = {outcome.attempt: outcome for outcome in outcomes}
+    unknown = Failure(FailureKind.INCOMPLETE, ACKER_COMPONENT, 0, "gave no verdict")
+    return [found.get(attempt) or AttemptOutcome(attempt, unknown) for attempt in attempts]

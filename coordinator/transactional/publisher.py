@@ -1,0 +1,103 @@
+"""What the coordinator does with the store's answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from state.attempt import TransactionAttempt
+from state.commit import COMMIT_OPERATIONS_LIMIT, Commit, CommitReply, CommitStatus
+from state.errors import FencedError, ProtocolError, StateRefusedError, TransactionError, TransactionTooLargeError
+from state.printable import one_line
+from state.redis_store import state_not_as_left
+from state.transactional_state import MetadataChanges
+from state.write_set import WriteSet
+
+
+class Store(Protocol):
+    """The part of `RedisStore` a run uses once it owns the topology."""
+
+    def store_metadata(self, entries: Mapping[str, Any]) -> None:
+        """Stores metadata, fenced."""
+
+    def commit(self, commit: Commit) -> CommitReply:
+        """Publishes a group."""
+
+    def confirm(self) -> None:
+        """Makes sure that nothing of what was answered is lost."""
+
+
+class RefusedGroup(Exception):  # noqa: N818 - not an error of the run yet
+    """The store refused a group for its content and changed nothing.
+
+    Attributes:
+        error: what to end with if the group was a single transaction.
+    """
+
+    def __init__(self, error: TransactionError) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+class Publisher:
+    """Publishes for one run.
+
+    Args:
+        store: the store, acquired.
+        topology_id: for messages.
+    """
+
+    def __init__(self, store: Store, topology_id: str) -> None:
+        self._store = store
+        self._topology_id = topology_id
+
+    def store_metadata(self, entries: Mapping[str, Any]) -> None:
+        """Stores metadata before what depends on it is emitted or committed."""
+        self._store.store_metadata(entries)
+
+    def confirm(self) -> None:
+        """Makes sure that the store still holds everything this run has published.
+
+        Raises:
+            FencedError, StateRefusedError, StateUnreachableError: as `commit`.
+        """
+        self._store.confirm()
+
+    def commit(self, attempts: tuple[TransactionAttempt, ...], write_set: WriteSet, metadata: MetadataChanges) -> None:
+        """Publishes a group; returns once it is published, by this call or an earlier identical one.
+
+        Args:
+            attempts: the group.
+            write_set: its changes.
+            metadata: what is stored and forgotten in the same step.
+
+        Raises:
+            RefusedGroup: refused for its content, nothing was changed.
+            FencedError: a newer run owns the topology.
+            StateRefusedError: the state is not what this run left.
+            StateUnreachableError: no answer.
+        """
+        reply = self._store.commit(Commit(attempts, write_set, metadata.puts, metadata.forgets))
+        if reply.status in (CommitStatus.OK, CommitStatus.ALREADY):
+            return
+        detail = one_line(reply.detail)
+        names = str(attempts[0]) if len(attempts) == 1 else f"{attempts[0]} to {attempts[-1]}"
+        if reply.status in (CommitStatus.FENCED, CommitStatus.DROPPED):
+            raise FencedError(self._topology_id, reply.status is CommitStatus.DROPPED)
+        if reply.status is CommitStatus.TYPE:
+            raise RefusedGroup(StateRefusedError(f"transaction {names} was refused: {detail}"))
+        if reply.status is CommitStatus.LIMIT:
+            operation_count = write_set.operations()
+            if operation_count > COMMIT_OPERATIONS_LIMIT:
+                error: TransactionError = TransactionTooLargeError(
+                    attempts[0].txid, operation_count, COMMIT_OPERATIONS_LIMIT
+                )
+            else:
+                error = StateRefusedError(f"transaction {names} was refused: {detail}")
+            raise RefusedGroup(error)
+        if reply.status is CommitStatus.ORDER:
+            raise ProtocolError(f"transactions {names} were sent out of order: {detail}")
+        raise StateRefusedError(
+            f"topology {self._topology_id!r}: commit of {names} was answered {reply.status}: {detail}; "
+            f"{state_not_as_left(reply)}"
+        )

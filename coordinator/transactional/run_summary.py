@@ -1,0 +1,124 @@
+"""What a run has done so far, for progress and for its last line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from committers.slot_report import SlotReport
+from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.watching.metrics import ComponentMetrics, TaskMetrics
+
+
+@dataclass(slots=True)
+class RunStatistics:
+    """Figures of one run; times are seconds on the run's clock.
+
+    Attributes:
+        last_txid: last committed txid, of all runs of the topology.
+        committed: transactions committed by this run.
+        tuples: tuples the spout emitted in them.
+        attempts: attempts issued.
+        failed_attempts: attempts that failed, or were dropped because a lower one did.
+        waves: Spark jobs of the processing phase.
+        commit_groups: atomic commits.
+        active: attempts under way.
+        fraction: part of the input that is cut into transactions, None if its size is unknown.
+        is_interrupted: the run was drained before a finite input had ended; a new run goes on.
+        counters: what components counted, of committed attempts.
+        components: component id -> what it did, of all attempts that tasks reported of.
+        notices: what is different from the run before, in topology and input, a sentence each.
+        server_away_count: how often the server left a call without answer for a second or more.
+        server_away_s: for how long altogether, in seconds.
+        first_issue_s: when the first wave was started, None before.
+        last_commit_s: when the last group was committed, None before.
+    """
+
+    last_txid: int = 0
+    committed: int = 0
+    tuples: int = 0
+    attempts: int = 0
+    failed_attempts: int = 0
+    waves: int = 0
+    commit_groups: int = 0
+    active: int = 0
+    fraction: float | None = None
+    is_interrupted: bool = False
+    counters: Counter[str] = field(default_factory=Counter)
+    components: dict[str, ComponentMetrics] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
+    server_away_count: int = 0
+    server_away_s: float = 0.0
+    first_issue_s: float | None = None
+    last_commit_s: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        """From the first issue to the last commit."""
+        if self.first_issue_s is None or self.last_commit_s is None:
+            return 0.0
+        return self.last_commit_s - self.first_issue_s
+
+    def started(self, attempt_count: int, now_s: float) -> None:
+        """A wave was started."""
+        self.waves += 1
+        self.attempts += attempt_count
+        if self.first_issue_s is None:
+            self.first_issue_s = now_s
+
+    def committed_one(self, txid: int, outcome: AttemptOutcome) -> None:
+        """A transaction was committed."""
+        self.last_txid = txid
+        self.committed += 1
+        self.tuples += outcome.tuple_count
+        self.counters.update(outcome.counters)
+        self.worked(outcome.metrics.items(), is_committed=True)
+
+    def failed_outcomes(self, outcomes: Iterable[AttemptOutcome]) -> None:
+        """Attempts whose processing phase was reported failed, or are void."""
+        for outcome in outcomes:
+            self.worked(outcome.metrics.items(), is_committed=False)
+
+    def worked(self, reports: Iterable[tuple[str, TaskMetrics]], *, is_committed: bool) -> None:
+        """Tasks of these components have worked on an attempt that was committed, or failed."""
+        for component_id, work in reports:
+            self.components.setdefault(component_id, ComponentMetrics()).add(work, is_committed=is_committed)
+
+    def committed_group(self, now_s: float, counted: Iterable[Mapping[str, int]]) -> None:
+        """A group was committed; `counted` is what its committers counted."""
+        self.commit_groups += 1
+        self.last_commit_s = now_s
+        for counters in counted:
+            self.counters.update(counters)
+
+    def to_dict(self, topology_id: str) -> dict[str, Any]:
+        """The fields of the final JSON line."""
+        fields: dict[str, Any] = {
+            "topology": topology_id,
+            "committed": self.committed,
+            "last_txid": self.last_txid,
+            "tuples": self.tuples,
+            "seconds": round(self.seconds, 3),
+            "attempts": self.attempts,
+            "failed_attempts": self.failed_attempts,
+            "waves": self.waves,
+            "commit_groups": self.commit_groups,
+        }
+        if self.notices:
+            fields["notices"] = list(self.notices)
+        if self.server_away_count:
+            fields["server_away"] = {"times": self.server_away_count, "seconds": round(self.server_away_s, 3)}
+        if self.counters:
+            fields["counters"] = dict(sorted(self.counters.items()))
+        if self.components:
+            fields["components"] = {name: done.to_dict() for name, done in sorted(self.components.items())}
+        return fields
+
+
+def work_of(reports: Iterable[SlotReport], places: slice) -> Iterator[tuple[str, TaskMetrics]]:
+    """What commit tasks did for the attempts at these places of a group."""
+    for report in reports:
+        for verdict in report.verdicts[places]:
+            yield report.component_id, verdict.metrics

@@ -1,0 +1,149 @@
+"""Makes what a run needs of the user's spout before anything can be committed; each fault is named.
+
+Nothing is under way yet, so a `FailedException` is answered by asking again after a pause, and any other
+exception ends the start.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from coordinated_bolt.components.context import TopologyContext
+from coordinated_bolt.user_code import is_interruption
+from coordinated_bolt.user_traceback import user_traceback
+from coordinator.building.topology import Component, Topology
+from coordinator.spouts.answers import expect_change, expect_fingerprint, expect_made, expect_notes
+from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
+from coordinator.spouts.count_coordinator import CountCoordinator, Positions
+from coordinator.spouts.input_change import FormerInput, InputChange
+from coordinator.spouts.opaque import (
+    IOpaquePartitionedTransactionalSpout,
+    OpaqueCountCoordinator,
+    OpaquePartitionedCoordinator,
+)
+from coordinator.spouts.partitioned import (
+    IPartitionedTransactionalSpout,
+    PartitionCountCoordinator,
+    PartitionedCoordinator,
+)
+from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator
+from state.codec import CodecError
+from state.errors import FailedException, SourceError, TransactionError, UserCodeError
+from state.own_copy import own_copy
+
+_LOG = logging.getLogger("txbatch")
+START_PAUSE_S = 0.5
+Answer = TypeVar("Answer")
+
+
+class SpoutStart:
+    """Asks the spout of a topology, as often as a failure is worth it.
+
+    Args:
+        topology: whose spout is asked.
+        context: of the spout's first task.
+        tries: calls of a method that raises `FailedException`, at most.
+        pause: waits so many seconds between two of them.
+    """
+
+    def __init__(
+        self, topology: Topology, context: TopologyContext, *, tries: int, pause: Callable[[float], None]
+    ) -> None:
+        self._component: Component = topology.spout
+        self._context = context
+        self._tries = tries
+        self._pause = pause
+
+    def coordinator(self, resources: ExitStack) -> SpoutCoordinator:
+        """Makes the spout's coordinator, of whichever kind, as the run uses it; closed with the resources."""
+        made: SpoutCoordinator = self._call("get_coordinator", self._make_coordinator)
+        resources.callback(self._close, "coordinator", made.close)
+        return made
+
+    def committer(self, resources: ExitStack) -> SpoutCommitter | None:
+        """Makes the object that is told what is durable, if the spout wants to know; closed with the resources."""
+        spec: Any = self._component.spec
+        if not isinstance(spec, ICommitterTransactionalSpout):
+            return None
+        made: SpoutCommitter = self._call(
+            "get_committer",
+            lambda: expect_made(SpoutCommitter, "get_committer", spec.get_committer(self._context.conf, self._context)),
+        )
+        resources.callback(self._close, "committer", made.close)
+        return made
+
+    def fingerprint(self) -> str:
+        """The line that tells the input."""
+        spec: Any = self._component.spec
+        return self._call("fingerprint", lambda: expect_fingerprint(spec.fingerprint()))
+
+    def compare(self, source: SpoutCoordinator, former: FormerInput) -> InputChange | None:
+        """Asks the coordinator what is different about its input; None if it cannot tell."""
+        own = replace(
+            former,
+            last=own_copy(former.last),
+            pending=own_copy(former.pending),
+            positions=own_copy(dict(former.positions)),
+            notes=own_copy(dict(former.notes)),
+        )
+        return self._call("compare", lambda: expect_change(source.compare(own)))
+
+    def notes(self, source: SpoutCoordinator, metadata: Any) -> Mapping[str, Any]:
+        """Asks the coordinator what to remember of a transaction; called whenever one is cut."""
+        return self._call("notes", lambda: expect_notes(source.notes(own_copy(metadata))))
+
+    def follow(self, source: CountCoordinator, positions: Positions) -> None:
+        """Shows a coordinator of partitions how far each of them was read."""
+        self._call("follow", lambda: source.follow(positions))
+
+    def resume(self, source: SpoutCoordinator, last_txid: int, last: Any) -> None:
+        """Tells the coordinator where earlier runs stopped cutting."""
+        self._call("resume", lambda: source.resume(last_txid, own_copy(last)))
+
+    def _make_coordinator(self) -> SpoutCoordinator:
+        spec, method = self._component.spec, "get_coordinator"
+        conf, context = self._context.conf, self._context
+        if isinstance(spec, ITransactionalSpout):
+            plain: SpoutCoordinator = expect_made(SpoutCoordinator, method, spec.get_coordinator(conf, context))
+            return plain
+        if isinstance(spec, IOpaquePartitionedTransactionalSpout):
+            opaque = expect_made(OpaquePartitionedCoordinator, method, spec.get_coordinator(conf, context))
+            return OpaqueCountCoordinator(opaque)
+        assert isinstance(spec, IPartitionedTransactionalSpout)
+        return PartitionCountCoordinator(
+            expect_made(PartitionedCoordinator, method, spec.get_coordinator(conf, context))
+        )
+
+    def _call(self, method: str, ask: Callable[[], Answer]) -> Answer:
+        component_id = self._component.component_id
+        reason = ""
+        for attempt in range(self._tries):
+            if attempt:
+                self._pause(START_PAUSE_S)
+            try:
+                return ask()
+            except FailedException as error:
+                reason = str(error)
+                _LOG.info("%s of component %r failed and is tried again: %s", method, component_id, error)
+            except BaseException as error:
+                if is_interruption(error):
+                    raise
+                if isinstance(error, TransactionError) and not isinstance(error, CodecError):
+                    raise
+                raise UserCodeError(component_id, 0, "", "", user_traceback(error), method=method) from error
+        raise SourceError(
+            f"{method} of component {component_id!r} failed {self._tries} times, and nothing was started; last "
+            f"reason: {reason}; see to that, then run again"
+        )
+
+    def _close(self, what: str, close: Callable[[], None]) -> None:
+        try:
+            close()
+        except BaseException as error:  # what a spout cannot let go of undoes no commit
+            if is_interruption(error):
+                raise
+            _LOG.exception("the %s of component %r could not be closed", what, self._component.component_id)

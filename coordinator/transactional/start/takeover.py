@@ -1,0 +1,190 @@
+"""Takes over what earlier runs have left: looks, decides, and only then becomes the owner.
+
+Whatever refuses the start refuses it before a running coordinator is fenced out and before anything is stored. A new
+input or topology is stored by the first write of the run, so a start that comes to nothing leaves both as they were.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from coordinator.building.topology import Topology
+from coordinator.building.topology_description import changes, check_topology, described, states_of
+from coordinator.spouts.count_coordinator import partition_of
+from coordinator.spouts.input_change import FormerInput
+from coordinator.spouts.opaque import OpaqueCountCoordinator
+from coordinator.spouts.partitioned import PartitionCountCoordinator
+from coordinator.spouts.transactional import SpoutCoordinator
+from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE, MetadataLog, Notes
+from coordinator.transactional.options import RunOptions, adopted_words
+from coordinator.transactional.start.adoption import InputQuestion, check_input
+from coordinator.transactional.start.metadata_check import (
+    check_coordinator_metadata,
+    check_partition_metadata,
+    check_scopes,
+)
+from coordinator.transactional.start.spout_start import SpoutStart
+from state.errors import StateRefusedError
+from state.handles import declared_states
+from state.keys import parse_metadata_field
+from state.redis_store import RedisStore
+from state.stored_topology import FoundTopology
+
+_LOG = logging.getLogger("txbatch")
+
+
+@dataclass(frozen=True, slots=True)
+class TakenOver:
+    """What a run owns, and what is different from the run before.
+
+    Attributes:
+        committed_txid: last committed transaction, 0 at first.
+        metadata: stored metadata, checked.
+        notes: txid -> what to remember of it, of transactions that were cut and are not committed.
+        notices: what has changed and was accepted, a sentence each.
+    """
+
+    committed_txid: int
+    metadata: MetadataLog
+    notes: Notes
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """What looking at stored metadata came to."""
+
+    notices: tuple[str, ...] = ()
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Takeover:
+    """One start of a topology (driver).
+
+    Args:
+        topology: what is run.
+        store: where its state is; the server was checked.
+        start: asks its spout.
+        source: the spout's coordinator.
+        options: what the user accepts.
+    """
+
+    def __init__(
+        self, topology: Topology, store: RedisStore, start: SpoutStart, source: SpoutCoordinator, options: RunOptions
+    ) -> None:
+        self._topology = topology
+        self._store = store
+        self._start = start
+        self._source = source
+        self._options = options
+        self._is_opaque = isinstance(source, OpaqueCountCoordinator)
+
+    def take(self, *, nonce: str, new_generation: str) -> TakenOver:
+        """Becomes the owner.
+
+        Args:
+            nonce: as for `RedisStore.acquire`.
+            new_generation: the same.
+
+        Raises:
+            StateRefusedError, SourceError: what was found cannot be continued, or not without a word of the user.
+            TransactionError: as `RedisStore.acquire`.
+        """
+        fingerprint, description = self._start.fingerprint(), described(self._topology)
+        found = self._store.look()
+        settled = _Settled() if found is None else self._settled(found, fingerprint, description)
+        self._refuse_unknown_states(found)
+        acquired = self._store.acquire(
+            nonce=nonce,
+            new_generation=new_generation,
+            topology=description,
+            source_fingerprint=fingerprint,
+            accepted=found,
+        )
+        if found is not None and acquired.metadata != found.metadata:  # a run that is fenced out now wrote meanwhile
+            found = FoundTopology(acquired.committed_txid, found.source_fingerprint, found.topology, acquired.metadata)
+            settled = self._settled(found, fingerprint, description)
+        for notice in settled.notices:
+            _LOG.warning("topology %r: %s", self._topology.topology_id, notice)
+        metadata = self._log(acquired.metadata, acquired.committed_txid)
+        metadata.replace_notes(settled.notes)
+        notes = self._notes(metadata, acquired.committed_txid)
+        return TakenOver(acquired.committed_txid, metadata, notes, settled.notices)
+
+    def _refuse_unknown_states(self, found: FoundTopology | None) -> None:
+        """Refuses to add to state whose history is unknown: bookkeeping that was lost, or somebody else's keys."""
+        if found is None and self._store.has_records():
+            return  # `acquire` says what is wrong with them
+        recorded = set() if found is None else states_of(found.topology)
+        handles = [h for c in self._topology.components for h in declared_states(type(c.spec)).values()]
+        declared = {handle.name for handle in handles}
+        existing = self._store.existing_states(sorted(declared - recorded))
+        if existing and not self._options.accept_state_changes:
+            topology_id = self._topology.topology_id
+            raise StateRefusedError(
+                f"topology {topology_id!r} has no record of writing {', '.join(map(repr, existing))}, and the server "
+                "holds such state: its records were lost, or something else wrote it; restore the server's data from a "
+                f"copy taken at one moment, start over by `txbatch drop {topology_id}`, choose another topology id, or "
+                "continue on what is there by --accept-state-changes (in Python RunOptions.accept_state_changes)"
+            )
+
+    def _refuse_another_kind(self, found: FoundTopology, log: MetadataLog) -> None:
+        """An opaque spout goes by positions; of a spout without partitions there are none to continue from."""
+        scopes = {parse_metadata_field(field)[0] for field in found.metadata}
+        if self._is_opaque and COORDINATOR_SCOPE in scopes and not log.last_positions():
+            topology_id = self._topology.topology_id
+            raise StateRefusedError(
+                f"topology {topology_id!r} is committed up to txid {found.committed_txid} and was run with another "
+                "kind of spout, whose position an opaque one cannot continue from; run it with that one, start over by "
+                f"`txbatch drop {topology_id}`, or take another topology id"
+            )
+
+    def _settled(self, found: FoundTopology, fingerprint: str, description: str) -> _Settled:
+        """What is different from what earlier runs have left, if all of it is accepted."""
+        topology_id, committed = self._topology.topology_id, found.committed_txid
+        said = check_topology(
+            topology_id,
+            changes(found.topology, description),
+            committed_txid=committed,
+            accept_state_changes=self._options.accept_state_changes,
+        )
+        log = self._log(found.metadata, committed)
+        if not committed and not found.metadata:  # nothing was read: any input may be the first
+            return _Settled(tuple(said))
+        self._check_metadata(log, committed)
+        self._refuse_another_kind(found, log)
+        former = FormerInput(
+            fingerprint=found.source_fingerprint,
+            is_same=found.source_fingerprint == fingerprint,
+            last_txid=max(log.coordinator, default=committed),
+            last=log.coordinator[max(log.coordinator)] if log.coordinator else None,
+            pending=tuple(value for txid, value in sorted(log.coordinator.items()) if txid > committed),
+            positions={partition_of(scope): position for scope, position in log.last_positions().items()},
+            notes=log.notes(self._notes(log, committed)),
+        )
+        is_checked = "unchecked" not in (adopted_words(self._options.adopt) or ())
+        change = self._start.compare(self._source, former) if is_checked else None
+        said += check_input(InputQuestion(topology_id, fingerprint, former, change), self._options.adopt)
+        return _Settled(tuple(said), {} if change is None else change.notes)
+
+    def _log(self, stored: Mapping[str, Any], committed_txid: int) -> MetadataLog:
+        return MetadataLog(stored, is_opaque=self._is_opaque, committed_txid=committed_txid)
+
+    def _notes(self, metadata: MetadataLog, committed_txid: int) -> Notes:
+        """What is to be remembered of transactions that were cut and are not committed."""
+        stored = metadata.coordinator
+        return {txid: self._start.notes(self._source, stored[txid]) for txid in stored if txid > committed_txid}
+
+    def _check_metadata(self, metadata: MetadataLog, committed_txid: int) -> None:
+        """Refuses metadata with a hole; an opaque spout stores nothing ahead of its commits, so it can have none."""
+        topology_id = self._topology.topology_id
+        check_scopes(topology_id, metadata.partitions)
+        if self._is_opaque:
+            return
+        counts = metadata.coordinator
+        check_coordinator_metadata(topology_id, counts, committed_txid=committed_txid)
+        if isinstance(self._source, PartitionCountCoordinator):
+            check_partition_metadata(topology_id, metadata.partitions, counts, committed_txid=committed_txid)
