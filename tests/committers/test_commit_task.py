@@ -21,8 +21,8 @@ from state.attempt import TransactionAttempt
 from state.errors import FailedException
 from state.handles import HashState
 from state.write_set import StateKind, StateWrites, ValueType, WriteSet
-from tests.committers.memory_store import MemoryStore
-from tests.coordinated_bolt.wirings import RecordingBolt, Sent, attempt, wire
+from tests.support.stores.memory_store import MemoryStore
+from tests.support.tasks.wirings import RecordingBolt, Sent, attempt, wire
 
 A1, A2, A3 = attempt(1), attempt(2), attempt(3)
 

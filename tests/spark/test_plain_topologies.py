@@ -13,8 +13,8 @@ from coordinated_bolt.streams.plain_tuple import TICK_TUPLE_FREQ_SECS
 from coordinator.run_plain import run_plain
 from examples import plain_word_count
 from state.errors import FailedException, TopologyError, UserCodeError, WaveCrashError
-from tests.spark.bolts import note, notes, once
-from tests.spark.plain_jobs import (
+from tests.support.spark.bolts import note, notes, once
+from tests.support.spark.plain_jobs import (
     AnchorTwice,
     Failing,
     Feed,

@@ -12,7 +12,7 @@ from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.planning.plan import make_plan
 from coordinator.spark.shipping import pickle_spec
 from state.handles import HashState, ListState
-from tests.spark.bolts import NumberEmitter, Numbers, Pass, Store, exact_counts, exact_sums, numbers_topology
+from tests.support.spark.bolts import NumberEmitter, Numbers, Pass, Store, exact_counts, exact_sums, numbers_topology
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
 

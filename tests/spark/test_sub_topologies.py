@@ -11,8 +11,8 @@ from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.components.callbacks import FinishedCallback
 from coordinator.building.batch_subtopology_builder import BatchSubtopologyBuilder
 from state.errors import FailedException
-from tests.spark.bolts import note, notes, once
-from tests.spark.plain_jobs import Feed, builder_of, run
+from tests.support.spark.bolts import note, notes, once
+from tests.support.spark.plain_jobs import Feed, builder_of, run
 
 pytestmark = pytest.mark.spark
 

@@ -11,7 +11,17 @@ from state.redis_connection import LIBRARY_NAME, RedisConnection, library_code
 from state.redis_reader import RedisReader, load_redis_url, save_redis_url
 from state.redis_store import RECEIPTS_KEPT
 from state.write_set import VALUE_FIELD, StateKind, ValueType, WriteSet
-from tests.state.builders import GENERATION, NONCE, acquire, attempt, commit_of, counts, dump, unanswered, writes
+from tests.support.stores.builders import (
+    GENERATION,
+    NONCE,
+    acquire,
+    attempt,
+    commit_of,
+    counts,
+    dump,
+    unanswered,
+    writes,
+)
 
 
 class TestAcquire:

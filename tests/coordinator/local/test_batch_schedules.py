@@ -12,7 +12,7 @@ from coordinated_bolt.streams.groupings import AllGrouping, FieldsGrouping, Glob
 from coordinated_bolt.transport.messages import MessageKind
 from coordinator.building.batch_subtopology_builder import BatchSubtopologyBuilder
 from coordinator.building.plain_topology_builder import TopologyBuilder
-from tests.coordinator.local.batch_components import (
+from tests.support.topologies.batch_components import (
     TIMEOUT_S,
     Diary,
     Outside,

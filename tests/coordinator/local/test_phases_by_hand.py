@@ -13,8 +13,8 @@ from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpou
 from coordinator.transactional.options import RunOptions
 from state.errors import FailedException, ReplayLimitError, StateRefusedError, TopologyError, UserCodeError
 from state.handles import HashState
-from tests.coordinator.components import Count, Lines, Pass, build
-from tests.coordinator.local.playing import leftovers
+from tests.support.scenarios.playing import leftovers
+from tests.support.topologies.components import Count, Lines, Pass, build
 
 FOUR = RunOptions(max_spout_pending=4)
 KINDS = {

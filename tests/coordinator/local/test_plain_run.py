@@ -18,7 +18,7 @@ from coordinator.local.plain_run import PlainRun
 from coordinator.spouts.feeder import FeederSpout
 from coordinator.transactional.options import RunOptions
 from state.errors import FailedException, TopologyError, UserCodeError
-from tests.coordinator.local.plain_components import Identity, Numbers, Sink, fed_builder, start
+from tests.support.topologies.plain_components import Identity, Numbers, Sink, fed_builder, start
 
 T = 10
 

@@ -13,9 +13,9 @@ from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.building.batch_subtopology_builder import BatchSubtopologyBuilder
 from coordinator.planning.wave_plan import WavePlan
 from state.errors import UserCodeError
-from tests.coordinator.local.batch_components import Diary, Outside, Pass, square_builder
-from tests.coordinator.plain.in_process_engine import InProcessPlainEngine
-from tests.coordinator.plain.plain_jobs import coordinator_of, planned
+from tests.support.runs.in_process_plain_engine import InProcessPlainEngine
+from tests.support.topologies.batch_components import Diary, Outside, Pass, square_builder
+from tests.support.topologies.plain_jobs import coordinator_of, planned
 
 REQUESTS = {"two": 2, "ten": 10, "one": 1, "none": 0}
 SQUARES = {("none", 0), ("one", 1), ("ten", 100), ("two", 4)}

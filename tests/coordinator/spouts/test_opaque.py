@@ -21,7 +21,7 @@ from coordinator.spouts.opaque import (
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
 from state.errors import FailedException
-from tests.coordinated_bolt.wirings import Sent, output
+from tests.support.tasks.wirings import Sent, output
 
 
 def att(txid, attempt_id=1):
