@@ -12,6 +12,8 @@ from coordinated_bolt.completeness.acker import Acker, AckOutcome
 from coordinator.spouts.feeder import FeederSpout
 from tests.support.topologies.plain_components import AnchorAll, AnchorTwice, Identity, Sink, fed_builder, start
 
+pytestmark = pytest.mark.case(id="G6")
+
 ACKED, FAILED = AckOutcome.ACKED, AckOutcome.FAILED
 E1, E2, E3, E4 = 1 << 60, 1 << 41, 1 << 22, 1 << 3
 """Edges of which no proper subset cancels, as random 64-bit ids do not."""
@@ -24,7 +26,7 @@ def tell(acker, root, event):
     return getattr(acker, name)(root, *edges)
 
 
-def test_g6_two_branches_that_meet_close_with_the_last_event_in_every_order():
+def test_two_branches_that_meet_close_with_the_last_event_in_every_order():
     for order in permutations(SPOUT_TO_TWO_TO_ONE):
         acker = Acker[str]()
         outcomes = [tell(acker, "root", event) for event in order]
@@ -47,13 +49,13 @@ def test_g6_two_branches_that_meet_close_with_the_last_event_in_every_order():
         ("fail ack init", [None, None, ACKED]),
     ],
 )
-def test_g6_init_ack_and_fail_in_every_order_end_the_tree_once(order, outcomes):
+def test_init_ack_and_fail_in_every_order_end_the_tree_once(order, outcomes):
     events = {"init": ("init", E1), "ack": ("ack", E1), "fail": ("fail",)}
     acker = Acker[str]()
     assert [tell(acker, "root", events[name]) for name in order.split()] == outcomes
 
 
-def test_g6_a_root_nobody_subscribes_to_is_acked_at_once():
+def test_a_root_nobody_subscribes_to_is_acked_at_once():
     acker = Acker[str]()
     assert acker.init("root", 0) is ACKED
     assert len(acker) == 0
@@ -66,7 +68,7 @@ def test_an_init_that_comes_twice_does_not_close_a_tree_that_is_open():
     assert acker.ack("root", 5) is AckOutcome.ACKED
 
 
-def test_g6_a_join_anchored_on_two_feeds_acks_both_with_the_second():
+def test_a_join_anchored_on_two_feeds_acks_both_with_the_second():
     acker = Acker[int]()
     left, right, joined = (E1, 2 * E1), (E2, 2 * E2), (E3, 2 * E3)
     for feed in (0, 1):
@@ -80,7 +82,7 @@ def test_g6_a_join_anchored_on_two_feeds_acks_both_with_the_second():
 
 
 @pytest.mark.parametrize("feeds", [1, 3])
-def test_g6_a_tuple_anchored_twice_on_the_same_one_is_acked_once_a_feed(feeds):
+def test_a_tuple_anchored_twice_on_the_same_one_is_acked_once_a_feed(feeds):
     acker = Acker[int]()
     acked = 0
     for feed in range(feeds):
@@ -89,7 +91,7 @@ def test_g6_a_tuple_anchored_twice_on_the_same_one_is_acked_once_a_feed(feeds):
     assert acked == feeds
 
 
-def test_g6_an_open_tree_never_ends_by_itself_and_is_named_when_drained():
+def test_an_open_tree_never_ends_by_itself_and_is_named_when_drained():
     acker = Acker[str]()
     acker.init("open", E1)
     acker.ack("never initialised", E2)
@@ -109,7 +111,7 @@ def graphs(draw):
 
 @settings(deadline=None)
 @given(graphs(), st.randoms(use_true_random=False))
-def test_g6_any_graph_closes_with_its_last_report_in_any_order(edges, random):
+def test_any_graph_closes_with_its_last_report_in_any_order(edges, random):
     values = dict.fromkeys(range(1 + max(target for _, target in edges)), 0)
     for number, (source, target) in enumerate(edges):
         values[source] ^= 1 << number
@@ -123,7 +125,7 @@ def test_g6_any_graph_closes_with_its_last_report_in_any_order(edges, random):
 
 @settings(deadline=None)
 @given(graphs(), st.randoms(use_true_random=False), st.data())
-def test_g6_a_lost_or_doubled_report_leaves_the_tree_open(edges, random, data):
+def test_a_lost_or_doubled_report_leaves_the_tree_open(edges, random, data):
     values = dict.fromkeys(range(1 + max(target for _, target in edges)), 0)
     for number, (source, target) in enumerate(edges):
         values[source] ^= 1 << number
@@ -154,7 +156,7 @@ def branches_that_meet():
 
 
 @seeds
-def test_g6_a_join_of_two_branches_acks_nothing_on_the_first_feed_and_both_on_the_second(seed):
+def test_a_join_of_two_branches_acks_nothing_on_the_first_feed_and_both_on_the_second(seed):
     run = start(branches_that_meet(), seed=seed)
     run.feed("spout", [1], "first")
     run.run_until_idle()
@@ -168,7 +170,7 @@ def test_g6_a_join_of_two_branches_acks_nothing_on_the_first_feed_and_both_on_th
 
 @seeds
 @pytest.mark.parametrize("feeds", [1, 3])
-def test_g6_a_bolt_that_anchors_twice_on_its_input_acks_once_a_feed(seed, feeds):
+def test_a_bolt_that_anchors_twice_on_its_input_acks_once_a_feed(seed, feeds):
     builder = fed_builder()
     builder.set_bolt("twice", AnchorTwice()).shuffle_grouping("spout")
     builder.set_bolt("sink", Sink()).shuffle_grouping("twice")
@@ -180,7 +182,7 @@ def test_g6_a_bolt_that_anchors_twice_on_its_input_acks_once_a_feed(seed, feeds)
 
 
 @seeds
-def test_g6_with_timeouts_disabled_a_tuple_nobody_acks_never_fails(seed):
+def test_with_timeouts_disabled_a_tuple_nobody_acks_never_fails(seed):
     builder = fed_builder()
     builder.set_bolt("keeper", Identity()).shuffle_grouping("spout")
     builder.disable_message_timeouts()
@@ -197,7 +199,7 @@ def test_g6_with_timeouts_disabled_a_tuple_nobody_acks_never_fails(seed):
 
 @seeds
 @pytest.mark.parametrize("ackers", [1, 2, 5])
-def test_g6_whichever_of_init_and_ack_comes_first_there_is_one_ack(seed, ackers):
+def test_whichever_of_init_and_ack_comes_first_there_is_one_ack(seed, ackers):
     # one channel leads from the spout to the acker, another by way of the bolt: the seed decides which is faster
     builder = fed_builder()
     builder.set_bolt("sink", Sink(), parallelism=2).shuffle_grouping("spout")
@@ -210,7 +212,7 @@ def test_g6_whichever_of_init_and_ack_comes_first_there_is_one_ack(seed, ackers)
 
 
 @seeds
-def test_g6_a_root_nobody_subscribes_to_is_acked_by_its_acker(seed):
+def test_a_root_nobody_subscribes_to_is_acked_by_its_acker(seed):
     builder = fed_builder()
     builder.set_spout("unheard", FeederSpout(("value",)))
     builder.set_bolt("sink", Sink()).shuffle_grouping("spout")

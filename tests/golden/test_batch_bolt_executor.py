@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from tests.support.tasks.wirings import attempt, origin_of, wire
+
+pytestmark = pytest.mark.case(id="G3")
 
 
 class Counting(BaseBatchBolt):
@@ -38,7 +42,7 @@ class Emitted:
         raise AssertionError("not a direct stream")
 
 
-def test_g3_attempts_are_counted_apart():
+def test_attempts_are_counted_apart():
     emitted = Emitted()
     wiring = wire(Counting())
     executor = BatchBoltExecutor(wiring, lambda *_: emitted)

@@ -59,9 +59,10 @@ def done_builder(failing=None, *, replay=False, requests=("a", "b", "c")):
 STAGES = ("master", "first", "second", "done")
 
 
+@pytest.mark.case(id="G4")
 @pytest.mark.parametrize("capacity", CAPACITIES)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_g4_n_squared_tuples_over_three_tasks_are_counted_and_added_up(seed, capacity):
+def test_n_squared_tuples_over_three_tasks_are_counted_and_added_up(seed, capacity):
     with cluster(seed=seed, receive_capacity=capacity) as local:
         run = local.submit(square_builder(REQUESTS).build())
         run.run_until_idle()
@@ -72,8 +73,9 @@ def test_g4_n_squared_tuples_over_three_tasks_are_counted_and_added_up(seed, cap
         assert_nothing_is_left(run)
 
 
+@pytest.mark.case(id="G4")
 @pytest.mark.parametrize("seed", SEEDS)
-def test_g4_a_bolt_behind_two_identities_says_done_once_a_request(seed):
+def test_a_bolt_after_two_identities_says_done_once_a_request(seed):
     with cluster(seed=seed, receive_capacity=1 + seed % 3) as local:
         run = local.submit(done_builder().build())
         run.run_until_idle()
@@ -82,7 +84,8 @@ def test_g4_a_bolt_behind_two_identities_says_done_once_a_request(seed):
         assert_nothing_is_left(run, STAGES)
 
 
-def test_g4_finished_id_that_fails_fails_the_request_once():
+@pytest.mark.case(id="G4")
+def test_finished_id_that_fails_fails_the_request_once():
     with cluster() as local:
         run = local.submit(done_builder({"finished_id:b": 1}).build())
         run.run_until_idle()
@@ -97,8 +100,9 @@ def test_g4_finished_id_that_fails_fails_the_request_once():
         assert_nothing_is_left(run, STAGES)
 
 
+@pytest.mark.case(id="G4")
 @pytest.mark.parametrize("seed", SEEDS)
-def test_g4_a_replay_of_a_failed_request_succeeds(seed):
+def test_a_replay_of_a_failed_request_succeeds(seed):
     with cluster(seed=seed, receive_capacity=2) as local:
         run = local.submit(done_builder({"finished_id:b": 2, "finish:c": 1}, replay=True).build())
         run.run_until_idle()
@@ -107,9 +111,10 @@ def test_g4_a_replay_of_a_failed_request_succeeds(seed):
         assert sorted(run.emitted("done")) == [("default", [request, "done"]) for request in "abc"]
 
 
+@pytest.mark.case(id="G4")
 @pytest.mark.parametrize("master_tasks", [1, 3])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_g4_a_request_is_acked_once_and_only_after_every_task_has_finished_it(seed, master_tasks):
+def test_a_request_is_acked_once_and_only_after_every_task_has_finished_it(seed, master_tasks):
     with cluster(seed=seed, receive_capacity=1 + seed % 3) as local:
         run = local.submit(square_builder(REQUESTS, master_tasks=master_tasks, outside=Outside()).build())
         run.run_until_idle()
@@ -127,8 +132,9 @@ def test_g4_a_request_is_acked_once_and_only_after_every_task_has_finished_it(se
         assert len(request_of) == len(REQUESTS)
 
 
+@pytest.mark.case(id="G4")
 @pytest.mark.parametrize("seed", SEEDS)
-def test_g4_three_tasks_of_a_master_each_begin_batches_of_which_one_task_reports(seed):
+def test_three_tasks_of_a_master_each_begin_batches_of_which_one_task_reports(seed):
     requests = {f"request {n}": n for n in range(7)}
     with cluster(seed=seed, receive_capacity=1 + seed % 3) as local:
         run = local.submit(square_builder(requests, master_tasks=3).build())
@@ -140,9 +146,10 @@ def test_g4_three_tasks_of_a_master_each_begin_batches_of_which_one_task_reports
         assert_nothing_is_left(run)
 
 
+@pytest.mark.case(id="P-07")
 @pytest.mark.parametrize("kind", [MessageKind.REGULAR, MessageKind.COORD])
 @pytest.mark.parametrize("nth", range(12))
-def test_p07_a_batch_that_lost_a_message_never_succeeds_but_times_out(kind, nth):
+def test_a_batch_that_lost_a_message_never_succeeds_but_times_out(kind, nth):
     with cluster(seed=nth, receive_capacity=2) as local:
         run = local.submit(square_builder({"three": 3}).build(), message_fault=drop(kind, nth=nth))
         run.run_until_idle()
@@ -158,8 +165,9 @@ def test_p07_a_batch_that_lost_a_message_never_succeeds_but_times_out(kind, nth)
             assert totals(run) == []
 
 
+@pytest.mark.case(id="G4")
 @pytest.mark.parametrize("nth", range(14))
-def test_g4_a_doubled_tuple_fails_the_batch_at_once(nth):
+def test_a_doubled_tuple_fails_the_batch_at_once(nth):
     with cluster(seed=nth, receive_capacity=2) as local:
         run = local.submit(square_builder({"three": 3}).build(), message_fault=double(MessageKind.REGULAR, nth=nth))
         run.run_until_idle()
@@ -171,8 +179,9 @@ def test_g4_a_doubled_tuple_fails_the_batch_at_once(nth):
         assert_nothing_is_left(run)
 
 
+@pytest.mark.case(id="P-02")
 @pytest.mark.parametrize("nth", range(12))
-def test_p02_a_doubled_report_finishes_nothing_twice(nth):
+def test_a_doubled_report_finishes_nothing_twice(nth):
     with cluster(seed=nth, receive_capacity=2) as local:
         run = local.submit(square_builder({"three": 3}).build(), message_fault=double(MessageKind.COORD, nth=nth))
         run.run_until_idle()
@@ -182,10 +191,11 @@ def test_p02_a_doubled_report_finishes_nothing_twice(nth):
         assert_nothing_is_left(run)
 
 
+@pytest.mark.case(id="P-03")
 @pytest.mark.parametrize("where", ["master", "spread", "count", "total"])
 @pytest.mark.parametrize("method", ["execute", "finish"])
 @pytest.mark.parametrize("seed", range(5))
-def test_p03_a_failure_sticks_whenever_it_comes_and_late_tuples_change_nothing(seed, where, method):
+def test_a_failure_sticks_whenever_it_comes_and_late_tuples_change_nothing(seed, where, method):
     with cluster(seed=seed, receive_capacity=1 + seed % 3) as local:
         failing = {where: {f"{method}:three": 1}}
         run = local.submit(square_builder({"three": 3, "two": 2}, failing=failing).build())
@@ -201,8 +211,9 @@ def test_p03_a_failure_sticks_whenever_it_comes_and_late_tuples_change_nothing(s
         assert_nothing_is_left(run)
 
 
+@pytest.mark.case(id="P-15")
 @pytest.mark.parametrize("seed", SEEDS)
-def test_p15_a_replay_and_the_attempt_before_it_share_nothing(seed):
+def test_a_replay_and_the_attempt_before_it_share_nothing(seed):
     failing = {"spread": {"execute:ten": 3}, "total": {"finish:two": 2}, "master": {"finish:one": 1}}
     with cluster(seed=seed, receive_capacity=1 + seed % 3) as local:
         run = local.submit(square_builder(REQUESTS, failing=failing, replay=True, master_tasks=3).build())
@@ -254,7 +265,8 @@ def test_several_ackers_share_the_requests(seed):
         assert sorted(run.acked("spout")) == sorted(REQUESTS)
 
 
-def test_p09_a_task_keeps_a_batch_for_longer_than_the_spout_waits_for_it():
+@pytest.mark.case(id="P-09")
+def test_a_task_keeps_a_batch_for_longer_than_the_spout_waits_for_it():
     with cluster() as local:
         run = local.submit(square_builder({"three": 3}).build(), message_fault=drop(MessageKind.COORD, nth=3))
         run.run_until_idle()

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from coordinator.transactional.machine.run_events import BatchCut, Cut, NothingToCut, Publish, StartCommit, Tell
 from tests.support.machine.by_hand import ByHand, att, store, wave
+
+pytestmark = pytest.mark.case(id="G1")
 
 
 class ValueSpout:
@@ -25,7 +29,7 @@ def commit(*attempts):
     return StartCommit(1, tuple(att(*one) for one in attempts), composed=True)
 
 
-def test_g1_one_commit_in_flight():
+def test_transactions_commit_one_at_a_time():
     spout, machine = make(commit_group_max=1)
     following = machine.turn
     # 1
@@ -79,7 +83,7 @@ def test_g1_one_commit_in_flight():
     assert following() == [commit((4, 14)), store(t7=12), wave(1, (7, 17, 12))]
 
 
-def test_g1_with_groups_of_four():
+def test_transactions_commit_in_groups_of_up_to_four():
     spout, machine = make(commit_group_max=4)
     following = machine.turn
     # 1

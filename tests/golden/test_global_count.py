@@ -14,6 +14,8 @@ from state.handles import HashState, ValueState
 from tests.coordinator.transactional.test_whole_runs import run
 from tests.support.stores.memory_store import MemoryStore
 
+pytestmark = pytest.mark.case(id="G12")
+
 PARTITIONS = {
     0: [["cat"], ["dog"], ["chicken"], ["cat"], ["dog"], ["apple"]],
     1: [["cat"], ["dog"], ["apple"], ["banana"]],
@@ -67,7 +69,7 @@ def global_count(spout):
 
 @pytest.mark.parametrize("kind", [MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout])
 @pytest.mark.parametrize("empty_batches", [0, 1, 4])
-def test_g12_batches_of_nine_seven_and_three_then_empty_ones(kind, empty_batches):
+def test_batches_of_nine_seven_and_three_and_then_empty_ones_are_counted(kind, empty_batches):
     store = MemoryStore()
     spout = kind(PARTITIONS, ["word"], 3, empty_batches=empty_batches)
     run(global_count(spout), store, max_spout_pending=3)
@@ -80,7 +82,7 @@ def test_g12_batches_of_nine_seven_and_three_then_empty_ones(kind, empty_batches
 
 @pytest.mark.parametrize("kind", [MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout])
 @pytest.mark.parametrize("seed", range(5))
-def test_g12_on_the_local_cluster_tuple_by_tuple(kind, seed):
+def test_the_local_cluster_counts_the_same_tuple_by_tuple(kind, seed):
     with LocalCluster(seed=seed) as cluster:
         spout = kind(PARTITIONS, ["word"], 3, empty_batches=1)
         run = cluster.submit(global_count(spout), options=RunOptions(max_spout_pending=3))

@@ -8,6 +8,8 @@ from coordinator.local.cluster import LocalCluster
 from coordinator.transactional.options import RunOptions
 from examples import global_count
 
+pytestmark = pytest.mark.case(id="G12")
+
 COUNTED = {1: 9, 2: 16, 3: 19, 4: 19}
 
 

@@ -100,8 +100,9 @@ def straight():
 OPTIONS = RunOptions(max_spout_pending=2)
 
 
+@pytest.mark.case(id="P-04")
 @pytest.mark.parametrize("seed", SEEDS)
-def test_p04_a_bolt_fed_by_a_bolt_and_by_a_committer_ends_and_hears_both(seed):
+def test_a_bolt_fed_by_a_bolt_and_by_a_committer_ends_and_hears_both(seed):
     builder = TransactionalTopologyBuilder("test", "lines", Lines(TRANSACTIONS, TUPLES), parallelism=2)
     builder.set_bolt("pass", Pass(), parallelism=2).shuffle_grouping("lines")
     builder.set_committer_bolt("totals", Totals(), parallelism=2).shuffle_grouping("pass")
@@ -115,9 +116,10 @@ def test_p04_a_bolt_fed_by_a_bolt_and_by_a_committer_ends_and_hears_both(seed):
         assert run.state("last") == exact(copies=3)
 
 
+@pytest.mark.case(id="P-07")
 @pytest.mark.parametrize("kind", [FrameKind.REGULAR, FrameKind.COORD])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_p07_a_batch_that_lost_a_frame_never_succeeds_and_its_replay_counts_once(seed, kind):
+def test_a_batch_that_lost_a_frame_never_succeeds_and_its_replay_counts_once(seed, kind):
     lost: list[Frame] = []
 
     def lose_one(frame):
@@ -134,8 +136,9 @@ def test_p07_a_batch_that_lost_a_frame_never_succeeds_and_its_replay_counts_once
         assert run.state("counts") == exact()
 
 
+@pytest.mark.case(id="P-09")
 @pytest.mark.parametrize("seed", SEEDS)
-def test_p09_a_batch_is_kept_as_long_as_the_coordinator_waits_for_it(seed):
+def test_a_batch_is_kept_as_long_as_the_coordinator_waits_for_it(seed):
     with LocalCluster(seed=seed) as cluster:
         run = cluster.submit(straight(), options=RunOptions(max_spout_pending=1))
         for _ in range(15):
@@ -145,8 +148,9 @@ def test_p09_a_batch_is_kept_as_long_as_the_coordinator_waits_for_it(seed):
         assert run.state("counts") == exact()
 
 
+@pytest.mark.case(id="P-09")
 @pytest.mark.parametrize("seed", SEEDS)
-def test_p09_a_batch_the_coordinator_has_given_up_is_replayed_and_counts_once(seed):
+def test_a_batch_the_coordinator_has_given_up_is_replayed_and_counts_once(seed):
     with LocalCluster(seed=seed) as cluster:
         run = cluster.submit(straight(), options=RunOptions(max_spout_pending=1))
         for _ in range(15):
@@ -156,7 +160,8 @@ def test_p09_a_batch_the_coordinator_has_given_up_is_replayed_and_counts_once(se
         assert run.state("counts") == exact()
 
 
-def test_p09_a_task_forgets_no_batch_however_many_come_and_go_meanwhile():
+@pytest.mark.case(id="P-09")
+def test_a_task_forgets_no_batch_however_many_come_and_go_meanwhile():
     wiring = wire(RecordingBolt(), targets=(21,))
     bolt = CoordinatedBolt(wiring, attempt_outboxes(wiring, Sent().send))
     slow = attempt(1)
@@ -170,8 +175,9 @@ def test_p09_a_task_forgets_no_batch_however_many_come_and_go_meanwhile():
     assert bolt.end(slow).failure is None
 
 
+@pytest.mark.case(id="P-10")
 @pytest.mark.parametrize("seed", SEEDS)
-def test_p10_every_bolt_that_was_made_is_cleaned_up_once_those_of_failed_attempts_too(seed):
+def test_every_bolt_that_was_made_is_cleaned_up_once_those_of_failed_attempts_too(seed):
     Life.failing.update({1: 2, 3: 1})
     with LocalCluster(seed=seed) as cluster:
         run = cluster.submit(straight(), options=OPTIONS)
@@ -182,8 +188,9 @@ def test_p10_every_bolt_that_was_made_is_cleaned_up_once_those_of_failed_attempt
     assert Life.cleaned_up == Life.prepared
 
 
+@pytest.mark.case(id="P-13")
 @pytest.mark.parametrize("seed", SEEDS)
-def test_p13_of_two_runs_of_one_topology_the_older_stops_and_nothing_counts_twice(seed):
+def test_of_two_runs_of_one_topology_the_older_stops_and_nothing_counts_twice(seed):
     with LocalCluster(seed=seed) as cluster:
         older = cluster.submit(straight(), options=OPTIONS)
         for _ in range(40):
@@ -196,7 +203,8 @@ def test_p13_of_two_runs_of_one_topology_the_older_stops_and_nothing_counts_twic
         assert newer.state("counts") == exact()
 
 
-def test_p15_two_attempts_at_one_txid_in_flight_together_share_nothing():
+@pytest.mark.case(id="P-15")
+def test_two_attempts_at_one_txid_in_flight_together_share_nothing():
     """The first attempt at txid 1 is void while its tuples are still on the way to the tasks of the second."""
     Life.failing[1] = 1
     with LocalCluster(seed=3) as cluster:
@@ -207,7 +215,8 @@ def test_p15_two_attempts_at_one_txid_in_flight_together_share_nothing():
     assert len(attempts_at_1) == 2
 
 
-def test_p16_a_poison_batch_stops_the_run_with_its_reason_and_blocks_nothing_below_it():
+@pytest.mark.case(id="P-16")
+def test_a_poison_batch_stops_the_run_with_its_reason_and_blocks_nothing_below_it():
     Life.failing[3] = 1_000
     with LocalCluster() as cluster:
         run = cluster.submit(straight(), options=RunOptions(max_spout_pending=4, max_attempts=3))
@@ -222,8 +231,9 @@ class Silent(BaseBatchBolt):
     output_fields = ("line", "number")
 
 
+@pytest.mark.case(id="P-11")
 @pytest.mark.parametrize("seed", SEEDS)
-def test_p11_a_batch_without_a_tuple_is_finished_whichever_report_comes_last(seed):
+def test_a_batch_without_a_tuple_is_finished_whichever_report_comes_last(seed):
     builder = TransactionalTopologyBuilder("test", "lines", Lines(TRANSACTIONS, TUPLES), parallelism=3)
     builder.set_bolt("silent", Silent(), parallelism=3).shuffle_grouping("lines")
     builder.set_committer_bolt("totals", Totals(), parallelism=2).shuffle_grouping("silent").all_grouping("lines")
@@ -233,8 +243,9 @@ def test_p11_a_batch_without_a_tuple_is_finished_whichever_report_comes_last(see
         assert run.state("counts") == exact(copies=2)
 
 
+@pytest.mark.case(id="P-11")
 @pytest.mark.parametrize("seed", SEEDS)
-def test_p11_a_batch_is_finished_on_its_last_tuple_if_all_reports_have_overtaken_the_tuples(seed):
+def test_a_batch_is_finished_on_its_last_tuple_if_all_reports_have_overtaken_the_tuples(seed):
     held: dict[Any, list[Frame]] = {}
 
     def reports_first(frame):

@@ -8,12 +8,14 @@ from state.errors import ProtocolError
 from state.rotating_transactional_state import RotatingTransactionalState
 from state.transactional_state import TransactionalState
 
+pytestmark = pytest.mark.case(id="G2")
+
 
 def make(value):
     return lambda txid, previous: value
 
 
-def test_g2_strict():
+def test_a_strict_state_is_made_in_the_order_of_txids():
     kept = TransactionalState()
     state = RotatingTransactionalState(kept, "coordinator")
     assert state.get_state(1, make(10)) == 10
@@ -33,7 +35,7 @@ def test_g2_strict():
     assert sorted(kept.values("coordinator")) == [6]
 
 
-def test_g2_not_strict():
+def test_a_state_that_is_not_strict_gives_none_below_what_it_has():
     state = RotatingTransactionalState(TransactionalState(), "partition.0", is_strict=False)
     assert state.get_state(10, make(20)) == 20
     assert state.get_state(20, make(20)) == 20

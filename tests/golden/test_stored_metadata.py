@@ -17,6 +17,8 @@ from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, Parti
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from tests.support.topologies.components import Count
 
+pytestmark = pytest.mark.case(id="P-14")
+
 
 def described(txid):
     """What JSON would bring back as something else, or not at all."""
@@ -133,7 +135,7 @@ def topology(spout):
 
 
 @pytest.mark.parametrize("kind", [WholeSpout, PartsSpout, OpaqueSpout])
-def test_p14_metadata_comes_back_from_the_store_equal_and_of_the_same_types(kind):
+def test_metadata_comes_back_from_the_store_equal_and_of_the_same_types(kind):
     with LocalCluster() as cluster:
         for Given.transactions in (2, 4):  # the second run begins with what the first has stored
             run = cluster.submit(topology(kind()))

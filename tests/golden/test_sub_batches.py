@@ -92,9 +92,10 @@ def joined(run):
     return sorted(tuple(values) for _, values in run.emitted("join"))
 
 
+@pytest.mark.case(id="G5")
 @pytest.mark.parametrize("capacity", [1, 2, 1024])
 @pytest.mark.parametrize("seed", range(20))
-def test_g5_the_lengths_of_all_prefixes_of_a_word_are_joined_with_it(seed, capacity):
+def test_the_lengths_of_all_prefixes_of_a_word_are_joined_with_it(seed, capacity):
     with cluster(seed=seed, receive_capacity=capacity) as local:
         run = local.submit(words_builder(WORDS, master_tasks=1 + seed % 3).build())
         run.run_until_idle()
@@ -103,8 +104,9 @@ def test_g5_the_lengths_of_all_prefixes_of_a_word_are_joined_with_it(seed, capac
         assert_nothing_is_left(run, STAGES)
 
 
+@pytest.mark.case(id="P-15")
 @pytest.mark.parametrize("seed", range(20))
-def test_p15_several_sub_batches_of_one_request_share_no_entry(seed):
+def test_several_sub_batches_of_one_request_share_no_entry(seed):
     """Each word of a sentence is a batch of its own, at once and at one join task; some fail, so all are replayed."""
     sentences = {number: " ".join(WORDS.values()) for number in range(4)}
     failing = {f"execute:{number}": number for number in sentences}

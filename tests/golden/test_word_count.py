@@ -8,10 +8,12 @@ from coordinator.local.cluster import LocalCluster
 from coordinator.transactional.options import RunOptions
 from tests.support.topologies.words import words_topology
 
+pytestmark = pytest.mark.case(id="G8")
+
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("bounds", [(1, 1), (4, 1), (8, 4)])
-def test_nathan_bob_joey_nathan(seed, bounds):
+def test_each_word_is_counted_and_all_of_them_in_order(seed, bounds):
     window, group = bounds
     with LocalCluster(seed=seed) as cluster:
         options = RunOptions(max_spout_pending=window, commit_group_max=group)

@@ -102,7 +102,8 @@ class NoteDown(BaseBasicBolt):
         note(self.path, "outside", self.context.task_index, list(tup.values))
 
 
-def test_g4_every_request_is_squared_exactly_once_and_a_failed_batch_is_replayed(context, tmp_path):
+@pytest.mark.case(id="G4")
+def test_every_request_is_squared_exactly_once_and_a_failed_batch_is_replayed(context, tmp_path):
     numbers = [2, 10, 1, 0, 3]
     builder = builder_of(numbers)
     batches = BatchSubtopologyBuilder("master", Open(), 2)

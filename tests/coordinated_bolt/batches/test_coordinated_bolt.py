@@ -99,7 +99,8 @@ def test_a_committer_finishes_with_its_id_only():
     assert task.end().failure is None
 
 
-def test_p02_an_id_is_no_tuple_and_starts_no_second_round():
+@pytest.mark.case(id="P-02")
+def test_an_id_is_not_a_tuple_and_starts_no_second_round():
     task = Task(needs_id=True)
     task.id()
     task.coord(1, 0)
@@ -109,7 +110,8 @@ def test_p02_an_id_is_no_tuple_and_starts_no_second_round():
     assert len(task.reports()) == 2
 
 
-def test_p03_a_committer_that_failed_in_the_processing_phase_does_not_finish_with_its_id():
+@pytest.mark.case(id="P-03")
+def test_a_committer_that_failed_in_the_processing_phase_does_not_finish_with_its_id():
     task = Task({"execute": FailedException("not this one")}, needs_id=True)
     task.regular(1, "a")
     task.coord(1, 1)
@@ -122,8 +124,9 @@ def test_p03_a_committer_that_failed_in_the_processing_phase_does_not_finish_wit
     assert names() == ["prepare", "execute", "cleanup"]
 
 
+@pytest.mark.case(id="P-11")
 @pytest.mark.parametrize("last", ["regular", "coord", "id"])
-def test_p11_the_batch_is_finished_with_whichever_event_comes_last(last):
+def test_the_batch_is_finished_with_whichever_event_comes_last(last):
     task = Task(needs_id=True)
     events = {"regular": lambda: task.regular(1, "a"), "coord": lambda: task.coord(1, 1), "id": task.id}
     task.coord(2, 0)
@@ -134,7 +137,8 @@ def test_p11_the_batch_is_finished_with_whichever_event_comes_last(last):
     assert names().count("finish_batch") == 1
 
 
-def test_p15_attempts_of_one_txid_have_instances_of_their_own():
+@pytest.mark.case(id="P-15")
+def test_attempts_of_one_txid_have_instances_of_their_own():
     task = Task(sources=(1,))
     old, new = attempt(7, 1), attempt(7, 2)
     task.regular(1, "old", of=old)
@@ -199,8 +203,9 @@ def test_what_a_bolt_raises_fails_the_attempt_by_its_kind_and_never_the_task(whe
     assert finished.failure.halts() == (kind is not FailureKind.FAILED)
 
 
+@pytest.mark.case(id="P-17")
 @pytest.mark.parametrize("where", ["prepare", "execute", "finish_batch", "cleanup", "nothing"])
-def test_p17_cleanup_is_always_called_last_and_once(where):
+def test_cleanup_is_always_called_last_and_once(where):
     task = Task({where: ValueError("mine")}, sources=(1,))
     task.regular(1, "a")
     task.coord(1, 1)
@@ -315,7 +320,8 @@ def test_a_tuple_that_is_emitted_after_finish_batch_is_refused_and_not_lost():
     assert "a tuple was emitted after finish_batch had returned" in failure.text
 
 
-def test_p10_an_ended_attempt_leaves_nothing_behind():
+@pytest.mark.case(id="P-10")
+def test_an_ended_attempt_leaves_nothing_behind():
     task = Task(sources=(1,))
     for one in (attempt(1), attempt(2)):
         task.regular(1, "a", of=one)

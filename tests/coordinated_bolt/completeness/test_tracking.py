@@ -77,9 +77,10 @@ def test_any_order_with_any_repeats_of_reports_completes_with_the_last_missing_e
     assert tracking.status(A) is COMPLETE
 
 
+@pytest.mark.case(id="P-07")
 @settings(deadline=None)
 @given(batches(), st.booleans(), st.randoms(use_true_random=False), st.data())
-def test_p07_one_event_lost_never_completes(batch, needs_id, random, data):
+def test_one_event_lost_never_completes(batch, needs_id, random, data):
     events: list[tuple[Any, ...]] = events_of(batch) + [("id",)] * needs_id
     random.shuffle(events)
     del events[data.draw(st.integers(0, len(events) - 1))]
@@ -100,9 +101,10 @@ def test_one_surplus_never_stays_complete(batch, random, data):
     assert tracking.failure(A).kind is FailureKind.INCOMPLETE
 
 
+@pytest.mark.case(id="P-15")
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 2), batches()), max_size=4, unique_by=lambda e: e[0]), st.data())
-def test_p15_attempts_are_told_apart(several, data):
+def test_attempts_are_told_apart(several, data):
     """Attempts at the same txid share nothing: each completes by its own events, however they mix."""
     tracking = make(range(1, 5))
     pending = []
@@ -144,9 +146,10 @@ def test_of_a_single_group_one_report_completes_whoever_sends_it_in_any_order(se
     assert not tracking.is_lost(A)
 
 
+@pytest.mark.case(id="P-07")
 @settings(deadline=None)
 @given(single_batches(), st.randoms(use_true_random=False), st.data())
-def test_p07_a_single_group_of_which_one_event_is_lost_never_completes(several, random, data):
+def test_a_single_group_of_which_one_event_is_lost_never_completes(several, random, data):
     groups, batch, _, singles = several
     events = events_of(batch | singles)
     random.shuffle(events)
@@ -192,20 +195,23 @@ def test_an_attempt_is_lost_once_it_failed_or_more_came_than_was_sent():
     assert tracking.is_lost(attempt(2))
 
 
-def test_p17_a_surplus_of_one_source_does_not_hide_a_deficit_of_another():
+@pytest.mark.case(id="P-17")
+def test_a_surplus_of_one_source_does_not_hide_a_deficit_of_another():
     tracking = make()
     tell_all(tracking, ("coord", 1, 3), ("coord", 2, 3), ("regular", 1, 2), ("regular", 2, 4))
     assert tracking.status(A) is WAITING
     assert tracking.failure(A).text == "task 1 sent 3 tuples, 2 came; task 2 sent 3 tuples, 4 came"
 
 
-def test_p03_a_failure_before_the_first_report_sticks():
+@pytest.mark.case(id="P-03")
+def test_a_failure_before_the_first_report_sticks():
     tracking = make(sources=(1,), needs_id=True)
     tracking.fail(A, failure())
     assert tell_all(tracking, ("regular", 1, 1), ("coord", 1, 1), ("id",)) == [FAILED] * 3
     assert tracking.failure(A) == failure()
 
 
+@pytest.mark.case(id="P-11")
 @pytest.mark.parametrize(
     "order",
     [
@@ -215,7 +221,7 @@ def test_p03_a_failure_before_the_first_report_sticks():
     ],
     ids=["regular last", "coord last", "id last"],
 )
-def test_p11_whichever_event_is_last_completes_the_batch(order):
+def test_whichever_event_is_last_completes_the_batch(order):
     assert tell_all(make(needs_id=True), *order) == [WAITING, WAITING, WAITING, COMPLETE]
 
 

@@ -95,14 +95,16 @@ def choices(grouping, rows, *, target_count=6, seed=1):
 # Partial key
 
 
-def test_g8_a_partial_key_goes_to_one_task_to_another_and_to_the_first_again():
+@pytest.mark.case(id="G8")
+def test_a_partial_key_goes_to_one_task_to_another_and_to_the_first_again():
     (one,), (two,), (three,) = choices(PartialKeyGrouping(("word",)), [["key1", 1]] * 3)
     assert one != two
     assert three == one
 
 
+@pytest.mark.case(id="G8")
 @pytest.mark.parametrize("target_count", [2, 3, 6, 10])
-def test_g8_no_key_has_the_same_candidate_twice(target_count):
+def test_no_key_has_the_same_candidate_twice(target_count):
     for number in range(500):
         rows = [[f"word{number}", n] for n in range(8)]
         chosen = Counter(t for (t,) in choices(PartialKeyGrouping(("word",)), rows, target_count=target_count))
@@ -184,12 +186,14 @@ def test_a_local_position_that_is_no_target_is_refused(position):
 # Custom
 
 
+@pytest.mark.case(id="G8")
 @pytest.mark.parametrize("count", [0, 1, 4, 6])
-def test_g8_a_custom_grouping_sends_a_copy_to_each_of_the_first_tasks(count):
+def test_a_custom_grouping_sends_a_copy_to_each_of_the_first_tasks(count):
     assert choices(FirstTasks(count), [["x", 1]]) == [list(range(count))]
 
 
-def test_g8_emit_returns_the_tasks_a_custom_grouping_chose_and_sends_to_no_other():
+@pytest.mark.case(id="G8")
+def test_emit_returns_the_tasks_a_custom_grouping_chose_and_sends_to_no_other():
     sent = Sent()
     wiring = wire(RecordingBolt(), targets=(21, 22, 23), streams=output((21, 22, 23), FirstTasks(2)))
     outbox = attempt_outbox(wiring, attempt(1), sent.send)

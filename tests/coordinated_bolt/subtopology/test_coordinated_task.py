@@ -152,7 +152,8 @@ def test_a_master_begins_a_batch_for_each_tuple_and_finishes_it_with_it():
     assert len(task.task) == 0
 
 
-def test_p15_two_masters_tasks_draw_batches_of_their_own():
+@pytest.mark.case(id="P-15")
+def test_two_masters_tasks_draw_batches_of_their_own():
     batches = set()
     for seed in range(3):
         task = Task(args=None, seed=seed)
@@ -225,8 +226,9 @@ def test_finished_id_follows_finish_batch_and_may_emit_what_is_counted():
     assert sum(message.payload[2] for message in task.take(COORD)) == 1
 
 
+@pytest.mark.case(id="P-03")
 @pytest.mark.parametrize("where", ["prepare", "execute", "finish_batch", "finished_id", "cleanup"])
-def test_p03_a_failed_exception_anywhere_fails_the_batch_and_sticks(where):
+def test_a_failed_exception_anywhere_fails_the_batch_and_sticks(where):
     task = Task(Told({where: FailedException("no")}))
     task.regular(1, "a")
     task.coord(1, 1)
@@ -307,7 +309,8 @@ def test_a_tuple_too_many_after_the_finish_fails_the_batch_and_is_not_executed()
     assert (names(), len(task.task)) == ([], 0)
 
 
-def test_p02_a_report_that_comes_twice_is_held_once_and_finishes_nothing_twice():
+@pytest.mark.case(id="P-02")
+def test_a_report_that_comes_twice_is_held_once_and_finishes_nothing_twice():
     task = Task()
     task.coord(1, 0)
     task.coord(1, 0)
@@ -320,7 +323,8 @@ def test_p02_a_report_that_comes_twice_is_held_once_and_finishes_nothing_twice()
     assert names() == ["prepare", "finish_batch", "cleanup"]
 
 
-def test_p09_a_batch_that_is_never_complete_is_given_up_with_the_third_tick_after_the_last_word_of_it():
+@pytest.mark.case(id="P-09")
+def test_a_batch_that_is_never_complete_is_given_up_with_the_third_tick_after_the_last_word_of_it():
     task = Task(Told())
     task.regular(1, "a")
     task.task.tick()

@@ -28,8 +28,9 @@ def receive(acker, *messages):
         acker.receive(message)
 
 
+@pytest.mark.case(id="G6")
 @pytest.mark.parametrize("order", [(INIT, ACK), (ACK, INIT)], ids=["init first", "ack first"])
-def test_g6_init_and_ack_in_either_order_are_one_ack(order):
+def test_init_and_ack_in_either_order_are_one_ack(order):
     acker, sent = make()
     receive(acker, *order)
     assert sent == [ACKED]

@@ -208,7 +208,8 @@ def test_a_reset_begins_the_time_of_a_message_anew():
     assert task.pending_count == 0
 
 
-def test_p12_without_ackers_a_message_is_acked_at_once_and_never_fails():
+@pytest.mark.case(id="P-12")
+def test_without_ackers_a_message_is_acked_at_once_and_never_fails():
     task, sent = make(Scripted((["x"], "m")), ackers=())
     assert task.next_tuple() is True
     assert Calls.take() == [("ack", "m")]

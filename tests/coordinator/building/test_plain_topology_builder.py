@@ -85,18 +85,21 @@ def test_a_topology_without_a_spout_is_refused():
     refused(builder, "the topology has no spout")
 
 
-def test_p17_spouts_without_a_bolt_are_refused():
+@pytest.mark.case(id="P-17")
+def test_spouts_without_a_bolt_are_refused():
     refused(builder_of("one", "two"), "the topology has a spout and no bolt")
 
 
-def test_p17_a_cycle_is_refused():
+@pytest.mark.case(id="P-17")
+def test_a_cycle_is_refused():
     builder = builder_of()
     builder.set_bolt("a", Rich()).shuffle_grouping("spout").shuffle_grouping("b")
     builder.set_bolt("b", Basic()).shuffle_grouping("a")
     refused(builder, "the topology has a cycle: (a -> b -> a|b -> a -> b); tuples can only flow one way")
 
 
-def test_p17_unknown_sources_streams_and_fields_and_doubled_names_are_refused():
+@pytest.mark.case(id="P-17")
+def test_unknown_sources_streams_and_fields_and_doubled_names_are_refused():
     builder = builder_of()
     builder.set_bolt("rich", Rich()).shuffle_grouping("nobody")
     refused(builder, "component 'rich' subscribes to the unknown component 'nobody'")
@@ -151,14 +154,16 @@ def test_state_is_refused_for_there_is_no_transaction_to_write_it():
         builder_of().set_bolt("bolt", Stateful())
 
 
+@pytest.mark.case(id="P-12")
 @pytest.mark.parametrize("count", [-1, True, 1.5, "1", None, 10_001])
-def test_p12_an_acker_count_that_is_no_count_is_refused_and_0_is_one(count):
+def test_an_acker_count_that_is_not_a_count_is_refused_and_0_is_one(count):
     with pytest.raises(TopologyError, match=f"acker count is {count!r}; give an integer from 0 to 10000"):
         builder_of().set_acker_count(count)
 
 
+@pytest.mark.case(id="P-12")
 @pytest.mark.parametrize("seconds", [0, -1, 0.0, float("nan"), float("inf"), "5", None, True])
-def test_p12_a_message_timeout_that_is_no_time_is_refused(seconds):
+def test_a_message_timeout_that_is_not_a_time_is_refused(seconds):
     with pytest.raises(TopologyError, match=f"message timeout {seconds!r} is not a number of seconds above 0"):
         builder_of().set_message_timeout_s(seconds)
 

@@ -93,17 +93,20 @@ def test_the_fingerprint_tells_graph_parallelism_and_groupings():
 # P-17: what was not rejected in the original
 
 
-def test_p17_a_topology_without_a_bolt_is_refused():
+@pytest.mark.case(id="P-17")
+def test_a_topology_without_a_bolt_is_refused():
     refused(builder_of(), "the topology has a spout and no bolt: add one with set_bolt")
 
 
-def test_p17_a_bolt_without_input_is_refused():
+@pytest.mark.case(id="P-17")
+def test_a_bolt_without_input_is_refused():
     builder = builder_of()
     builder.set_bolt("alone", Pass())
     refused(builder, r"component 'alone' has no input; subscribe it, as in .shuffle_grouping\(...\)")
 
 
-def test_p17_a_cycle_is_refused_with_its_path():
+@pytest.mark.case(id="P-17")
+def test_a_cycle_is_refused_with_its_path():
     builder = builder_of()
     builder.set_bolt("a", Pass()).shuffle_grouping("lines").shuffle_grouping("c")
     builder.set_bolt("b", Pass()).shuffle_grouping("a")
@@ -111,32 +114,37 @@ def test_p17_a_cycle_is_refused_with_its_path():
     refused(builder, r"the topology has a cycle: (\w -> ){3}\w; tuples can only flow one way")
 
 
-def test_p17_a_bolt_that_hears_itself_is_a_cycle():
+@pytest.mark.case(id="P-17")
+def test_a_bolt_that_hears_itself_is_a_cycle():
     builder = builder_of()
     builder.set_bolt("echo", Pass()).shuffle_grouping("lines").shuffle_grouping("echo")
     refused(builder, "the topology has a cycle: echo -> echo; tuples can only flow one way")
 
 
-def test_p17_an_unknown_component_is_refused_with_the_known_ones():
+@pytest.mark.case(id="P-17")
+def test_an_unknown_component_is_refused_with_the_known_ones():
     builder = builder_of()
     builder.set_bolt("pass", Pass()).shuffle_grouping("line")
     refused(builder, r"component 'pass' subscribes to the unknown component 'line'; known: \['lines', 'pass'\]")
 
 
-def test_p17_an_unknown_stream_is_refused_with_the_declared_ones():
+@pytest.mark.case(id="P-17")
+def test_an_unknown_stream_is_refused_with_the_declared_ones():
     builder = builder_of()
     builder.set_bolt("pass", Pass()).shuffle_grouping("lines", "errors")
     refused(builder, r"subscribes to the unknown stream 'errors' of 'lines'; declared: \['default'\]")
 
 
-def test_p17_a_component_that_declares_no_stream_cannot_be_heard():
+@pytest.mark.case(id="P-17")
+def test_a_component_that_declares_no_stream_cannot_be_heard():
     builder = builder_of()
     builder.set_bolt("sink", Sink()).shuffle_grouping("lines")
     builder.set_bolt("pass", Pass()).shuffle_grouping("sink")
     refused(builder, r"the unknown stream 'default' of 'sink'; declared: none, set its output_fields")
 
 
-def test_p17_an_unknown_field_is_refused_with_the_known_ones():
+@pytest.mark.case(id="P-17")
+def test_an_unknown_field_is_refused_with_the_known_ones():
     builder = builder_of()
     builder.set_bolt("pass", Pass()).fields_grouping("lines", ["line", "word"])
     refused(
@@ -146,21 +154,24 @@ def test_p17_an_unknown_field_is_refused_with_the_known_ones():
     )
 
 
-def test_p17_a_fields_grouping_without_fields_is_refused():
+@pytest.mark.case(id="P-17")
+def test_a_fields_grouping_without_fields_is_refused():
     builder = builder_of()
     builder.set_bolt("pass", Pass()).fields_grouping("lines", [])
     refused(builder, "fields_grouping needs at least one field")
 
 
-def test_p17_fields_given_as_one_string_are_refused_at_once():
+@pytest.mark.case(id="P-17")
+def test_fields_given_as_one_string_are_refused_at_once():
     declarer = builder_of().set_bolt("pass", Pass())
     message = r"component 'pass': fields_grouping takes a list of fields, not 'line'; write \['line'\]"
     with pytest.raises(TopologyError, match=message):
         declarer.fields_grouping("lines", "line")
 
 
+@pytest.mark.case(id="P-17")
 @pytest.mark.parametrize("component_id", ["lines", "pass"])
-def test_p17_a_duplicate_id_is_refused_at_once(component_id):
+def test_a_duplicate_id_is_refused_at_once(component_id):
     builder = builder_of()
     builder.set_bolt("pass", Pass())
     for method in (builder.set_bolt, builder.set_committer_bolt):
@@ -229,7 +240,8 @@ def test_a_bolt_that_is_no_object_of_a_batch_bolt_is_refused_at_once(method, bol
         getattr(builder_of(), method)("pass", bolt)
 
 
-def test_p17_a_committer_that_is_no_batch_bolt_is_refused():
+@pytest.mark.case(id="P-17")
+def test_a_committer_that_is_not_a_batch_bolt_is_refused():
     class OnlyMarked(ICommitter):
         pass
 
@@ -248,11 +260,12 @@ class BasicCommitter(Basic, ICommitter):
     """Would have nothing to commit in."""
 
 
+@pytest.mark.case(id="P-17")
 @pytest.mark.parametrize(
     ("method", "bolt"),
     [("set_bolt", BasicCommitter()), ("set_committer_bolt", BasicCommitter()), ("set_committer_bolt", Basic())],
 )
-def test_p17_a_committer_that_is_a_basic_bolt_is_refused(method, bolt):
+def test_a_committer_that_is_a_basic_bolt_is_refused(method, bolt):
     message = f"component 'store' is to be a committer, but {type(bolt).__name__} is a basic bolt, which has no finish"
     with pytest.raises(TopologyError, match=message):
         getattr(builder_of(), method)("store", bolt)
@@ -313,8 +326,9 @@ def test_names_with_two_underscores_in_front_are_ours(name):
         TransactionalTopologyBuilder("test", name, Lines())
 
 
+@pytest.mark.case(id="P-12")
 @pytest.mark.parametrize("count", [0, -1, True, 1.5, "2", None, 10_001])
-def test_p12_a_parallelism_or_acker_count_that_is_no_integer_from_1_is_refused(count):
+def test_a_parallelism_or_acker_count_that_is_not_an_integer_from_1_is_refused(count):
     with pytest.raises(TopologyError, match=f"parallelism of component 'lines' is {count!r}; give an integer from 1"):
         builder_of(parallelism=count)
     with pytest.raises(TopologyError, match=f"parallelism of component 'pass' is {count!r}; give an integer from 1"):
@@ -323,8 +337,9 @@ def test_p12_a_parallelism_or_acker_count_that_is_no_integer_from_1_is_refused(c
         builder_of().set_acker_count(count)
 
 
+@pytest.mark.case(id="P-12")
 @pytest.mark.parametrize("seconds", [0, -1, 0.0, float("nan"), float("inf"), "5", None, True])
-def test_p12_a_message_timeout_that_is_no_time_is_refused(seconds):
+def test_a_message_timeout_that_is_not_a_time_is_refused(seconds):
     with pytest.raises(TopologyError, match=f"message timeout {seconds!r} is not a number of seconds above 0"):
         builder_of().set_message_timeout_s(seconds)
 

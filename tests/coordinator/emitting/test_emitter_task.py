@@ -170,7 +170,8 @@ def test_a_task_without_partitions_emits_and_stores_nothing():
     assert emitted[0].result.failure is None
 
 
-def test_p06_a_replay_keeps_the_number_of_partitions_it_was_first_given():
+@pytest.mark.case(id="P-06")
+def test_a_replay_keeps_the_number_of_partitions_it_was_first_given():
     """The number is the coordinator's metadata; a partition that came later has no part in the txid."""
     stored = {"partition.0": {4: [8, 10]}}
     emitted, values = run(batches((4, 1), (5, 2)), stored=stored)
@@ -222,6 +223,8 @@ def test_an_emitter_that_cannot_be_made_fails_its_attempts_and_not_the_task():
     ]
 
 
+@pytest.mark.case(id="P-06")
+@pytest.mark.case(id="P-14")
 @pytest.mark.parametrize(
     ("metadata", "story"),
     [
@@ -231,7 +234,7 @@ def test_an_emitter_that_cannot_be_made_fails_its_attempts_and_not_the_task():
     ],
     ids=["object", "method", "None"],
 )
-def test_p06_p14_metadata_that_cannot_be_stored_is_the_users_failure_and_not_the_tasks(metadata, story):
+def test_metadata_that_cannot_be_stored_is_the_users_failure_and_not_the_tasks(metadata, story):
     """None would stand for "nothing was emitted", and the next batch would begin at the beginning."""
     Calls.raising["metadata"] = metadata
     (emitted,) = run(batches((1, 1)))[0]

@@ -113,7 +113,8 @@ def test_a_group_that_is_under_way_already_is_held_as_a_whole(cluster, end):
     assert ends(run, 1) == [("committed", None)]
 
 
-def test_g1_can_be_played_by_hand_on_a_whole_topology(cluster):
+@pytest.mark.case(id="G1")
+def test_the_coordinators_steps_can_be_played_by_hand_on_a_whole_topology(cluster):
     run = cluster.submit(counting(7), options=FOUR)
     run.hold("processing")
     run.hold("commit")

@@ -122,7 +122,8 @@ def test_what_a_partitioned_spout_has_stored_and_not_committed_is_nothing_to_the
         assert sorted(field.partition(b":")[0] for field in stored) == [b"partition.0", b"partition.1", b"partition.2"]
 
 
-def test_p08_after_a_run_that_ended_before_it_told_the_next_one_tells_the_whole_group():
+@pytest.mark.case(id="P-08")
+def test_after_a_run_that_ended_before_it_told_the_next_one_tells_the_whole_group():
     FailsOnce.left[:] = []
     Committer.told[:], Committer.raising[:] = [], [2]
     spout = ToldSpout([[["a", 1]]] * 5, FIELDS)

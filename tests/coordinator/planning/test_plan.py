@@ -71,7 +71,8 @@ def test_a_committer_on_the_spout_makes_two_stages():
     assert layout(made) == [["lines"], [ACKER_COMPONENT, "store"]]
 
 
-def test_p04_a_bolt_fed_by_a_bolt_and_by_a_committer_runs_in_the_commit_phase():
+@pytest.mark.case(id="P-04")
+def test_a_bolt_fed_by_a_bolt_and_by_a_committer_runs_in_the_commit_phase():
     made = plan(build(("a", Pass(), ["lines"]), ("store", Commit(), ["a"]), ("both", Pass(), ["a", "store"])))
     assert layout(made) == [["lines"], ["a"], [ACKER_COMPONENT, "store"], ["both"]]
     assert committing(made) == ["both", "store"]
@@ -79,7 +80,8 @@ def test_p04_a_bolt_fed_by_a_bolt_and_by_a_committer_runs_in_the_commit_phase():
     assert needs_id == {"lines": False, "a": False, "store": True, "both": False}
 
 
-def test_p04_a_bolt_fed_by_the_spout_and_by_a_committer_runs_below_the_committer():
+@pytest.mark.case(id="P-04")
+def test_a_bolt_fed_by_the_spout_and_by_a_committer_runs_below_the_committer():
     made = plan(build(("store", Commit(), ["lines"]), ("both", Pass(), ["lines", "store"]), ("end", Sink(), ["both"])))
     assert layout(made) == [["lines"], [ACKER_COMPONENT, "store"], ["both"], ["end"]]
 
@@ -87,6 +89,7 @@ def test_p04_a_bolt_fed_by_the_spout_and_by_a_committer_runs_below_the_committer
 # Every mix of phases; c… are committers, b… are none.
 
 
+@pytest.mark.case(id="P-04")
 @pytest.mark.parametrize(
     ("bolts", "stages", "commit_phase"),
     [
@@ -154,7 +157,7 @@ def test_p04_a_bolt_fed_by_the_spout_and_by_a_committer_runs_below_the_committer
     ],
     ids=["bolt below both", "committer below both", "each phase", "beside", "deep", "above"],
 )
-def test_p04_every_mix_of_bolts_and_committers_has_its_phases_and_levels(bolts, stages, commit_phase):
+def test_every_mix_of_bolts_and_committers_has_its_phases_and_levels(bolts, stages, commit_phase):
     made = plan(build(*bolts))
     assert layout(made) == stages
     assert committing(made) == commit_phase

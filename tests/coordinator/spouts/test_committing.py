@@ -85,7 +85,8 @@ def told(method="commit"):
     return [txid for name, txid, _ in Told.log if name == method]
 
 
-def test_p08_a_spout_is_told_of_each_txid_in_order_when_it_is_durable():
+@pytest.mark.case(id="P-08")
+def test_a_spout_is_told_of_each_txid_in_order_when_it_is_durable():
     store = begin(MemoryStore())
     run(topology(ToldLines(5)), store, max_spout_pending=4, commit_group_max=2)
     assert store.committed == [[1, 2], [3, 4], [5]]
@@ -107,9 +108,10 @@ def test_an_opaque_spout_is_told_alike():
     assert told() == [1, 2]
 
 
+@pytest.mark.case(id="P-08")
 @settings(deadline=None, max_examples=50)
 @given(bounds, st.integers(0, 2**32), crash_points)
-def test_p08_each_txid_is_told_after_it_is_durable_and_at_least_once_after_any_crash(options, seed, crashes):
+def test_each_txid_is_told_after_it_is_durable_and_at_least_once_after_any_crash(options, seed, crashes):
     store = begin(CrashingStore(crashes))
     faults = RandomFaults(Random(seed), 2)
     run_until_it_ends(topology(ToldLines(6)), store, seed=seed, fault=faults, **options)
@@ -195,7 +197,8 @@ def test_a_commit_that_had_been_applied_before_is_told():
     assert told() == [1, 2]
 
 
-def test_p02_what_is_told_is_no_tuple_and_starts_no_second_round_of_coords():
+@pytest.mark.case(id="P-02")
+def test_what_is_told_is_not_a_tuple_and_starts_no_second_round_of_coords():
     """Each task reports once an attempt to each task downstream, and emits its batch once, however often it commits."""
     store = begin(MemoryStore())
     frames: Counter[Any] = Counter()

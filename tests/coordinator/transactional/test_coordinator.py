@@ -207,7 +207,8 @@ def test_a_commit_that_an_earlier_run_had_published_is_taken_for_done():
 # Stored before told
 
 
-def test_p08_metadata_is_stored_before_anything_of_it_is_emitted():
+@pytest.mark.case(id="P-08")
+def test_metadata_is_stored_before_anything_of_it_is_emitted():
     run = Run(9, max_spout_pending=4)
     run()
     stored: set[str] = set()
@@ -230,7 +231,8 @@ def with_metadata(run, **failures):
     return answer
 
 
-def test_p08_what_emitters_cut_is_stored_before_the_commit_phase():
+@pytest.mark.case(id="P-08")
+def test_what_emitters_cut_is_stored_before_the_commit_phase():
     run = Run(4, max_spout_pending=4)
     run.engine.on_wave = with_metadata(run)
     run()
@@ -352,7 +354,8 @@ def test_a_failure_in_the_commit_phase_is_replayed_after_the_head_of_the_group_i
     assert run.store.states == everything(4)
 
 
-def test_p16_a_txid_that_fails_on_every_attempt_stops_the_run_after_the_lower_ones():
+@pytest.mark.case(id="P-16")
+def test_a_txid_that_fails_on_every_attempt_stops_the_run_after_the_lower_ones():
     run = Run(4, max_spout_pending=8)
     run.engine.on_wave = failing_at(run, 3, times=99, text="bad luck")
     with pytest.raises(ReplayLimitError) as error:
@@ -585,7 +588,8 @@ def test_everything_of_a_crashed_group_is_processed_again():
 # Waves that are void
 
 
-def test_p10_a_wave_that_runs_for_nothing_is_cancelled_and_released_when_it_ends():
+@pytest.mark.case(id="P-10")
+def test_a_wave_that_runs_for_nothing_is_cancelled_and_released_when_it_ends():
     run = Run(4, max_spout_pending=4)
     run.engine.on_group = committing_fails_at(run, 1)
     held = []
@@ -956,7 +960,8 @@ def test_an_estimate_that_raises_does_not_end_the_run():
     assert run.store.states == everything(4)
 
 
-def test_p14_metadata_that_cannot_be_stored_ends_the_run_after_what_is_under_way_is_committed():
+@pytest.mark.case(id="P-14")
+def test_metadata_that_cannot_be_stored_ends_the_run_after_what_is_under_way_is_committed():
     """What does not come back as it was would make a replay another one."""
 
     class Odd(LinesCoordinator):

@@ -221,7 +221,8 @@ def test_a_replay_is_cut_anew_from_the_position_below_and_its_own_positions_are_
     assert_exact(store, 2)
 
 
-def test_p06_the_number_of_partitions_is_one_for_all_tasks_of_an_attempt():
+@pytest.mark.case(id="P-06")
+def test_the_number_of_partitions_is_one_for_all_tasks_of_an_attempt():
     store = begin(MemoryStore())
     coordinator = run(topology(Queue(3, counts=(3, 1, 2, 0, 3)), tasks=2), store, max_spout_pending=4)
     assert len(Told.counts) == coordinator.statistics.attempts, "asked once an attempt, on the driver"
@@ -231,7 +232,8 @@ def test_p06_the_number_of_partitions_is_one_for_all_tasks_of_an_attempt():
     assert_exact(store, 3)
 
 
-def test_p06_the_number_of_partitions_may_change_between_two_attempts_of_a_txid():
+@pytest.mark.case(id="P-06")
+def test_the_number_of_partitions_may_change_between_two_attempts_of_a_txid():
     store = begin(MemoryStore())
     FailsOnce.left[:] = [0]
     run(topology(Queue(3, counts=(3, 3, 3, 1)), bolt=FailsOnce()), store, max_spout_pending=2)
@@ -268,7 +270,8 @@ def test_a_crash_after_processing_and_before_the_commit_leaves_no_position_of_th
     assert_exact(store, 2)
 
 
-def test_p13_what_a_fenced_commit_carried_is_not_stored():
+@pytest.mark.case(id="P-13")
+def test_what_a_fenced_commit_carried_is_not_stored():
     store = begin(MemoryStore())
     store.replies = [None, CommitReply(CommitStatus.FENCED)]
     with pytest.raises(FencedError):
@@ -300,9 +303,10 @@ class SilentEmitter(QueueEmitter):
         return None if position == last else position
 
 
+@pytest.mark.case(id="P-06")
 @settings(deadline=None, max_examples=40)
 @given(bounds, st.integers(0, 2**32), crash_points)
-def test_p06_none_of_an_emptied_partition_loses_no_position(options, seed, crashes):
+def test_none_of_an_emptied_partition_loses_no_position(options, seed, crashes):
     store = begin(CrashingStore(crashes))
     run_until_it_ends(topology(Silent(3, seed)), store, seed=seed, **options)
     assert_exact(store, 3)
@@ -358,7 +362,8 @@ def test_an_emitter_that_fails_again_and_again_ends_the_run_with_what_is_below_c
     assert_exact(store, 2)
 
 
-def test_p15_positions_of_a_void_attempt_are_not_taken_for_those_of_its_txid():
+@pytest.mark.case(id="P-15")
+def test_positions_of_a_void_attempt_are_not_taken_for_those_of_its_txid():
     """Partition 1 was read by an attempt that failed in its commit phase, and is away when the txid is tried again."""
     store = begin(MemoryStore())
     FailsOnce.left[:], CountFailsOnce.left[:] = [], [0]

@@ -129,8 +129,9 @@ def test_asking_what_a_commit_stores_changes_nothing_for_it_may_be_refused():
     assert log.partitions == {"partition.0": {3: 30}, "partition.1": {2: 12}}
 
 
+@pytest.mark.case(id="P-14")
 @pytest.mark.parametrize("position", [(1, 2), {3: (4,)}, None], ids=repr)
-def test_p14_what_is_acquired_is_what_was_committed(position):
+def test_what_is_acquired_is_what_was_committed(position):
     assert opaque({"partition.0:3": position}).partitions == {"partition.0": {3: position}}
 
 

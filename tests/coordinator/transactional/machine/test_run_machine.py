@@ -63,7 +63,8 @@ def failed_user(by_hand, attempt):
 # P-01: whatever is not current is ignored before anything is touched
 
 
-def test_p01_a_late_fail_of_a_cancelled_attempt_does_not_remove_the_current_one():
+@pytest.mark.case(id="P-01")
+def test_a_late_fail_of_a_cancelled_attempt_does_not_remove_the_current_one():
     by_hand, old = started()
     by_hand.fail(old[2])
     by_hand.turn()
@@ -73,7 +74,8 @@ def test_p01_a_late_fail_of_a_cancelled_attempt_does_not_remove_the_current_one(
     assert by_hand.turn() == []
 
 
-def test_p01_a_late_ack_of_a_cancelled_attempt_does_not_complete_the_current_one():
+@pytest.mark.case(id="P-01")
+def test_a_late_ack_of_a_cancelled_attempt_does_not_complete_the_current_one():
     by_hand, old = started()
     by_hand.fail(old[1])
     by_hand.turn()
@@ -83,7 +85,8 @@ def test_p01_a_late_ack_of_a_cancelled_attempt_does_not_complete_the_current_one
     assert by_hand.turn() == []
 
 
-def test_p01_a_late_verdict_on_a_cancelled_group_touches_nothing():
+@pytest.mark.case(id="P-01")
+def test_a_late_verdict_on_a_cancelled_group_touches_nothing():
     by_hand, old = started(max_spout_pending=1)
     by_hand.ack(old[1])
     by_hand.turn()
@@ -140,7 +143,8 @@ def test_a_report_on_a_wave_that_does_not_run_is_a_bug_of_ours_and_touches_nothi
 # Cutting
 
 
-def test_p05_a_no_then_yes_within_one_turn_leaves_no_gap():
+@pytest.mark.case(id="P-05")
+def test_a_no_then_yes_within_one_turn_leaves_no_gap():
     source = ScriptedSource(["yes", "no", "yes"])
     driven = Driven(source)
     assert driven.turn() == [store(t1="cut 1 of 1"), wave(1, (1, 1, "cut 1 of 1"))]
