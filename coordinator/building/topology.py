@@ -14,11 +14,8 @@ from coordinated_bolt.components.spouts import ISpout
 from coordinated_bolt.components.task_hook import ITaskHook
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.groupings import Grouping
-from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout
-from coordinator.spouts.partitioned import IPartitionedTransactionalSpout
-from coordinator.spouts.transactional import ITransactionalSpout
+from coordinator.spouts.kinds.kind_of import Spout
 
-Spout = ITransactionalSpout | IPartitionedTransactionalSpout | IOpaquePartitionedTransactionalSpout
 Spec = Spout | IBatchBolt | ISpout | IRichBolt | IBasicBolt
 
 DEFAULT_MESSAGE_TIMEOUT_S = 60.0

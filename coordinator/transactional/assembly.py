@@ -9,9 +9,8 @@ from typing import Any
 
 from coordinator.building.topology import Topology
 from coordinator.planning.plan import Plan
-from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
-from coordinator.spouts.count_coordinator import CountCoordinator
-from coordinator.spouts.opaque import OpaqueCountCoordinator
+from coordinator.spouts.committing import SpoutCommitter
+from coordinator.spouts.kinds.kind_of import kind_of
 from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.transactional.attempt_watch import AttemptWatch
@@ -133,7 +132,7 @@ def new_coordinator(
     run_plan = RunPlan(
         commit_tasks=plan.commit_tasks,
         component_order=tuple(plan.component_order),
-        is_opaque=isinstance(source, OpaqueCountCoordinator),
+        is_opaque=start is not None and start.kind.is_opaque,
         may_commit_early=plan.has_flat_commit_phase(),
         engine_overlaps=engine.overlaps,
         may_hold=watch is not None,
@@ -150,8 +149,8 @@ def new_coordinator(
             for txid, value in stored.items()
         ],
     )
-    if isinstance(source, CountCoordinator):
-        source.follow(machine.positions) if start is None else start.follow(source, machine.positions)
+    if start is not None:
+        start.follow(source, machine.positions)
     source.inform(replace(run_so_far, last=own_copy(run_so_far.last)))  # copies: a spout may change what it is given
     last = own_copy(run_so_far.last)
     source.resume(last_txid, last) if start is None else start.resume(source, last_txid, last)
@@ -187,7 +186,7 @@ def group_max(topology: Topology, options: RunOptions) -> int:
     """Most transactions of one commit: what a spout's committer is told again has to be on record."""
     if has_external_effects(topology):
         return 1
-    told = isinstance(topology.spout.spec, ICommitterTransactionalSpout)
+    told = kind_of(topology.spout.spec).has_committer
     return min(options.commit_group_max, RECEIPTS_KEPT) if told else options.commit_group_max
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from coordinator.spouts.partitioned import PartitionCountCoordinator, PartitionedCoordinator
+from coordinator.spouts.kinds.partitioned_kind import PartitionCountCoordinator
+from coordinator.spouts.partitioned import PartitionedCoordinator
 from coordinator.transactional.guarded_source import GuardedSource
 from state.errors import FailedException, UserCodeError
 from tests.coordinator.components import LinesCoordinator
