@@ -143,5 +143,6 @@ class GuardedSource:
             if isinstance(error, TransactionError) and not isinstance(error, CodecError):
                 self.error = error
             else:
-                self.error = UserCodeError(self._component_id, 0, "", "", user_traceback(error), method=what)
+                story = user_traceback(error)
+                self.error = UserCodeError(component_id=self._component_id, traceback_text=story, method=what)
         raise FailedException(f"{what} raised") from self.error

@@ -113,7 +113,8 @@ class SpoutStart:
                     raise
                 if isinstance(error, TransactionError) and not isinstance(error, CodecError):
                     raise
-                raise UserCodeError(component_id, 0, "", "", user_traceback(error), method=method) from error
+                story = user_traceback(error)
+                raise UserCodeError(component_id=component_id, traceback_text=story, method=method) from error
         raise SourceError(
             f"{method} of component {component_id!r} failed {self._tries} times, and nothing was started; last "
             f"reason: {reason}; see to that, then run again"

@@ -763,7 +763,7 @@ class RandomRun:
     def _told(self) -> Told:
         if self.may_halt and self.random.random() < 0.06:
             self.kinds["not told"] += 1
-            self.told_error = UserCodeError("lines", 0, "committed", "", "drawn")
+            self.told_error = UserCodeError(component_id="lines", attempt="committed", traceback_text="drawn")
             self.books.halts[self.books.committed + 1] = UserCodeError
             void_count = self.void_count
             self._void_from(self.books.committed + 1)
@@ -802,7 +802,9 @@ class RandomRun:
         self.input_state = InputState(is_exhausted=is_exhausted, is_draining=self.is_draining)
         if self.may_halt and self.random.random() < 0.1:
             self.kinds["spout raised"] += 1
-            self.input_state = InputState(error=UserCodeError("lines", 0, "is_ready", "", "drawn"))
+            self.input_state = InputState(
+                error=UserCodeError(component_id="lines", attempt="is_ready", traceback_text="drawn")
+            )
         elif self.may_halt and self.random.random() < (0.5 if books.halts else 0.1):
             self.kinds["drained"] += 1
             self.input_state = InputState(is_draining=True)
