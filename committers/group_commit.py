@@ -31,12 +31,10 @@ class Publish:
     Attributes:
         attempts: the prefix to publish; may be empty.
         write_set: its composed changes.
-        has_read: some commit task has read state in the group.
     """
 
     attempts: tuple[TransactionAttempt, ...]
     write_set: WriteSet
-    has_read: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +168,7 @@ def _from_transactions(group: Group, reports: Sequence[SlotReport], good: int, *
                     writers.setdefault(key, set()).add(report.task_id)
         total.then(compose(parts))
         count += 1
-    return Publish(group.attempts[:count], total, has_read)
+    return Publish(group.attempts[:count], total)
 
 
 def _reads_anothers_write(reports: Sequence[SlotReport], place: int, writers: Mapping[Read, set[int]]) -> bool:

@@ -33,7 +33,7 @@ from state.redis_connection import RedisConnection, connect
 from state.redis_drop import drop_topology
 from state.redis_presence import announce_run, connected_runs
 from state.redis_rights import require_all_rights
-from state.redis_server import ServerFacts, facts_of
+from state.redis_server import evicted_keys, refuse_unfit_server
 from state.redis_watch import ServerWatch
 from state.stored_metadata import checked_control, unpack_metadata, unreadable_metadata
 from state.stored_topology import Acquired, FoundTopology, TopologyStatus
@@ -109,7 +109,7 @@ class RedisStore:
             sleep=sleep,
         )
 
-    def check_server(self) -> ServerFacts:
+    def check_server(self) -> None:
         """Makes sure of the server and loads the function library; called once at start.
 
         Raises:
@@ -119,15 +119,16 @@ class RedisStore:
         """
         first_contact_s = min(FIRST_CONTACT_TIMEOUT_S, self._timeout_s)
         try:
-            facts = facts_of(self._connection.call("INFO", timeout_s=first_contact_s), self.server)
+            info = self._connection.call("INFO", timeout_s=first_contact_s)
         except StateRefusedError as error:
             if not self._is_injected or "unknown command" not in str(error.__cause__):
                 raise
-            facts = ServerFacts("redis", "", "noeviction", is_cluster=False, has_append_only_file=False)
+            info = None  # an injected client of a server in memory, which has no INFO
+        if info is not None:
+            refuse_unfit_server(info, self.server)
+            self._evicted_keys = evicted_keys(info)
         self._connection.load_library()
         require_all_rights(self._connection, self.keys)
-        self._evicted_keys = facts.evicted_keys
-        return facts
 
     def watch(self, clock: Callable[[], float]) -> ServerWatch:
         """What looks at the server again while a run lasts; called once, after `check_server`."""

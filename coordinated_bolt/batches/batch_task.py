@@ -48,12 +48,10 @@ class Inbox:
 
     def __init__(self, packed_frames: Iterable[bytes]) -> None:
         self._frames: dict[TransactionAttempt, list[Frame]] = {}
-        self.damaged_count = 0
         for packed in sorted(packed_frames):
             try:
                 frame = unpack_frame(packed)
             except (CodecError, ValueError):
-                self.damaged_count += 1
                 continue
             self._frames.setdefault(frame.attempt, []).append(frame)
 

@@ -99,14 +99,6 @@ class ComponentGraph:
         """The component of that id."""
         return next(c for c in self.components if c.component_id == component_id)
 
-    def fingerprint(self) -> str:
-        """One line that changes when the graph, its numbers of tasks or its groupings change."""
-        parts = []
-        for component in self.components:
-            inputs = ",".join(f"{s.source}/{s.stream_id}:{s.grouping!r}" for s in component.subscriptions)
-            parts.append(f"{component.component_id}*{component.task_count}[{component.kind.value}]<-({inputs})")
-        return "; ".join(parts)
-
 
 @dataclass(frozen=True, slots=True)
 class Topology(ComponentGraph):

@@ -174,7 +174,7 @@ def test_a_group_that_read_is_asked_for_transaction_by_transaction():
 
 def test_one_transaction_that_read_is_published_at_once():
     decision = decide_group(group_of(A[:1]), [report(2, writes(a=1), reads={0: ["a"]}), report(3, writes())])
-    assert decision.step == Publish(A[:1], writes(a=1), has_read=True)
+    assert decision.step == Publish(A[:1], writes(a=1))
 
 
 def reading(reads, third=None):
@@ -187,12 +187,12 @@ def reading(reads, third=None):
 
 def test_a_group_ends_before_the_first_that_read_what_a_lower_one_wrote_in_another_task():
     step = decide_group(group_of(), reading({0: ["a"], 1: ["b"], 2: ["a"]})).step
-    assert step == Publish(A[:2], writes(a=2), has_read=True)
+    assert step == Publish(A[:2], writes(a=2))
 
 
 def test_a_field_nobody_else_wrote_may_be_read():
     step = decide_group(group_of(), reading({place: ["b"] for place in range(4)}, writes(b=1))).step
-    assert step == Publish(A, writes(a=4, b=4), has_read=True)
+    assert step == Publish(A, writes(a=4, b=4))
 
 
 def test_what_another_task_writes_in_the_same_transaction_is_not_seen_and_no_conflict():
@@ -203,7 +203,7 @@ def test_what_another_task_writes_in_the_same_transaction_is_not_seen_and_no_con
 
 def test_a_field_that_both_tasks_wrote_may_be_read_by_neither():
     step = decide_group(group_of(), reading({1: ["a"]}, writes(a=1))).step
-    assert step == Publish(A[:1], writes(a=2), has_read=True)
+    assert step == Publish(A[:1], writes(a=2))
 
 
 def test_reads_beyond_the_good_prefix_do_not_count():
