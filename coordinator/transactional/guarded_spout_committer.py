@@ -16,7 +16,7 @@ from state.printable import said_by
 _LOG = logging.getLogger("txbatch")
 
 
-class GuardedCommitter:
+class GuardedSpoutCommitter:
     """Tells the spout's committer what is durable.
 
     Args:

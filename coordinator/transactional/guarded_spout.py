@@ -25,7 +25,7 @@ from state.printable import said_by
 _LOG = logging.getLogger("txbatch")
 
 
-class GuardedSource:
+class GuardedSpout:
     """The spout's coordinator, which cuts nothing more once the run drains or it has raised, or while it is paused.
 
     Transactions that are under way are committed before its error ends the run.
