@@ -52,7 +52,7 @@ class TaskWiring:
     Attributes:
         topology_id: the topology.
         component_id: the component.
-        task_id: the task among all of the topology's, from 1; also called its slot.
+        task_id: the task among all of the topology's, from 1.
         task_index: the task among its component's, from 0.
         task_count: number of tasks of the component.
         tasks_of: component id -> task ids, of the whole topology.

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from committers.group_commit import Again, Group, decide_group
 from committers.group_commit import Publish as PublishStep
 from committers.group_size import GroupSize
-from committers.slot_report import SlotReport
+from committers.task_report import TaskReport
 from coordinator.transactional.engine import EarlyCommit, GroupCrashed, GroupExecuted, PhaseEnded
 from coordinator.transactional.machine.attempt_record import AttemptState
 from coordinator.transactional.machine.early_commits import EarlyCommits
@@ -155,7 +155,7 @@ class Commits:
 
     # The store
 
-    def _publish(self, phase: CommitPhase, step: PublishStep, reports: tuple[SlotReport, ...]) -> Publish:
+    def _publish(self, phase: CommitPhase, step: PublishStep, reports: tuple[TaskReport, ...]) -> Publish:
         books, last = self._books, step.attempts[-1].txid
         books.transactions.move(step.attempts, AttemptState.PUBLISHING)
         phase.publishing, phase.reports = step, reports
