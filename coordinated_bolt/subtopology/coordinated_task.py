@@ -21,7 +21,7 @@ from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.components.task_hook import EmitInfo, ITaskHook
 from coordinated_bolt.rotating_map import RotatingMap
 from coordinated_bolt.streams.tuples import TupleOrigin
-from coordinated_bolt.subtopology.subtopology_outbox import BatchOutbox
+from coordinated_bolt.subtopology.subtopology_outbox import SubtopologyOutbox
 from coordinated_bolt.transport.messages import Message, MessageKind, SendMessage, acker_of, edges_message, tree_message
 from coordinated_bolt.transport.outbox import RowOutbox
 from coordinated_bolt.trees.bolt_task import BoltTask
@@ -225,7 +225,7 @@ class CoordinatedTask:
     def _new_outbox(self, batch: TransactionAttempt) -> RowOutbox:
         kept = self._batches.get(batch)
         assert kept is not None
-        return BatchOutbox(
+        return SubtopologyOutbox(
             batch,
             kept.roots,
             source=self._wiring.task_id,

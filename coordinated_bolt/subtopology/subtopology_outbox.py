@@ -17,7 +17,7 @@ from coordinated_bolt.trees.output_collector import EDGE_BITS
 from state.attempt import TransactionAttempt
 
 
-class BatchOutbox:
+class SubtopologyOutbox:
     """The `RowOutbox` of one batch on one task.
 
     Args:

@@ -119,7 +119,7 @@ class _TargetBox:
         return frame
 
 
-class Outbox:
+class FrameOutbox:
     """All boxes of one attempt on one task.
 
     Args:

@@ -18,7 +18,7 @@ from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.subtopology.coordinated_task import CoordinatedTask, make_task
 from coordinated_bolt.transport.edges import DRIVER
 from coordinated_bolt.transport.frames import Frame, FrameKind, unpack_frame
-from coordinated_bolt.transport.message_outbox import MessageOutbox, messages_of
+from coordinated_bolt.transport.message_packer import MessagePacker, messages_of
 from coordinated_bolt.transport.messages import Message, MessageKind
 from coordinated_bolt.trees.acker_task import AckerTask
 from coordinated_bolt.trees.bolt_task import BoltTask
@@ -73,9 +73,9 @@ class BoltStage:
 
     def _execute(self, wiring: TaskWiring, frames: Iterator[list[Message]], post: Post) -> Iterator[None]:
         """Runs the bolt; pauses after every frame, so that what it has sent can go, and stops at a failure."""
-        outbox = MessageOutbox(self.attempt, wiring.task_id, post.send, wiring.frame_tuples)
+        packer = MessagePacker(self.attempt, wiring.task_id, post.send, wiring.frame_tuples)
         meter = MetricsObserver()
-        task = make_task(wiring, outbox.add, self._random(wiring), meter, time.perf_counter_ns)
+        task = make_task(wiring, packer.add, self._random(wiring), meter, time.perf_counter_ns)
         failure = task.start()
         for messages in frames:
             failure = failure or _received(task, messages)
@@ -87,7 +87,7 @@ class BoltStage:
             packed = pack(failure.to_wire())
             post.send(Frame(self.attempt, wiring.task_id, 0, DRIVER, FrameKind.FAILURE, packed))
             return
-        outbox.close()
+        packer.close()
         done = pack([wiring.component_id, meter.metrics.to_wire()])
         post.send(Frame(self.attempt, wiring.task_id, 0, DRIVER, FrameKind.METRICS, done))
 
@@ -128,17 +128,17 @@ class PlainAckerStage:
         routes = plan.routes_into(len(plan.stages))
         yield from sort_out(records, {task_id}, own, routes)
         post = Post(routes)
-        outbox = MessageOutbox(self.attempt, task_id, post.send)
+        packer = MessagePacker(self.attempt, task_id, post.send)
 
         def send(message: Message) -> None:
             if message.kind is MessageKind.ACKED:  # what did not end well has failed, so nothing else matters
-                outbox.add(message)
+                packer.add(message)
 
         acker = AckerTask(task_id, send)
         for messages in _unpacked(_in_order(disturbed(self.frame_fault, task_id, own)), self.attempt):
             for message in messages:
                 acker.receive(message)
-        outbox.close()
+        packer.close()
         yield from post.take()
 
 

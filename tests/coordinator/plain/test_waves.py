@@ -14,7 +14,7 @@ from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.components.task_hook import ITaskHook
 from coordinated_bolt.transport.frames import FrameKind, pack_frame, unpack_frame
-from coordinated_bolt.transport.message_outbox import messages_of
+from coordinated_bolt.transport.message_packer import messages_of
 from coordinated_bolt.transport.messages import MessageKind
 from coordinator.building.plain_topology_builder import TopologyBuilder
 from coordinator.planning.wave_plan import WavePlan

@@ -23,8 +23,8 @@ class _TargetBox:
         self.byte_count = 0
 
 
-class MessageOutbox:
-    """Everything one task sends for one wave.
+class MessagePacker:
+    """Packs the messages one task sends for one wave into frames.
 
     Args:
         attempt: the wave's identity.
