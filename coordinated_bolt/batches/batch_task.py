@@ -89,14 +89,14 @@ class BatchTask:
             if frame.kind is FrameKind.COORD:
                 self._bolt.coord(attempt, frame.source, _tuple_count(content))
                 return
-            runs = [(self._wiring.origin(attempt, frame.source, stream), rows) for stream, rows in content]
-            self._edges_of(attempt)[frame.source].add(frame, sum(len(rows) for _, rows in runs))
+            stretches = [(self._wiring.origin(attempt, frame.source, stream), rows) for stream, rows in content]
+            self._edges_of(attempt)[frame.source].add(frame, sum(len(rows) for _, rows in stretches))
         except (CodecError, KeyError, IndexError, TypeError, ValueError) as error:
             text = f"frame {frame.sequence} of task {frame.source} is not readable: {error!r}"
             where = (self._wiring.component_id, self._wiring.task_index)
             self._bolt.fail(attempt, Failure(FailureKind.INCOMPLETE, *where, text))
             return
-        for origin, rows in runs:
+        for origin, rows in stretches:
             self._bolt.regular(attempt, origin, rows)
 
     def id(self, attempt: TransactionAttempt) -> None:

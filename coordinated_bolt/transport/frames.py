@@ -25,7 +25,7 @@ class FrameKind(IntEnum):
     """What a frame carries."""
 
     REGULAR = 1
-    """Tuples: a list of runs [stream index, rows]."""
+    """Tuples: a list of stretches [stream index, rows]."""
     COORD = 2
     """How many tuples the source sent to the target for the attempt."""
     META = 3

@@ -71,7 +71,7 @@ class Commits:
         transactions = self._books.transactions
         self.early.forget_all_but(transactions.is_current)
         limit = self.early.limit(transactions.currtx, self._size.limit())
-        attempts = transactions.processed_run(limit if commit_limit is None else min(limit, commit_limit))
+        attempts = transactions.consecutive_processed(limit if commit_limit is None else min(limit, commit_limit))
         if not attempts:
             return
         transactions.move(attempts, AttemptState.COMMITTING)
