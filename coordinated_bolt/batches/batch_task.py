@@ -87,12 +87,12 @@ class BatchTask:
         try:
             content = unpack(frame.payload)
             if frame.kind is FrameKind.COORD:
-                self._bolt.coord(attempt, frame.source, _tuple_count(content))
+                self._bolt.coord(attempt, frame.sender, _tuple_count(content))
                 return
-            stretches = [(self._wiring.origin(attempt, frame.source, stream), rows) for stream, rows in content]
-            self._edges_of(attempt)[frame.source].add(frame, sum(len(rows) for _, rows in stretches))
+            stretches = [(self._wiring.origin(attempt, frame.sender, stream), rows) for stream, rows in content]
+            self._edges_of(attempt)[frame.sender].add(frame, sum(len(rows) for _, rows in stretches))
         except (CodecError, KeyError, IndexError, TypeError, ValueError) as error:
-            text = f"frame {frame.sequence} of task {frame.source} is not readable: {error!r}"
+            text = f"frame {frame.sequence} of task {frame.sender} is not readable: {error!r}"
             where = (self._wiring.component_id, self._wiring.task_index)
             self._bolt.fail(attempt, Failure(FailureKind.INCOMPLETE, *where, text))
             return

@@ -149,26 +149,26 @@ class CoordinatedTask:
         stream_index, values, roots = message.payload
         self._begun_count += 1
         batch = TransactionAttempt(self._begun_count, self._random.getrandbits(EDGE_BITS))
-        self._keep(batch, roots).held[message.source] = roots
-        self._bolt.begin(batch, self._wiring.origin(batch, message.source, stream_index), values)
+        self._keep(batch, roots).held[message.sender] = roots
+        self._bolt.begin(batch, self._wiring.origin(batch, message.sender, stream_index), values)
         return self._conclude(batch)
 
     def _regular(self, message: Message) -> Failure | None:
         batch = message.batch
         _, roots, stream_index, values = message.payload
         origins = self._keep(batch, roots).origins
-        origin = origins.get((message.source, stream_index))
+        origin = origins.get((message.sender, stream_index))
         if origin is None:
-            origin = self._wiring.origin(batch, message.source, stream_index)
-            origins[message.source, stream_index] = origin
+            origin = self._wiring.origin(batch, message.sender, stream_index)
+            origins[message.sender, stream_index] = origin
         self._bolt.regular(batch, origin, [values])
         return self._conclude(batch)
 
     def _coord(self, message: Message) -> Failure | None:
         batch = message.batch
         _, roots, tuple_count = message.payload
-        self._keep(batch, roots).held.setdefault(message.source, roots)
-        self._bolt.coord(batch, message.source, tuple_count)
+        self._keep(batch, roots).held.setdefault(message.sender, roots)
+        self._bolt.coord(batch, message.sender, tuple_count)
         return self._conclude(batch)
 
     def _receive_late(self, message: Message) -> None:
@@ -228,7 +228,7 @@ class CoordinatedTask:
         return SubtopologyOutbox(
             batch,
             kept.roots,
-            source=self._wiring.task_id,
+            sender=self._wiring.task_id,
             inside=self._coordination.targets,
             send=self._send,
             random=self._random,

@@ -51,7 +51,7 @@ class _TargetBox:
     """Rows on their way to one target."""
 
     __slots__ = (
-        "_source",
+        "_sender",
         "_target",
         "attempt",
         "digest",
@@ -65,11 +65,11 @@ class _TargetBox:
     )
 
     def __init__(
-        self, attempt: TransactionAttempt, source: int, target: int, send: Send, transferred: dict[int, int]
+        self, attempt: TransactionAttempt, sender: int, target: int, send: Send, transferred: dict[int, int]
     ) -> None:
-        self.attempt, self._source, self._target, self.send = attempt, source, target, send
+        self.attempt, self._sender, self._target, self.send = attempt, sender, target, send
         self.transferred = transferred
-        self.digest = EdgeDigest(attempt, source, target)
+        self.digest = EdgeDigest(attempt, sender, target)
         self.sequence = 0
         self.stream = -1
         self.rows: list[list[Any]] = []
@@ -113,7 +113,7 @@ class _TargetBox:
         self.digest.add(self._send(FrameKind.REGULAR, payload), tuple_count)
 
     def _send(self, kind: FrameKind, payload: bytes) -> Frame:
-        frame = Frame(self.attempt, self._source, self.sequence, self._target, kind, payload)
+        frame = Frame(self.attempt, self._sender, self.sequence, self._target, kind, payload)
         self.sequence += 1
         self.send(frame)
         return frame
@@ -124,7 +124,7 @@ class FrameOutbox:
 
     Args:
         attempt: the attempt.
-        source: task id of the sender.
+        sender: task id of the sender.
         targets: every task downstream, each of which gets a report.
         send: takes each finished frame.
         frame_tuples: most tuples of a frame; 1 sends each tuple when it is emitted.
@@ -136,14 +136,14 @@ class FrameOutbox:
     def __init__(
         self,
         attempt: TransactionAttempt,
-        source: int,
+        sender: int,
         targets: Iterable[int],
         send: Send,
         frame_tuples: int = FRAME_TUPLES,
     ) -> None:
         self._frame_tuples = frame_tuples
         self.transferred: dict[int, int] = {}
-        self._boxes = {target: _TargetBox(attempt, source, target, send, self.transferred) for target in targets}
+        self._boxes = {target: _TargetBox(attempt, sender, target, send, self.transferred) for target in targets}
 
     def add(self, target: int, stream: int, row: list[Any]) -> None:
         """Sends one row to a target."""

@@ -80,7 +80,7 @@ class BoltTask:
         """
         if message.kind is MessageKind.TUPLE:
             stream_index, values, roots = message.payload
-            return self._execute(PlainTuple(values, self._origin(message.source, stream_index), roots))
+            return self._execute(PlainTuple(values, self._origin(message.sender, stream_index), roots))
         if message.kind is MessageKind.TICK:
             return self._execute(PlainTuple(list(message.payload), TICK_ORIGIN, {}))
         raise ProtocolError(f"bolt task {self._wiring.task_id} received {message}")

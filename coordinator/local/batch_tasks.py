@@ -94,7 +94,7 @@ class CommittingTask:
 
     def receive(self, frame: Frame) -> None:
         """Executes a frame, in whichever phase it comes; one that comes after the verdict is a surplus."""
-        if frame.source not in self._commit_tasks:
+        if frame.sender not in self._commit_tasks:
             self._kept.setdefault(frame.attempt, []).append(frame)
         if frame.attempt not in self._spent:
             self._commit.task.receive(frame)

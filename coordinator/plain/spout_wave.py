@@ -43,14 +43,14 @@ class SpoutWave:
         Raises:
             CodecError: a value cannot travel.
         """
-        packer = self._packers.get(message.source)
+        packer = self._packers.get(message.sender)
         if packer is None:
-            frame_messages = self._wirings[message.source].frame_tuples
-            packer = MessagePacker(self._attempt, message.source, self._keep, frame_messages)
-            self._packers[message.source] = packer
+            frame_messages = self._wirings[message.sender].frame_tuples
+            packer = MessagePacker(self._attempt, message.sender, self._keep, frame_messages)
+            self._packers[message.sender] = packer
         packer.add(message)
         if message.kind is MessageKind.INIT:
-            self.roots.append((message.source, message.root))
+            self.roots.append((message.sender, message.root))
 
     def close(self) -> PlainWave:
         """The wave as an engine takes it; nothing may be sent after."""

@@ -150,7 +150,7 @@ def wave_drained(collected: Iterable[Addressed]) -> WaveDrained:
     for _, packed in collected:
         frame = unpack_frame(packed)
         if frame.kind is FrameKind.FAILURE:
-            failures.append((frame.source, Failure.from_wire(unpack(frame.payload))))
+            failures.append((frame.sender, Failure.from_wire(unpack(frame.payload))))
         elif frame.kind is FrameKind.METRICS:
             component_id, done = unpack(frame.payload)
             metrics.setdefault(component_id, ComponentMetrics()).merge(ComponentMetrics.from_wire(done))
@@ -169,7 +169,7 @@ def _received(task: BoltTask | CoordinatedTask, messages: list[Message]) -> Fail
 
 
 def _in_order(packed_frames: Iterable[bytes]) -> list[bytes]:
-    """Frames by source and sequence; one that came twice counts once."""
+    """Frames by sender and sequence; one that came twice counts once."""
     return sorted(set(packed_frames))
 
 

@@ -33,7 +33,7 @@ def test_a_frame_survives_packing(frame):
 @given(st.lists(frames, max_size=8))
 def test_packed_frames_sort_by_attempt_then_source_then_sequence(several):
     unpacked = [unpack_frame(packed) for packed in sorted(map(pack_frame, several))]
-    order = [(f.attempt, f.source, f.sequence, f.target, f.kind) for f in unpacked]
+    order = [(f.attempt, f.sender, f.sequence, f.target, f.kind) for f in unpacked]
     assert order == sorted(order)
 
 

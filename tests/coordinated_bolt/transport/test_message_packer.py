@@ -25,7 +25,7 @@ def test_messages_come_out_as_they_went_in_target_by_target():
         packer.add(each)
     assert sent == []
     packer.close()
-    assert [(f.attempt, f.source, f.sequence, f.target, f.kind) for f in sent] == [
+    assert [(f.attempt, f.sender, f.sequence, f.target, f.kind) for f in sent] == [
         (attempt(3), 1, 0, target, FrameKind.MESSAGES) for target in (2, 3, 9)
     ]
     assert [messages_of(frame) for frame in sent] == [[given[0], given[3]], [given[1]], [init]]

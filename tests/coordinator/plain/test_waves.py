@@ -279,7 +279,7 @@ def test_a_stage_that_is_computed_again_sends_the_same_whatever_order_its_frames
         shuffled = list(records)
         Random(seed).shuffle(shuffled)
         stage = BoltStage(engine._shipped, attempt, 0)
-        sent = [packed for _, packed in stage(0, shuffled) if unpack_frame(packed).source == 4]
+        sent = [packed for _, packed in stage(0, shuffled) if unpack_frame(packed).sender == 4]
         # how long it took is the one thing that may differ
         return sorted(packed for packed in sent if unpack_frame(packed).kind is not FrameKind.METRICS)
 

@@ -206,7 +206,7 @@ def test_what_is_told_is_not_a_tuple_and_starts_no_second_round_of_coords():
     def count(task_id, given):
         for frame in map(unpack_frame, given):
             if frame.kind is not FrameKind.REGULAR:
-                frames[frame.attempt, frame.source, task_id, frame.kind] += 1
+                frames[frame.attempt, frame.sender, task_id, frame.kind] += 1
         return given
 
     coordinator = run(topology(ToldLines(6)), store, fault=count, max_spout_pending=4, commit_group_max=2)
