@@ -124,7 +124,7 @@ class BatchTask:
         edges = self._edges.get(attempt)
         if edges is None:
             task_id = self._wiring.task_id
-            edges = {source: EdgeDigest(attempt, source, task_id) for source in self._wiring.sources}
+            edges = {sender: EdgeDigest(attempt, sender, task_id) for sender in self._wiring.upstream}
             self._edges[attempt] = edges
         return edges
 

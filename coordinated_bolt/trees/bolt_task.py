@@ -132,8 +132,8 @@ class BoltTask:
     def _failure(self, error: BaseException, tuple_text: str = "") -> Failure:
         return Failure.of_user(error, self._wiring.component_id, self._wiring.task_index, tuple_text)
 
-    def _origin(self, source_task: int, stream_index: int) -> TupleOrigin:
-        origin = self._origins.get((source_task, stream_index))
+    def _origin(self, upstream_task: int, stream_index: int) -> TupleOrigin:
+        origin = self._origins.get((upstream_task, stream_index))
         if origin is None:
-            origin = self._origins[source_task, stream_index] = self._wiring.origin(None, source_task, stream_index)
+            origin = self._origins[upstream_task, stream_index] = self._wiring.origin(None, upstream_task, stream_index)
         return origin

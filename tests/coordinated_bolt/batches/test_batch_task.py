@@ -72,7 +72,7 @@ def send(emissions: list[Emission], *, live=(A, B), frame_tuples=3) -> Flow:
         flow.sent_edges[of] = 0
         for source in SOURCES:
             sending = {"targets": TARGETS, "streams": streams, "frame_tuples": frame_tuples}
-            wiring = wire(Recorder(), task_id=source, sources=(), **sending)
+            wiring = wire(Recorder(), task_id=source, upstream=(), **sending)
             box = attempt_outbox(wiring, of, lambda frame: flow.wire.append(pack_frame(frame)))
             collector = AttemptCollector(wiring, of, box)
             for emitted_of, emitting, stream_index, values in emissions:
@@ -110,7 +110,7 @@ def read(flow: Flow, *, live=(A, B)) -> Reading:
     results: dict[TransactionAttempt, list[TaskResult]] = {of: [] for of in live}
     open_edges = dict(flow.sent_edges)
     for target in TARGETS:
-        wiring = wire(Recorder(), task_id=target, sources=SOURCES, source_streams=STREAMS)
+        wiring = wire(Recorder(), task_id=target, upstream=SOURCES, upstream_streams=STREAMS)
         task = BatchTask(wiring, CoordinatedBolt(wiring, attempt_outboxes(wiring, lambda frame: None)))
         inbox = Inbox(packed for packed in flow.wire if frame_target(packed) == target)
         for of in live:
@@ -376,7 +376,7 @@ def without_counting():
     return mock.patch.object(
         Tracking,
         "_mismatches",
-        lambda self, entry: [f"task {source}" for source in self._sources if source not in entry.expected],
+        lambda self, entry: [f"task {source}" for source in self._upstream if source not in entry.expected],
     )
 
 

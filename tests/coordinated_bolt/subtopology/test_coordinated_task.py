@@ -96,7 +96,7 @@ class Task:
         if outside:
             subscribers = (*streams["default"].subscribers, Subscriber("plain", tuple(outside), ShuffleGrouping()))
             streams["default"] = OutputStream(0, StreamSpec("default", ("value",)), subscribers)
-        wiring = wire(bolt or RecordingBolt(), sources=(1, 2), targets=(*targets, *outside), streams=streams)
+        wiring = wire(bolt or RecordingBolt(), upstream=(1, 2), targets=(*targets, *outside), streams=streams)
         source_args = {} if args is None else {"source": args}
         tasks_of = wiring.tasks_of | {"__acker": (ACKER,)}
         self.wiring = replace(wiring, tasks_of=tasks_of, coordination=Coordination(source_args, tuple(targets)))

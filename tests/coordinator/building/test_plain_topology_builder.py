@@ -197,7 +197,7 @@ def test_tasks_are_numbered_over_all_components_with_the_ackers_last():
     assert sorted(plan.wirings) == [1, 2, 3, 4]
     assert plan.acker_tasks == plan.wirings[1].acker_tasks == (5, 6)
     assert (plan.wirings[1].targets, plan.wirings[3].targets) == ((3, 4), ())
-    assert {task: source.component_id for task, source in plan.wirings[3].sources.items()} == {1: "one", 2: "two"}
+    assert {task: source.component_id for task, source in plan.wirings[3].upstream.items()} == {1: "one", 2: "two"}
     assert not any(wiring.needs_id for wiring in plan.wirings.values())
 
 

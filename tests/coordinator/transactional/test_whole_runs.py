@@ -354,7 +354,7 @@ def without_counting():
     return mock.patch.object(
         Tracking,
         "_mismatches",
-        lambda self, entry: [f"task {source}" for source in self._sources if source not in entry.expected],
+        lambda self, entry: [f"task {source}" for source in self._upstream if source not in entry.expected],
     )
 
 
