@@ -44,7 +44,7 @@ class BatchBoltExecutor:
         wiring: the task.
         new_collector: makes the collector of an attempt.
         hooks: watch every attempt, besides those the topology and its bolts add.
-        clock: nanoseconds, for the metrics; read twice per run of tuples.
+        clock: nanoseconds, for the metrics; read twice per stretch of tuples.
     """
 
     def __init__(
@@ -70,8 +70,8 @@ class BatchBoltExecutor:
             started_ns = self._clock()
             for tup in map(Tuple, rows, repeat(origin)):
                 execute(tup)
-            run = f"{origin.source_component}/{origin.stream_id}"
-            live.metrics.add_run(run, len(rows), self._clock() - started_ns)
+            stream = f"{origin.source_component}/{origin.stream_id}"
+            live.metrics.add_stretch(stream, len(rows), self._clock() - started_ns)
         except BaseException as error:
             if is_interruption(error):
                 raise

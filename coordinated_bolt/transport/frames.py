@@ -1,6 +1,6 @@
 """Frames: how what one task sends to another travels, in few large pieces.
 
-A frame is a fixed header, sorting as bytes by (attempt, source task, sequence), and a packed payload.
+A frame is a fixed header, sorting as bytes by (attempt, sender, sequence), and a packed payload.
 The order matters: an engine delivers frames in any order, a stage executes them in this one, so a
 stage that is computed again does the same again.
 """
@@ -25,9 +25,9 @@ class FrameKind(IntEnum):
     """What a frame carries."""
 
     REGULAR = 1
-    """Tuples: a list of runs [stream index, rows]."""
+    """Tuples: a list of stretches [stream index, rows]."""
     COORD = 2
-    """How many tuples the source sent to the target for the attempt."""
+    """How many tuples the sender sent to the target for the attempt."""
     META = 3
     """Metadata an emitter cut, on its way to be stored."""
     ACK = 4
@@ -47,15 +47,15 @@ class Frame(NamedTuple):
 
     Attributes:
         attempt: the attempt it belongs to.
-        source: task id of the sender.
-        sequence: position among the frames of this attempt from this source to this target, from 0.
+        sender: task id of the sender.
+        sequence: position among the frames of this attempt from this sender to this target, from 0.
         target: task id of the receiver.
         kind: what the payload is.
         payload: packed by the codec.
     """
 
     attempt: TransactionAttempt
-    source: int
+    sender: int
     sequence: int
     target: int
     kind: FrameKind
@@ -65,7 +65,7 @@ class Frame(NamedTuple):
 def pack_frame(frame: Frame) -> bytes:
     """Header, checksum and payload in one piece."""
     txid, attempt_id = frame.attempt.txid, frame.attempt.attempt_id
-    header = _HEADER.pack(txid, attempt_id, frame.source, frame.sequence, frame.target, frame.kind)
+    header = _HEADER.pack(txid, attempt_id, frame.sender, frame.sequence, frame.target, frame.kind)
     return header + _CHECKSUM.pack(crc32(frame.payload, crc32(header))) + frame.payload
 
 
@@ -89,5 +89,5 @@ def unpack_frame(packed: bytes) -> Frame:
     (checksum,) = _CHECKSUM.unpack_from(packed, _HEADER.size)
     if checksum != crc32(payload, crc32(packed[: _HEADER.size])):
         raise CodecError("frame is damaged: its checksum does not match")
-    txid, attempt_id, source, sequence, target, kind = _HEADER.unpack_from(packed)
-    return Frame(TransactionAttempt(txid, attempt_id), source, sequence, target, FrameKind(kind), payload)
+    txid, attempt_id, sender, sequence, target, kind = _HEADER.unpack_from(packed)
+    return Frame(TransactionAttempt(txid, attempt_id), sender, sequence, target, FrameKind(kind), payload)

@@ -36,7 +36,6 @@ from coordinator.building.topology import (
     Component,
     ComponentKind,
     Spec,
-    Spout,
     Subscription,
     Topology,
 )
@@ -47,6 +46,7 @@ from coordinator.building.topology_checks import (
     check_states,
     in_flow_order,
 )
+from coordinator.spouts.kinds.kind_of import Spout
 from state.errors import TopologyError
 from state.keys import check_name
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from coordinated_bolt.transport.frames import Frame, pack_frame
-from coordinated_bolt.transport.message_outbox import MessageOutbox
+from coordinated_bolt.transport.message_packer import MessagePacker
 from coordinated_bolt.transport.messages import Message, MessageKind
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.plain.engine import PlainWave
@@ -27,7 +27,7 @@ class SpoutWave:
     def __init__(self, attempt: TransactionAttempt, wirings: Mapping[int, TaskWiring]) -> None:
         self._attempt = attempt
         self._wirings = wirings
-        self._outboxes: dict[int, MessageOutbox] = {}
+        self._packers: dict[int, MessagePacker] = {}
         self._frames: list[bytes] = []
         self.roots: list[tuple[int, int]] = []
         self.tuple_count = 0
@@ -35,7 +35,7 @@ class SpoutWave:
     @property
     def byte_count(self) -> int:
         """Size of all messages."""
-        return sum(outbox.byte_count for outbox in self._outboxes.values())
+        return sum(packer.byte_count for packer in self._packers.values())
 
     def send(self, message: Message) -> None:
         """Takes a message of a spout task.
@@ -43,19 +43,19 @@ class SpoutWave:
         Raises:
             CodecError: a value cannot travel.
         """
-        outbox = self._outboxes.get(message.source)
-        if outbox is None:
-            frame_messages = self._wirings[message.source].frame_tuples
-            outbox = MessageOutbox(self._attempt, message.source, self._keep, frame_messages)
-            self._outboxes[message.source] = outbox
-        outbox.add(message)
+        packer = self._packers.get(message.sender)
+        if packer is None:
+            frame_messages = self._wirings[message.sender].frame_tuples
+            packer = MessagePacker(self._attempt, message.sender, self._keep, frame_messages)
+            self._packers[message.sender] = packer
+        packer.add(message)
         if message.kind is MessageKind.INIT:
-            self.roots.append((message.source, message.root))
+            self.roots.append((message.sender, message.root))
 
     def close(self) -> PlainWave:
         """The wave as an engine takes it; nothing may be sent after."""
-        for outbox in self._outboxes.values():
-            outbox.close()
+        for packer in self._packers.values():
+            packer.close()
         return PlainWave(self._attempt, tuple(self._frames))
 
     def _keep(self, frame: Frame) -> None:

@@ -1,6 +1,6 @@
 """From a topology to a chain of stages: who runs where, and which way frames travel.
 
-Tasks are numbered 1.. over all components; a task's number is its slot. Processing components get the
+Tasks are numbered 1.. over all components; a task's number is its `task_id`. Processing components get the
 level of their longest path from the spout and run in stages 0..L. Stage L+1 holds the acker tasks and
 the first level of the commit phase; deeper commit levels follow. A component is in the commit phase
 iff it is a committer or has one upstream. A frame for a stage further down is carried through.

@@ -9,7 +9,7 @@ from coordinated_bolt.completeness.acker import ACKER_COMPONENT
 from coordinated_bolt.completeness.tracking import SourceArgs
 from coordinated_bolt.streams.groupings import CustomGrouping, Grouping, ShippedGrouping
 from coordinated_bolt.streams.routing import OutputStream, Subscriber
-from coordinated_bolt.wiring import Coordination, Source, TaskWiring
+from coordinated_bolt.wiring import Coordination, TaskWiring, UpstreamTask
 from coordinator.building.topology import Component, ComponentGraph, ComponentKind
 from coordinator.planning.placement import executors, localised
 
@@ -60,8 +60,8 @@ def make_wirings(
         conf = {**topology.conf, **component.conf}
         targets = sorted({task for s in streams.values() for sub in s.subscribers for task in sub.tasks})
         coordination = _coordination(topology, component, tasks_of)
-        sources = {
-            task: Source(subscription.source, tuple(topology.component(subscription.source).streams.values()))
+        upstream = {
+            task: UpstreamTask(subscription.source, tuple(topology.component(subscription.source).streams.values()))
             for subscription in component.subscriptions
             for task in tasks_of[subscription.source]
         }
@@ -75,7 +75,7 @@ def make_wirings(
                 tasks_of=tasks_of,
                 conf=conf,
                 spec=spec,
-                sources=sources,
+                upstream=upstream,
                 streams=localised(streams, task, worker_of or {}),
                 targets=tuple(targets),
                 needs_id=component.kind is ComponentKind.COMMITTER,

@@ -14,13 +14,14 @@ from itertools import chain
 from random import Random
 from typing import TYPE_CHECKING
 
-from coordinated_bolt.completeness.failure import Failure, FailureKind
-from coordinated_bolt.subtopology.coordinated_task import make_task
+from coordinated_bolt.completeness.failure import Failure
+from coordinated_bolt.subtopology.coordinated_task import CoordinatedTask, make_task
 from coordinated_bolt.transport.edges import DRIVER
 from coordinated_bolt.transport.frames import Frame, FrameKind, unpack_frame
-from coordinated_bolt.transport.message_outbox import MessageOutbox, messages_of
+from coordinated_bolt.transport.message_packer import MessagePacker, messages_of
 from coordinated_bolt.transport.messages import Message, MessageKind
 from coordinated_bolt.trees.acker_task import AckerTask
+from coordinated_bolt.trees.bolt_task import BoltTask
 from coordinated_bolt.watching.metrics import ComponentMetrics
 from coordinated_bolt.watching.metrics_observer import MetricsObserver
 from coordinated_bolt.wiring import TaskWiring
@@ -31,7 +32,6 @@ from coordinator.spark.frame_flow import Addressed, FrameFault, Post, disturbed,
 from coordinator.spark.worker import settle_worker
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, digest64, pack, unpack
-from state.errors import UserCodeError
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
@@ -65,30 +65,29 @@ class BoltStage:
         frames = _in_order(disturbed(self.frame_fault, task_id, own))
         own.clear()
         post = Post(routes)
-        try:
-            wiring = plan.plain.wirings[task_id]
-            with alarm_for(wiring, self.deadline):
-                for _ in self._execute(wiring, _unpacked(frames, self.attempt), post):
-                    yield from post.take()
-        except UserCodeError as error:
-            failure = Failure(
-                FailureKind.USER, error.component_id, error.task_index, error.traceback_text, error.tuple_text
-            )
-            post.send(Frame(self.attempt, task_id, 0, DRIVER, FrameKind.FAILURE, pack(failure.to_wire())))
+        wiring = plan.plain.wirings[task_id]
+        with alarm_for(wiring, self.deadline):
+            for _ in self._execute(wiring, _unpacked(frames, self.attempt), post):
+                yield from post.take()
         yield from post.take()
 
     def _execute(self, wiring: TaskWiring, frames: Iterator[list[Message]], post: Post) -> Iterator[None]:
-        """Runs the bolt; pauses after every frame, so that what it has sent can go."""
-        outbox = MessageOutbox(self.attempt, wiring.task_id, post.send, wiring.frame_tuples)
+        """Runs the bolt; pauses after every frame, so that what it has sent can go, and stops at a failure."""
+        packer = MessagePacker(self.attempt, wiring.task_id, post.send, wiring.frame_tuples)
         meter = MetricsObserver()
-        task = make_task(wiring, outbox.add, self._random(wiring), meter, time.perf_counter_ns)
-        task.start()
+        task = make_task(wiring, packer.add, self._random(wiring), meter, time.perf_counter_ns)
+        failure = task.start()
         for messages in frames:
-            for message in messages:
-                task.receive(message)
+            failure = failure or _received(task, messages)
+            if failure is not None:
+                break
             yield
-        task.close()
-        outbox.close()
+        failure = failure or task.close()
+        if failure is not None:
+            packed = pack(failure.to_wire())
+            post.send(Frame(self.attempt, wiring.task_id, 0, DRIVER, FrameKind.FAILURE, packed))
+            return
+        packer.close()
         done = pack([wiring.component_id, meter.metrics.to_wire()])
         post.send(Frame(self.attempt, wiring.task_id, 0, DRIVER, FrameKind.METRICS, done))
 
@@ -129,17 +128,17 @@ class PlainAckerStage:
         routes = plan.routes_into(len(plan.stages))
         yield from sort_out(records, {task_id}, own, routes)
         post = Post(routes)
-        outbox = MessageOutbox(self.attempt, task_id, post.send)
+        packer = MessagePacker(self.attempt, task_id, post.send)
 
         def send(message: Message) -> None:
             if message.kind is MessageKind.ACKED:  # what did not end well has failed, so nothing else matters
-                outbox.add(message)
+                packer.add(message)
 
         acker = AckerTask(task_id, send)
         for messages in _unpacked(_in_order(disturbed(self.frame_fault, task_id, own)), self.attempt):
             for message in messages:
                 acker.receive(message)
-        outbox.close()
+        packer.close()
         yield from post.take()
 
 
@@ -151,7 +150,7 @@ def wave_drained(collected: Iterable[Addressed]) -> WaveDrained:
     for _, packed in collected:
         frame = unpack_frame(packed)
         if frame.kind is FrameKind.FAILURE:
-            failures.append((frame.source, Failure.from_wire(unpack(frame.payload))))
+            failures.append((frame.sender, Failure.from_wire(unpack(frame.payload))))
         elif frame.kind is FrameKind.METRICS:
             component_id, done = unpack(frame.payload)
             metrics.setdefault(component_id, ComponentMetrics()).merge(ComponentMetrics.from_wire(done))
@@ -161,8 +160,16 @@ def wave_drained(collected: Iterable[Addressed]) -> WaveDrained:
     return WaveDrained(frozenset(acked), tuple(failure for _, failure in failures), metrics)
 
 
+def _received(task: BoltTask | CoordinatedTask, messages: list[Message]) -> Failure | None:
+    for message in messages:
+        failure = task.receive(message)
+        if failure is not None:
+            return failure
+    return None
+
+
 def _in_order(packed_frames: Iterable[bytes]) -> list[bytes]:
-    """Frames by source and sequence; one that came twice counts once."""
+    """Frames by sender and sequence; one that came twice counts once."""
     return sorted(set(packed_frames))
 
 

@@ -10,7 +10,7 @@ from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.spouts import BaseSpout
 from coordinated_bolt.transport.frames import unpack_frame
-from coordinated_bolt.transport.message_outbox import messages_of
+from coordinated_bolt.transport.message_packer import messages_of
 from coordinated_bolt.transport.messages import MessageKind
 from coordinator.building.plain_topology_builder import TopologyBuilder
 from coordinator.plain.engine import WaveDrained

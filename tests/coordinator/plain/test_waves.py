@@ -14,7 +14,7 @@ from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.components.task_hook import ITaskHook
 from coordinated_bolt.transport.frames import FrameKind, pack_frame, unpack_frame
-from coordinated_bolt.transport.message_outbox import messages_of
+from coordinated_bolt.transport.message_packer import messages_of
 from coordinated_bolt.transport.messages import MessageKind
 from coordinator.building.plain_topology_builder import TopologyBuilder
 from coordinator.planning.wave_plan import WavePlan
@@ -279,7 +279,7 @@ def test_a_stage_that_is_computed_again_sends_the_same_whatever_order_its_frames
         shuffled = list(records)
         Random(seed).shuffle(shuffled)
         stage = BoltStage(engine._shipped, attempt, 0)
-        sent = [packed for _, packed in stage(0, shuffled) if unpack_frame(packed).source == 4]
+        sent = [packed for _, packed in stage(0, shuffled) if unpack_frame(packed).sender == 4]
         # how long it took is the one thing that may differ
         return sorted(packed for packed in sent if unpack_frame(packed).kind is not FrameKind.METRICS)
 

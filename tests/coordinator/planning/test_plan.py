@@ -238,8 +238,8 @@ def test_wiring_names_every_stream_and_subscriber_of_both_sides():
         (0, "default", [(3, 4)]),
         (1, "more", [(3, 4), (5,)]),
     ]
-    assert {task: source.component_id for task, source in sink.sources.items()} == {2: "two"}
-    assert [stream.stream_id for stream in sink.sources[2].streams] == ["default", "more"]
+    assert {task: source.component_id for task, source in sink.upstream.items()} == {2: "two"}
+    assert [stream.stream_id for stream in sink.upstream[2].streams] == ["default", "more"]
     assert (sink.targets, sink.conf) == ((), {"key": "value"})
 
 

@@ -27,7 +27,6 @@ from coordinated_bolt.transport.frames import Frame, FrameKind, pack_frame, unpa
 from coordinator.building.topology import Topology
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.spark import stage
-from coordinator.spouts.opaque import OpaqueCountCoordinator
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
 from coordinator.transactional.assembly import new_coordinator
 from coordinator.transactional.coordinator import Coordinator
@@ -144,8 +143,7 @@ def run(topology: Topology, store: MemoryStore, *, seed=0, fault=None, **options
     context = made.wirings[1].context()
     start = SpoutStart(topology, context, tries=1, pause=lambda seconds: None)
     source = start.coordinator(ExitStack())
-    is_opaque = isinstance(source, OpaqueCountCoordinator)
-    metadata = MetadataLog(store.metadata, is_opaque=is_opaque, committed_txid=store.committed_txid)
+    metadata = MetadataLog(store.metadata, is_opaque=start.kind.is_opaque, committed_txid=store.committed_txid)
     given: dict[str, Any] = {"max_attempts": 1_000} | options
     run_options = RunOptions(**given)
     coordinator = new_coordinator(
@@ -162,6 +160,7 @@ def run(topology: Topology, store: MemoryStore, *, seed=0, fault=None, **options
         message_timeout_s=60.0,
         committer=start.committer(ExitStack()),
         last_group=store.last_group(),
+        start=start,
     )
     validated(coordinator._machine)
     with mock.patch.object(stage, "_LazyReader", return_value=store):
@@ -355,7 +354,7 @@ def without_counting():
     return mock.patch.object(
         Tracking,
         "_mismatches",
-        lambda self, entry: [f"task {source}" for source in self._sources if source not in entry.expected],
+        lambda self, entry: [f"task {source}" for source in self._upstream if source not in entry.expected],
     )
 
 

@@ -23,12 +23,12 @@ class _TargetBox:
         self.byte_count = 0
 
 
-class MessageOutbox:
-    """Everything one task sends for one wave.
+class MessagePacker:
+    """Packs the messages one task sends for one wave into frames.
 
     Args:
         attempt: the wave's identity.
-        source: task id of the sender.
+        sender: task id of the sender.
         send: takes each finished frame.
         frame_messages: most messages of a frame; 1 sends each message when it is added.
 
@@ -37,9 +37,9 @@ class MessageOutbox:
     """
 
     def __init__(
-        self, attempt: TransactionAttempt, source: int, send: Send, frame_messages: int = FRAME_TUPLES
+        self, attempt: TransactionAttempt, sender: int, send: Send, frame_messages: int = FRAME_TUPLES
     ) -> None:
-        self._attempt, self._source, self._send = attempt, source, send
+        self._attempt, self._sender, self._send = attempt, sender, send
         self._frame_messages = frame_messages
         self._boxes: dict[int, _TargetBox] = {}
         self.byte_count = 0
@@ -68,7 +68,7 @@ class MessageOutbox:
                 self._flush(target, box)
 
     def _flush(self, target: int, box: _TargetBox) -> None:
-        frame = Frame(self._attempt, self._source, box.sequence, target, FrameKind.MESSAGES, pack(box.held))
+        frame = Frame(self._attempt, self._sender, box.sequence, target, FrameKind.MESSAGES, pack(box.held))
         box.sequence += 1
         box.held, box.byte_count = [], 0
         self._send(frame)

@@ -25,7 +25,7 @@ from state.printable import said_by
 _LOG = logging.getLogger("txbatch")
 
 
-class GuardedSource:
+class GuardedSpout:
     """The spout's coordinator, which cuts nothing more once the run drains or it has raised, or while it is paused.
 
     Transactions that are under way are committed before its error ends the run.
@@ -143,5 +143,6 @@ class GuardedSource:
             if isinstance(error, TransactionError) and not isinstance(error, CodecError):
                 self.error = error
             else:
-                self.error = UserCodeError(self._component_id, 0, "", "", user_traceback(error), method=what)
+                story = user_traceback(error)
+                self.error = UserCodeError(component_id=self._component_id, traceback_text=story, method=what)
         raise FailedException(f"{what} raised") from self.error
