@@ -14,7 +14,7 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from committers.slot_report import SlotReport
+from committers.task_report import TaskReport
 from coordinated_bolt.transport.frames import FrameKind, unpack_frame
 from coordinator.emitting.emitter_task import Batch
 from coordinator.planning.plan import Plan
@@ -172,9 +172,7 @@ class SimEngine:
         yield STEP_S
         self._over(wave, wave_processed(plan, wave_id, early, verdicts))
 
-    def _committing(
-        self, wave: _Wave, attempts: tuple[TransactionAttempt, ...], *, composed: bool
-    ) -> Iterator[float]:
+    def _committing(self, wave: _Wave, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> Iterator[float]:
         plan, lean = self._plan, wave.given.without_content()
         if self._faults.strikes("wave.hangs"):
             yield FOREVER_S
@@ -193,7 +191,7 @@ class SimEngine:
             shuffled = [self._executed(stage, p, records.get(p, [])) for p in range(len(plan.stages[index].tasks))]
             yield STEP_S
         frames = [unpack_frame(packed) for output in shuffled for _, packed in output]
-        reports = [SlotReport.from_wire(unpack(f.payload)) for f in frames if f.kind is FrameKind.VERDICT]
+        reports = [TaskReport.from_wire(unpack(f.payload)) for f in frames if f.kind is FrameKind.VERDICT]
         self._over(wave, GroupExecuted(wave.given.wave_id, attempts, tuple(reports)))
 
     def _chain(self, wave: _Wave) -> Iterator[list[Output]]:
@@ -248,9 +246,6 @@ class SimEngine:
         """Each reader finds, of each task, the output of one of two executions; the driver too."""
         mixed = []
         for one, other in zip(first, second, strict=True):
-            if one and not isinstance(one[0][0], int):  # pragma: no cover - an acker's verdicts go to the driver alone
-                mixed.append(random.choice([one, other]))
-                continue
             readers = sorted({partition for partition, _ in (*one, *other)})
             chosen = {partition: random.choice([one, other]) for partition in readers}
             mixed.append([record for p in readers for record in chosen[p] if record[0] == p])

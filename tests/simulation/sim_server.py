@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -64,9 +65,7 @@ class SimServer:
         calls: how many commands it was sent.
     """
 
-    def __init__(
-        self, timeline: Timeline, faults: FaultPlan, random: Random, changed: Callable[[str], None]
-    ) -> None:
+    def __init__(self, timeline: Timeline, faults: FaultPlan, random: Random, changed: Callable[[str], None]) -> None:
         self._timeline, self._faults, self._random = timeline, faults, random
         self._changed = changed
         self._fake = fakeredis.FakeServer(version=(7,))
@@ -146,10 +145,8 @@ class SimServer:
         """The request lies in some buffer and is executed when nobody waits for it any more."""
 
         def arrive() -> None:
-            try:
+            with suppress(redis.ResponseError):  # such as a flushed library: nobody hears of it
                 self._apply("late", arguments)
-            except redis.ResponseError:
-                pass  # such as a flushed library: nobody hears of it
 
         delay_s = self._faults.drawn("server.applies_later").choice([0.01, 0.1, 1.0, 40.0])
         self._timeline.after(delay_s, object(), arrive)

@@ -9,7 +9,7 @@ doubled or exchanged for another one shows.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Any, ClassVar
 from zlib import crc32
@@ -20,12 +20,12 @@ from coordinated_bolt.streams.declared import OutputFieldsDeclarer
 from coordinator.building.topology import Topology
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
-from coordinator.spouts.count_coordinator import PartitionPositions
 from coordinator.spouts.opaque import (
     IOpaquePartitionedTransactionalSpout,
     OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
 )
+from coordinator.spouts.partition_positions import PartitionPositions
 from coordinator.spouts.partitioned import (
     IPartitionedTransactionalSpout,
     PartitionedCoordinator,
@@ -232,7 +232,7 @@ class ToldPartitionedSpout(PartitionedSpout, ICommitterTransactionalSpout):
         return Told()
 
 
-SPOUTS = {
+SPOUTS: dict[str, Callable[[], Any]] = {
     "cut": CutSpout,
     "partitioned": PartitionedSpout,
     "opaque": OpaqueSpout,
