@@ -142,7 +142,7 @@ def make_plan(topology: Topology, pickle_spec: PickleSpec, *, worker_count: int 
 def _commit_phase(topology: Topology) -> set[str]:
     committing: set[str] = set()
     for component in topology.components:  # in flow order, so what is upstream is decided first
-        below = any(s.source in committing for s in component.subscriptions)
+        below = any(s.upstream_id in committing for s in component.subscriptions)
         if component.kind is ComponentKind.COMMITTER or below:
             committing.add(component.component_id)
     return committing
@@ -153,6 +153,6 @@ def _levels(topology: Topology, committing: set[str]) -> dict[str, int]:
     levels: dict[str, int] = {}
     for component in topology.components:
         own_phase = component.component_id in committing
-        above = [levels[s.source] for s in component.subscriptions if (s.source in committing) == own_phase]
+        above = [levels[s.upstream_id] for s in component.subscriptions if (s.upstream_id in committing) == own_phase]
         levels[component.component_id] = max(above, default=-1) + 1
     return levels

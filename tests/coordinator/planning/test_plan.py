@@ -274,7 +274,7 @@ def test_every_frame_finds_its_way_and_nothing_hears_what_runs_later(topology):
     assert sorted(placed) == sorted([*made.wirings, *made.acker_tasks])
     below = {topology.spout.component_id: False}
     for component in topology.components[1:]:
-        above = any(below[s.source] for s in component.subscriptions)
+        above = any(below[s.upstream_id] for s in component.subscriptions)
         below[component.component_id] = above or component.kind.value == "committer"
     for task, wiring in made.wirings.items():
         assert (task in made.commit_tasks) == below[wiring.component_id]

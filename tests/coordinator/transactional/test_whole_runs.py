@@ -148,7 +148,7 @@ def run(topology: Topology, store: MemoryStore, *, seed=0, fault=None, **options
     run_options = RunOptions(**given)
     coordinator = new_coordinator(
         plan=made,
-        source=source,
+        spout=source,
         engine=engine,
         publisher=Publisher(store, "test"),
         metadata=metadata,
