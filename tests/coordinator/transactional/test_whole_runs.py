@@ -362,7 +362,7 @@ def without_digest():
     """Edges tell who sends to whom for which attempt, and nothing of what is sent."""
 
     def edge_id(self):
-        return digest64(repr((self._attempt, self._source, self._target)).encode())
+        return digest64(repr((self._attempt, self._sender, self._target)).encode())
 
     return mock.patch.object(EdgeDigest, "edge_id", edge_id)
 
