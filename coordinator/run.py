@@ -14,10 +14,6 @@ from coordinator.building.topology import Topology
 from coordinator.building.topology_checks import check_is_a
 from coordinator.planning.plan import make_plan
 from coordinator.server_choice import ServerChoice, choose_server
-from coordinator.spark.engine import SparkEngine
-from coordinator.spark.frame_flow import FrameFault
-from coordinator.spark.session import spark_lease
-from coordinator.spark.shipping import pickle_spec, ship_topology
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
@@ -43,7 +39,6 @@ def run(
     on_start: OnStart | None = None,
     on_progress: Callable[[RunStatistics], None] | None = None,
     factory_module: str | None = None,
-    frame_fault: FrameFault | None = None,
 ) -> RunStatistics:
     """Runs a topology from its first uncommitted transaction to the end of its input (driver).
 
@@ -60,7 +55,6 @@ def run(
         on_start: given the coordinator once it owns the topology, to `drain` it later.
         on_progress: called with the statistics after every event, on the calling thread.
         factory_module: module to ship besides those of the components' classes.
-        frame_fault: for tests: loses or alters frames on their way.
 
     Returns:
         The statistics of this run.
@@ -70,6 +64,11 @@ def run(
         EngineError: Spark is gone, cannot be reached, or cannot work.
         TransactionError: see `Coordinator.run`.
     """
+    from coordinator.spark.engine import SparkEngine  # here, since importing it takes as long as all the rest
+    from coordinator.spark.pickling import pickle_spec
+    from coordinator.spark.session import spark_lease
+    from coordinator.spark.shipping import ship_topology
+
     check_is_a(Topology, topology, "use run_plain for a plain topology")
     server = choose_server(redis_url, data_dir, allow_plaintext=allow_plaintext)
     plan = make_plan(topology, pickle_spec)
@@ -79,7 +78,7 @@ def run(
     ):
         lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
         nonce = secrets.token_hex(16)
-        engine = SparkEngine(lease, plan, url, nonce, topology.message_timeout_s, frame_fault=frame_fault)
+        engine = SparkEngine(lease, plan, url, nonce, topology.message_timeout_s)
         try:
             with assembled(
                 topology,

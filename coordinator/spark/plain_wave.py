@@ -10,7 +10,7 @@ from coordinated_bolt.transport.frames import frame_target
 from coordinator.plain.engine import PlainWave, WaveDrained
 from coordinator.planning.wave_plan import WavePlan
 from coordinator.spark.alarm import Deadline
-from coordinator.spark.frame_flow import Addressed, FrameFault, named_partition
+from coordinator.spark.frame_flow import Addressed, named_partition
 from coordinator.spark.plain_stage import BoltStage, PlainAckerStage, SpoutEnd, wave_drained
 
 if TYPE_CHECKING:
@@ -25,14 +25,12 @@ class PlainDeployment:
         context: the Spark context.
         plan: the plan.
         shipped_plan: the same, broadcast.
-        frame_fault: installed by tests only.
         wave_timeout_s: a wave that takes longer is cancelled, user code that does not return a little before that.
     """
 
     context: SparkContext
     plan: WavePlan
     shipped_plan: Broadcast[WavePlan]
-    frame_fault: FrameFault | None = None
     wave_timeout_s: float | None = None
 
     def run(self, wave: PlainWave) -> WaveDrained:
@@ -49,15 +47,13 @@ class PlainDeployment:
         deadline = None if self.wave_timeout_s is None else Deadline(time.time(), self.wave_timeout_s)
 
         def bolts(index: int) -> BoltStage:
-            return BoltStage(self.shipped_plan, wave.attempt, index, self.frame_fault, deadline)
+            return BoltStage(self.shipped_plan, wave.attempt, index, deadline=deadline)
 
         rdd: RDD[Addressed] = self._emitted(wave).mapPartitionsWithIndex(SpoutEnd(bolts(0)))
         for index in range(1, len(self.plan.stages)):
             last_shuffled = rdd.partitionBy(len(self.plan.stages[index].tasks), named_partition)
             is_acker_stage = self.plan.is_tracked and index == len(self.plan.stages) - 1
-            stage = (
-                PlainAckerStage(self.shipped_plan, wave.attempt, self.frame_fault) if is_acker_stage else bolts(index)
-            )
+            stage = PlainAckerStage(self.shipped_plan, wave.attempt) if is_acker_stage else bolts(index)
             rdd = last_shuffled.mapPartitionsWithIndex(stage)
         return rdd, last_shuffled
 

@@ -1,4 +1,4 @@
-"""Frame faults: what `run(frame_fault=…)` takes. They run in Python workers, so a marker file says "done"."""
+"""Frame faults: what `SparkEngine.frame_fault` is set to. They run in Python workers, so a marker file says "done"."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from coordinated_bolt.transport.frames import Frame, FrameKind, pack_frame, unpack_frame
 from coordinator.building.topology import Topology
 from coordinator.planning.plan import make_plan
-from coordinator.spark.shipping import pickle_spec
+from coordinator.spark.pickling import pickle_spec
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
 from tests.spark.bolts import once

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from coordinator.planning.spec_pickling import SPEC_LIMIT_BYTES
 from coordinator.run import run
-from coordinator.spark.shipping import SPEC_LIMIT_BYTES
 from state.errors import TopologyError
 from tests.spark.bolts import Pass, exact_counts, numbers_topology
 
