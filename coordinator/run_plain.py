@@ -80,10 +80,9 @@ def run_plain(
 
     Source: backtype.storm.StormSubmitter.
     """
-    from coordinator.spark.pickling import pickle_spec  # here, since importing it takes as long as all the rest
-    from coordinator.spark.plain_engine import SparkPlainEngine
+    from coordinator.spark.plain_engine import SparkPlainEngine  # here, since it takes as long as all the rest
     from coordinator.spark.session import spark_lease
-    from coordinator.spark.shipping import ship_topology
+    from coordinator.spark.shipping import pickle_spec, ship_topology
 
     check_is_a(PlainTopology, topology, "use run for a transactional topology")
     plan = make_plain_plan(topology, pickle_spec)

@@ -21,7 +21,7 @@ def dumps(spec: Any) -> bytes:
         return pickle.dumps(spec, pickle.HIGHEST_PROTOCOL)
     except Exception as error:  # noqa: BLE001 - pickling runs user code; what it raises may be raised again below
         try:
-            from coordinator.spark.pickling import dumps as dumps_by_value
+            from coordinator.spark.shipping import dumps as dumps_by_value
         except ImportError:  # pyspark is not installed
             raise error from None
         return dumps_by_value(spec)

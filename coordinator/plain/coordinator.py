@@ -17,6 +17,7 @@ from coordinated_bolt.closing import close_all
 from coordinated_bolt.streams.pending_message import PendingMessage
 from coordinated_bolt.transport.edges import DRIVER
 from coordinated_bolt.transport.messages import Message, MessageKind, tree_message
+from coordinated_bolt.transport.wave_frames import WaveId
 from coordinated_bolt.trees.spout_task import SpoutTask
 from coordinated_bolt.watching.metrics_observer import MetricsObserver
 from coordinated_bolt.watching.task_observer import TaskObserver
@@ -27,7 +28,6 @@ from coordinator.plain.spout_wave import SpoutWave
 from coordinator.plain.wave_size import WaveSize
 from coordinator.planning.plain_plan import PlainPlan
 from coordinator.transactional.engine import CrashKind, WaveCrashed
-from state.attempt import TransactionAttempt
 from state.errors import EngineError, UserCodeError, WaveCrashError
 
 _LOG = logging.getLogger("txbatch")
@@ -195,7 +195,7 @@ class PlainCoordinator:
 
     def _new_wave(self) -> SpoutWave:
         self._wave_count += 1
-        return SpoutWave(TransactionAttempt(self._wave_count, self._draw_bits(64)), self._wirings)
+        return SpoutWave(WaveId(self._wave_count, self._draw_bits(64)), self._wirings)
 
     def _send(self, message: Message) -> None:
         self._wave.send(message)

@@ -19,6 +19,7 @@ from coordinator.spark.frame_flow import FrameFault
 from coordinator.spark.lane import Lane
 from coordinator.spark.session import SparkLease, is_fair
 from coordinator.spark.stage import Reading, WaveInput
+from coordinator.spark.stage_entry import StageEntry
 from coordinator.spark.wave import Wave, deploy
 from coordinator.transactional.engine import CrashKind, EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed
 from state.attempt import TransactionAttempt
@@ -78,10 +79,11 @@ class SparkEngine:
     ) -> None:
         """Starts job 1 of a wave."""
         copied = {scope: dict(values) for scope, values in stored.items()}
-        wave_input = WaveInput(wave_id, batches, copied, self.frame_fault, self._deadline())
+        wave_input = WaveInput(wave_id, batches, copied)
+        entry = StageEntry(self._deployment.shipped_plan, self.frame_fault, self._deadline())
 
         def job() -> Event:
-            wave = self._waves[wave_id] = Wave(self._deployment, wave_input)
+            wave = self._waves[wave_id] = Wave(self._deployment, wave_input, entry)
             return wave.process(early)
 
         crashed = partial(WaveCrashed, wave_id)

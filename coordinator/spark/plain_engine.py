@@ -55,7 +55,7 @@ class SparkPlainEngine:
                 return self._cancelled(wave, running)
             _LOG.debug("a wave crashed:\n%s", error)
             story = crash_story(error)
-            return WaveCrashed(wave.attempt.txid, story.reason, story.kind)
+            return WaveCrashed(wave.wave_id.number, story.reason, story.kind)
 
     def _cancelled(self, wave: PlainWave, running: Future[WaveDrained]) -> WaveCrashed:
         """Cancels a wave and waits for its end, for the next one is to have the executors to itself."""
@@ -70,7 +70,7 @@ class SparkPlainEngine:
                     f"Spark did not end a cancelled wave within {CANCEL_MAX_S:g} s; look at its executors"
                 ) from error
         reason = f"it took longer than {self._wave_timeout_s:g} s and was cancelled"
-        return WaveCrashed(wave.attempt.txid, reason, CrashKind.OVERDUE)
+        return WaveCrashed(wave.wave_id.number, reason, CrashKind.OVERDUE)
 
     def close(self) -> None:
         """Cancels what runs, waits for it, and deletes what was shipped."""

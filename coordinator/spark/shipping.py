@@ -1,4 +1,4 @@
-"""Gets code to executors: our packages, and the module of the user's topology."""
+"""Gets code to executors: the pickled bolts, our packages, and the module of the user's topology."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from pathlib import Path, PurePosixPath
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from pyspark import cloudpickle
+
 from coordinator.building.topology import ComponentGraph
+from coordinator.planning.spec_pickling import spec_pickler
 from state.codec import digest64
 
 if TYPE_CHECKING:
@@ -21,6 +24,15 @@ if TYPE_CHECKING:
 OUR_PACKAGES = ("state", "coordinated_bolt", "committers", "coordinator")
 UNCHECKED_HASH = 1
 """Header flag of byte code that is not compared with its source."""
+
+
+def dumps(spec: Any) -> bytes:
+    """Pickles by value whatever is not in an importable module (driver, once a component)."""
+    packed: bytes = cloudpickle.dumps(spec)  # type: ignore[no-untyped-call] # pyspark ships it untyped
+    return packed
+
+
+pickle_spec = spec_pickler(dumps)
 
 
 def ship_code(context: SparkContext, user_modules: list[str]) -> None:

@@ -10,7 +10,7 @@ from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.planning.plan import make_plan
-from coordinator.spark.pickling import pickle_spec
+from coordinator.spark.shipping import pickle_spec
 from state.handles import HashState, ListState
 from tests.support.spark.bolts import NumberEmitter, Numbers, Pass, Store, exact_counts, exact_sums, numbers_topology
 

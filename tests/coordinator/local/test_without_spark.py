@@ -89,7 +89,7 @@ def test_a_class_of_a_script_or_notebook_runs_in_one_process(tmp_path):
 
 
 def test_where_spark_is_not_installed_a_component_that_does_not_pickle_is_refused(monkeypatch):
-    monkeypatch.setitem(sys.modules, "coordinator.spark.pickling", None)
+    monkeypatch.setitem(sys.modules, "coordinator.spark.shipping", None)
     bolt = Doubled()
     vars(bolt)["lock"] = threading.Lock()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from coordinated_bolt.transport.frames import Frame, FrameKind, pack_frame, unpack_frame
 from coordinator.building.topology import Topology
 from coordinator.planning.plan import make_plan
-from coordinator.spark.pickling import pickle_spec
+from coordinator.spark.shipping import pickle_spec
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
 from tests.support.spark.bolts import once
