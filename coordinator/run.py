@@ -6,16 +6,17 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from coordinator.building.topology import Topology
 from coordinator.building.topology_checks import check_is_a
-from coordinator.planning.plan import make_plan
+from coordinator.planning.plan import Plan, make_plan
 from coordinator.server_choice import ServerChoice, choose_server
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
+from coordinator.transactional.engine import Engine
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
 from state.redis_embedded import EmbeddedServer
@@ -71,32 +72,45 @@ def run(
     check_is_a(Topology, topology, "use run_plain for a plain topology")
     server = choose_server(redis_url, data_dir, allow_plaintext=allow_plaintext)
     plan = make_plan(topology, pickle_spec)
+    nonce = secrets.token_hex(16)
     with (
         _state_store(topology, server) as (store, url),
         spark_lease(topology.topology_id, spark, master, conf or {}) as lease,
     ):
         lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
-        nonce = secrets.token_hex(16)
         engine = SparkEngine(lease, plan, url, nonce, topology.message_timeout_s)
-        try:
-            with assembled(
-                topology,
-                plan,
-                store,
-                engine,
-                options or RunOptions(),
-                nonce=nonce,
-                new_generation=secrets.token_hex(16),
-                clock=time.monotonic,
-                draw_bits=secrets.randbits,
-                on_progress=on_progress,
-                pause=time.sleep,
-            ) as coordinator:
-                if on_start is not None:
-                    on_start(coordinator)
-                return coordinator.run()
-        finally:
-            engine.close()
+        with (
+            closing(engine),
+            _coordinated(topology, plan, store, engine, options or RunOptions(), nonce, on_progress) as coordinator,
+        ):
+            if on_start is not None:
+                on_start(coordinator)
+            return coordinator.run()
+
+
+def _coordinated(
+    topology: Topology,
+    plan: Plan,
+    store: RedisStore,
+    engine: Engine,
+    options: RunOptions,
+    nonce: str,
+    on_progress: Callable[[RunStatistics], None] | None,
+) -> AbstractContextManager[Coordinator]:
+    """The coordinator of a run, with this machine's clock and randomness."""
+    return assembled(
+        topology,
+        plan,
+        store,
+        engine,
+        options,
+        nonce=nonce,
+        new_generation=secrets.token_hex(16),
+        clock=time.monotonic,
+        draw_bits=secrets.randbits,
+        on_progress=on_progress,
+        pause=time.sleep,
+    )
 
 
 @contextmanager

@@ -28,6 +28,7 @@ from coordinator.plain.spout_wave import SpoutWave
 from coordinator.plain.wave_size import WaveSize
 from coordinator.planning.plain_plan import PlainPlan
 from coordinator.transactional.engine import CrashKind, WaveCrashed
+from state.attempt import TransactionAttempt
 from state.errors import EngineError, UserCodeError, WaveCrashError
 
 _LOG = logging.getLogger("txbatch")
@@ -207,7 +208,9 @@ class _Counter(TaskObserver):
     def __init__(self, coordinator: PlainCoordinator) -> None:
         self._coordinator = coordinator
 
-    def emitted(self, stream_id: str, values: list[Any], receivers: list[int]) -> None:
+    def emitted(
+        self, stream_id: str, values: list[Any], receivers: list[int], attempt: TransactionAttempt | None = None
+    ) -> None:
         self._coordinator.count_emitted()
 
     def message_acked(self, message: PendingMessage, latency_ns: int) -> None:
