@@ -79,9 +79,12 @@ def run(
     ):
         lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
         engine = SparkEngine(lease, plan, url, nonce, topology.message_timeout_s)
+        bounds = options or RunOptions()
         with (
             closing(engine),
-            _coordinated(topology, plan, store, engine, options or RunOptions(), nonce, on_progress) as coordinator,
+            _coordinated(
+                topology, plan, store, engine, options=bounds, nonce=nonce, on_progress=on_progress
+            ) as coordinator,
         ):
             if on_start is not None:
                 on_start(coordinator)
@@ -93,6 +96,7 @@ def _coordinated(
     plan: Plan,
     store: RedisStore,
     engine: Engine,
+    *,
     options: RunOptions,
     nonce: str,
     on_progress: Callable[[RunStatistics], None] | None,

@@ -1,31 +1,24 @@
-"""What Spark's start says and nobody needs is left out; everything else is passed on as it comes."""
+"""One line that every start prints is left out; everything else is shown or logged, and a failed start says why."""
 
 from __future__ import annotations
 
 import io
+import logging
 import os
 import sys
 from types import SimpleNamespace
 
 import pytest
 
-from coordinator.spark.gateway import JavaOutput, Showing, output_of, reason_of
+from coordinator.spark.gateway import output_of
+from coordinator.spark.java_output import JavaOutput, reason_of
 
-STARTING = """\
-WARNING: Using incubator modules: jdk.incubator.vector
-Using Spark's default log4j profile: org/apache/spark/log4j2-defaults.properties
-26/11/20 13:53:11 WARN Utils: Your hostname, vm, resolves to a loopback address: 127.0.0.1; using 192.0.2.2 instead
-26/11/20 13:53:11 WARN Utils: Set SPARK_LOCAL_IP if you need to bind to another address
-Setting default log level to "WARN".
-To adjust logging level use sc.setLogLevel(newLevel). For SparkR, use setLogLevel(newLevel).
-26/11/20 13:53:14 WARN NativeCodeLoader: Unable to load native-hadoop library for your platform...
-Setting Spark log level to "ERROR".
-"""
+STARTING = "WARNING: Using incubator modules: jdk.incubator.vector\n"
 TELLING = """\
 :: loading settings
 26/11/20 13:53:14 WARN Utils: Service 'SparkUI' could not bind on port 4040.
 26/11/20 13:53:15 ERROR Executor: Exception in task 0.0 in stage 0.0
-a bolt that prints: Setting Spark log level to "ERROR".
+Setting Spark log level to "ERROR", says a bolt that prints
 """
 
 
@@ -47,7 +40,7 @@ class Java:
 
 def test_only_what_tells_something_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     java = Java()
-    java.output.show(Showing.PASSED_ON)
+    java.output.show()
     java.write(STARTING + TELLING + STARTING)
 
     assert java.end() == []
@@ -64,29 +57,30 @@ def test_a_start_is_held_back(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_what_was_held_is_shown_after_a_good_start(capsys: pytest.CaptureFixture[str]) -> None:
     java = Java()
-    java.write(TELLING)
-    java.end()
-    java = Java()
     java.output._held.extend(TELLING.splitlines(keepends=True))
-    java.output.show(Showing.PASSED_ON)
+    java.output.show()
     java.write("and so on\n")
 
     assert java.end() == []
     assert capsys.readouterr().err == TELLING + "and so on\n"
 
 
-def test_nothing_is_shown_while_the_context_stops(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_said_while_the_context_stops_is_in_the_debug_log(
+    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
     java = Java()
-    java.output.show(Showing.MUTED)
-    java.write(TELLING)
+    java.output.log()
+    with caplog.at_level(logging.DEBUG, logger="txbatch"):
+        java.write(TELLING)
+        assert java.end() == []
 
-    assert java.end() == []
     assert capsys.readouterr().err == ""
+    assert caplog.messages == [f"Spark said: {line}" for line in TELLING.splitlines()]
 
 
 def test_bytes_that_are_no_text_do_not_stop_it(capsys: pytest.CaptureFixture[str]) -> None:
     java = Java()
-    java.output.show(Showing.PASSED_ON)
+    java.output.show()
     java.write(b"\xff\nnext\n")
     java.end()
 
@@ -99,7 +93,7 @@ def test_a_closed_standard_error_does_not_block_java(monkeypatch: pytest.MonkeyP
     java = Java()
     with monkeypatch.context() as patched:
         patched.setattr(sys, "stderr", closed)
-        java.output.show(Showing.PASSED_ON)
+        java.output.show()
         for _ in range(20):
             java.write("a line\n" * 1000)  # more than a pipe holds: it returns because somebody reads
         java.end()
@@ -131,6 +125,27 @@ def test_only_a_process_of_ours_has_an_output() -> None:
             "JAVA_HOME to it",
         ),
         ("Cannot run multiple SparkContexts at once", "Cannot run multiple SparkContexts at once"),
+        (
+            "Picked up JAVA_TOOL_OPTIONS: -Xmx900g\n"
+            "OpenJDK 64-Bit Server VM warning: INFO: os::commit_memory failed\n"
+            "Error occurred during initialization of VM\n"
+            "Could not reserve enough space for 943718400KB object heap\n"
+            "[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number.",
+            "Error occurred during initialization of VM | Could not reserve enough space for 943718400KB object heap",
+        ),
+        (
+            'Exception in thread "main" org.apache.spark.SparkException: Failed to make a folder\n'
+            "\tat a.b(c:1)\n"
+            "Caused by: java.io.IOException: No space left on device\n"
+            "\t... 7 more",
+            "Failed to make a folder; caused by No space left on device",
+        ),
+        (
+            'Exception in thread "main" java.lang.ExceptionInInitializerError\n'
+            "\tat a.b(c:1)\n"
+            "Caused by: java.lang.IllegalArgumentException: unknown codec",
+            "unknown codec",
+        ),
         ("", "it does not say why"),
     ],
 )
