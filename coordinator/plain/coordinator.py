@@ -164,9 +164,9 @@ class PlainCoordinator:
 
     def _run_wave(self) -> None:
         wave, self._wave = self._wave, self._new_wave()
-        self.statistics.started(self._clock())
+        self.statistics.wave_started(self._clock())
         ended = self._engine.run_wave(wave.close())
-        self.statistics.last_wave_s = self._clock()
+        self.statistics.last_result_s = self._clock()
         acked: frozenset[int] = frozenset()
         if isinstance(ended, WaveDrained):
             _raise_first(ended)
