@@ -44,18 +44,18 @@ def start_context(conf: SparkConf, *, is_local: bool) -> SparkContext:
         EngineError: the Java process ends or freezes meanwhile.
         RuntimeError: Spark does not start; the message is the reason, in one line.
     """
-    output = output_of(running_gateway())
+    gateway, output = running_gateway(), output_of(running_gateway())
     try:
-        if running_gateway() is None:
+        if gateway is None:
             output, gateway = _launched(conf, is_local=is_local)
-        else:
-            gateway = running_gateway()
         with JavaWatch(GatewayProcess(gateway, is_ours=output is not None)) as watch:
             context = watch.call(lambda: SparkContext(conf=conf, gateway=gateway))
             if not conf.contains(LOG_LEVEL):
                 watch.call(lambda: context.setLogLevel("FATAL"))
         context._accumulatorServer.handle_error = _log_error  # type: ignore[assignment,method-assign] # noqa: SLF001
     except EngineError:
+        if output is not None:
+            output.show_last_words()  # they tell more than its exit code
         forget_java()
         raise
     except Exception as error:

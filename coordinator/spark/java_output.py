@@ -1,6 +1,7 @@
 """What Spark's Java process and the tasks write, and what it tells of a start that failed.
 
-Nothing is thrown away: what is not shown is in the debug log, but for one line that every start prints.
+Nothing is thrown away: what is not shown is in the debug log, but for one line that every start prints, and all but the
+last `HELD_LINES` lines of a start.
 """
 
 from __future__ import annotations
@@ -48,6 +49,11 @@ class JavaOutput:
     def show(self) -> None:
         """From now on, lines go to standard error, those held so far first."""
         self._send_to(_write)
+
+    def show_last_words(self) -> None:
+        """Shows what a process said that has ended while it was started; waits a little for the end of it."""
+        self.show()
+        self._thread.join(LAST_WORDS_TIMEOUT_S)
 
     def log(self) -> None:
         """From now on, lines go to the debug log: the process ends, and its workers complain of closed pipes."""
