@@ -65,12 +65,13 @@ def run(
         EngineError: Spark is gone, cannot be reached, or cannot work.
         TransactionError: see `Coordinator.run`.
     """
-    from coordinator.spark.engine import SparkEngine  # here, since it takes as long as all the rest
+    check_is_a(Topology, topology, "use run_plain for a plain topology")
+    server = choose_server(redis_url, data_dir, allow_plaintext=allow_plaintext)
+    # here, since importing Spark takes as long as all the rest
+    from coordinator.spark.engine import SparkEngine
     from coordinator.spark.session import spark_lease
     from coordinator.spark.shipping import pickle_spec, ship_topology
 
-    check_is_a(Topology, topology, "use run_plain for a plain topology")
-    server = choose_server(redis_url, data_dir, allow_plaintext=allow_plaintext)
     plan = make_plan(topology, pickle_spec)
     nonce = secrets.token_hex(16)
     with (

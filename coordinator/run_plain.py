@@ -80,11 +80,12 @@ def run_plain(
 
     Source: backtype.storm.StormSubmitter.
     """
-    from coordinator.spark.plain_engine import SparkPlainEngine  # here, since it takes as long as all the rest
+    check_is_a(PlainTopology, topology, "use run for a transactional topology")
+    # here, since importing Spark takes as long as all the rest
+    from coordinator.spark.plain_engine import SparkPlainEngine
     from coordinator.spark.session import spark_lease
     from coordinator.spark.shipping import pickle_spec, ship_topology
 
-    check_is_a(PlainTopology, topology, "use run for a transactional topology")
     plan = make_plain_plan(topology, pickle_spec)
     wave_plan = make_wave_plan(plan)
     _warn_of_ticks(plan)

@@ -27,9 +27,9 @@ DRAIN_SHARE = 2 / 3
 
 def end_process(number: int) -> None:
     """Ends this process and its Java process as they stand."""
-    if "pyspark" in sys.modules:  # else there is no Java process
-        from coordinator.spark.gateway import end_java
-
+    # not imported: without Spark there is no Java process, and an import may be what this process hangs on
+    end_java = getattr(sys.modules.get("coordinator.spark.gateway"), "end_java", None)
+    if end_java is not None:
         end_java()
     os._exit(128 + number)
 

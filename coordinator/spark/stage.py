@@ -123,6 +123,7 @@ class MeetingStage:
 
     def _committed(self, task: StageTask[Plan], frames: list[bytes]) -> list[Any]:
         wiring, inbox = task.plan.wirings[task.task_id], Inbox(frames)
+        frames.clear()  # they are in the inbox, unpacked
         commit_task = CommitTask(wiring, RefusingReader(), Post({}, pack_frame).send, clock=perf_counter_ns)
         reports = []
         with task.alarm(wiring) as alarm:
