@@ -10,7 +10,7 @@ from coordinated_bolt.transport.frames import frame_target
 from coordinator.plain.engine import PlainWave, WaveDrained
 from coordinator.planning.wave_plan import WavePlan
 from coordinator.spark.alarm import Deadline
-from coordinator.spark.frame_flow import Addressed, FrameFault, delete_shuffle_files, shuffled
+from coordinator.spark.frame_flow import Addressed, delete_shuffle_files, shuffled
 from coordinator.spark.plain_stage import BoltStage, SpoutEnd, plain_stage, wave_drained
 from coordinator.spark.stage_entry import StageEntry
 
@@ -27,20 +27,18 @@ class PlainDeployment:
         plan: the plan.
         shipped_plan: the same, broadcast.
         wave_timeout_s: a wave that takes longer is cancelled, user code that does not return a little before that.
-        frame_fault: fault point; set by tests only.
     """
 
     context: SparkContext
     plan: WavePlan
     shipped_plan: Broadcast[WavePlan]
     wave_timeout_s: float | None = None
-    frame_fault: FrameFault | None = None
 
     def run(self, wave: PlainWave) -> WaveDrained:
         """Runs one wave, and deletes its shuffle files whatever comes of it."""
         plan = self.plan
         deadline = None if self.wave_timeout_s is None else Deadline(time.time(), self.wave_timeout_s)
-        entry = StageEntry(self.shipped_plan, self.frame_fault, deadline)
+        entry = StageEntry(self.shipped_plan, deadline=deadline)
         first = BoltStage(entry, wave.wave_id, 0)
         frames: RDD[Addressed] = self._emitted(wave).mapPartitionsWithIndex(SpoutEnd(first))
         last_shuffled: RDD[Any] | None = None

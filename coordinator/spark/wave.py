@@ -1,9 +1,9 @@
 """One wave as one or two Spark jobs over one shuffle.
 
-Job 1 runs the processing stages and collects the ackers' verdicts. Job 2 runs the commit phase of a
-group from the same shuffle files; the map stages in front of it are skipped. Committers that only write
-run in job 1 already, together with the ackers, and there is no job 2 unless something went wrong. Only few large
-frames cross a shuffle, moved to the partition they name.
+Job 1 runs the processing stages and collects the ackers' verdicts. Job 2 runs the commit phase of a group from the same
+shuffle files; the map stages in front of it are skipped. Committers that only write run in job 1 already, together with
+the ackers, and there is no job 2 unless something went wrong. Only few large frames cross a shuffle, moved to the
+partition they name.
 """
 
 from __future__ import annotations
