@@ -309,6 +309,16 @@ def _idle_check(node: ast.stmt) -> Iterator[str]:
             yield "compares without an assert"
 
 
+def tests_that_import_tests(root: Path) -> list[str]:
+    """A test file that imports another one: what both need belongs into tests/support."""
+    return [
+        f"{path}:{line} imports {name}"
+        for path, tree in sources(root, "tests")
+        for line, name in imports(tree)
+        if name.startswith("tests.") and any(part.startswith("test_") for part in name.split(".")[:-1])
+    ]
+
+
 RULES: tuple[Callable[[Path], list[str]], ...] = (
     wrong_way_imports,
     circles,
@@ -322,4 +332,5 @@ RULES: tuple[Callable[[Path], list[str]], ...] = (
     impurities,
     shadowed_standard_library,
     idle_checks,
+    tests_that_import_tests,
 )

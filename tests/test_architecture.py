@@ -34,6 +34,7 @@ CLEAN_TREE = {
     "coordinated_bolt/trees/root.py": '"""Roots."""\nfrom coordinated_bolt.batches.task import T\n',
     **{f"committers/deep/a{number}.py": '"""One of many."""\n' for number in range(20)},
     "examples/word_count.py": '"""An example."""\nimport coordinator\n',
+    "tests/test_keys.py": "from tests.support.stores.builders import test_store\n",
     "tests/test_codec.py": "import state, coordinator, examples, benchmarks\n"
     "assert a == b or c == d, f'{a} differs'\nassert a is None or a.holds()\nassert a and b == c\n",
 }
@@ -97,6 +98,7 @@ BROKEN: list[tuple[Rule, str, str]] = [
     (architecture.idle_checks, "tests/support.py", "def check(a, b):\n    a == b"),
     (architecture.idle_checks, "tests/support.py", "a in b or c"),
     (architecture.idle_checks, "tests/support.py", "not a"),
+    (architecture.tests_that_import_tests, "tests/test_b.py", "from tests.deep.test_a import Helper"),
 ]
 
 

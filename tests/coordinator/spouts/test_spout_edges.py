@@ -11,7 +11,7 @@ from coordinator.local.cluster import LocalCluster
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from state.errors import FailedException, SourceError, TransactionError, UserCodeError
-from tests.coordinator.transactional.test_whole_runs import Count0
+from tests.support.runs.whole_runs import Count0
 
 ROWS = [["a", 1], ["b", 2]]
 FIELDS = ["line", "number"]
