@@ -373,6 +373,16 @@ def tests_that_import_tests(root: Path) -> list[str]:
     ]
 
 
+def unmirrored_rooms(root: Path) -> list[str]:
+    """A folder of tests for a room the package does not have."""
+    return [
+        f"{folder.relative_to(root).as_posix()} tests a room that is not there"
+        for package in PACKAGES
+        for folder in sorted({path.parent for path in (root / "tests" / package).rglob("*.py")})
+        if not (root / folder.relative_to(root / "tests")).is_dir()
+    ]
+
+
 RULES: tuple[Callable[[Path], list[str]], ...] = (
     wrong_way_imports,
     circles,
@@ -388,4 +398,5 @@ RULES: tuple[Callable[[Path], list[str]], ...] = (
     shadowed_standard_library,
     idle_checks,
     tests_that_import_tests,
+    unmirrored_rooms,
 )
