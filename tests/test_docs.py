@@ -89,7 +89,7 @@ def test_the_golden_cases_list_exactly_the_tests_that_are_marked_with_them():
 
 def test_every_golden_case_has_a_test():
     cases = golden_cases.listed(read("docs/golden-cases.md"))
-    assert len(cases) == 26
+    assert {"G1", "G12", "P-01", "P-17"} <= set(cases)
     assert [case for case, holders in cases.items() if not any(holders.values())] == []
 
 
