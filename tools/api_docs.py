@@ -34,7 +34,13 @@ ONE_LINE = re.compile(r"^(Source|Differs from Storm): ")
 BLANK_LINES = re.compile(r"\n{3,}")
 STARS = {"VAR_POSITIONAL": "*", "VAR_KEYWORD": "**"}
 MAX_CALL = 100
-FRAMEWORK_ONLY = frozenset({"attach", "bind", "chooser", "detach", "inform"})
+FRAMEWORK_ONLY = frozenset(
+    {
+        *("attach", "bind", "detach"),  # of state handles
+        *("chooser", "counted", "inform", "add_to_subtopology", "or_window"),
+        *("started", "worked", "committed_group", "committed_one", "failed_outcomes"),  # of statistics
+    }
+)
 """Public methods that only txbatch calls."""
 
 
