@@ -106,7 +106,7 @@ def test_the_golden_cases_list_exactly_the_tests_that_are_marked_with_them():
 
 def test_every_golden_case_has_a_test():
     cases = golden_cases.listed(read("docs/golden-cases.md"))
-    assert len(cases) == 26
+    assert {"G1", "G12", "P-01", "P-17"} <= set(cases)
     assert [case for case, holders in cases.items() if not any(holders.values())] == []
 
 
@@ -131,6 +131,21 @@ def test_a_marker_counts_on_a_test_on_a_class_and_on_a_module(tmp_path):
         "P-02": {"test_whole.py": ["test_second"], "room/test_parts.py": ["test_one"]},
         "G3": {"room/test_parts.py": ["test_one"]},
     }
+
+
+def pure_modules_in(document):
+    """What the table of pure modules names, as paths without suffix."""
+    table = read(document).partition("| Package | Pure |\n|---|---|\n")[2].partition("\n\n")[0]
+    for row in table.splitlines():
+        _, package, modules, _ = (cell.strip() for cell in row.split("|"))
+        if modules == "all of it":
+            yield package.strip("`")
+        else:
+            yield from (f"{package.strip('`')}/{name}" for name in CODE.findall(modules))
+
+
+def test_the_table_of_pure_modules_is_the_list_that_is_checked():
+    assert list(pure_modules_in("docs/architecture.md")) == list(PURE_MODULES)
 
 
 def test_what_is_said_not_to_be_here_is_not():
@@ -193,8 +208,3 @@ def test_the_tour_has_a_line_for_every_room():
     tree = FENCED.findall(read("docs/architecture.md"))[0]
     lines = {line.split()[0] for line in tree.splitlines() if "/ " in line}
     assert {f"{room}/" for room in rooms} - lines == set()
-
-
-def test_the_tour_names_every_pure_module():
-    named = set(CODE.findall(read("docs/architecture.md")))
-    assert [module for module in PURE_MODULES if not {f"{module}.py", f"{module}/"} & named] == []

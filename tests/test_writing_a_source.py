@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections import Counter
 from contextlib import closing
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from coordinator import LocalCluster, RunOptions
-from tests.test_docs import PYTHON_BLOCK, read
 
-GUIDE = "docs/writing-a-source.md"
+GUIDE = Path(__file__).resolve().parent.parent / "docs" / "writing-a-source.md"
+PYTHON_BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 SEEDS = range(5)
 LINES = [f"line {number % 17}" for number in range(60)]
 EXPECTED = dict(Counter(LINES))
@@ -22,8 +24,8 @@ EXPECTED = dict(Counter(LINES))
 def guide():
     """What the guide defines, run block by block in one namespace."""
     namespace = {"__name__": "writing_a_source"}
-    for number, block in enumerate(PYTHON_BLOCK.findall(read(GUIDE)), start=1):
-        exec(compile(block, f"{GUIDE}, block {number}", "exec"), namespace)
+    for number, block in enumerate(PYTHON_BLOCK.findall(GUIDE.read_text(encoding="utf-8")), start=1):
+        exec(compile(block, f"{GUIDE.name}, block {number}", "exec"), namespace)
     return SimpleNamespace(**namespace)
 
 
