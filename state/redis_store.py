@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 from state.attempt import TransactionAttempt
 from state.codec import pack_exact
@@ -28,7 +28,7 @@ from state.redis_arguments import (
 from state.redis_presence import announce_run
 from state.redis_refusals import acquire_refusal, state_not_as_left
 from state.redis_replies import text_of
-from state.redis_topology import RedisTopology
+from state.redis_topology import ConnectionOptions, RedisTopology
 from state.stored_metadata import unpack_metadata, verified_metadata
 from state.stored_topology import Acquired, FoundTopology
 
@@ -62,7 +62,7 @@ class RedisStore(RedisTopology):
     Args and errors are those of `RedisTopology`.
     """
 
-    def __init__(self, url: str, topology_id: str, **options: Any) -> None:
+    def __init__(self, url: str, topology_id: str, **options: Unpack[ConnectionOptions]) -> None:
         super().__init__(url, topology_id, **options)
         self._owned: Ownership | None = None
         self._metadata_sum = MetadataSum({})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypedDict
 
 from state.errors import StateRefusedError
 from state.keys import Keys
@@ -23,6 +23,16 @@ from state.stored_topology import FoundTopology, TopologyStatus
 
 FIRST_CONTACT_TIMEOUT_S = 10.0
 """How long `RedisTopology.check_server` waits for a server that was perhaps never there."""
+
+
+class ConnectionOptions(TypedDict, total=False):
+    """What `RedisTopology` takes beyond the address and the topology."""
+
+    client: Any
+    revive: Callable[[], None] | None
+    clock: Callable[[], float]
+    sleep: Callable[[float], None]
+    unreachable_timeout_s: float
 
 
 class RedisTopology:

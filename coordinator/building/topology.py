@@ -35,12 +35,12 @@ class Subscription:
     """One stream a component receives.
 
     Attributes:
-        source: id of the emitting component.
+        upstream_id: the component that emits it.
         stream_id: its stream.
         grouping: how its tuples are spread over the subscriber's tasks.
     """
 
-    source: str
+    upstream_id: str
     stream_id: str
     grouping: Grouping
 

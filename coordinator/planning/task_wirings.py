@@ -61,9 +61,11 @@ def make_wirings(
         targets = sorted({task for s in streams.values() for sub in s.subscribers for task in sub.tasks})
         coordination = _coordination(topology, component, tasks_of)
         upstream = {
-            task: UpstreamTask(subscription.source, tuple(topology.component(subscription.source).streams.values()))
+            task: UpstreamTask(
+                subscription.upstream_id, tuple(topology.component(subscription.upstream_id).streams.values())
+            )
             for subscription in component.subscriptions
-            for task in tasks_of[subscription.source]
+            for task in tasks_of[subscription.upstream_id]
         }
         for index, task in enumerate(tasks_of[component.component_id]):
             wirings[task] = TaskWiring(
@@ -95,12 +97,12 @@ def _coordination(
     source_args: dict[str, SourceArgs] = {}
     if component.component_id != master_id:
         for subscription in component.subscriptions:
-            is_master = subscription.source == master_id
-            source_args[subscription.source] = SourceArgs.SINGLE if is_master else SourceArgs.ALL
+            is_master = subscription.upstream_id == master_id
+            source_args[subscription.upstream_id] = SourceArgs.SINGLE if is_master else SourceArgs.ALL
     behind = [
         other.component_id
         for other in topology.components
-        if other.master_id == master_id and any(s.source == component.component_id for s in other.subscriptions)
+        if other.master_id == master_id and any(s.upstream_id == component.component_id for s in other.subscriptions)
     ]
     return Coordination(source_args, tuple(task for other in behind for task in tasks_of[other]))
 
@@ -124,7 +126,7 @@ def _output_streams(
             )
             for other in topology.components
             for subscription in other.subscriptions
-            if (subscription.source, subscription.stream_id) == (component.component_id, spec.stream_id)
+            if (subscription.upstream_id, subscription.stream_id) == (component.component_id, spec.stream_id)
         )
         streams[spec.stream_id] = OutputStream(index, spec, subscribers)
     return streams

@@ -79,12 +79,12 @@ def assembled(
     options = fitting(topology, options)
     start = SpoutStart(topology, context, tries=options.max_attempts, pause=pause or _ignore)
     with ExitStack() as resources:
-        source = start.coordinator(resources)
+        spout = start.coordinator(resources)
         committer = start.committer(resources)
-        taken = Takeover(topology, store, start, source, options).take(nonce=nonce, new_generation=new_generation)
+        taken = Takeover(topology, store, start, spout, options).take(nonce=nonce, new_generation=new_generation)
         coordinator = new_coordinator(
             plan=plan,
-            source=source,
+            spout=spout,
             engine=engine,
             publisher=Publisher(store, topology.topology_id),
             metadata=taken.metadata,
@@ -98,7 +98,7 @@ def assembled(
             last_group=() if committer is None else store.last_group(),
             notices=taken.notices,
             earlier_notes=taken.notes,
-            notes_of=lambda metadata: start.notes(source, metadata),
+            notes_of=lambda metadata: start.notes(spout, metadata),
             start=start,
             watch=watch,
             server_watch=store.watch(clock),
@@ -109,7 +109,7 @@ def assembled(
 def new_coordinator(
     *,
     plan: Plan,
-    source: SpoutCoordinator,
+    spout: SpoutCoordinator,
     engine: Engine,
     publisher: Publisher,
     metadata: MetadataLog,
@@ -133,7 +133,7 @@ def new_coordinator(
     stored = metadata.coordinator
     last_txid = max(stored, default=committed_txid)
     run_so_far = RunSoFar(last_txid, stored.get(last_txid), committed_txid)
-    guarded = GuardedSpout(source, spout_id, run_so_far)
+    guarded = GuardedSpout(spout, spout_id, run_so_far)
     run_plan = RunPlan(
         commit_tasks=plan.commit_tasks,
         component_order=tuple(plan.component_order),
@@ -151,7 +151,7 @@ def new_coordinator(
         new_attempt_id=new_attempt_id,
         earlier=_earlier(stored, guarded, earlier_notes or {}),
     )
-    _tell_where_it_stands(source, run_so_far, machine.positions, start)
+    _tell_where_it_stands(spout, run_so_far, machine.positions, start)
     machine.statistics.notices = notices
     watch_side = WatchSide(watch or AttemptWatch(), clock)
     return Coordinator(
@@ -160,7 +160,7 @@ def new_coordinator(
             guarded,
             GuardedSpoutCommitter(committer, spout_id),
             clock=clock,
-            notes_of=notes_of or source.notes,
+            notes_of=notes_of or spout.notes,
             last_group=last_group,
         ),
         engine=EngineSide(engine, machine.positions),
@@ -186,14 +186,14 @@ def _earlier(stored: Mapping[int, Any], spout: GuardedSpout, notes: Notes) -> li
 
 
 def _tell_where_it_stands(
-    source: SpoutCoordinator, so_far: RunSoFar, positions: Positions, start: SpoutStart | None
+    spout: SpoutCoordinator, so_far: RunSoFar, positions: Positions, start: SpoutStart | None
 ) -> None:
     """Tells the spout where earlier runs stopped; copies, since a spout may change what it is given."""
     if start is not None:
-        start.follow(source, positions)
-    source.inform(replace(so_far, last=own_copy(so_far.last)))
+        start.follow(spout, positions)
+    spout.inform(replace(so_far, last=own_copy(so_far.last)))
     last = own_copy(so_far.last)
-    source.resume(so_far.last_txid, last) if start is None else start.resume(source, so_far.last_txid, last)
+    spout.resume(so_far.last_txid, last) if start is None else start.resume(spout, so_far.last_txid, last)
 
 
 def has_external_effects(topology: Topology) -> bool:

@@ -74,7 +74,7 @@ class SpoutStart:
         """The line that tells the input."""
         return self._call("fingerprint", lambda: expect_fingerprint(self.kind.fingerprint()))
 
-    def compare(self, source: SpoutCoordinator, former: FormerInput) -> InputChange | None:
+    def compare(self, spout: SpoutCoordinator, former: FormerInput) -> InputChange | None:
         """Asks the coordinator what is different about its input; None if it cannot tell."""
         own = replace(
             former,
@@ -83,19 +83,19 @@ class SpoutStart:
             positions=own_copy(dict(former.positions)),
             notes=own_copy(dict(former.notes)),
         )
-        return self._call("compare", lambda: expect_change(source.compare(own)))
+        return self._call("compare", lambda: expect_change(spout.compare(own)))
 
-    def notes(self, source: SpoutCoordinator, metadata: Any) -> Mapping[str, Any]:
+    def notes(self, spout: SpoutCoordinator, metadata: Any) -> Mapping[str, Any]:
         """Asks the coordinator what to remember of a transaction; called whenever one is cut."""
-        return self._call("notes", lambda: expect_notes(source.notes(own_copy(metadata))))
+        return self._call("notes", lambda: expect_notes(spout.notes(own_copy(metadata))))
 
-    def follow(self, source: SpoutCoordinator, positions: Positions) -> None:
+    def follow(self, spout: SpoutCoordinator, positions: Positions) -> None:
         """Shows the coordinator how far each partition was read, if the spout has partitions."""
-        self._call("follow", lambda: self.kind.follow(source, positions))
+        self._call("follow", lambda: self.kind.follow(spout, positions))
 
-    def resume(self, source: SpoutCoordinator, last_txid: int, last: Any) -> None:
+    def resume(self, spout: SpoutCoordinator, last_txid: int, last: Any) -> None:
         """Tells the coordinator where earlier runs stopped cutting."""
-        self._call("resume", lambda: source.resume(last_txid, own_copy(last)))
+        self._call("resume", lambda: spout.resume(last_txid, own_copy(last)))
 
     def _call(self, method: str, ask: Callable[[], Answer]) -> Answer:
         component_id = self._component.component_id

@@ -66,17 +66,17 @@ class Takeover:
         topology: what is run.
         store: where its state is; the server was checked.
         start: asks its spout.
-        source: the spout's coordinator.
+        spout: the spout's coordinator.
         options: what the user accepts.
     """
 
     def __init__(
-        self, topology: Topology, store: RedisStore, start: SpoutStart, source: SpoutCoordinator, options: RunOptions
+        self, topology: Topology, store: RedisStore, start: SpoutStart, spout: SpoutCoordinator, options: RunOptions
     ) -> None:
         self._topology = topology
         self._store = store
         self._start = start
-        self._source = source
+        self._spout = spout
         self._options = options
 
     def take(self, *, nonce: str, new_generation: str) -> TakenOver:
@@ -163,7 +163,7 @@ class Takeover:
             notes=log.notes(self._notes(log, committed)),
         )
         is_checked = "unchecked" not in (adopted_words(self._options.adopt) or ())
-        change = self._start.compare(self._source, former) if is_checked else None
+        change = self._start.compare(self._spout, former) if is_checked else None
         said += check_input(InputQuestion(topology_id, fingerprint, former, change), self._options.adopt)
         return _Settled(tuple(said), {} if change is None else change.notes)
 
@@ -173,7 +173,7 @@ class Takeover:
     def _notes(self, metadata: MetadataLog, committed_txid: int) -> Notes:
         """What is to be remembered of transactions that were cut and are not committed."""
         stored = metadata.coordinator
-        return {txid: self._start.notes(self._source, stored[txid]) for txid in stored if txid > committed_txid}
+        return {txid: self._start.notes(self._spout, stored[txid]) for txid in stored if txid > committed_txid}
 
     def _check_metadata(self, metadata: MetadataLog, committed_txid: int) -> None:
         """Refuses metadata with a hole; an opaque spout stores nothing ahead of its commits, so it can have none."""

@@ -153,7 +153,7 @@ def test_doubled_metadata_leaves_the_tree_open():
         {"payload": pack({"partition.0": [0, 18]})},
         {"payload": pack({"partition.1": [0, 17]})},
         {"payload": pack({})},
-        {"source": LEFT},
+        {"sender": LEFT},
         {"sequence": 1},
     ],
     ids=str,

@@ -229,8 +229,8 @@ def claim_an_old_attempt(flow: Flow, frame: Frame, data: Any) -> None:
     relabelled(flow, frame, attempt=OLD)
 
 
-def claim_another_source(flow: Flow, frame: Frame, data: Any) -> None:
-    relabelled(flow, frame, source=data.draw(st.sampled_from([3 - frame.sender, 99, 21])))
+def claim_another_sender(flow: Flow, frame: Frame, data: Any) -> None:
+    relabelled(flow, frame, sender=data.draw(st.sampled_from([3 - frame.sender, 99, 21])))
 
 
 def claim_another_sequence(flow: Flow, frame: Frame, data: Any) -> None:
@@ -257,7 +257,7 @@ ONE_ATTEMPT: list[Fault] = [
     alter_the_payload,
     claim_another_kind,
     claim_an_old_attempt,
-    claim_another_source,
+    claim_another_sender,
     claim_another_sequence,
     swap_sequences,
 ]

@@ -31,7 +31,7 @@ from coordinated_bolt.trees.bolt_task import BoltTask
 from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import Coordination
 from coordinator.plain.driving import end_on
-from state.errors import FailedException, ProtocolError, UserCodeError
+from state.errors import FailedException, ProtocolError, SourceError, UserCodeError
 from tests.support.tasks.wirings import Calls, RecordingBolt, attempt, output, wire
 
 ACKER = 90
@@ -52,7 +52,7 @@ class Watching(TaskObserver):
     def __init__(self):
         self.seen = []
 
-    def emitted(self, stream_id, values, receivers):
+    def emitted(self, stream_id, values, receivers, attempt=None):
         self.seen.append(("emitted", stream_id, values, receivers))
 
     def batch_ended(self, batch, failure, metrics):
@@ -271,6 +271,13 @@ def test_any_other_exception_is_the_users_bug(where):
     assert ("value='a'" in error.tuple_text) == (where == "execute")
     assert task.take(ACK, FAIL) == []
     assert names().count("cleanup") == 1
+
+
+def test_an_input_that_cannot_be_read_ends_the_run_as_what_it_is():
+    task = Task(RecordingBolt({"execute": SourceError("file is gone")}), args=None)
+    with pytest.raises(SourceError, match=r"file is gone \(component 'bolt', attempt 1:\w+\)"):
+        task.begin("a")
+    assert task.take(ACK, FAIL) == []
 
 
 @pytest.mark.parametrize("where", ["prepare", "execute"])

@@ -66,10 +66,10 @@ def test_every_grouping_is_subscribed_on_named_streams():
     topology = builder.build({"key": "value"})
     assert topology.conf == {"key": "value"}
     assert [repr(s) for s in topology.component("sink").subscriptions] == [
-        "Subscription(source='lines', stream_id='default', grouping=ShuffleGrouping())",
-        "Subscription(source='many', stream_id='default', grouping=AllGrouping())",
-        "Subscription(source='many', stream_id='named', grouping=FieldsGrouping(names=('b',)))",
-        "Subscription(source='many', stream_id='orders', grouping=DirectGrouping())",
+        "Subscription(upstream_id='lines', stream_id='default', grouping=ShuffleGrouping())",
+        "Subscription(upstream_id='many', stream_id='default', grouping=AllGrouping())",
+        "Subscription(upstream_id='many', stream_id='named', grouping=FieldsGrouping(names=('b',)))",
+        "Subscription(upstream_id='many', stream_id='orders', grouping=DirectGrouping())",
     ]
     assert isinstance(topology.component("top").subscriptions[0], Subscription)
     assert topology.component("many").streams["orders"] == StreamSpec("orders", ("a",), direct=True)

@@ -101,7 +101,7 @@ def only_missing_reports(self, entry):
 
 
 def id_without_content(self):
-    return digest64(repr((self._attempt, self._source, self._target)).encode())
+    return digest64(repr((self._attempt, self._sender, self._target)).encode())
 
 
 def decide_believing(group, reports):

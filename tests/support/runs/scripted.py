@@ -254,7 +254,7 @@ class Run:
         self.on_progress: Callable[[RunStatistics], None] = lambda s: self.progress.append((s.committed, s.active))
         self.coordinator = new_coordinator(
             plan=self.plan,
-            source=self.source,
+            spout=self.source,
             engine=self.engine,
             publisher=Publisher(self.store, "test"),
             metadata=MetadataLog(self.store.metadata),

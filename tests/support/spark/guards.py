@@ -32,4 +32,4 @@ def _only_missing_reports(self, entry):
 
 def _id_without_content(self):
     attempt = self._attempt
-    return digest64(b"%d %d %d %d" % (attempt.txid, attempt.attempt_id, self._source, self._target))
+    return digest64(b"%d %d %d %d" % (attempt.txid, attempt.attempt_id, self._sender, self._target))

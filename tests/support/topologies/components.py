@@ -18,7 +18,7 @@ def shape_of(topology: ComponentGraph) -> list[str]:
     """A line a component: id, number of tasks, kind, and what it subscribes to by which grouping."""
     return [
         f"{c.component_id}*{c.task_count}[{c.kind.value}]<-("
-        + ",".join(f"{s.source}/{s.stream_id}:{s.grouping!r}" for s in c.subscriptions)
+        + ",".join(f"{s.upstream_id}/{s.stream_id}:{s.grouping!r}" for s in c.subscriptions)
         + ")"
         for c in topology.components
     ]
