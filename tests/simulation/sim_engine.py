@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +19,6 @@ from coordinated_bolt.transport.frames import FrameKind, unpack_frame
 from coordinator.emitting.emitter_task import Batch
 from coordinator.planning.plan import Plan
 from coordinator.spark.stage import (
-    AckerStage,
     CommitStage,
     EmitterStage,
     MeetingStage,
@@ -28,6 +27,7 @@ from coordinator.spark.stage import (
     WaveInput,
     wave_processed,
 )
+from coordinator.spark.stage_entry import StageEntry
 from coordinator.transactional.engine import (
     CrashKind,
     EarlyCommit,
@@ -37,7 +37,7 @@ from coordinator.transactional.engine import (
     WaveCrashed,
 )
 from state.attempt import TransactionAttempt
-from state.codec import unpack
+from state.codec import CodecError, unpack
 from tests.simulation.fault_plan import FaultPlan
 from tests.simulation.timeline import Timeline
 
@@ -52,7 +52,7 @@ class _Job:
     """What runs for a wave: its processing phase, or the commit phase of a group."""
 
     steps: Iterator[float]
-    crashed: Event
+    crashed: WaveCrashed | GroupCrashed
     is_over: bool = False
 
 
@@ -91,7 +91,8 @@ class SimEngine:
         wait: Callable[[float, Callable[[], bool]], None],
     ) -> None:
         self._plan = plan
-        self._shipped: Any = SimpleNamespace(value=plan)
+        shipped: Any = SimpleNamespace(value=plan)
+        self._entry: StageEntry[Plan] = StageEntry(shipped)
         self._timeline, self._faults, self._random = timeline, faults, random
         self._reading = Reading("", nonce)
         self._wait = wait
@@ -133,7 +134,7 @@ class SimEngine:
         for wave_id in list(self._waves):
             self.release(wave_id)
 
-    def _begin(self, wave: _Wave, steps: Iterator[float], crashed: Event) -> None:
+    def _begin(self, wave: _Wave, steps: Iterator[float], crashed: WaveCrashed | GroupCrashed) -> None:
         wave.job = _Job(steps, crashed)
         self._resume_later(wave.job, 0.0)
 
@@ -143,7 +144,11 @@ class SimEngine:
     def _resume(self, job: _Job) -> None:
         if job.is_over:
             return
-        seconds = next(job.steps, None)
+        try:
+            seconds = next(job.steps, None)
+        except CodecError as error:  # as on Spark, where whatever a job raises makes it a crash
+            self._events.append(replace(job.crashed, reason=str(error)))
+            seconds = None
         if seconds is None:
             job.is_over = True
         elif not job.is_over:  # a step lets time pass, in which the job may be cancelled
@@ -165,7 +170,7 @@ class SimEngine:
             kind = self._faults.drawn("wave.is_lost").choice([CrashKind.LOST, CrashKind.OVERDUE])
             self._over(wave, WaveCrashed(wave_id, "a worker died", kind))
             return
-        stage = MeetingStage(AckerStage(self._shipped, wave.given), early)
+        stage = MeetingStage(self._entry, wave.given, early)
         partitions = plan.acker_partitions() + (plan.commit_partitions() if early.groups else [])
         records = self._read(wave.shuffled)
         verdicts = [verdict for p in partitions for verdict in self._executed(stage, p, records.get(p, []))]
@@ -173,7 +178,7 @@ class SimEngine:
         self._over(wave, wave_processed(plan, wave_id, early, verdicts))
 
     def _committing(self, wave: _Wave, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> Iterator[float]:
-        plan, lean = self._plan, wave.given.without_content()
+        plan = self._plan
         if self._faults.strikes("wave.hangs"):
             yield FOREVER_S
         shuffled = wave.shuffled
@@ -186,7 +191,7 @@ class SimEngine:
             self._over(wave, GroupCrashed(wave.given.wave_id, attempts, "a worker died", CrashKind.LOST))
             return
         for index in range(plan.meeting_stage, len(plan.stages)):
-            stage = CommitStage(self._shipped, lean, index, attempts, composed, self._reading)
+            stage = CommitStage(self._entry, index, attempts, composed, self._reading)
             records = self._read(shuffled)
             shuffled = [self._executed(stage, p, records.get(p, [])) for p in range(len(plan.stages[index].tasks))]
             yield STEP_S
@@ -199,9 +204,7 @@ class SimEngine:
         plan, lean = self._plan, wave.given.without_content()
         outputs: list[Output] = []
         for index in range(plan.meeting_stage):
-            stage: Stage = (
-                ProcessingStage(self._shipped, lean, index) if index else EmitterStage(self._shipped, wave.given)
-            )
+            stage: Stage = ProcessingStage(self._entry, lean, index) if index else EmitterStage(self._entry, wave.given)
             records = self._read(outputs)
             outputs = [self._executed(stage, p, records.get(p, [])) for p in range(len(plan.stages[index].tasks))]
             yield outputs
