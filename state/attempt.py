@@ -1,11 +1,11 @@
-"""One try at one transaction, the identity everything in flight is keyed by."""
+"""One attempt at a transaction: the key of everything in flight."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 MAX_TXID = 2**53 - 1
-"""Largest txid: every integer up to here is exact in Lua, JSON and Redis alike."""
+"""Largest txid: integers up to here are exact in Lua, JSON and Redis."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -17,7 +17,7 @@ class TransactionAttempt:
 
     Attributes:
         txid: position of the transaction in the strict commit order, from 1.
-        attempt_id: 64-bit number drawn anew for every attempt.
+        attempt_id: 64-bit number, drawn for each attempt.
 
     Source: backtype.storm.transactional.TransactionAttempt.
     """

@@ -1,4 +1,4 @@
-"""What a server must be before a topology may live on it, read from INFO (CONFIG is often blocked)."""
+"""Checks whether a server is fit to hold a topology, from INFO (CONFIG is often blocked)."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Any
 from state.errors import StateRefusedError
 
 OLDEST = {"redis": (7, 0, 0), "valkey": (7, 2, 0)}
-"""First versions with what the function library needs."""
+"""First versions that have what the function library needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
-    """A server that was found fit.
+    """What INFO says about a fit server.
 
     Attributes:
         product: "redis" or "valkey".
-        version: as the server gives it; "" when it did not say (fakeredis).
-        maxmemory_policy: always a policy that does not evict our keys.
-        is_cluster: the node is part of a cluster; a topology lives on one node of it.
-        has_append_only_file: False means a restart of the server may lose committed transactions.
-        evicted_keys: keys it has evicted since it was started, whosever they were.
+        version: as the server reports it; "" if it does not (fakeredis).
+        maxmemory_policy: a policy that does not evict our keys.
+        is_cluster: whether the server is a cluster node; a topology lives on one node.
+        has_append_only_file: False means that a restart of the server may lose committed transactions.
+        evicted_keys: how many keys, of anyone's, the server has evicted since it started.
     """
 
     product: str
@@ -35,20 +35,20 @@ class ServerFacts:
 
 
 def facts_of(info: Mapping[str, Any], server: str) -> ServerFacts:
-    """Judges the answer to INFO; called by `RedisStore.check_server`.
+    """Judges the reply to INFO; called by `RedisStore.check_server` and `ServerWatch`.
 
     Args:
         info: INFO as a mapping of name to value.
         server: how messages name the server.
 
     Raises:
-        StateRefusedError: too old, a replica, a sentinel, or it may evict state.
+        StateRefusedError: the server is too old, a replica or a sentinel, or may evict state.
     """
     product, version = _product(info)
     oldest = OLDEST[product]
     if _numbers(version) < oldest:
         raise StateRefusedError(
-            f"server {server} is {product} {version}, txbatch needs {product} >= {oldest[0]}.{oldest[1]}; "
+            f"server {server} is {product} {version}, but txbatch needs {product} >= {oldest[0]}.{oldest[1]}; "
             "upgrade it, or leave out --redis to use the embedded server"
         )
     if _text(info, "redis_mode") == "sentinel" or _text(info, "server_mode") == "sentinel":
@@ -73,7 +73,7 @@ def facts_of(info: Mapping[str, Any], server: str) -> ServerFacts:
 
 
 def evicted_keys(info: Mapping[str, Any]) -> int:
-    """How many keys a server has evicted since it was started, 0 if it does not say."""
+    """Returns how many keys a server has evicted since it started, 0 if it does not say."""
     count = _text(info, "evicted_keys")
     return int(count) if count.isdecimal() else 0
 

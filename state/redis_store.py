@@ -1,7 +1,7 @@
-"""The state of a topology as the driver sees it: acquire, store metadata, commit, look, drop.
+"""A topology's state as the driver sees it: look, acquire, store metadata, commit, drop.
 
-The owner's writes are one sequence. Each carries the revision it expects and the server applies it at that
-revision or not at all, so a server that has lost its last writes refuses the next one before it changes
+The owner's writes are one sequence. Each carries the revision it expects, and the server applies it at that
+revision or not at all. A server that has lost its last writes therefore refuses the next one before it changes
 anything; see redis_functions.lua.
 """
 
@@ -20,6 +20,7 @@ from state.commit import Commit, CommitReply, CommitStatus
 from state.errors import FencedError, ProtocolError, StateRefusedError
 from state.keys import Keys
 from state.metadata_sum import MetadataSum, MetadataSumChange
+from state.printable import counted
 from state.receipt import parse_receipt
 from state.redis_address import redact
 from state.redis_arguments import (
@@ -39,10 +40,10 @@ from state.stored_metadata import checked_control, unpack_metadata, unreadable_m
 from state.stored_topology import Acquired, FoundTopology, TopologyStatus
 
 FIRST_CONTACT_TIMEOUT_S = 10.0
-"""How long `check_server` waits for a server that was perhaps never there."""
+"""How long `check_server` waits for a server that may not exist."""
 ACQUIRE_TRIES = 20
 RECEIPTS_KEPT = 1024
-"""Receipts of so many txids are kept; the same number stands in redis_functions.lua."""
+"""How many txids keep their receipt; redis_functions.lua has the same number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +51,9 @@ class Ownership:
     """What every call of the owner carries.
 
     Attributes:
-        fence: whose calls they are.
-        generation: of which start of the topology.
-        revision: how many writes the server has to have seen, no more and no fewer.
+        fence: identifies the owner.
+        generation: identifies this life of the topology; drawn when it was first started.
+        revision: the exact number of writes that the server must have applied before this call.
     """
 
     fence: str
@@ -60,24 +61,23 @@ class Ownership:
     revision: int
 
     def arguments(self) -> list[Argument]:
-        """As the function library reads them."""
+        """Returns them in the order the function library reads them."""
         return [self.fence, self.generation, str(self.revision)]
 
 
 class RedisStore:
-    """The one writer of a topology's state; lives in the driver, safe to use from several threads.
+    """The only writer of a topology's state; lives in the driver, safe to use from several threads.
 
     Args:
-        url: redis://, rediss:// or unix:// address. Credentials in it never appear in a message.
+        url: redis://, rediss:// or unix:// address. Messages never show its credentials.
         topology_id: a valid name.
         client: used instead of connecting to `url` (fakeredis in tests).
-        revive: brings an embedded server back after a lost connection.
-        clock, sleep: seconds; injected by tests.
-        unreachable_timeout_s: how long a call without answer is repeated.
+        revive: restarts an embedded server after a lost connection.
+        clock, sleep: in seconds; injected by tests.
+        unreachable_timeout_s: how long an unanswered call is repeated.
 
     Raises:
-        StateRefusedError: the URL cannot be understood.
-        TopologyError: the topology id is not a valid name.
+        TopologyError: the URL is malformed, or the topology id is not a valid name.
     """
 
     def __init__(
@@ -110,12 +110,12 @@ class RedisStore:
         )
 
     def check_server(self) -> ServerFacts:
-        """Makes sure of the server and loads the function library; called once at start.
+        """Checks that the server is fit and loads the function library; called once at start.
 
         Raises:
-            StateRefusedError: too old, a replica, evicting, wrong password, or lacking a command or the right
-                to use one.
-            StateUnreachableError: nobody answers within ten seconds.
+            StateRefusedError: the server is too old, a replica or evicting, refuses the password, or lacks a
+                command or the right to use one.
+            StateUnreachableError: no answer within ten seconds.
         """
         first_contact_s = min(FIRST_CONTACT_TIMEOUT_S, self._timeout_s)
         try:
@@ -130,17 +130,17 @@ class RedisStore:
         return facts
 
     def watch(self, clock: Callable[[], float]) -> ServerWatch:
-        """What looks at the server again while a run lasts; called once, after `check_server`."""
+        """Returns what checks the server during a run; called once, after `check_server`."""
         return ServerWatch(self._connection, evicted_before=self._evicted_keys, clock=clock)
 
     def look(self) -> FoundTopology | None:
-        """What the next owner would take over, or None if there is nothing that `acquire` would; changes nothing.
+        """Returns what `acquire` would take over, or None if there is nothing; changes nothing.
 
-        Called once at start, before `acquire`, so a start that is refused for what it finds fences nobody out.
+        Called once at start, before `acquire`, so that a start refused for what it finds fences nobody out.
 
         Raises:
             StateRefusedError: some of the stored metadata is lost or altered.
-            StateUnreachableError: no answer within the time allowed.
+            StateUnreachableError: no answer in time.
         """
         reply = self._connection.function("look", "2", self.keys.control, self.keys.metadata, read_only=True)
         if not reply:
@@ -159,23 +159,24 @@ class RedisStore:
         source_fingerprint: str,
         accepted: FoundTopology | None = None,
     ) -> Acquired:
-        """Becomes the owner of the topology; the newer one wins, the older is fenced from now on.
+        """Becomes the owner of the topology; the newer owner wins and the older one is fenced from then on.
 
-        Called once at start. Repeating it with the same nonce answers the same. What is stored of topology and
-        input stays as it is; a change of either is stored by the owner's first write, in the same step.
+        Called once at start; repeating it with the same nonce gives the same answer. It leaves the stored topology and
+        input unchanged: the owner's first write stores a change of either, in the same step.
 
         Args:
-            nonce: 128-bit random, hexadecimal, new for every run.
-            new_generation: 128-bit random, hexadecimal; used if this is the topology's first start.
+            nonce: 128 random bits in hexadecimal, new for every run.
+            new_generation: 128 random bits in hexadecimal, used at the topology's first start.
             topology: description of the topology.
             source_fingerprint: of the input.
-            accepted: what the caller has found stored and agrees to replace; else both must equal what is stored.
+            accepted: what the caller found stored and agrees to replace; if None, topology and input must equal
+                what is stored.
 
         Raises:
-            StateRefusedError: another input or topology, another format, lost state or metadata, or a drop left
+            StateRefusedError: input, topology or format differ, state or metadata is lost, or a drop was left
                 unfinished.
-            StateUnreachableError: no answer within the time allowed.
-            FencedError: others keep taking over at the same time.
+            StateUnreachableError: no answer in time.
+            FencedError: other coordinators keep taking over at the same time.
         """
         own = [self.keys.control, self.keys.metadata, self.keys.receipts]
         given = [nonce, new_generation, topology, source_fingerprint]
@@ -197,10 +198,10 @@ class RedisStore:
         """Stores all entries and deletes `forget` in one fenced step; called before attempts are emitted.
 
         Raises:
-            CodecError: a value would not come back as it is; nothing was stored.
+            CodecError: a value would not be read back unchanged; nothing was stored.
             FencedError: a newer coordinator owns the topology.
-            StateRefusedError: the server's state was lost, replaced or is of another version.
-            StateUnreachableError: no answer within the time allowed.
+            StateRefusedError: the server's state was lost or replaced, or has another version.
+            StateUnreachableError: no answer in time.
         """
         packed = {field: pack_exact(value) for field, value in entries.items()}
         keys = [self.keys.control, self.keys.metadata]
@@ -213,13 +214,13 @@ class RedisStore:
     def commit(self, commit: Commit) -> CommitReply:
         """Publishes a group in one atomic step, repeating the identical call until it is answered.
 
-        Every answer is returned as a status; OK and ALREADY both mean it is published once.
+        Every answer is returned as a status; OK and ALREADY both mean that the group is published exactly once.
 
         Raises:
-            CodecError: a metadata value would not come back as it is; nothing was changed.
+            CodecError: a metadata value would not be read back unchanged; nothing was changed.
             StateRefusedError: the server cannot do it (out of memory, read-only, no rights).
-            StateUnreachableError: no answer within the time allowed; it may or may not be applied, and a
-                later `acquire` tells which.
+            StateUnreachableError: no answer in time; the commit may or may not be applied, and a later `acquire`
+                tells which.
         """
         packed = {field: pack_exact(value) for field, value in commit.metadata.items()}
         try:
@@ -229,19 +230,19 @@ class RedisStore:
         return self._write("commit", keys, arguments, self._metadata_sum.change(packed, commit.forget))
 
     def confirm(self) -> None:
-        """Makes sure that the server still holds every write of this owner; called before a run says it is done.
+        """Checks that the server still holds every write of this owner; called before a run reports success.
 
         Raises:
             FencedError: a newer coordinator owns the topology.
             StateRefusedError: the server has lost writes it had confirmed.
-            StateUnreachableError: no answer within the time allowed.
+            StateUnreachableError: no answer in time.
         """
-        if any(self._new_descriptions):  # accepted, and no write has stored it yet
+        if any(self._new_descriptions):  # accepted, but no write has stored them yet
             self.store_metadata({})
         self._owned_reply("confirm", self.keys.control)
 
     def status(self) -> TopologyStatus | None:
-        """What is stored about the topology, or None; needs no ownership.
+        """Returns what is stored about the topology, or None; needs no ownership.
 
         Raises:
             StateRefusedError, StateUnreachableError: as `acquire`.
@@ -263,9 +264,9 @@ class RedisStore:
         )
 
     def last_group(self) -> tuple[TransactionAttempt, ...]:
-        """The attempts that were committed together last, in order; of a group beyond `RECEIPTS_KEPT` the last ones.
+        """Returns the attempts of the last committed group, in order; at most its last `RECEIPTS_KEPT`.
 
-        Called by the owner, so that nobody is told of a group that this server no longer holds.
+        Only for the owner, so that no spout is told of a group that the server no longer holds.
 
         Raises:
             FencedError, StateRefusedError, StateUnreachableError: as `confirm`.
@@ -275,31 +276,31 @@ class RedisStore:
         return tuple(TransactionAttempt(txid, receipt.attempt_id) for txid, receipt in receipts.items() if receipt)
 
     def has_records(self) -> bool:
-        """Whether the topology's control key is there, readable or not."""
+        """Whether the topology's control key exists, readable or not."""
         return bool(int(self._connection.call("EXISTS", self.keys.control)))
 
     def existing_states(self, names: Iterable[str]) -> list[str]:
-        """Which of these states hold something on the server; called once at start, before `acquire`."""
+        """Returns those of the named states that exist on the server; called once at start, before `acquire`."""
         return [name for name in names if int(self._connection.call("EXISTS", self.keys.state(name)))]
 
     def connected_runs(self) -> int:
-        """How many runs of the topology are connected to the server, as far as it tells; needs no ownership."""
+        """Returns how many runs of the topology are connected, 0 if the server does not say; needs no ownership."""
         return connected_runs(self._connection, self.keys)
 
     def drop(self) -> int:
         """Deletes every key of the topology and returns how many there were.
 
-        A running coordinator is fenced out first and the control key goes last, so nothing of it can
-        come back. Interrupted, the topology stays unusable until it is dropped again.
+        It fences a running coordinator first and deletes the control key last, so nothing of the topology can
+        reappear. If it is interrupted, the topology stays unusable until it is dropped again.
 
         Raises:
             StateRefusedError, StateUnreachableError: as `acquire`.
-            FencedError: others keep taking over at the same time.
+            FencedError: other coordinators keep taking over at the same time.
         """
         return drop_topology(self._connection, self.keys, nonce=secrets.token_hex(16))
 
     def close(self) -> None:
-        """Closes the connection; state stays."""
+        """Closes the connection; the state stays."""
         self._connection.close()
 
     def _status(self) -> list[Any]:
@@ -326,22 +327,22 @@ class RedisStore:
         found_sum = MetadataSum(packed)
         if str(found_sum) != stored_sum:
             raise StateRefusedError(
-                f"topology {self.keys.topology_id!r} cannot start: its {len(packed)} stored metadata entries are not "
-                f"the ones its last write left (checksum {found_sum}, expected {stored_sum}), so the server has lost "
-                f"or altered some{unreadable_metadata(packed)}; restore its data from a copy taken at one moment, or "
+                f"topology {self.keys.topology_id!r} cannot start: the server has lost or altered some of its stored "
+                f"metadata (checksum over {counted(len(packed), 'field')} is {found_sum}, expected {stored_sum})"
+                f"{unreadable_metadata(packed)}; restore its data from a copy taken at one moment, or "
                 f"start over with `txbatch drop {self.keys.topology_id}`"
             )
         return packed, found_sum
 
     def _ownership(self) -> Ownership:
         if self._owned is None:
-            raise ProtocolError(f"topology {self.keys.topology_id!r} was not acquired before it was used")
+            raise ProtocolError(f"topology {self.keys.topology_id!r} was used before it was acquired")
         return self._owned
 
     def _write(
         self, name: str, keys: Sequence[str], arguments: Sequence[Argument], change: MetadataSumChange
     ) -> CommitReply:
-        """The owner's next write: applied at the revision it expects, or refused before anything is changed."""
+        """Makes the owner's next write, which is applied at the revision it expects or refused without effect."""
         with self._sequence:
             owned = self._ownership()
             descriptions = self._new_descriptions
@@ -356,7 +357,7 @@ class RedisStore:
             return CommitReply(status, _text(reply[1]))
 
     def _owned_reply(self, name: str, *keys: str) -> list[Any]:
-        """What a function that changes nothing tells the owner, and nobody else."""
+        """Calls a read-only function that answers the owner alone, and returns its reply."""
         reply = self._connection.function(name, str(len(keys)), *keys, *self._ownership().arguments(), read_only=True)
         status = CommitStatus(_text(reply[0]))
         self._refuse_strangers(status)
@@ -379,32 +380,34 @@ class RedisStore:
             raise StateRefusedError(
                 f"topology {name!r} was started on another input: stored fingerprint {details[0]!r}, given "
                 f"{details[1]!r}; run `txbatch drop {name}` to start over, choose another topology id, or "
-                "adopt the new input from here on"
+                "continue on the new input with --adopt"
             )
         if status == "TOPOLOGY_CHANGED":
             raise StateRefusedError(
-                f"topology {name!r} has changed since its last run, and nobody has agreed to that: stored description "
-                f"{details[0]!r}, given {details[1]!r}; it was changed while this run started: start it again"
+                f"topology {name!r} was changed on the server while this run was starting: stored description "
+                f"{details[0]!r}, given {details[1]!r}; start the run again"
             )
         if status == "DROPPING":
-            raise StateRefusedError(f"topology {name!r} is being dropped; finish it with `txbatch drop {name}`")
+            raise StateRefusedError(
+                f"topology {name!r} is being dropped, or its drop was interrupted; finish it with `txbatch drop {name}`"
+            )
         remedy = {
             "REGRESSED": f"restore the server's data, or start over with `txbatch drop {name}`",
-            "VERSION": "run the version of txbatch that wrote it, or drop the topology",
+            "VERSION": f"run the version of txbatch that wrote it, or start over with `txbatch drop {name}`",
         }.get(status, f"remove the key, or start over with `txbatch drop {name}`")
         raise StateRefusedError(f"topology {name!r} cannot start: {status}: {details[0]}; {remedy}")
 
 
 def state_not_as_left(reply: CommitReply) -> str:
-    """What to do about a reply that says the server does not hold what its owner left there."""
+    """Returns what to do if the server does not hold what its owner left there."""
     if reply.status is CommitStatus.REGRESSED and reply.detail.endswith("is gone"):
         return (
-            "the topology was dropped, or the server has lost all it held of it; this run stops; restore the server's "
+            "the topology was dropped, or the server has lost its state; this run stops; restore the server's "
             "data, or run again to begin with the first transaction"
         )
     if reply.status is CommitStatus.REGRESSED:
         return (
-            "the server has gone back to an earlier state (a restored backup, a lagging replica, a lost last second); "
+            "the server has returned to an earlier state (a restored backup, a lagging replica, a lost last second); "
             "this run stops and has changed nothing since; run again to continue from what the server holds now"
         )
     return "the state in Redis is not the one this run left; find out what changed it before you run again"

@@ -220,9 +220,9 @@ SERVER = [
 
 SILENT = [
     row(
-        "nobody listens", "run jobs:sound --redis redis://127.0.0.1:1", STATE, "gave no answer for", "start it or check"
+        "nobody listens", "run jobs:sound --redis redis://127.0.0.1:1", STATE, "did not answer for", "start it or check"
     ),
-    row("no such socket", "status job --redis unix:///no/such.sock", STATE, "unix:///no/such.sock gave no answer for"),
+    row("no such socket", "status job --redis unix:///no/such.sock", STATE, "unix:///no/such.sock did not answer for"),
 ]
 
 RUNNING = [

@@ -153,7 +153,7 @@ def test_a_server_that_does_not_answer(folder: JobFolder, capsys: pytest.Capture
 
     assert ended("run", "job_of_lines:topology", "--redis", f"unix://{folder.path}/nobody.sock") == 4
 
-    assert "/nobody.sock gave no answer for 10 s, last: " in capsys.readouterr().err
+    assert "/nobody.sock did not answer for 10 s; last error: " in capsys.readouterr().err
 
 
 @pytest.mark.redis
