@@ -11,7 +11,17 @@ from state.redis_connection import LIBRARY_NAME, RedisConnection, library_code
 from state.redis_reader import RedisReader, load_redis_url, save_redis_url
 from state.redis_store import RECEIPTS_KEPT
 from state.write_set import VALUE_FIELD, StateKind, ValueType, WriteSet
-from tests.state.builders import GENERATION, NONCE, acquire, attempt, commit_of, counts, dump, unanswered, writes
+from tests.support.stores.builders import (
+    GENERATION,
+    NONCE,
+    acquire,
+    attempt,
+    commit_of,
+    counts,
+    dump,
+    unanswered,
+    writes,
+)
 
 
 class TestAcquire:
@@ -204,7 +214,7 @@ class TestMetadata:
         client.hdel("{wc}:txbatch:metadata", field)
         with pytest.raises(
             StateRefusedError,
-            match=r"'wc' cannot start: the server has lost or altered some of its stored metadata .checksum over 2 fields is",
+            match=r"'wc' cannot start: the server has lost or altered some of its stored metadata .checksum over 2 fields",
         ):
             acquire(open_store(), "c" * 32)
 
@@ -214,7 +224,7 @@ class TestMetadata:
         client.hset("{wc}:txbatch:metadata", "coordinator:2", before[b"coordinator:1"])
         with pytest.raises(
             StateRefusedError,
-            match=r"lost or altered some of its stored metadata .checksum over 2 fields is",
+            match=r"lost or altered some of its stored metadata .checksum over 2 fields",
         ):
             acquire(open_store(), "c" * 32)
         client.hdel("{wc}:txbatch:metadata", "coordinator:2")
@@ -289,7 +299,8 @@ class TestStatusAndDrop:
         assert (status.topology, status.source_fingerprint) == ("topology-1", "source-1")
         assert (status.last_receipt.attempt_id, status.last_receipt.first_txid) == (1002, 1)
 
-    def test_p08_the_group_that_was_committed_last_is_known_attempt_by_attempt(self, open_store):
+    @pytest.mark.case(id="P-08")
+    def test_the_group_that_was_committed_last_is_known_attempt_by_attempt(self, open_store):
         """Whoever has to be told of it after a crash is told of each attempt."""
         owner = open_store()
         acquire(owner)
