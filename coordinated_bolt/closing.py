@@ -1,4 +1,4 @@
-"""Closing several things of the user's: each gets its turn, whatever the others raise."""
+"""Closes several objects of the user's: each gets its turn, even if others raise."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from state.errors import UserCodeError
 
 
 def close_all(closings: Iterable[Callable[[], None]]) -> None:
-    """Calls every one, in order, and only then raises what the first of them raised that did.
+    """Calls each in order, and only then raises the first error.
 
     Raises:
-        UserCodeError: the first; anything else ends the calls at once.
+        UserCodeError: the first that was raised; any other exception ends the calls at once.
     """
     errors = []
     for close in closings:

@@ -40,19 +40,20 @@ def pack(value: Any) -> bytes:
     """Packs a value of None, bool, int, float, str, bytes, list, tuple, set, dict, date, datetime or Decimal.
 
     Raises:
-        CodecError: the value holds another type or invalid Unicode, or is nested too deeply.
+        CodecError: the value holds another type or invalid Unicode, or is nested too deeply; the message continues a
+            sentence that names the value.
     """
     return _pack(value, 0)
 
 
 def _pack(value: Any, nesting: int) -> bytes:
     if nesting > MAX_NESTING:
-        raise CodecError(f"value nests more than {MAX_NESTING} tuples or sets; flatten it")
+        raise CodecError(f"nests more than {MAX_NESTING} tuples or sets; flatten it")
     extend = _EXTEND_AT[nesting]
     try:
         packed: bytes = msgpack.packb(value, use_bin_type=True, strict_types=True, default=extend)
     except (TypeError, ValueError, OverflowError, UnicodeError, RecursionError) as error:
-        raise CodecError(f"value cannot be sent or stored: {error}") from error
+        raise CodecError(f"cannot be sent or stored: {error}") from error
     return packed
 
 

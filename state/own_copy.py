@@ -16,8 +16,8 @@ from typing import Any
 from state.codec import MAX_NESTING, CodecError, is_portable_zone
 
 TRAVELLING_TYPES = (
-    "None, bool, int, float, str, bytes, list, tuple, set, frozenset, dict, date, Decimal, and datetime in no time "
-    "zone, at a fixed offset or in a ZoneInfo"
+    "None, bool, int, float, str, bytes, list, tuple, set, frozenset, dict, date, Decimal, or datetime without a time "
+    "zone, with a fixed offset or with a ZoneInfo"
 )
 """The remedy that messages name."""
 
@@ -60,7 +60,7 @@ def check_text(text: str) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         raise CodecError(
-            f"holds {text[:100]!r}, which is not valid Unicode at position {error.start}; send bytes, or replace the "
+            f"holds {text[:100]!r}, which is not valid Unicode at position {error.start}; send it as bytes, or replace the "
             "invalid characters"
         ) from None
 
@@ -115,7 +115,7 @@ def _rare(value: Any) -> Any:
             return index(value)
         except TypeError:  # an array that is not a single integer
             pass
-    hint = _HINTS.get(kind, f"send {TRAVELLING_TYPES}")
+    hint = _HINTS.get(kind, f"send one of {TRAVELLING_TYPES}")
     if kind.__module__ == "numpy":
         hint = "send value.item(), or value.tolist() for an array"
     raise CodecError(f"holds {_shown(value)} of type {kind.__module__}.{kind.__qualname__}; {hint}")

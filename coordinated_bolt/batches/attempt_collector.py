@@ -1,4 +1,4 @@
-"""The collector handed to batch bolts and emitters: groups, counts and frames what they emit."""
+"""The collector of batch bolts and emitters: routes what they emit, counts it and passes it to the outbox."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class AttemptCollector:
     """The `BatchOutputCollector` of one attempt on one task.
 
     Args:
-        wiring: the task that emits.
-        attempt: the attempt everything belongs to.
-        outbox: where rows go.
-        hooks: told of every emit; the list may still grow.
+        wiring: of the emitting task.
+        attempt: the attempt that all tuples belong to.
+        outbox: takes the rows.
+        hooks: called for every emit; the list may still grow.
 
     Attributes:
         emitted: stream id -> tuples emitted.
@@ -56,7 +56,7 @@ class AttemptCollector:
         return receivers
 
     def emit_all(self, rows: Iterable[Sequence[Any]], stream_id: str = DEFAULT_STREAM) -> None:
-        """Sends many tuples, as `emit` one by one would."""
+        """Sends many tuples; like calling `emit` for each."""
         stream, lists, choosers = self._router.route_all(rows, stream_id)
         if self._hooks:
             for row in lists:
@@ -76,7 +76,7 @@ class AttemptCollector:
             self._tell_hooks(row, stream_id, [task_id])
 
     def count_into(self, metrics: TaskMetrics) -> None:
-        """Puts what was emitted, and how many receivers it had, into the attempt's metrics."""
+        """Puts the numbers of tuples emitted and transferred into the attempt's metrics."""
         metrics.emitted = {stream_id: count for stream_id, count in self.emitted.items() if count}
         if self._outbox.transferred:
             names = {stream.index: stream_id for stream_id, stream in self._streams.items()}

@@ -1,4 +1,4 @@
-"""Why an attempt failed, as plain data that crosses from executors to the driver."""
+"""Why an attempt failed, as plain data that travels from executors to the driver."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ from state.printable import SENTENCE_LIMIT, said_by
 
 
 class FailureKind(IntEnum):
-    """Sorted by how much a failure explains: the lowest of several is the one to report."""
+    """Kinds of failure, those that explain most first: of several failures, the lowest kind is reported."""
 
     USER = 1
     """User code raised something that is not a FailedException: halt."""
     SOURCE = 2
-    """The input cannot be read as it was cut: halt."""
+    """The input cannot be read the way it was cut: halt."""
     STATE = 3
     """Redis refused a read: halt."""
     FAILED = 4
-    """FailedException, or a read that got no answer: replay."""
+    """A FailedException, or a read that was not answered: replay."""
     INCOMPLETE = 5
     """Counts, reports or edges do not match: replay."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One failure, with its story.
+    """One failure: what happened, and where.
 
     Attributes:
-        kind: what follows from it.
-        component_id: where it happened.
-        task_index: task of that component, from 0.
-        text: message, or the user's traceback.
-        tuple_text: the tuple that was executed, if one was.
+        kind: decides whether to replay or halt.
+        component_id: the component that failed.
+        task_index: the task of that component, from 0.
+        text: the message, or the user's traceback.
+        tuple_text: the tuple that was being executed, if any.
     """
 
     kind: FailureKind
@@ -55,7 +55,7 @@ class Failure:
 
     @classmethod
     def from_exception(cls, error: BaseException, component_id: str, task_index: int, tuple_text: str = "") -> Failure:
-        """Sorts an exception that came out of user code or a handle; its text is printable and bounded."""
+        """Classifies an exception from user code or a state handle; the text is printable and bounded."""
         if isinstance(error, (FailedException, StateUnreachableError)):
             kind, text = FailureKind.FAILED, f"{type(error).__name__}: {said_by(error)}"
         elif isinstance(error, SourceError):
@@ -71,7 +71,7 @@ class Failure:
         return self.kind <= FailureKind.STATE
 
     def to_error(self, attempt: TransactionAttempt) -> TransactionError:
-        """The error a run that halts on this ends with."""
+        """Returns the error that ends a run which halts on this failure."""
         if self.kind is FailureKind.USER:
             return UserCodeError(self.component_id, self.task_index, str(attempt), self.tuple_text, self.text)
         where = f"{self.text} (component {self.component_id!r}, attempt {attempt})"
@@ -82,7 +82,7 @@ class Failure:
         return ProtocolError(where)
 
     def to_wire(self) -> list[Any]:
-        """Plain data for the codec; text that is no valid Unicode, as file names may be, is escaped."""
+        """Returns plain data for the codec; invalid Unicode, which a file name may contain, is escaped."""
         return [int(self.kind), self.component_id, self.task_index, _valid(self.text), _valid(self.tuple_text)]
 
     @classmethod

@@ -1,8 +1,8 @@
-"""Frames: how what one task sends to another travels, in few large pieces.
+"""Frames: the few large pieces in which tuples travel from one task to another.
 
-A frame is a fixed header, sorting as bytes by (attempt, source task, sequence), and a packed payload.
-The order matters: an engine delivers frames in any order, a stage executes them in this one, so a
-stage that is computed again does the same again.
+A frame is a fixed header, which sorts as bytes by (attempt, source task, sequence), and a packed payload.
+The order matters: an engine delivers frames in any order, but a stage executes them in this one, so a
+recomputed stage does the same again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class FrameKind(IntEnum):
     COORD = 2
     """How many tuples the source sent to the target for the attempt."""
     META = 3
-    """Metadata an emitter cut, on its way to be stored."""
+    """Metadata cut by an emitter, on its way to be stored."""
     ACK = 4
     """A processing task's report to the acker."""
     VERDICT = 5
@@ -37,9 +37,9 @@ class FrameKind(IntEnum):
     MESSAGES = 6
     """Messages of a plain topology, each packed by itself."""
     FAILURE = 7
-    """What user code of a plain topology raised, on its way to the driver."""
+    """An exception of a plain topology's user code, on its way to the driver."""
     METRICS = 8
-    """What a bolt task of a plain topology did, on its way to the driver."""
+    """The metrics of a plain topology's bolt task, on their way to the driver."""
 
 
 class Frame(NamedTuple):
@@ -50,8 +50,8 @@ class Frame(NamedTuple):
         source: task id of the sender.
         sequence: position among the frames of this attempt from this source to this target, from 0.
         target: task id of the receiver.
-        kind: what the payload is.
-        payload: packed by the codec.
+        kind: what the payload holds.
+        payload: content, packed by the codec.
     """
 
     attempt: TransactionAttempt
@@ -63,14 +63,14 @@ class Frame(NamedTuple):
 
 
 def pack_frame(frame: Frame) -> bytes:
-    """Header, checksum and payload in one piece."""
+    """Returns header, checksum and payload as bytes."""
     txid, attempt_id = frame.attempt.txid, frame.attempt.attempt_id
     header = _HEADER.pack(txid, attempt_id, frame.source, frame.sequence, frame.target, frame.kind)
     return header + _CHECKSUM.pack(crc32(frame.payload, crc32(header))) + frame.payload
 
 
 def frame_target(packed: bytes) -> int:
-    """Task id of the receiver, without unpacking the rest; `NOWHERE` for a frame that is torn too short."""
+    """Returns the task id of the receiver without unpacking the rest; `NOWHERE` if the frame is truncated."""
     if len(packed) < _PAYLOAD_START:
         return NOWHERE
     target: int = _HEADER.unpack_from(packed)[4]
@@ -81,13 +81,13 @@ def unpack_frame(packed: bytes) -> Frame:
     """Inverse of `pack_frame`.
 
     Raises:
-        CodecError: the frame is torn or one of its bytes has changed.
+        CodecError: the frame is truncated, or one of its bytes has changed.
     """
     if len(packed) < _PAYLOAD_START:
         raise CodecError(f"frame of {len(packed)} bytes is shorter than its header")
     payload = packed[_PAYLOAD_START:]
     (checksum,) = _CHECKSUM.unpack_from(packed, _HEADER.size)
     if checksum != crc32(payload, crc32(packed[: _HEADER.size])):
-        raise CodecError("frame is damaged: its checksum does not match")
+        raise CodecError("frame is damaged: its checksum does not match its bytes")
     txid, attempt_id, source, sequence, target, kind = _HEADER.unpack_from(packed)
     return Frame(TransactionAttempt(txid, attempt_id), source, sequence, target, FrameKind(kind), payload)

@@ -1,6 +1,6 @@
 """Runs the bolt of one task of a plain topology: messages in, messages out.
 
-User code is called here and nowhere else, so this is where its exceptions become errors that say where
+Only this module calls the bolts of plain topologies, so it turns their exceptions into errors that say where
 they come from.
 
 Source: backtype.storm.daemon.executor (bolts); backtype.storm.topology.BasicBoltExecutor.
@@ -36,14 +36,14 @@ class BoltTask:
 
     Args:
         wiring: the task; its spec is a rich or a basic bolt.
-        send: takes the messages for other tasks. It must not deliver them before it returns.
-        random: of this task alone; draws edges and choices.
+        send: takes the messages for other tasks. It must return before it delivers them.
+        random: not shared with other tasks; draws edges and choices.
         observer: is told what the task does.
-        clock: nanoseconds, for the metrics.
+        clock: in nanoseconds, for the metrics.
 
     Attributes:
         bolt: the live bolt.
-        collector: what it emits with.
+        collector: emits for the bolt.
     """
 
     def __init__(
@@ -64,19 +64,19 @@ class BoltTask:
         self.bolt: IRichBolt | IBasicBolt = pickle.loads(wiring.spec)
 
     def start(self) -> None:
-        """Has the topology's hooks and the bolt prepared.
+        """Prepares the topology's hooks and the bolt.
 
         Raises:
-            UserCodeError: it raised.
+            UserCodeError: one of them raised.
         """
         self._call(self._prepare)
 
     def receive(self, message: Message) -> None:
-        """Has the bolt execute a tuple or a tick.
+        """Lets the bolt execute a tuple or a tick.
 
         Raises:
-            UserCodeError: it raised anything but `FailedException`, or that on a tuple it had acked.
-            ProtocolError: a bolt task does not receive such messages.
+            UserCodeError: the bolt raised anything but `FailedException`, or raised it for a tuple it had acked.
+            ProtocolError: a bolt task must not receive messages of this kind.
         """
         if message.kind is MessageKind.TUPLE:
             stream_index, values, roots = message.payload
@@ -87,10 +87,10 @@ class BoltTask:
             raise ProtocolError(f"bolt task {self._wiring.task_id} received {message}")
 
     def close(self) -> None:
-        """Lets the bolt clean up, and then its hooks, all of them.
+        """Lets the bolt and then all of its hooks clean up.
 
         Raises:
-            UserCodeError: what the first of them raised.
+            UserCodeError: the first error that one of them raised.
         """
         cleanups = (self.bolt.cleanup, *(hook.cleanup for hook in self._context.hooks))
         close_all(partial(self._call, cleanup) for cleanup in cleanups)
@@ -111,7 +111,7 @@ class BoltTask:
             else:
                 self.bolt.execute(tup)
         except FailedException as error:
-            if tup.status is TupleStatus.ACKED:  # too late to be failed
+            if tup.status is TupleStatus.ACKED:  # too late to fail it
                 raise self._user_error(error, tup) from error
             if tup.status is TupleStatus.OPEN:
                 self._call(self.collector.fail, tup)

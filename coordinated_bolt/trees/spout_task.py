@@ -1,7 +1,7 @@
-"""Runs the spout of one task of a plain topology, and keeps what it has under way.
+"""Runs the spout of one task of a plain topology, and keeps its messages under way.
 
-Source: backtype.storm.daemon.executor (spouts). Differs from Storm: a message that needs no tree is acked
-after the call that emitted it, not in the middle of it.
+Source: backtype.storm.daemon.executor (spouts). Differs from Storm: a message without a tree is acked after the
+call that emitted it, not during that call.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class SpoutTask:
 
     Args:
         wiring: the task; its spec is an `ISpout`.
-        send: takes the messages for other tasks. It must not deliver them before it returns.
-        random: of this task alone; draws roots, edges and choices.
-        max_spout_pending: `next_tuple` is not called while so many messages are under way; None for no bound.
+        send: takes the messages for other tasks. It must return before it delivers them.
+        random: not shared with other tasks; draws roots, edges and choices.
+        max_spout_pending: `next_tuple` is not called while this many messages are under way; None means no bound.
         observer: is told what the task does.
-        clock: nanoseconds, for the metrics.
+        clock: in nanoseconds, for the metrics.
 
     Attributes:
         spout: the live spout.
@@ -69,20 +69,20 @@ class SpoutTask:
         return len(self._collector.pending)
 
     def start(self) -> None:
-        """Has the topology's hooks prepared and the spout opened."""
+        """Prepares the topology's hooks and opens the spout."""
         self._call(install_hooks, self._context, self._wiring.hook_specs)
         self._call(self.spout.open, self._context.conf, self._context, self._collector)
         self._ack_done()
 
     def activate(self) -> None:
-        """Lets `next_tuple` be called."""
+        """Activates the spout; from then on `next_tuple` may be called."""
         if not self._is_active:
             self._is_active = True
             self._call(self.spout.activate)
             self._ack_done()
 
     def deactivate(self) -> None:
-        """Lets `next_tuple` be called no more; acks and failures still arrive."""
+        """Deactivates the spout, so that `next_tuple` is no longer called; acks and failures still arrive."""
         if self._is_active:
             self._is_active = False
             self._call(self.spout.deactivate)
@@ -94,17 +94,17 @@ class SpoutTask:
         return self._is_active and (limit is None or self.pending_count < limit)
 
     def next_tuple(self) -> bool:
-        """Asks the spout for a tuple; whether anything came of it, so that it is worth asking again."""
+        """Asks the spout for a tuple; returns whether it emitted any, in which case it is worth asking again."""
         before = self._collector.emitted_count
         self._call(self.spout.next_tuple)
         self._ack_done()
         return self._collector.emitted_count > before
 
     def receive(self, message: Message) -> None:
-        """Takes in how a tree ended; what comes late, after the message has timed out, changes nothing.
+        """Takes in how a tree ended; ignores it if the message has already timed out.
 
         Raises:
-            ProtocolError: spout tasks do not receive such messages.
+            ProtocolError: spout tasks must not receive messages of this kind.
         """
         pending = self._collector.pending
         match message.kind:
@@ -125,16 +125,13 @@ class SpoutTask:
         self._ack_done()
 
     def tick(self) -> None:
-        """A message timeout is over: fails what is under way since before the last tick.
-
-        Never called when timeouts are disabled.
-        """
+        """Fails the messages emitted before the last tick; called once per message timeout, never if disabled."""
         for overdue in self._collector.pending.rotate().values():
             self._fail(overdue)
         self._ack_done()
 
     def close(self) -> None:
-        """Closes the spout, and then lets its hooks clean up, all of them."""
+        """Closes the spout, and then lets all of its hooks clean up."""
         closings = (self.spout.close, *(hook.cleanup for hook in self._context.hooks))
         close_all(partial(self._call, close) for close in closings)
 
@@ -153,7 +150,7 @@ class SpoutTask:
         self._call(self._observer.message_failed, message, self._clock() - message.emitted_ns)
 
     def _ack_done(self) -> None:
-        """Acks what needs no tree. Bounded: what these acks emit waits for the next call."""
+        """Acks messages without a tree. Bounded: what these acks emit waits for the next call."""
         for _ in range(len(self._collector.done)):
             self._ack(self._collector.done.popleft())
 

@@ -13,13 +13,13 @@ from state.attempt import TransactionAttempt
 
 
 class MetricsObserver(TaskObserver):
-    """Counts, for any number of tasks of one component.
+    """Measures any number of tasks of one component.
 
     Args:
-        observer: told first.
+        observer: is told first.
 
     Attributes:
-        metrics: what was counted so far.
+        metrics: the figures so far.
     """
 
     def __init__(self, observer: TaskObserver | None = None) -> None:
@@ -46,7 +46,7 @@ class MetricsObserver(TaskObserver):
 
     def batch_ended(self, batch: TransactionAttempt, failure: Failure | None, metrics: TaskMetrics) -> None:
         self._observer.batch_ended(batch, failure, metrics)
-        # what it emitted was told tuple by tuple
+        # its emits were already counted tuple by tuple
         done = TaskMetrics({}, {}, metrics.executed, metrics.execute_ns, metrics.finish_ns, metrics.batches)
         self.metrics.add(done, is_committed=failure is None)
 

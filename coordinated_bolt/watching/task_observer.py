@@ -1,4 +1,4 @@
-"""Whoever wants to know what a task of a plain topology does: tests, metrics, hooks."""
+"""The interface of observers of a plain topology's tasks: tests, metrics and hooks."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from state.attempt import TransactionAttempt
 
 
 class TaskObserver:
-    """Is told after each step of one task, in order; this one does not care.
+    """Is told of each step of one task afterwards, in order; this base class ignores them all.
 
-    Called where the task runs, on its thread; what it raises ends the run.
+    Called where the task runs, on its thread; an exception ends the run.
     """
 
     def emitted(self, stream_id: str, values: list[Any], receivers: list[int]) -> None:
-        """A tuple was emitted, once however many tasks receive it."""
+        """A tuple was emitted; called once, however many tasks receive it."""
 
     def executed(self, tup: PlainTuple, latency_ns: int) -> None:
-        """A bolt has executed a tuple, in that time."""
+        """A bolt has executed a tuple; the latency is the duration of its `execute`."""
 
     def acked(self, tup: PlainTuple, latency_ns: int) -> None:
-        """A bolt has acked a tuple, that time after it was given it."""
+        """A bolt has acked a tuple; the latency counts from when the bolt received it."""
 
     def failed(self, tup: PlainTuple, latency_ns: int) -> None:
-        """A bolt has failed a tuple, that time after it was given it."""
+        """A bolt has failed a tuple; the latency counts from when the bolt received it."""
 
     def batch_ended(self, batch: TransactionAttempt, failure: Failure | None, metrics: TaskMetrics) -> None:
-        """A task of a sub-topology has finished a batch, or it failed there.
+        """A task of a sub-topology has finished or failed a batch.
 
-        What its bolt emits is told by `emitted`; its tuples are neither acked nor failed one by one.
+        `emitted` reports what its bolt emits; its tuples are neither acked nor failed one by one.
         """
 
     def message_acked(self, message: PendingMessage, latency_ns: int) -> None:
-        """A spout was told that a message is processed, that time after it had emitted it."""
+        """A spout was told that a message is processed; the latency counts from when it emitted the message."""
 
     def message_failed(self, message: PendingMessage, latency_ns: int) -> None:
-        """A spout was told that a message has failed or timed out, that time after it had emitted it."""
+        """A spout was told that a message failed or timed out; the latency counts from when it emitted the message."""

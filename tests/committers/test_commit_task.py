@@ -170,7 +170,7 @@ def test_a_read_that_comes_too_late_is_a_replay():
     (verdict,) = task.run(A2).verdicts
     assert verdict.failure is not None
     assert verdict.failure.kind is FailureKind.FAILED
-    assert verdict.failure.text.startswith("StaleReadError: state 'counts' was to be read as of txid 1 but stands at 0")
+    assert verdict.failure.text.startswith("StaleReadError: state 'counts' is at txid 0, expected 1")
 
 
 def test_no_committer_runs_before_its_id(seen):

@@ -137,7 +137,7 @@ REFUSED = [
     (memoryview(b"x"), "memoryview; send bytes"),
     (dt.timedelta(1), r"total_seconds\(\)"),
     (dt.time(1), r"isoformat\(\)"),
-    (object(), "of type builtins.object; send None, bool, int"),
+    (object(), "of type builtins.object; send one of None, bool, int"),
     (Counter("a"), "of type collections.Counter; send"),
     (Pair(1), "Pair"),
     (dt.datetime(2026, 7, 1, tzinfo=Foreign()), "time zone of type .*Foreign; use zoneinfo.ZoneInfo"),

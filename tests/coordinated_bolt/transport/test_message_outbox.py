@@ -63,5 +63,5 @@ def test_what_cannot_travel_is_refused_at_once_and_leaves_no_trace():
 
 
 def test_other_frames_hold_no_messages():
-    with pytest.raises(CodecError, match="frame of kind COORD holds no messages"):
+    with pytest.raises(CodecError, match="frame is of kind COORD, expected MESSAGES"):
         messages_of(Frame(attempt(3), 1, 0, 2, FrameKind.COORD, b""))

@@ -170,7 +170,7 @@ def test_any_other_exception_says_component_task_and_tuple(bolt):
 def test_jstorm_swallows_an_emit_that_fails_here_it_ends_the_run(bolt):
     task, sent = make(bolt)
     task.start()
-    with pytest.raises(UserCodeError, match=r"component 'bolt' emitted .* which takes a list of 1 values"):
+    with pytest.raises(UserCodeError, match=r"component 'bolt' emitted .* which takes a list of 1 value:"):
         task.receive(given("misfit"))
     assert sent == []
 
@@ -203,7 +203,7 @@ def test_a_failed_exception_after_a_fail_changes_nothing():
 def test_acking_twice_is_the_users_mistake_and_ends_the_run():
     task, _ = make(Rich())
     task.start()
-    with pytest.raises(UserCodeError, match="cannot be acked, it was acked before; ack or fail a tuple once"):
+    with pytest.raises(UserCodeError, match="cannot be acked: it was already acked; ack or fail a tuple only once"):
         task.receive(given("ack twice"))
 
 
@@ -211,7 +211,7 @@ def test_a_basic_bolt_cannot_emit_on_a_tuple_after_its_execute():
     task, _ = make(Basic())
     task.start()
     task.receive(given("x"))
-    with pytest.raises(ValueError, match="cannot be anchored on, it was acked before"):
+    with pytest.raises(ValueError, match="cannot be anchored on: it was already acked"):
         task._anchoring.emit(["late"])
 
 

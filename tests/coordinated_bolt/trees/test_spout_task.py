@@ -274,7 +274,7 @@ def test_what_a_spout_raises_ends_the_run_and_what_it_could_not_emit_is_not_wait
     task, sent = make(Scripted(KeyError("oops"), (["too", "many"], "m")))
     with pytest.raises(UserCodeError, match=r"component 'bolt', task 0 raised:\n(.*\n)*KeyError: 'oops'"):
         task.next_tuple()
-    with pytest.raises(UserCodeError, match="which takes a list of 1 values"):
+    with pytest.raises(UserCodeError, match="which takes a list of 1 value:"):
         task.next_tuple()
     assert (sent, task.pending_count) == ([], 0)
 

@@ -329,13 +329,17 @@ SPOUT = Part("spout", 1, outputs=("default",))
 @pytest.mark.parametrize(
     ("part", "changes", "reason"),
     [
-        (reading(), {}, "committers read state: transaction by transaction"),
-        (writing(("last",)), {}, "two tasks changed the same field of a string state: transaction by transaction"),
-        (writing(("sums",)), {"operations_max": 3}, "4 operations are over 3"),
+        (reading(), {}, "committers read state, so compose transaction by transaction"),
+        (
+            writing(("last",)),
+            {},
+            "two tasks changed the same field of a string state, so compose transaction by transaction",
+        ),
+        (writing(("sums",)), {"operations_max": 3}, "4 operations exceed the limit of 3"),
         (
             writing(("sums",)),
             {"trips": (Trip("b0", 1, 3, "finish", 1),)},
-            "a task composed more than the prefix that is good",
+            "a task composed more than the good prefix",
         ),
     ],
     ids=["readers", "order matters", "over the limit", "a failure in the middle"],
