@@ -60,8 +60,8 @@ def check_text(text: str) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         raise CodecError(
-            f"holds {text[:100]!r}, which is not valid Unicode at position {error.start}; send it as bytes, or replace the "
-            "invalid characters"
+            f"holds {text[:100]!r}, which is not valid Unicode at position {error.start}; send it as bytes, or replace "
+            "the invalid characters"
         ) from None
 
 
