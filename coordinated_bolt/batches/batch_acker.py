@@ -118,7 +118,7 @@ class BatchAcker:
             self._note(attempt, self._acker.init(attempt, edges))
 
     def receive(self, frame: Frame) -> None:
-        """Takes in a META or ACK frame; ignores frames of other attempts."""
+        """Handles a META or ACK frame; ignores frames of other attempts."""
         if frame.attempt not in self._outcomes:
             return
         try:

@@ -84,7 +84,7 @@ class BatchTask:
         return self.end(attempt)
 
     def receive(self, frame: Frame) -> None:
-        """Executes the tuples of a frame, or takes in the report it carries."""
+        """Executes the tuples of a frame, or handles the report it carries."""
         attempt = frame.attempt
         try:
             content = unpack(frame.payload)

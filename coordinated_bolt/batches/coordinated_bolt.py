@@ -76,14 +76,14 @@ class CoordinatedBolt:
         self._finished: dict[TransactionAttempt, Finished] = {}
 
     def begin(self, attempt: TransactionAttempt, origin: TupleOrigin, row: list[object]) -> None:
-        """Takes in the tuple that begins a batch of a master: no task upstream reports, so the batch is complete."""
+        """Handles the tuple that begins a batch of a master: no task upstream reports, so the batch is complete."""
         failure = self.executor.execute(attempt, origin, [row])
         if failure is not None:
             self._tracking.fail(attempt, failure)
         self._finish_when_complete(attempt)
 
     def regular(self, attempt: TransactionAttempt, origin: TupleOrigin, rows: list[list[object]]) -> None:
-        """Takes in REGULAR tuples of one origin."""
+        """Handles REGULAR tuples of one origin."""
         is_wanted = attempt not in self._finished and self._tracking.status(attempt) is not TrackingStatus.FAILED
         if is_wanted:  # else it only counts: after a failure, or as a surplus after the batch was finished
             failure = self.executor.execute(attempt, origin, rows)
@@ -93,12 +93,12 @@ class CoordinatedBolt:
         self._finish_when_complete(attempt)
 
     def coord(self, attempt: TransactionAttempt, source_task: int, tuple_count: int) -> None:
-        """Takes in a COORD tuple."""
+        """Handles a COORD tuple."""
         self._tracking.coord(attempt, source_task, tuple_count)
         self._finish_when_complete(attempt)
 
     def id(self, attempt: TransactionAttempt) -> None:
-        """Takes in the ID tuple."""
+        """Handles the ID tuple."""
         self._tracking.id(attempt)
         self._finish_when_complete(attempt)
 

@@ -72,7 +72,7 @@ class CoordinatedTask:
         wiring: the task; it has a `Coordination`, and its spec is a batch bolt or a basic bolt.
         send: takes the messages for other tasks. It must return before it delivers them.
         random: not shared with other tasks; draws edges, and the ids of the batches the task begins.
-        observer: is told what the task does.
+        observer: notified of each step of the task.
         clock: in nanoseconds, for the metrics.
     """
 

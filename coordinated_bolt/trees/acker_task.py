@@ -39,7 +39,7 @@ class AckerTask:
         self._failed: dict[int, None] = {}
 
     def receive(self, message: Message) -> None:
-        """Takes in an INIT, ACK, FAIL or RESET_TIMEOUT.
+        """Handles an INIT, ACK, FAIL or RESET_TIMEOUT.
 
         Raises:
             ProtocolError: ackers must not receive messages of this kind.

@@ -38,7 +38,7 @@ class BoltTask:
         wiring: the task; its spec is a rich or a basic bolt.
         send: takes the messages for other tasks. It must return before it delivers them.
         random: not shared with other tasks; draws edges and choices.
-        observer: is told what the task does.
+        observer: notified of each step of the task.
         clock: in nanoseconds, for the metrics.
 
     Attributes:

@@ -37,7 +37,7 @@ class TreeOutputCollector:
         wiring: the task.
         send: takes the messages for other tasks.
         random: draws the edges and the seed of the choosers.
-        observer: is told what the bolt does.
+        observer: notified of each step of the bolt.
         clock: in nanoseconds.
 
     Source: executor/bolt/BoltOutputCollectorImpl.

@@ -28,7 +28,7 @@ class TreeSpoutOutputCollector:
         wiring: the task.
         send: takes the messages for other tasks.
         random: draws roots, edges and the seed of the choosers.
-        observer: is told what the spout emits.
+        observer: notified of each emit.
         clock: in nanoseconds.
 
     Attributes:

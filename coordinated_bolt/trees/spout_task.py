@@ -37,7 +37,7 @@ class SpoutTask:
         send: takes the messages for other tasks. It must return before it delivers them.
         random: not shared with other tasks; draws roots, edges and choices.
         max_spout_pending: `next_tuple` is not called while this many messages are under way; None means no bound.
-        observer: is told what the task does.
+        observer: notified of each step of the task.
         clock: in nanoseconds, for the metrics.
 
     Attributes:
@@ -101,7 +101,7 @@ class SpoutTask:
         return self._collector.emitted_count > before
 
     def receive(self, message: Message) -> None:
-        """Takes in how a tree ended; ignores it if the message has already timed out.
+        """Handles an ACKED, FAILED or RESET_TIMEOUT; ignores it if the message has already timed out.
 
         Raises:
             ProtocolError: spout tasks must not receive messages of this kind.

@@ -13,11 +13,11 @@ from state.own_copy import own_copy
 
 
 class HookObserver(TaskObserver):
-    """Tells another observer first, and then the hooks of a context, including any added later.
+    """Notifies another observer first, and then the hooks of a context, including any added later.
 
     Args:
-        observer: is told first.
-        context: of the task; its hooks are told second.
+        observer: notified first.
+        context: of the task; its hooks are notified second.
     """
 
     def __init__(self, observer: TaskObserver, context: TopologyContext) -> None:

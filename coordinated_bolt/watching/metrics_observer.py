@@ -16,7 +16,7 @@ class MetricsObserver(TaskObserver):
     """Measures any number of tasks of one component.
 
     Args:
-        observer: is told first.
+        observer: notified first.
 
     Attributes:
         metrics: the figures so far.

@@ -12,7 +12,7 @@ from state.attempt import TransactionAttempt
 
 
 class TaskObserver:
-    """Is told of each step of one task afterwards, in order; this base class ignores them all.
+    """Is notified after each step of one task, in order; this base class does nothing.
 
     Called where the task runs, on its thread; an exception ends the run.
     """
