@@ -42,7 +42,7 @@ class FailedException(TransactionError):  # noqa: N818 - Storm's name
 
 
 class StaleReadError(FailedException):
-    """A committer read state that has moved past the txid its group started from.
+    """A committer read state that is not at the txid its group started from.
 
     Only a task whose attempt was given up can see this; nothing it does is published.
     """
@@ -54,7 +54,7 @@ class StaleReadError(FailedException):
     def __str__(self) -> str:
         return (
             f"state {self.state_key!r} is at txid {self.found_txid}, expected {self.expected_txid}; "
-            "another attempt has overtaken this one, which is replayed"
+            "this attempt was overtaken and is replayed"
         )
 
 
@@ -126,7 +126,7 @@ class WaveCrashError(TransactionError):
 
 
 class TransactionTooLargeError(TransactionError):
-    """One transaction changes more fields than one atomic commit may."""
+    """One transaction makes more changes than one atomic commit may."""
 
     def __init__(self, txid: int, operation_count: int, operation_limit: int) -> None:
         super().__init__(txid, operation_count, operation_limit)

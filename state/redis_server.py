@@ -23,7 +23,7 @@ class ServerFacts:
         maxmemory_policy: a policy that does not evict our keys.
         is_cluster: whether the server is a cluster node; a topology lives on one node.
         has_append_only_file: False means that a restart of the server may lose committed transactions.
-        evicted_keys: how many keys, of anyone's, the server has evicted since it started.
+        evicted_keys: how many keys the server has evicted since it started, including those of others.
     """
 
     product: str

@@ -101,7 +101,7 @@ class StateSession:
         """Returns field -> decoded value or `MISSING`, in at most one round trip; called by handles.
 
         Raises:
-            StaleReadError: the committed state is at a later txid.
+            StaleReadError: the committed state is no longer at `as_of_txid`.
             StateRefusedError: a stored value does not have the declared type.
         """
         layers = [writes.states[name] for writes in (self.earlier, self.writes) if name in writes.states]

@@ -56,5 +56,5 @@ class OutputFieldsDeclarer:
                 'give a sequence of names, as in ("word", "count")'
             )
         if len(set(fields)) != len(fields):
-            raise TopologyError(f"component {self._component_id!r} names a field twice in {tuple(fields)!r}")
+            raise TopologyError(f"component {self._component_id!r} names a field twice in {tuple(fields)!r}; keep one")
         self.streams[stream_id] = StreamSpec(stream_id, tuple(fields), direct)

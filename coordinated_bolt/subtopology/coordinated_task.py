@@ -120,7 +120,7 @@ class CoordinatedTask:
                 else:
                     self._coord(message)
             case _:
-                raise ProtocolError(f"task {self._wiring.task_id} of a sub-topology received {message}")
+                raise ProtocolError(f"task {self._wiring.task_id} of a sub-topology received an unexpected {message}")
 
     def tick(self) -> None:
         """Gives up the batches without a message since the third last tick; called once per message timeout.

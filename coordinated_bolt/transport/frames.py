@@ -14,6 +14,7 @@ from zlib import crc32
 
 from state.attempt import TransactionAttempt
 from state.codec import CodecError
+from state.printable import counted
 
 _HEADER = struct.Struct(">QQIIIB")
 _CHECKSUM = struct.Struct(">I")
@@ -84,7 +85,7 @@ def unpack_frame(packed: bytes) -> Frame:
         CodecError: the frame is truncated, or one of its bytes has changed.
     """
     if len(packed) < _PAYLOAD_START:
-        raise CodecError(f"frame of {len(packed)} bytes is shorter than its header")
+        raise CodecError(f"frame of {counted(len(packed), 'byte')} is shorter than its header")
     payload = packed[_PAYLOAD_START:]
     (checksum,) = _CHECKSUM.unpack_from(packed, _HEADER.size)
     if checksum != crc32(payload, crc32(packed[: _HEADER.size])):

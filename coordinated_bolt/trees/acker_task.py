@@ -59,7 +59,7 @@ class AckerTask:
             case MessageKind.RESET_TIMEOUT:
                 self._reset_timeout(root, spout)
             case _:
-                raise ProtocolError(f"acker task {self._task_id} received {message}")
+                raise ProtocolError(f"acker task {self._task_id} received an unexpected {message}")
         if root in self._acker:
             self._spout_of.put(root, spout)
         elif outcome is not None and spout is not None:

@@ -84,7 +84,7 @@ class BoltTask:
         elif message.kind is MessageKind.TICK:
             self._execute(PlainTuple(list(message.payload), TICK_ORIGIN, {}))
         else:
-            raise ProtocolError(f"bolt task {self._wiring.task_id} received {message}")
+            raise ProtocolError(f"bolt task {self._wiring.task_id} received an unexpected {message}")
 
     def close(self) -> None:
         """Lets the bolt and then all of its hooks clean up.

@@ -121,7 +121,7 @@ class SpoutTask:
                 if kept is not None:
                     pending.put(message.root, kept)
             case _:
-                raise ProtocolError(f"spout task {self._wiring.task_id} received {message}")
+                raise ProtocolError(f"spout task {self._wiring.task_id} received an unexpected {message}")
         self._ack_done()
 
     def tick(self) -> None:

@@ -419,7 +419,7 @@ def test_only_so_many_batches_that_have_ended_are_remembered(monkeypatch):
     ],
 )
 def test_messages_for_somebody_else_are_a_bug(args, message):
-    with pytest.raises(ProtocolError, match="task 10 of a sub-topology received"):
+    with pytest.raises(ProtocolError, match="task 10 of a sub-topology received an unexpected"):
         Task(args=args).task.receive(message)
 
 

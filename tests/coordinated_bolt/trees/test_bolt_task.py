@@ -240,7 +240,7 @@ def test_prepare_and_cleanup_that_raise_end_the_run_and_have_nothing_to_fail():
 
 def test_a_message_for_others_is_a_bug_of_ours():
     task, _ = make(Basic())
-    with pytest.raises(ProtocolError, match="bolt task 10 received Message"):
+    with pytest.raises(ProtocolError, match="bolt task 10 received an unexpected Message"):
         task.receive(tree_message(MessageKind.ACKED, ACKER, 10, 7))
 
 

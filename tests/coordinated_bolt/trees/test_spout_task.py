@@ -281,7 +281,7 @@ def test_what_a_spout_raises_ends_the_run_and_what_it_could_not_emit_is_not_wait
 
 def test_a_message_for_others_is_a_bug_of_ours():
     task, _ = make(Scripted())
-    with pytest.raises(ProtocolError, match="spout task 1 received Message"):
+    with pytest.raises(ProtocolError, match="spout task 1 received an unexpected Message"):
         task.receive(tick_message(0, 1, 5))
 
 
