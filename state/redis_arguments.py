@@ -78,12 +78,12 @@ def metadata_arguments(packed: Mapping[str, bytes], forget: Sequence[str]) -> li
 
 
 def call_digest(arguments: Sequence[Argument]) -> str:
-    """What tells a write from any other the owner may make at the same revision, as 16 hexadecimal digits."""
+    """Returns 16 hexadecimal digits that tell a write from any other that the owner may make at the same revision."""
     return f"{digest64(pack(list(arguments))):016x}"
 
 
 def float_text(number: float) -> str:
-    """The shortest of 15, 16 and 17 digits that reads back equal, as the Lua library writes it."""
+    """Returns the shortest form of 15, 16 or 17 digits that reads back equal, as the Lua library writes it."""
     for digits in (15, 16):
         text = f"{number:.{digits}g}"
         if float(text) == number:
