@@ -43,7 +43,7 @@ def require_encryption(
     if not host or _is_loopback(host, resolve or _resolved):
         return
     raise TopologyError(
-        f"server {redact(url)} is on another machine and the connection would not be encrypted: others could read "
+        f"server {redact(url)} is on another machine and the connection would be in plain text: others could read "
         f"password and state on the way; use rediss://, or, on a network you trust, --allow-plaintext "
         f"(allow_plaintext=True in Python, {PLAINTEXT_VARIABLE}=1 in the environment)"
     )
