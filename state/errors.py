@@ -135,7 +135,7 @@ class TransactionTooLargeError(TransactionError):
     def __str__(self) -> str:
         return (
             f"txid {self.txid} makes {counted(self.operation_count, 'change')}, more than one atomic commit takes "
-            f"({self.operation_limit}); cut smaller transactions"
+            f"({self.operation_limit:,}); cut smaller transactions"
         )
 
 

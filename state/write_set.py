@@ -11,10 +11,10 @@ is composed with others before it is published. There are two compositions, whic
 Integers add exactly, so their increments collapse into one. Floats do not, so theirs stay a list that the
 server adds up one by one. The result is the same for every group size.
 
-So are refusals. On its own, a transaction that takes a number out of its range is refused; in a group, a later one
-may bring the number back. `then` therefore tracks how far numbers may have moved on the way (`StateWrites.reach`),
-and which increments were overwritten before the server could check them. If a number may have left its range, the
-server refuses the group, and its transactions are committed one by one.
+Refusals must not depend on the group size either. On its own, a transaction that takes a number out of its range is
+refused; in a group, a later one may bring the number back. `then` therefore tracks how far numbers may have moved on
+the way (`StateWrites.reach`), and which increments were overwritten before the server could check them. If a number
+may have left its range, the server refuses the group, and its transactions are committed one by one.
 """
 
 from __future__ import annotations

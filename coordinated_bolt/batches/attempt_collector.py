@@ -23,7 +23,7 @@ class AttemptCollector:
         wiring: of the emitting task.
         attempt: the attempt that all tuples belong to.
         outbox: takes the rows.
-        hooks: called for every emit; the list may still grow.
+        hooks: notified of every emit; the list may still grow.
 
     Attributes:
         emitted: stream id -> tuples emitted.

@@ -52,7 +52,7 @@ class ExecuteInfo:
 
 @dataclass(frozen=True, slots=True)
 class AckInfo:
-    """A tuple was acked by a bolt, or a message at the spout.
+    """A bolt has acked a tuple, or a spout was told that its message is processed.
 
     Attributes:
         acked: the tuple, or the message id.
@@ -67,7 +67,7 @@ class AckInfo:
 
 @dataclass(frozen=True, slots=True)
 class FailInfo:
-    """A tuple was failed by a bolt, or a message at the spout.
+    """A bolt has failed a tuple, or a spout was told that its message has failed.
 
     Attributes:
         failed: the tuple, or the message id.
