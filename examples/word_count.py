@@ -16,7 +16,7 @@ from state import HashState
 
 
 class CountWords(BaseBatchBolt):
-    """Counts the whitespace-separated words of this task's lines, and emits one tuple per word."""
+    """Counts the whitespace-separated words of this task's lines, and emits one tuple per distinct word."""
 
     output_fields = ("word", "count")
 

@@ -96,7 +96,7 @@ class EmbeddedServer:
         except OSError as error:
             reason = error.strerror or str(error)
             raise StateRefusedError(
-                f"data directory {str(self.data_dir)!r} cannot be used: {reason}; otherwise, choose another --data-dir"
+                f"data directory {str(self.data_dir)!r} cannot be used: {reason}; or choose another --data-dir"
             ) from error
         self._mutex = threading.RLock()
         self.ensure()

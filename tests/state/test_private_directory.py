@@ -84,7 +84,7 @@ def test_the_embedded_server_refuses_a_folder_of_something_else_in_a_sentence(tm
     tmp_path.chmod(0o755)
 
     with pytest.raises(
-        StateRefusedError, match=r"cannot be used: .*holds 'report.txt'.*; otherwise, choose another --data-dir"
+        StateRefusedError, match=r"cannot be used: .*holds 'report.txt'.*; or choose another --data-dir"
     ):
         EmbeddedServer(tmp_path).start()
 
