@@ -115,7 +115,6 @@ def planted(name: str) -> Iterator[None]:
     plants: dict[str, Any] = {
         "batches of a wave need not follow one another": mock.patch.object(run_machine, "chained", any_chain),
         "metadata is not stored": mock.patch.object(RedisStore, "store_metadata", believing_metadata),
-        "done is not confirmed": mock.patch.object(RedisStore, "confirm", lambda self: None),
     }
     with plants[name]:
         yield
