@@ -31,6 +31,7 @@ GATED_LIBRARIES = {
     "typer": ("coordinator/cli/*",),
     "rich": ("coordinator/cli/*",),
     "click": ("coordinator/cli/*",),
+    "pyarrow": ("coordinator/sources/files/stores/arrow_*", "coordinator/spark/*"),
     "kafka": ("coordinator/sources/kafka*",),
     "confluent_kafka": ("coordinator/sources/kafka*",),
 }

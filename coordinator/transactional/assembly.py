@@ -153,6 +153,8 @@ def new_coordinator(
     if isinstance(source, CountCoordinator):
         source.follow(machine.positions) if start is None else start.follow(source, machine.positions)
     source.inform(replace(run_so_far, last=own_copy(run_so_far.last)))  # copies: a spout may change what it is given
+    notes = {name: note for name, note in metadata.notes(earlier_notes or {}).items() if note is not None}
+    source.recall(notes) if start is None else start.recall(source, notes)
     last = own_copy(run_so_far.last)
     source.resume(last_txid, last) if start is None else start.resume(source, last_txid, last)
     return Coordinator(

@@ -100,6 +100,10 @@ class SpoutStart:
         """Shows a coordinator of partitions how far each of them was read."""
         self._call("follow", lambda: source.follow(positions))
 
+    def recall(self, source: SpoutCoordinator, notes: Mapping[str, Any]) -> None:
+        """Hands the coordinator what earlier runs have noted."""
+        self._call("recall", lambda: source.recall(own_copy(dict(notes))))
+
     def resume(self, source: SpoutCoordinator, last_txid: int, last: Any) -> None:
         """Tells the coordinator where earlier runs stopped cutting."""
         self._call("resume", lambda: source.resume(last_txid, own_copy(last)))

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import pytest
 
-from coordinator.sources.files import TextFiles
+from coordinator.sources.files.text_files import TextFiles
 from tests.coordinator.sources.contract import SourceContract, SourceWorld
 
 

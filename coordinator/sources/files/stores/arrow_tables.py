@@ -1,0 +1,176 @@
+"""What pyarrow reads of Parquet files: where their row groups lie, and the rows of one."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from coordinator.sources.files.stores.arrow_streams import require_arrow
+from coordinator.sources.files.stores.input_file import InputFile
+from state.errors import SourceError
+
+TAIL_BYTES = 8
+"""At the end of a Parquet file: the length of its footer, and the magic."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroup:
+    """A row group that has rows.
+
+    Attributes:
+        index: in the file.
+        first_row: rows before it.
+        row_count: its rows.
+        start: offset of the first byte that is read for it; everything after the group before.
+        end: offset after the last one; of the last group, the end of the file.
+    """
+
+    index: int
+    first_row: int
+    row_count: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """What the end of a Parquet file tells.
+
+    Attributes:
+        groups: its row groups, in order.
+        columns: names of its columns.
+        content: the bytes of the footer.
+    """
+
+    groups: tuple[RowGroup, ...]
+    columns: tuple[str, ...]
+    content: bytes
+
+
+def read_footer(file: InputFile) -> Footer:
+    """Reads the footer of a Parquet file (driver and executor).
+
+    Raises:
+        SourceError: it is damaged, or its row groups do not follow one another.
+        TopologyError: pyarrow is not installed here.
+    """
+    size = file.stored_bytes
+    tail = file.read(max(0, size - TAIL_BYTES), size)
+    length = int.from_bytes(tail[:4], "little")
+    if tail[4:] != b"PAR1" or length > size - TAIL_BYTES:
+        raise SourceError(
+            f"input file {file.path!r} does not end as a Parquet file does: it is damaged, or its writer was not done; "
+            f"{file.remedy()}"
+        )
+    content = file.read(size - TAIL_BYTES - length, size)
+    try:
+        metadata = _parquet(file, Pieces(size, [(size - len(content), content)])).metadata
+    except _arrow().ArrowException as error:
+        raise SourceError(f"input file {file.path!r} has a footer that is damaged: {error}; {file.remedy()}") from error
+    return Footer(_groups(file, metadata), tuple(metadata.schema.to_arrow_schema().names), content)
+
+
+def read_columns(
+    file: InputFile, footer: Footer, group: RowGroup, content: bytes, columns: Sequence[str]
+) -> list[list[Any]]:
+    """The values of some columns of a row group, in Python's types (executor).
+
+    Times with a zone are in UTC.
+
+    Args:
+        file: for its size, and messages.
+        footer: of the file.
+        group: the row group.
+        content: the bytes of it.
+        columns: names.
+
+    Raises:
+        SourceError: the row group is damaged, or holds a time that Python cannot.
+    """
+    arrow = _arrow()
+    size = file.stored_bytes
+    pieces = Pieces(size, [(group.start, content), (size - len(footer.content), footer.content)])
+    try:
+        table = _parquet(file, pieces).read_row_group(group.index, columns=list(dict.fromkeys(columns)))
+        return [_in_python(arrow, table.column(name)) for name in columns]
+    except (arrow.ArrowException, OSError) as error:
+        raise SourceError(
+            f"row group {group.index} of input file {file.path!r} cannot be read: {error}; {file.remedy()}"
+        ) from error
+
+
+class Pieces(io.RawIOBase):
+    """A file of which only some pieces are at hand; reading elsewhere is an error, not zeros.
+
+    Args:
+        size: of the whole file.
+        pieces: (offset, content).
+    """
+
+    def __init__(self, size: int, pieces: Sequence[tuple[int, bytes]]) -> None:
+        super().__init__()
+        self._size, self._pieces, self._offset = size, pieces, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._offset = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._offset, io.SEEK_END: self._size}[whence]
+        return self._offset
+
+    def tell(self) -> int:
+        return self._offset
+
+    def read(self, size: int = -1) -> bytes:
+        end = self._size if size < 0 else min(self._size, self._offset + size)
+        for start, content in self._pieces:
+            if start <= self._offset and end <= start + len(content):
+                found = content[self._offset - start : end - start]
+                self._offset = end
+                return found
+        raise OSError(f"bytes {self._offset} to {end} lie outside the row group and the footer")
+
+
+def _arrow() -> Any:
+    return require_arrow("a source of Parquet files")
+
+
+def _parquet(file: InputFile, pieces: Pieces) -> Any:
+    arrow = _arrow()
+    import pyarrow.parquet
+
+    return pyarrow.parquet.ParquetFile(arrow.PythonFile(pieces, mode="r"), pre_buffer=False)
+
+
+def _groups(file: InputFile, metadata: Any) -> tuple[RowGroup, ...]:
+    groups: list[RowGroup] = []
+    row = end = 0
+    for index in range(metadata.num_row_groups):
+        told = metadata.row_group(index)
+        chunks = [told.column(number) for number in range(told.num_columns)]
+        starts = [chunk.dictionary_page_offset or chunk.data_page_offset for chunk in chunks]
+        if min(starts, default=end) < end:
+            raise SourceError(
+                f"input file {file.path!r} has row groups that do not follow one another, as those of every usual "
+                "writer do: write it again"
+            )
+        end = max(at + chunk.total_compressed_size for at, chunk in zip(starts, chunks, strict=True))
+        if told.num_rows:
+            groups.append(RowGroup(index, row, told.num_rows, groups[-1].end if groups else 0, end))
+        row += told.num_rows
+    if groups:
+        last = groups.pop()
+        groups.append(RowGroup(last.index, last.first_row, last.row_count, last.start, file.stored_bytes))
+    return tuple(groups)
+
+
+def _in_python(arrow: Any, column: Any) -> list[Any]:
+    if arrow.types.is_timestamp(column.type):
+        column = column.cast(arrow.timestamp("us", "UTC" if column.type.tz else None))
+    values: list[Any] = column.to_pylist()
+    return values
