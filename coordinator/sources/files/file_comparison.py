@@ -24,6 +24,7 @@ class FileComparison:
         position: path of the file in which the last transaction ended.
         pending: paths of files that are read again, for transactions that are not committed.
         open_file: opens a file for its content.
+        is_empty: tells whether a file holds no record, though it may hold a header; nothing is noted of such a file.
     """
 
     def __init__(
@@ -32,12 +33,14 @@ class FileComparison:
         marks: Mapping[str, PrefixMark],
         position: str,
         pending: Collection[str],
+        *,
         open_file: Callable[[str], InputFile],
+        is_empty: Callable[[InputFile], bool],
     ) -> None:
         self._sizes = sizes
         self._pending = pending
         self._position = position
-        self._open = open_file
+        self._open, self._is_empty = open_file, is_empty
         self._marks = marks
         self._skipped: list[str] = []
         self._again: list[str] = []
@@ -113,6 +116,8 @@ class FileComparison:
         with closing(self._open(path)) as file:
             if mark is not None and mark.is_whole and file.is_compressed and file.stamp == mark.stamp != NO_STAMP:
                 return  # it cannot have grown, and to count its content it would have to be unpacked
+            if mark is None and not known and self._is_empty(file):
+                return
             size = file.byte_count
             if size > read:
                 what = f"bytes {read} to {size} of file {path!r} lie" if read else f"file {path!r} ({size} bytes) lies"

@@ -130,7 +130,8 @@ class FileCoordinator(SpoutCoordinator):
         if self._order.is_growing:
             return GrowingComparison(marks, pending, self._open, self._store).change()
         sizes = {path: found.size for path, found in self._found.items()}
-        return FileComparison(sizes, marks, position, pending, self._open).change()
+        kept = FileComparison(sizes, marks, position, pending, open_file=self._open, is_empty=self._is_empty)
+        return kept.change()
 
     def is_exhausted(self, last: Any) -> bool:
         if self._order.is_growing:
@@ -195,7 +196,7 @@ class FileCoordinator(SpoutCoordinator):
             )
         if self._order.size(last.path) is not None and not (self._order.is_growing and last.mark.is_whole):
             with closing(self._open(last.path)) as file:
-                last.read(file)
+                self._kind.prove(last, file)
             self._open_scanner(last.path, last)
         self._after, self._last = last.path, last
 
@@ -222,27 +223,30 @@ class FileCoordinator(SpoutCoordinator):
             self._scanner.file.close()
             self._scanner = None
 
+    def _is_empty(self, file: InputFile) -> bool:
+        end = None if file.is_compressed else file.byte_count
+        return self._kind.scanner(file, end, None, PrefixDigest(), self._block_bytes).is_done()
+
     def _open(self, path: str) -> InputFile:
         return open_content(self._store, path, self._topology_id)
 
     def _refuse_changed(self, file: InputFile) -> None:
         """Makes sure that a file that was not read yet is the one the run found, or has only grown."""
-        with closing(self._store.open(file.path, self._topology_id)) as stored:
-            if self._order.is_growing:
-                self._refuse_incomplete(stored)
-                refuse(self._kind, file.path, stored.read_up_to(0, HEAD_BYTES))
-                return
-            found = self._found[file.path]
-            if stored.stamp == found.stamp != NO_STAMP:
-                return
-            may_grow = not file.is_compressed
-            if (stored.stored_bytes != found.size and not (may_grow and stored.stored_bytes > found.size)) or (
-                edges_of(stored, found.size) != found.edges
-            ):
-                raise SourceError(
-                    f"input file {file.path!r} was changed after the run began and before it was read; {FAULT}: run "
-                    "again, and leave files alone while they are read, but for lines appended to them"
-                )
+        stored = file.stored
+        if self._order.is_growing:
+            self._refuse_incomplete(stored)
+            refuse(self._kind, file.path, stored.read_up_to(0, HEAD_BYTES))
+            return
+        found = self._found[file.path]
+        if stored.stamp == found.stamp != NO_STAMP:
+            return
+        has_grown = stored.stored_bytes > found.size and not file.is_compressed
+        is_as_long = has_grown or stored.stored_bytes == found.size
+        if not is_as_long or edges_of(stored, found.size) != found.edges:
+            raise SourceError(
+                f"input file {file.path!r} was changed after the run began and before it was read; {FAULT}: run "
+                "again, and leave files alone while they are read, but for lines appended to them"
+            )
 
     def _refuse_incomplete(self, stored: InputFile) -> None:
         expected = self._order.size(stored.path)

@@ -57,6 +57,14 @@ class FileKind(ABC):
             SourceError: the file is not of this kind.
         """
 
+    def prove(self, part: RecordRange, file: InputFile) -> bytes:
+        """Returns the bytes of a range, which are those that were cut (driver and executor).
+
+        Raises:
+            SourceError: the file has shrunk or changed, or cannot be read.
+        """
+        return part.read(file)
+
     @abstractmethod
     def emit(
         self, part: RecordRange, file: InputFile, collector: BatchOutputCollector, context: TopologyContext
@@ -119,7 +127,7 @@ class RecordKind(FileKind):
     def emit(
         self, part: RecordRange, file: InputFile, collector: BatchOutputCollector, context: TopologyContext
     ) -> None:
-        content = part.read(file)
+        content = self.prove(part, file)
         records, numbers = self.records(content, is_start=part.start == 0)
         output = self.output_for(part)
         origins = Origins(part, content, self.find, numbers, self._number_name)

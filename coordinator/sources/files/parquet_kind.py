@@ -62,6 +62,15 @@ class ParquetKind(FileKind):
     ) -> Scanner:
         return RowGroupScanner(file, self.fields, after, prefix, block_bytes)
 
+    def prove(self, part: RecordRange, file: InputFile) -> bytes:
+        from coordinator.sources.files.stores.arrow_tables import read_footer
+
+        content = file.read(part.start, part.end)
+        found = short_digest(hashlib.sha256(content + read_footer(file).content))
+        if found != part.digest:
+            file.fail_changed(part.start, part.end, expected_digest=part.digest, found_digest=found)
+        return content
+
     def emit(
         self, part: RecordRange, file: InputFile, collector: BatchOutputCollector, context: TopologyContext
     ) -> None:
@@ -79,10 +88,7 @@ class ParquetKind(FileKind):
 
         key = (part.path, part.start, part.digest)
         if self._read is None or self._read[0] != key:
-            footer, content = read_footer(file), file.read(part.start, part.end)
-            found = short_digest(hashlib.sha256(content + footer.content))
-            if found != part.digest:
-                file.fail_changed(part.start, part.end, expected_digest=part.digest, found_digest=found)
+            footer, content = read_footer(file), self.prove(part, file)
             (group,) = [each for each in footer.groups if each.start == part.start]  # the footer is in the digest
             self._read = key, group.first_row, read_columns(file, footer, group, content, self.fields)
         _, first_row, columns = self._read

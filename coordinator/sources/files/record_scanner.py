@@ -113,7 +113,7 @@ class RecordScanner(Scanner):
                 self._fill()
             stop, found = self._find(self._block, self._cursor, record_limit - count)
             while stop == self._cursor:  # what is there does not hold a whole record
-                self._check_length(len(self._block) - self._cursor, count)
+                self._check_length(self.offset, len(self._block) - self._cursor, count)
                 if not self._extend():
                     stop = len(self._block)  # the last record has no end
                 else:
@@ -126,7 +126,7 @@ class RecordScanner(Scanner):
             if found:
                 record_start = self.offset - (stop - 1 - self._block.rindex(b"\n", self._cursor, stop))
             self._cursor = stop
-            self._check_length(self.offset - record_start, count)
+            self._check_length(record_start, self.offset - record_start, count)
         if self.offset > record_start:
             count += 1  # the last record of a file may lack its end
         mark = self._prefix.mark(self.file.stamp, is_whole=self.is_done())
@@ -144,14 +144,15 @@ class RecordScanner(Scanner):
         self._first = 0
         return self._block[self._cursor - (part.end - part.start) : self._cursor]
 
-    def _check_length(self, byte_count: int, count: int) -> None:
+    def _check_length(self, start: int, byte_count: int, count: int) -> None:
         if byte_count > self._record_bytes_max:
-            self._fail_long_record(self._first + count + 1)
+            self._fail_long_record(start, self._first + count + 1)
 
-    def _fail_long_record(self, number: int) -> NoReturn:
+    def _fail_long_record(self, start: int, number: int) -> NoReturn:
         raise SourceError(
-            f"input file {self.file.path!r} has a record of more than {self._record_bytes_max:,} bytes: number "
-            f"{number:,}; a record is one tuple and has to fit into a worker: break it up, or leave the file out"
+            f"input file {self.file.path!r} has a record of more than {self._record_bytes_max:,} bytes: record "
+            f"{number:,}, which starts at byte {start:,}; it is one tuple and has to fit into a worker: break it up, "
+            "or leave the file out"
         )
 
     def _fill(self) -> None:

@@ -66,10 +66,17 @@ def read_footer(file: InputFile) -> Footer:
         )
     content = file.read(size - TAIL_BYTES - length, size)
     try:
-        metadata = _parquet(file, Pieces(size, [(size - len(content), content)])).metadata
-    except _arrow().ArrowException as error:
+        metadata = _metadata(content)
+    except (_arrow().ArrowException, OSError) as error:
         raise SourceError(f"input file {file.path!r} has a footer that is damaged: {error}; {file.remedy()}") from error
     return Footer(_groups(file, metadata), tuple(metadata.schema.to_arrow_schema().names), content)
+
+
+def _metadata(footer: bytes) -> Any:
+    """Parses a footer, for which a file is made of nothing else."""
+    import pyarrow.parquet
+
+    return pyarrow.parquet.read_metadata(io.BytesIO(b"PAR1" + footer))
 
 
 def read_columns(
@@ -90,10 +97,13 @@ def read_columns(
         SourceError: the row group is damaged, or holds a time that Python cannot.
     """
     arrow = _arrow()
-    size = file.stored_bytes
-    pieces = Pieces(size, [(group.start, content), (size - len(footer.content), footer.content)])
+    import pyarrow.parquet
+
+    piece = arrow.PythonFile(Piece(file.stored_bytes, group.start, content), mode="r")
     try:
-        table = _parquet(file, pieces).read_row_group(group.index, columns=list(dict.fromkeys(columns)))
+        table = pyarrow.parquet.ParquetFile(piece, metadata=_metadata(footer.content)).read_row_group(
+            group.index, columns=list(columns)
+        )
         return [_in_python(arrow, table.column(name)) for name in columns]
     except (arrow.ArrowException, OSError) as error:
         raise SourceError(
@@ -101,17 +111,18 @@ def read_columns(
         ) from error
 
 
-class Pieces(io.RawIOBase):
-    """A file of which only some pieces are at hand; reading elsewhere is an error, not zeros.
+class Piece(io.RawIOBase):
+    """A file of which only a piece is at hand; reading elsewhere is an error, not zeros.
 
     Args:
         size: of the whole file.
-        pieces: (offset, content).
+        start: offset of the piece.
+        content: of the piece.
     """
 
-    def __init__(self, size: int, pieces: Sequence[tuple[int, bytes]]) -> None:
+    def __init__(self, size: int, start: int, content: bytes) -> None:
         super().__init__()
-        self._size, self._pieces, self._offset = size, pieces, 0
+        self._size, self._start, self._content, self._offset = size, start, content, 0
 
     def readable(self) -> bool:
         return True
@@ -128,23 +139,15 @@ class Pieces(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         end = self._size if size < 0 else min(self._size, self._offset + size)
-        for start, content in self._pieces:
-            if start <= self._offset and end <= start + len(content):
-                found = content[self._offset - start : end - start]
-                self._offset = end
-                return found
-        raise OSError(f"bytes {self._offset} to {end} lie outside the row group and the footer")
+        if self._offset < self._start or end > self._start + len(self._content):
+            raise OSError(f"bytes {self._offset} to {end} lie outside the row group")
+        found = self._content[self._offset - self._start : end - self._start]
+        self._offset = end
+        return found
 
 
 def _arrow() -> Any:
     return require_arrow("a source of Parquet files")
-
-
-def _parquet(file: InputFile, pieces: Pieces) -> Any:
-    arrow = _arrow()
-    import pyarrow.parquet
-
-    return pyarrow.parquet.ParquetFile(arrow.PythonFile(pieces, mode="r"), pre_buffer=False)
 
 
 def _groups(file: InputFile, metadata: Any) -> tuple[RowGroup, ...]:

@@ -74,6 +74,10 @@ class CompressedFile(InputFile):
         self._rewind()
 
     @property
+    def stored(self) -> InputFile:
+        return self._stored
+
+    @property
     def byte_count(self) -> int:
         if self._byte_count is None:
             while self._unpack(PIECE_BYTES):

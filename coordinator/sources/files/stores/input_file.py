@@ -46,6 +46,11 @@ class InputFile(ABC):
         self.topology_id = topology_id
 
     @property
+    def stored(self) -> InputFile:
+        """The file as it is in the store, not unpacked."""
+        return self
+
+    @property
     @abstractmethod
     def byte_count(self) -> int:
         """Size of the content when it was opened; of a compressed file, all of it has to be unpacked to tell.

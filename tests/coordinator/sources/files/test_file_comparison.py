@@ -14,8 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinated_bolt.components.context import TopologyContext
-from coordinator.sources.files import TextFiles, TextFilesCoordinator, parse_ranges
-from coordinator.sources.input_file import NO_STAMP, RECENT_NS, InputFile
+from coordinator.sources.files.file_coordinator import FileCoordinator
+from coordinator.sources.files.record_ranges import parse_ranges
+from coordinator.sources.files.stores.input_file import NO_STAMP, RECENT_NS
+from coordinator.sources.files.stores.local_store import LocalFile
+from coordinator.sources.files.text_files import TextFiles
 from coordinator.spouts.input_change import FormerInput, InputChange
 
 NAMES = ["a", "b", "c", "d", "e"]
@@ -45,7 +48,7 @@ def edit(folder: Path, what: str, name: str, more: Any) -> None:
         path.unlink(missing_ok=True)
 
 
-def coordinator_of(folder: Path, lines_per_batch: int) -> TextFilesCoordinator:
+def coordinator_of(folder: Path, lines_per_batch: int) -> FileCoordinator:
     context = TopologyContext("test", "lines", 0, 2, 1, {"lines": (1, 2)})
     return TextFiles(str(folder / "*.txt"), lines_per_batch).get_coordinator({}, context)
 
@@ -63,7 +66,7 @@ def all_lines(folder: Path) -> Counter[str]:
     return Counter(line for path in folder.iterdir() for line in path.read_text(encoding="utf-8").splitlines())
 
 
-def cut(coordinator: TextFilesCoordinator, last: Any, limit: int = 1000) -> tuple[Counter[str], Any, dict[str, Any]]:
+def cut(coordinator: FileCoordinator, last: Any, limit: int = 1000) -> tuple[Counter[str], Any, dict[str, Any]]:
     """What was cut, where that ended, and the notes."""
     found: Counter[str] = Counter()
     notes: dict[str, Any] = {}
@@ -118,7 +121,7 @@ def test_a_file_that_was_changed_a_moment_ago_is_known_by_its_content_only(tmp_p
     found = path.stat()
     changed_ns = max(found.st_mtime_ns, found.st_ctime_ns)
     for age_ns, is_known in ((-RECENT_NS, False), (0, False), (RECENT_NS - 1, False), (RECENT_NS + 1, True)):
-        with closing(InputFile(str(path), "test", clock_ns=at(changed_ns + age_ns))) as file:
+        with closing(LocalFile(str(path), "test", clock_ns=at(changed_ns + age_ns))) as file:
             assert (file.stamp != NO_STAMP) is is_known
 
 
