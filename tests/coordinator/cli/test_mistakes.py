@@ -137,7 +137,7 @@ def test_a_mistake_of_a_job_that_runs(
     jobs: JobFolder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, mistake: Mistake
 ) -> None:
     monkeypatch.setattr(app_module, "execute", partial(execute, runner=on_local_cluster))
-    defaults = {**TextFiles.__init__.__kwdefaults__, "line_bytes_max": 2**20}
+    defaults = {**(TextFiles.__init__.__kwdefaults__ or {}), "line_bytes_max": 2**20}
     monkeypatch.setattr(TextFiles.__init__, "__kwdefaults__", defaults)
     text = told(mistake, capsys)
     assert text.count("txbatch: ") == text.count("\ntxbatch: ")

@@ -188,7 +188,11 @@ def _module() -> Any:
 
 
 def glob_expression(pattern: str) -> re.Pattern[str]:
-    """A glob as a regular expression: ``*`` within a folder, ``**/`` for folders of any depth, ``[…]``; no ``?``."""
+    """A glob as a regular expression: ``*`` within a folder, ``**/`` for folders of any depth, ``[…]``; no ``?``.
+
+    Raises:
+        TopologyError: a range of characters is none.
+    """
     parts = []
     for token in re.findall(r"\*\*/|\*\*|\*|\[!?[^\]]+\]|.", pattern, re.DOTALL):
         match token:
@@ -197,10 +201,15 @@ def glob_expression(pattern: str) -> re.Pattern[str]:
             case "**" | "*":
                 parts.append(r"[^/]*")
             case _ if token[0] == "[" and len(token) > 1:
-                parts.append("[^" + token[2:] if token[1] == "!" else token)
+                negated = token[1] == "!"
+                inner = "".join(c if c == "-" else re.escape(c) for c in token[2 if negated else 1 : -1])
+                parts.append(f"[{'^' if negated else ''}{inner}]")
             case _:
                 parts.append(re.escape(token))
-    return re.compile("".join(parts), re.DOTALL)
+    try:
+        return re.compile("".join(parts), re.DOTALL)
+    except re.error as error:
+        raise TopologyError(f"pattern {pattern!r} is not a glob: {error}") from None
 
 
 class ArrowFile(InputFile):
