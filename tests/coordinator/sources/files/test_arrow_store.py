@@ -87,7 +87,7 @@ def test_a_file_that_is_not_what_it_was_is_named(bucket: Path, alter: Callable[[
         read(source, batches)
 
 
-class Refusing(pyarrow.fs.FileSystemHandler):  # type: ignore[misc] # pyarrow has no types
+class Refusing(pyarrow.fs.FileSystemHandler):
     """A store that is away."""
 
     def get_type_name(self) -> str:

@@ -19,7 +19,7 @@ from coordinator.sources.files.record_scanner import RecordScanner
 from coordinator.sources.files.stores.local_store import LocalFile
 from coordinator.sources.records.csv_fields import CsvDialect
 from state.errors import SourceError, TopologyError
-from tests.coordinator.sources.files.test_text_files import context, coordinator_of, cut_all, emitter_of
+from tests.coordinator.sources.files.reading import cut, rows_of
 
 DIALECTS: list[dict[str, Any]] = [
     {},
@@ -73,22 +73,12 @@ def test_blocks_make_no_difference(tmp_path_factory, rows, block_bytes, record_l
     ends = record_ends(content, find)
     with closing(LocalFile(str(path), "test")) as opened:
         scanner = RecordScanner(opened, 0, len(content), find=find, block_bytes=block_bytes)
-        cut = []
+        parts = []
         while not scanner.is_done():
-            cut.append(scanner.take(record_limit))
-    assert [part.end for part in cut] == [*ends[record_limit - 1 :: record_limit], *ends[-1:]][: len(cut)]
-    assert sum(part.count for part in cut) == len(ends) == len(rows)
-    assert [part.first for part in cut] == list(range(0, len(rows), record_limit))
-
-
-def rows_of(source: CsvFiles) -> list[list[Any]]:
-    from tests.coordinator.sources.records.test_formats import Recorder
-
-    collector, emitter = Recorder(), emitter_of(source, context())
-    for metadata in cut_all(coordinator_of(source)):
-        emitter.emit_batch(None, metadata, collector)  # type: ignore[arg-type] # no source asks for the attempt
-    emitter.close()
-    return [row for _, row in collector.sent]
+            parts.append(scanner.take(record_limit))
+    assert [part.end for part in parts] == [*ends[record_limit - 1 :: record_limit], *ends[-1:]][: len(parts)]
+    assert sum(part.count for part in parts) == len(ends) == len(rows)
+    assert [part.first for part in parts] == list(range(0, len(rows), record_limit))
 
 
 def test_a_quote_inside_an_unquoted_value_is_a_character(tmp_path: Path) -> None:
@@ -105,7 +95,7 @@ def test_a_quote_that_is_never_closed_is_noticed_before_it_takes_the_file(tmp_pa
     with pytest.raises(
         SourceError, match=r"a\.csv' has a record of more than 100 bytes: record 2, which starts at byte 4"
     ):
-        cut_all(coordinator_of(source))
+        cut(source)
 
 
 def test_a_header_with_a_mark_and_quotes_names_the_columns(tmp_path: Path) -> None:
@@ -117,7 +107,7 @@ def test_a_header_with_a_mark_and_quotes_names_the_columns(tmp_path: Path) -> No
 def test_a_header_without_the_column_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("a,c\n1,2\n")
     with pytest.raises(SourceError, match=r"a\.csv' begins with the row 'a,c', which cannot be its header.*'b'"):
-        cut_all(coordinator_of(CsvFiles(str(tmp_path / "a.csv"), ["a", "b"])))
+        cut(CsvFiles(str(tmp_path / "a.csv"), ["a", "b"]))
 
 
 def test_characters_that_bytes_cannot_tell_are_refused(tmp_path: Path) -> None:

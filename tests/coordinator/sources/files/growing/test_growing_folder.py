@@ -64,7 +64,7 @@ def submit(
     adopt: str | bool = False,
     **follow: Any,
 ) -> TransactionalRun:
-    given = {"complete": "rename", "poll_s": 0.0} | follow
+    given: dict[str, Any] = {"complete": "rename", "poll_s": 0.0} | follow
     spout = TextFiles(str(inbox / "*.txt"), lines_per_batch, follow=Follow(**given))
     builder = TransactionalTopologyBuilder("growing", "lines", spout, parallelism=parallelism)
     builder.set_committer_bolt("keep", Keep()).global_grouping("lines")
