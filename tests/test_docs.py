@@ -10,14 +10,13 @@ from typing import Any
 
 import pytest
 
+from tests.support import golden_cases
+
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = ("README.md", "CHANGELOG.md", *(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/*.md")))
 PYTHON_BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 FENCED = re.compile(r"```.*?```", re.DOTALL)
 CODE = re.compile(r"`([^`\n]+)`")
-CITING = re.compile(r"^ *def (test_[gp][0-9]+_\w+)", re.MULTILINE)
-CITED = re.compile(r"_([gp][0-9]+)(?=_)")
-CASE = re.compile(r"^### (G[0-9]+|P-[0-9]+) ", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#]+)")
 OURS = re.compile(r"I?[A-Z][a-z]+[A-Z]\w*|[a-z]+(_[a-z]+)+")
 """What looks like a class or a method of ours: several words, in capitals or with underscores."""
@@ -66,8 +65,8 @@ def ours():
 
 
 def here(document):
-    """The text without what is fenced, and of a table that compares, without the column on the original."""
-    lines = FENCED.sub("", read(document)).splitlines()
+    """The text without what is fenced, without lists of tests and, of a table that compares, without the original."""
+    lines = [line for line in FENCED.sub("", read(document)).splitlines() if not golden_cases.TEST.match(line)]
     if document.endswith("storm.md"):
         lines = ["|".join(line.split("|")[2:]) if line.startswith("|") else line for line in lines]
     return "\n".join(lines)
@@ -83,22 +82,37 @@ def test_every_name_is_there(document):
     assert sorted(set(names_in(here(document))) - ours() - NOT_HERE) == []
 
 
-def test_the_golden_cases_name_tests_there_are_and_every_case_a_test_cites():
-    listed, path = set(), ""
-    for line in read("docs/golden-cases.md").splitlines():
-        if line.startswith("- "):
-            path = line.removeprefix("- ")
-        elif line.startswith("  - "):
-            listed.add((path, line.strip(" -`")))
-    tests = ROOT / "tests"
-    found = {
-        (path.relative_to(tests).as_posix(), name)
-        for path in tests.rglob("test_*.py")
-        for name in CITING.findall(path.read_text(encoding="utf-8"))
+def test_the_golden_cases_list_exactly_the_tests_that_are_marked_with_them():
+    assert golden_cases.listed(read("docs/golden-cases.md")) == golden_cases.cited(ROOT / "tests")
+
+
+def test_every_golden_case_has_a_test():
+    cases = golden_cases.listed(read("docs/golden-cases.md"))
+    assert len(cases) == 26
+    assert [case for case, holders in cases.items() if not any(holders.values())] == []
+
+
+def test_a_marker_counts_on_a_test_on_a_class_and_on_a_module(tmp_path):
+    (tmp_path / "test_whole.py").write_text(
+        'pytestmark = [pytest.mark.slow, pytest.mark.case(id="G1")]\n'
+        "def helper(): ...\n"
+        "def test_first(): ...\n"
+        '@pytest.mark.case(id="P-02")\n'
+        "def test_second(): ...\n"
+    )
+    (tmp_path / "room").mkdir()
+    (tmp_path / "room" / "test_parts.py").write_text(
+        '@pytest.mark.case(id="G1")\n'
+        "class TestThings:\n"
+        '    @pytest.mark.case(id="P-02")\n'
+        '    @pytest.mark.case(id="G3")\n'
+        "    def test_one(self): ...\n"
+    )
+    assert golden_cases.cited(tmp_path) == {
+        "G1": {"test_whole.py": ["test_first", "test_second"], "room/test_parts.py": ["TestThings"]},
+        "P-02": {"test_whole.py": ["test_second"], "room/test_parts.py": ["test_one"]},
+        "G3": {"room/test_parts.py": ["test_one"]},
     }
-    assert listed - found == set()
-    cited = {number.replace("p", "P-").upper() for _, name in found for number in CITED.findall(name)}
-    assert cited - set(CASE.findall(read("docs/golden-cases.md"))) == set()
 
 
 def test_what_is_said_not_to_be_here_is_not():

@@ -13,8 +13,8 @@ from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
 from coordinator.transactional.coordinator import Coordinator
 from state.errors import FailedException
-from tests.spark.bolts import Store, note, notes, once
-from tests.spark.faults import OneFrame, tasks_of
+from tests.support.spark.bolts import Store, note, notes, once
+from tests.support.spark.faults import OneFrame, tasks_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
 

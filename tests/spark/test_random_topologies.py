@@ -13,9 +13,9 @@ import pytest
 
 from state.handles import declared_states
 from state.redis_snapshot import snapshot
-from tests.coordinator.local.random_bolts import KEEPING, FileTally, topology_of
-from tests.coordinator.local.random_topologies import random_scenario
-from tests.coordinator.local.reference_fold import fold
+from tests.support.scenarios.random_bolts import KEEPING, FileTally, topology_of
+from tests.support.scenarios.random_topologies import random_scenario
+from tests.support.scenarios.reference_fold import fold
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis, pytest.mark.slow]
 

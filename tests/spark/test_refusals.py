@@ -13,7 +13,7 @@ import pytest
 from coordinator.run import run
 from coordinator.spark.shipping import SPEC_LIMIT_BYTES
 from state.errors import TopologyError
-from tests.spark.bolts import Pass, exact_counts, numbers_topology
+from tests.support.spark.bolts import Pass, exact_counts, numbers_topology
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 

@@ -12,7 +12,7 @@ from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.planning.plan import make_plan
 from coordinator.spark.shipping import pickle_spec
 from state.handles import HashState, ListState
-from tests.spark.bolts import NumberEmitter, Numbers, Pass, Store, exact_counts, exact_sums, numbers_topology
+from tests.support.spark.bolts import NumberEmitter, Numbers, Pass, Store, exact_counts, exact_sums, numbers_topology
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
 
@@ -193,7 +193,8 @@ class Join(BaseBatchBolt):
         self.collector.emit([self.attempt.txid, self.from_committer * 1_000_000 + self.from_bolt])
 
 
-def test_p04_a_bolt_fed_by_a_committer_and_by_a_bolt_gets_both(cluster):
+@pytest.mark.case(id="P-04")
+def test_a_bolt_fed_by_a_committer_and_by_a_bolt_gets_both(cluster):
     """The shape that livelocks in Storm."""
     builder = builder_of("joined")
     builder.set_bolt("work", Pass(), parallelism=2).shuffle_grouping("numbers")

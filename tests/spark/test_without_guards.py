@@ -15,8 +15,8 @@ import pytest
 
 from committers.group_commit import decide_group
 from coordinated_bolt.transport.frames import FrameKind
-from tests.spark.bolts import exact_counts, numbers_topology
-from tests.spark.faults import OneFrame, tasks_of
+from tests.support.spark.bolts import exact_counts, numbers_topology
+from tests.support.spark.faults import OneFrame, tasks_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
 

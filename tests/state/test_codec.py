@@ -87,7 +87,8 @@ def test_a_small_header_cannot_claim_a_huge_array():
         unpack(b"\xdd\xff\xff\xff\xff")
 
 
-def test_p14_a_value_that_would_come_back_otherwise_is_refused():
+@pytest.mark.case(id="P-14")
+def test_a_value_that_would_come_back_otherwise_is_refused():
     with pytest.raises(CodecError, match="comes back"):
         pack_exact(bytearray(b"x"))
 

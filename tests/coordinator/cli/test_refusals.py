@@ -10,7 +10,7 @@ import redis
 
 from coordinator.cli import main
 from tests.conftest import running_server
-from tests.coordinator.cli.jobs import JobFolder
+from tests.support.cli.jobs import JobFolder
 
 FACTORIES = """
 

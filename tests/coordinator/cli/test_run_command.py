@@ -17,7 +17,7 @@ from coordinator.server_choice import ServerChoice
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
 from state.errors import TopologyError
-from tests.coordinator.cli.jobs import JobFolder
+from tests.support.cli.jobs import JobFolder
 
 
 class FakeCoordinator:

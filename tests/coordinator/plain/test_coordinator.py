@@ -19,8 +19,8 @@ from coordinator.run import run
 from coordinator.run_plain import run_plain
 from coordinator.transactional.engine import CrashKind, WaveCrashed
 from state.errors import EngineError, TopologyError, UserCodeError, WaveCrashError
-from tests.coordinator.components import Count, build
-from tests.coordinator.plain.plain_jobs import Clock, Diary, Told, coordinator_of, planned
+from tests.support.topologies.components import Count, build
+from tests.support.topologies.plain_jobs import Clock, Diary, Told, coordinator_of, planned
 
 
 class Sink(BaseBasicBolt):

@@ -22,8 +22,8 @@ from coordinator.spark.plain_stage import BoltStage
 from coordinator.spark.plain_wave import emitted_parts
 from state.attempt import TransactionAttempt
 from state.errors import UserCodeError
-from tests.coordinator.plain.in_process_engine import InProcessPlainEngine
-from tests.coordinator.plain.plain_jobs import Diary, Scripted, Told, coordinator_of, planned
+from tests.support.runs.in_process_plain_engine import InProcessPlainEngine
+from tests.support.topologies.plain_jobs import Diary, Scripted, Told, coordinator_of, planned
 
 BOLTS = ("spread", "left", "right", "end")
 

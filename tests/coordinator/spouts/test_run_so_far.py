@@ -17,7 +17,7 @@ from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, Parti
 from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from coordinator.transactional.options import RunOptions
-from tests.coordinator.components import Count, build
+from tests.support.topologies.components import Count, build
 
 
 class Limited:
