@@ -19,7 +19,7 @@ from coordinator.sources.files.stores.arrow_store import ArrowStore, glob_expres
 from coordinator.sources.files.text_files import TextFiles
 from state.attempt import TransactionAttempt
 from state.errors import SourceError, TopologyError
-from tests.coordinator.sources.files.reading import cut, read, rows_of
+from tests.support.sources.reading import cut, read, rows_of
 
 
 @pytest.fixture

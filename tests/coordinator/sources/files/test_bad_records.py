@@ -15,8 +15,8 @@ from coordinator.sources.files.json_lines import JsonLines
 from coordinator.sources.files.text_files import TextFiles
 from coordinator.sources.records.function_format import FunctionFormat
 from state.errors import SourceError
-from tests.coordinator.sources.files.reading import context, cut, read, rows_of
-from tests.coordinator.sources.records.test_formats import halves
+from tests.support.sources.reading import context, cut, read, rows_of
+from tests.support.sources.recorder import halves
 
 JSON = b'{"f": 1}\r\n\n{"f": "x"}\n{"f": 3}'
 CSV = b'f,g\n1,"a\nb"\nx,c\n3,d\n'

@@ -19,8 +19,8 @@ from coordinator.sources.files.stores.local_store import LocalStore
 from coordinator.sources.files.text_files import TextFiles
 from coordinator.spouts.input_change import FormerInput
 from state.errors import SourceError
-from tests.coordinator.sources.files.reading import context, cut, read, rows_of
-from tests.coordinator.sources.files.worlds import zstd
+from tests.support.sources.file_worlds import zstd
+from tests.support.sources.reading import context, cut, read, rows_of
 
 PACKERS = pytest.mark.parametrize("pack", [gzip.compress, zstd], ids=["gzip", "zstd"])
 TEXT = b"".join(b"line %d\n" % number for number in range(2000))

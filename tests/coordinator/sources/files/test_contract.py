@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.coordinator.sources.contract import SourceContract, SourceWorld
-from tests.coordinator.sources.files.worlds import (
+from tests.support.sources.file_worlds import (
     AddressedJsonWorld,
     CsvWorld,
     FarJsonWorld,

@@ -19,7 +19,7 @@ from coordinator.sources.files.record_scanner import RecordScanner
 from coordinator.sources.files.stores.local_store import LocalFile
 from coordinator.sources.records.csv_fields import CsvDialect
 from state.errors import SourceError, TopologyError
-from tests.coordinator.sources.files.reading import cut, rows_of
+from tests.support.sources.reading import cut, rows_of
 
 DIALECTS: list[dict[str, Any]] = [
     {},

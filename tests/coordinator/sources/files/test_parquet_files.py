@@ -19,7 +19,7 @@ from coordinator.sources.files.parquet_files import ParquetFiles
 from coordinator.sources.files.record_ranges import parse_ranges
 from state.codec import pack_exact
 from state.errors import SourceError, TopologyError
-from tests.coordinator.sources.files.reading import context, cut, read, rows_of
+from tests.support.sources.reading import context, cut, read, rows_of
 
 BERLIN = ZoneInfo("Europe/Berlin")
 

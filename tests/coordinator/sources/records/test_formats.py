@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from coordinator.sources.records.record_output import DEAD_LETTER_STREAM, Record
 from coordinator.sources.records.text_line import TextLine
 from state.codec import pack
 from state.errors import SourceError, TopologyError
+from tests.support.sources.recorder import Recorder, halves
 
 
 @given(st.lists(st.binary(max_size=4) | st.text(max_size=3).map(str.encode)))
@@ -60,32 +60,7 @@ def test_what_is_packed_otherwise_is_bad(record: bytes, reason: str) -> None:
         PackedValues(["a", "b"]).row(record)
 
 
-def halves(data: bytes) -> list[Any]:
-    if len(data) % 2:
-        raise BadRecordError("its length is odd")
-    middle = len(data) // 2
-    return [data[:middle], data[middle:]]
-
-
 HALVES = FunctionFormat(["first", "second"], halves)
-
-
-class Recorder:
-    """A collector that keeps what is emitted, with its stream."""
-
-    def __init__(self) -> None:
-        self.sent: list[tuple[str, list[Any]]] = []
-
-    def emit(self, values: Sequence[Any], stream_id: str = "default") -> list[int]:
-        self.sent.append((stream_id, list(values)))
-        return []
-
-    def emit_all(self, rows: Iterable[Sequence[Any]], stream_id: str = "default") -> None:
-        for row in rows:
-            self.emit(row, stream_id)
-
-    def emit_direct(self, task_id: int, values: Sequence[Any], stream_id: str = "default") -> None:
-        raise AssertionError("nothing is emitted to one task")
 
 
 def emitted(output: RecordOutput, records: list[bytes]) -> tuple[list[tuple[str, list[Any]]], dict[str, int]]:

@@ -316,7 +316,7 @@ def test_a_done_file_that_has_grown_is_not_deleted(cluster: LocalCluster, inbox:
 
 
 def test_lag_is_what_waits(inbox: Path) -> None:
-    from tests.coordinator.sources.files.reading import context
+    from tests.support.sources.reading import context
 
     put(inbox, "a", "a1")
     put(inbox, "b", "b1", "b2")

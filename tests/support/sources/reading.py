@@ -10,7 +10,7 @@ from coordinated_bolt.components.context import TopologyContext
 from coordinator.sources.files.file_spout import FileSpout
 from state.attempt import TransactionAttempt
 from state.codec import pack_exact, unpack
-from tests.coordinator.sources.records.test_formats import Recorder
+from tests.support.sources.recorder import Recorder
 
 
 def context() -> TopologyContext:

@@ -1,7 +1,7 @@
 """Reads files in every format while the driver is killed again and again; the answers are exact each time.
 
-    python -m tests.chaos.kill_file_sources --events 60000 --kills 5
-    python -m tests.chaos.kill_file_sources --form growing --files 220
+    python -m tests.support.chaos.kill_file_sources --events 60000 --kills 5
+    python -m tests.support.chaos.kill_file_sources --form growing --files 220
 
 The last one feeds a folder while it is followed: the driver is killed or drained by SIGTERM at random moments, and
 started again, until every file has been written; no file may be skipped, whatever its name.
@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from benchmarks.clickstream import TOPOLOGY_ID, Truth, is_exact
-from tests.chaos.jobs import FORBIDDEN_WORDS, Job, Site, await_true, kill_at_random_moments, print_summary
+from tests.support.chaos.jobs import FORBIDDEN_WORDS, Job, Site, await_true, kill_at_random_moments, print_summary
 
 Event = tuple[str, str, int | None]
 ROWS = 250
