@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.components.context import TopologyContext
@@ -200,6 +201,10 @@ class Origins:
 
 def record_ends(content: bytes, find: Find) -> list[int]:
     """Where each record of some content ends."""
+    if find is after_lines:
+        ends = list(accumulate(len(line) + 1 for line in content.split(b"\n")))
+        ends[-1] -= 1
+        return ends[:-1] if content.endswith(b"\n") else ends
     ends = []
     cursor = 0
     while cursor < len(content):

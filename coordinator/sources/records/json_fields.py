@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, NoReturn
 
@@ -33,6 +33,14 @@ class JsonFields(RecordFormat):
         self._paths = tuple(tuple(each.name.split(NESTED)) for each in self._types)
         has_decimals = any(each.kind is Decimal for each in self._types)
         self._parse_float = Decimal if has_decimals else None
+        self._decode = self._decoder()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_decode": None}  # it cannot be shipped
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._decode = self._decoder()
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -42,22 +50,29 @@ class JsonFields(RecordFormat):
         found = self._object(data)
         values = []
         for field, path in zip(self._types, self._paths, strict=True):
-            value = _at(found, path)
-            if value is _MISSING:
-                if not field.may_be_none or field.kind is None:
-                    raise field.missing()
-                value = None
-            value = from_json(field, value)
-            if field.kind is None and self._parse_float is Decimal:
-                value = _with_floats(value)
+            value = found.get(path[0], _MISSING) if len(path) == 1 else _at(found, path)
+            if type(value) is not field.kind or field.kind is float:  # else there is nothing to look at
+                value = self._converted(field, value)
             values.append(value)
         if b"\\u" in data:
             _refuse_surrogates(self._types, values)
         return values
 
+    def _converted(self, field: FieldType, value: Any) -> Any:
+        if value is _MISSING:
+            if not field.may_be_none or field.kind is None:
+                raise field.missing()
+            return None
+        value = from_json(field, value)
+        return _with_floats(value) if field.kind is None and self._parse_float is Decimal else value
+
+    def _decoder(self) -> Callable[[str], Any]:
+        # made once: json.loads makes one for every record if it is given options
+        return json.JSONDecoder(parse_float=self._parse_float, parse_constant=_refuse_constant).decode
+
     def _object(self, data: bytes) -> Mapping[str, Any]:
         try:
-            found = json.loads(decoded(data), parse_float=self._parse_float, parse_constant=_refuse_constant)
+            found = self._decode(decoded(data))
         except (ValueError, RecursionError) as error:
             if isinstance(error, BadRecordError):
                 raise

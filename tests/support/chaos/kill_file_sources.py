@@ -152,11 +152,10 @@ def stop_growing(folder: Path, *, files: int, stops: int, seed: int, timeout_s: 
         feeding = feed(folder / "events", draw, truth, files)
         for number in range(stops):
             job = site.start()
-            before = site.committed() or 0
             share = (files - 10) // stops
             for _ in range(share // 2):
                 next(feeding, None)
-            await_true(lambda: not job.is_running() or (site.committed() or 0) > before, timeout_s)  # noqa: B023
+            _await_a_commit(site, job, feeding, timeout_s)
             for _ in range(share - share // 2):
                 next(feeding, None)
                 time.sleep(draw.uniform(0.0, 0.05))
@@ -175,6 +174,14 @@ def stop_growing(folder: Path, *, files: int, stops: int, seed: int, timeout_s: 
     finally:
         site.close()
     return outcome
+
+
+def _await_a_commit(site: Site, job: Job, feeding: Iterator[None], timeout_s: float) -> None:
+    """Returns once a job has committed something of its own, for which it is fed one file more."""
+    await_true(lambda: not job.is_running() or site.committed() is not None, timeout_s)
+    before = site.committed() or 0
+    next(feeding, None)
+    await_true(lambda: not job.is_running() or (site.committed() or 0) > before, timeout_s)
 
 
 def _stop(job: Job, *, is_drained: bool, timeout_s: float) -> str:
