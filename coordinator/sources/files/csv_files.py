@@ -35,7 +35,8 @@ class CsvFiles(FileSpout):
         dialect: of the csv module: a registered name, a subclass of `csv.Dialect`, or an object of one.
         options: of the csv module, such as ``{"delimiter": ";"}``; they win over the dialect's.
         on_bad_record: see `TextFiles`.
-        with_origin: which of ``file``, ``offset`` and ``row_number`` (from 1, without the header) every tuple carries.
+        with_origin: which of ``file``, ``offset`` and ``row_number`` (from 1, empty lines
+            included, the header not) every tuple carries.
         follow: see `TextFiles`.
         filesystem: see `TextFiles`.
         row_bytes_max: a longer row is refused, which is how a quote that is never closed is noticed.

@@ -143,7 +143,7 @@ class FileCoordinator(SpoutCoordinator):
         return not self._order.is_growing
 
     def estimated_bytes(self, metadata: Any) -> int:
-        return sum(each.end - each.start for each in parse_ranges(metadata))
+        return sum(map(self._kind.estimated_bytes, parse_ranges(metadata)))
 
     def progress(self, last: Any) -> float | None:
         if self._last is None:

@@ -58,6 +58,10 @@ class FileKind(ABC):
             SourceError: the file is not of this kind.
         """
 
+    def estimated_bytes(self, part: RecordRange) -> int:
+        """About how many bytes reading a range takes (driver)."""
+        return part.end - part.start
+
     def prove(self, part: RecordRange, file: InputFile) -> bytes:
         """Returns the bytes of a range, which are those that were cut (driver and executor).
 

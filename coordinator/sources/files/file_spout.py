@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import closing
 from typing import Any, TypeAlias
 
@@ -147,10 +147,10 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
         watch = FolderWatch(follow, lambda path: self.store.exists(path + follow.marker))
         return GrowingOrder(watch, self._look, clock=clock, poll_s=follow.poll_s, topology_id=topology_id)
 
-    def _look(self) -> dict[str, FileFacts]:
+    def _look(self, known: Container[str]) -> dict[str, FileFacts]:
         """Everything that matches, but for what was put into the folder of done files."""
         assert self.follow is not None
-        found = self.store.look(self.patterns)
+        found = self.store.look(self.patterns, known)
         if self.follow.done != "move":
             return found
         done = self.store.absolute(self.follow.done_path).rstrip("/") + "/"

@@ -19,6 +19,8 @@ from state.errors import SourceError, TopologyError
 
 ROW_NUMBER = "row_number"
 OFFERED = (FILE, ROW_NUMBER)
+VALUE_BYTES = 64
+"""About what a value takes in Python."""
 
 
 class ParquetKind(FileKind):
@@ -61,6 +63,10 @@ class ParquetKind(FileKind):
         self, file: InputFile, end: int | None, after: RecordRange | None, prefix: PrefixDigest, block_bytes: int
     ) -> Scanner:
         return RowGroupScanner(file, self.fields, after, prefix, block_bytes)
+
+    def estimated_bytes(self, part: RecordRange) -> int:
+        # a range is a share of its row group, all of which has to be read, but only once for many ranges
+        return min(part.end - part.start, part.count * len(self.fields) * VALUE_BYTES)
 
     def prove(self, part: RecordRange, file: InputFile) -> bytes:
         from coordinator.sources.files.stores.arrow_tables import read_footer

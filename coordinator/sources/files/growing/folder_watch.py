@@ -6,7 +6,7 @@ count: a file is quiet if two looks of ours, far enough apart, saw the same size
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 from dataclasses import dataclass
 
 from coordinator.sources.files.growing.follow import Follow
@@ -34,6 +34,11 @@ class FolderWatch:
         self._has_marker = has_marker
         self._known: set[str] = set()
         self._seen: dict[str, _Seen] = {}
+
+    @property
+    def known(self) -> Container[str]:
+        """Files that were told, or read by earlier runs."""
+        return self._known
 
     @property
     def incomplete_count(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 from dataclasses import dataclass
 
 from coordinator.sources.files.growing.folder_watch import FolderWatch
@@ -107,7 +107,7 @@ class GrowingOrder(ReadingOrder):
 
     Args:
         watch: tells what is complete.
-        look: finds everything that matches.
+        look: finds everything that matches, but for what is in a collection.
         clock: seconds, monotonic.
         poll_s: seconds between two looks.
         topology_id: for the log.
@@ -118,7 +118,7 @@ class GrowingOrder(ReadingOrder):
     def __init__(
         self,
         watch: FolderWatch,
-        look: Callable[[], Mapping[str, FileFacts]],
+        look: Callable[[Container[str]], Mapping[str, FileFacts]],
         *,
         clock: Callable[[], float],
         poll_s: float,
@@ -133,10 +133,10 @@ class GrowingOrder(ReadingOrder):
         self._newest: str | None = None
 
     def begin(self, read: Collection[str], current: str | None) -> None:
+        facts = None if current is None else self._look(()).get(current)
         self._watch.forget({*read} if current is None else {*read, current})
         if current is None:
             return
-        facts = self._look().get(current)
         if facts is not None:
             self._sizes[current] = facts.byte_count
         self._following[None] = self._newest = current
@@ -169,7 +169,7 @@ class GrowingOrder(ReadingOrder):
         if self._next_look_s is not None and now_s < self._next_look_s:
             return
         try:
-            found = self._look()
+            found = self._look(self._watch.known)
         except OSError as error:
             raise SourceError(
                 f"the folder that topology {self._topology_id!r} follows cannot be listed: {error}; mend that, and run "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import Any
@@ -73,7 +73,7 @@ class ArrowStore(FileStore):
             found |= matching
         return tuple(sorted(found))
 
-    def look(self, patterns: Iterable[str]) -> dict[str, FileFacts]:
+    def look(self, patterns: Iterable[str], known: Container[str] = ()) -> dict[str, FileFacts]:
         found: dict[str, FileFacts] = {}
         for pattern in patterns:
             try:
@@ -130,7 +130,9 @@ class ArrowStore(FileStore):
             infos = [filesystem.get_file_info(inner)]
         else:
             base = inner[: _WILD.search(inner).start()].rpartition("/")[0]  # type: ignore[union-attr] # it is there
-            selector = self._fs.FileSelector(base, recursive=True, allow_not_found=True)
+            rest = inner.removeprefix(base).lstrip("/")
+            is_deep = "/" in rest or "**" in rest
+            selector = self._fs.FileSelector(base, recursive=is_deep, allow_not_found=True)
             wanted = glob_expression(inner)
             infos = [info for info in filesystem.get_file_info(selector) if wanted.fullmatch(info.path)]
         return {

@@ -24,7 +24,7 @@ PIECE_BYTES = 1024 * 1024
 KEPT_FILES = 4
 """Unpackers a process keeps, the last ones used; each holds a file open and at most a few megabytes."""
 
-_KEPT: dict[tuple[str, FileStamp], CompressedFile] = {}
+_KEPT: dict[tuple[str, FileStamp, str], CompressedFile] = {}
 """Of this process and nobody else's: a worker has one thread that reads, and a forked one has its own copy."""
 
 
@@ -39,7 +39,7 @@ def open_content(store: FileStore, path: str, topology_id: str) -> InputFile:
         head = file.read_up_to(0, HEAD_BYTES)
         if not head.startswith((GZIP, ZSTD)):
             return file
-        kept = _KEPT.pop((path, file.stamp), None)
+        kept = _KEPT.pop((path, file.stamp, topology_id), None)
         if kept is not None:
             file.close()
             return kept
@@ -103,8 +103,9 @@ class CompressedFile(InputFile):
         if self.stamp == NO_STAMP:
             self.let_go()
             return
-        other = _KEPT.pop((self.path, self.stamp), None)
-        _KEPT[self.path, self.stamp] = self
+        key = self.path, self.stamp, self.topology_id
+        other = _KEPT.pop(key, None)
+        _KEPT[key] = self
         oldest = next(iter(_KEPT)) if len(_KEPT) > KEPT_FILES else None
         for each in (other, _KEPT.pop(oldest) if oldest else None):
             if each is not None:

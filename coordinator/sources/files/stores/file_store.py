@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 from coordinator.sources.files.stores.input_file import InputFile
@@ -36,11 +36,15 @@ class FileStore(ABC):
         """
 
     @abstractmethod
-    def look(self, patterns: Iterable[str]) -> dict[str, FileFacts]:
+    def look(self, patterns: Iterable[str], known: Container[str] = ()) -> dict[str, FileFacts]:
         """Path -> facts, of whatever matches now; files that vanish meanwhile are left out (driver, at every poll).
 
+        Args:
+            patterns: as for `list_files`.
+            known: paths nobody asks about; they may be left out.
+
         Raises:
-            SourceError: the store cannot be listed.
+            SourceError: the store cannot be listed, or a name cannot be stored.
         """
 
     def exists(self, path: str) -> bool:

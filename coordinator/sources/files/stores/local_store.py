@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,12 +29,17 @@ class LocalStore(FileStore):
     def list_files(self, patterns: Iterable[str]) -> tuple[str, ...]:
         return list_files(patterns, self.folder)
 
-    def look(self, patterns: Iterable[str]) -> dict[str, FileFacts]:
+    def look(self, patterns: Iterable[str], known: Container[str] = ()) -> dict[str, FileFacts]:
         found = {}
         for pattern in patterns:
             for path in candidates(pattern, self.folder):
+                if path in known:
+                    continue  # a folder may hold a hundred thousand files that were read
                 try:
+                    path.encode()
                     told = Path(path).stat()
+                except UnicodeEncodeError:
+                    raise SourceError(f"the name of input file {path!r} is not valid UTF-8: rename it") from None
                 except OSError:
                     continue  # moved away since it was listed, or a link that leads nowhere
                 if stat.S_ISREG(told.st_mode):

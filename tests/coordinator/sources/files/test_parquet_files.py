@@ -139,3 +139,11 @@ def test_a_python_without_pyarrow_is_told_what_to_install(tmp_path: Path, monkey
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(TopologyError, match=r"needs pyarrow, .* pip install 'txbatch\[arrow\]'"):
         ParquetFiles(path, ["n"])
+
+
+def test_a_share_of_a_large_row_group_is_not_taken_for_all_of_it(tmp_path: Path) -> None:
+    source = ParquetFiles(write(tmp_path / "a.parquet", 10_000, n=list(range(10_000))), ["n"], 100)
+    coordinator = source.get_coordinator({}, context())
+    (whole,) = {part.end for metadata in cut(source) for part in parse_ranges(metadata)}
+    assert coordinator.estimated_bytes(cut(source)[0]) == 6400 < whole
+    coordinator.close()
