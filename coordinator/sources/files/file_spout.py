@@ -124,8 +124,8 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
         shown += self.store.describe()
         digest = digest64(*map(str.encode, self.patterns))
         if self.follow is not None:
-            folder = digest64(b"%016x" % digest, self._folder.encode() if isinstance(self.store, LocalStore) else b"")
-            return f"{self.kind.name} {shown}, followed: digest {folder:016x}"
+            places = digest64(*(self.store.absolute(pattern).encode() for pattern in self.patterns))
+            return f"{self.kind.name} {shown}, followed: digest {places:016x}"
         byte_count = 0
         for path in self.paths():
             with closing(self.store.open(path, "TOPOLOGY")) as file:

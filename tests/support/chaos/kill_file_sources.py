@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from benchmarks.clickstream import TOPOLOGY_ID, Truth, is_exact
-from tests.support.chaos.jobs import FORBIDDEN_WORDS, Job, Site, await_true, kill_at_random_moments, print_summary
+from tests.support.chaos.jobs import FORBIDDEN_WORDS, Job, Site, await_true, print_summary
 
 Event = tuple[str, str, int | None]
 ROWS = 250
@@ -118,8 +118,11 @@ def kill_source(folder: Path, form: str, *, events: int, kills: int, seed: int, 
     outcome = Outcome()
     try:
         total = -(-(events // FILES * FILES) // ROWS)
-        outcome.story = list(map(str, kill_at_random_moments(site, kills=kills, total=total, draw=draw)))
-        outcome.said = site.finish()
+        for number in range(kills):
+            target = int((number + draw.uniform(0.3, 0.9)) * total / (kills + 1))
+            outcome.story.append(_kill_on_the_way(site, target, draw.uniform(0.0, 0.1), timeout_s))
+        said = site.finish()
+        outcome.said = {name: said[name] for name in ("last_txid", "committed", "tuples", "seconds")}
         await_true(lambda: not site.leftovers(), 30.0)
         outcome.leftovers = site.leftovers()
         outcome.is_exact = is_exact(site.data_dir, truth)
@@ -127,6 +130,18 @@ def kill_source(folder: Path, form: str, *, events: int, kills: int, seed: int, 
     finally:
         site.close()
     return outcome
+
+
+def _kill_on_the_way(site: Site, target: int, delay_s: float, timeout_s: float) -> str:
+    """Kills a driver shortly after a transaction was committed."""
+    job = site.start()
+    await_true(lambda: not job.is_running() or (site.committed() or 0) > target, timeout_s)
+    await_true(lambda: not job.is_running(), delay_s)
+    committed = site.committed()
+    if not job.is_running():
+        raise AssertionError(f"the driver had ended before it was killed:\n{job.complaint()}")
+    job.kill()
+    return f"killed after {time.monotonic() - job.started_s:.1f} s, txid {committed} committed"
 
 
 def feed(folder: Path, draw: random.Random, truth: Truth, files: int) -> Iterator[None]:

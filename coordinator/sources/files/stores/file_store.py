@@ -92,8 +92,11 @@ class FileStore(ABC):
 
 
 def name_in(folder_names: Iterable[str], name: str, path_digest: int) -> str:
-    """The name a file gets in a folder where its own may be taken."""
-    if name not in folder_names:
-        return name
+    """The name a file gets in a folder where its own may be taken, and others too."""
+    taken = set(folder_names)
     stem, dot, suffix = name.partition(".")
-    return f"{stem}-{path_digest:016x}{dot}{suffix}"
+    found, number = name, 0
+    while found in taken:
+        number += 1
+        found = f"{stem}-{path_digest:016x}{f'-{number}' if number > 1 else ''}{dot}{suffix}"
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.local.cluster import LocalCluster
 from coordinator.local.transactional_run import TransactionalRun
 from coordinator.sources.files.growing.follow import Follow
+from coordinator.sources.files.stores.file_store import name_in
 from coordinator.sources.files.text_files import TextFiles
 from coordinator.transactional.options import RunOptions
 from state.errors import SourceError, TransactionError, UserCodeError
@@ -263,6 +265,31 @@ def test_done_files_are_moved_and_none_is_overwritten(cluster: LocalCluster, inb
     assert list(inbox.iterdir()) == []
     assert sorted(path.read_text() for path in done.iterdir()) == ["m1\n", "n1\n", "somebody else's"]
     drained(run)
+
+
+def test_a_name_that_is_taken_twice_is_still_not_overwritten() -> None:
+    digested = f"m-{7:016x}.txt"
+    names = [name_in(["m.txt", digested][:taken], "m.txt", 7) for taken in range(3)]
+    assert names == ["m.txt", digested, f"m-{7:016x}-2.txt"]
+
+
+def test_a_folder_is_known_by_its_place_not_by_where_the_run_was_started(
+    inbox: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fingerprints() -> list[str]:
+        return [TextFiles(pattern, follow=True).fingerprint() for pattern in (f"{inbox}/*.txt", "*.txt")]
+
+    monkeypatch.chdir(tmp_path)
+    absolute, relative = fingerprints()
+    monkeypatch.chdir(inbox)
+    assert fingerprints()[0] == absolute
+    assert fingerprints()[1] != relative
+
+
+def test_a_name_that_cannot_be_stored_stops_the_run_and_is_named(cluster: LocalCluster, inbox: Path) -> None:
+    Path(os.fsdecode(os.fsencode(inbox) + b"/bad\xff.txt")).write_bytes(b"1\n")
+    with pytest.raises(SourceError, match=r"bad\\udcff\.txt' is not valid UTF-8: rename it"):
+        submit(cluster, inbox).run_until_idle()
 
 
 def test_a_folder_of_done_files_within_the_pattern_is_not_read_again(cluster: LocalCluster, tmp_path: Path) -> None:
