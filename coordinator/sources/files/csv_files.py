@@ -13,7 +13,7 @@ from coordinator.sources.files.growing.follow import Follow
 from coordinator.sources.files.parquet_kind import ROW_NUMBER
 from coordinator.sources.records.csv_fields import CsvDialect, CsvFields
 from coordinator.sources.records.field_types import FieldTypes
-from coordinator.sources.records.record_output import OnBadRecord, RecordOutput
+from coordinator.sources.records.record_output import RecordOutput
 from state.errors import TopologyError
 
 OFFERED = (FILE, OFFSET, ROW_NUMBER)
@@ -35,8 +35,8 @@ class CsvFiles(FileSpout):
         dialect: of the csv module: a registered name, a subclass of `csv.Dialect`, or an object of one.
         options: of the csv module, such as ``{"delimiter": ";"}``; they win over the dialect's.
         on_bad_record: see `TextFiles`.
-        with_origin: which of ``file``, ``offset`` and ``row_number`` (from 1, empty lines
-            included, the header not) every tuple carries.
+        with_origin: which of ``"file"``, ``"offset"`` and ``"row_number"`` (from 1, empty lines included, the header
+            not) every tuple carries.
         follow: see `TextFiles`.
         filesystem: see `TextFiles`.
         row_bytes_max: a longer row is refused, which is how a quote that is never closed is noticed.
@@ -54,7 +54,7 @@ class CsvFiles(FileSpout):
         columns: Sequence[str] | None = None,
         dialect: Any = "excel",
         options: dict[str, Any] | None = None,
-        on_bad_record: str = OnBadRecord.FAIL,
+        on_bad_record: str = "fail",
         with_origin: Sequence[str] = (),
         follow: bool | Follow = False,
         filesystem: Any = None,

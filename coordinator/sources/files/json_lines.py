@@ -13,7 +13,7 @@ from coordinator.sources.files.text_files import OFFERED
 from coordinator.sources.records.field_types import FieldTypes
 from coordinator.sources.records.json_fields import JsonFields
 from coordinator.sources.records.record_format import RecordFormat
-from coordinator.sources.records.record_output import OnBadRecord, RecordOutput
+from coordinator.sources.records.record_output import RecordOutput
 
 
 class JsonLines(FileSpout):
@@ -41,7 +41,7 @@ class JsonLines(FileSpout):
         fields: FieldTypes | RecordFormat,
         lines_per_batch: int | str = 1000,
         *,
-        on_bad_record: str = OnBadRecord.FAIL,
+        on_bad_record: str = "fail",
         with_origin: Sequence[str] = (),
         follow: bool | Follow = False,
         filesystem: Any = None,

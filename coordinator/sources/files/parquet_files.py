@@ -22,7 +22,7 @@ class ParquetFiles(FileSpout):
         pattern: see `TextFiles`.
         fields: names of the columns that are wanted.
         rows_per_batch: rows of a transaction; only the last one has fewer.
-        with_origin: which of ``file`` and ``row_number`` (from 1) every tuple carries after them.
+        with_origin: which of ``"file"`` and ``"row_number"`` (from 1) every tuple carries after them.
         follow: see `TextFiles`.
         filesystem: see `TextFiles`.
 

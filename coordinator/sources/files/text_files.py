@@ -9,7 +9,7 @@ from coordinator.sources.files.file_kind import FILE, OFFSET, RecordKind
 from coordinator.sources.files.file_spout import FileSpout, Pattern
 from coordinator.sources.files.growing.follow import Follow
 from coordinator.sources.files.record_scanner import RECORD_BYTES_MAX
-from coordinator.sources.records.record_output import OnBadRecord, RecordOutput
+from coordinator.sources.records.record_output import RecordOutput
 from coordinator.sources.records.text_line import TextLine
 from state.errors import TopologyError
 
@@ -36,9 +36,10 @@ class TextFiles(FileSpout):
         lines_per_batch: lines of a transaction; only the last one has fewer. May change between runs.
         encoding_errors: ``strict`` takes a line that is not valid UTF-8 for a bad record; ``replace`` puts U+FFFD where
             bytes are wrong.
-        on_bad_record: what becomes of a bad record, see `OnBadRecord`.
-        with_origin: which of ``file``, ``offset`` (of the line's first byte; of a compressed file, in its content) and
-            ``line_number`` (from 1) every tuple carries after the line.
+        on_bad_record: what becomes of a bad record: ``"fail"`` stops the run and names it, ``"skip"`` leaves it out and
+            counts it, ``"dead_letter"`` emits it on the stream `DEAD_LETTER_STREAM`.
+        with_origin: which of ``"file"``, ``"offset"`` (of the line's first byte; of a compressed file, in its content)
+            and ``"line_number"`` (from 1) every tuple carries after the line.
         follow: True, or a `Follow`, waits for new files instead of coming to an end.
         filesystem: of ``pyarrow.fs``, in which the patterns are paths.
         line_bytes_max: a longer line is refused.
@@ -53,7 +54,7 @@ class TextFiles(FileSpout):
         lines_per_batch: int | str = 1000,
         *,
         encoding_errors: EncodingErrors = "strict",
-        on_bad_record: str = OnBadRecord.FAIL,
+        on_bad_record: str = "fail",
         with_origin: Sequence[str] = (),
         follow: bool | Follow = False,
         filesystem: Any = None,

@@ -57,9 +57,9 @@ class CsvFields(RecordFormat):
 
     Args:
         columns: names of all columns, in order.
-        fields: which of them are wanted, with types; see `FieldTypes`. All, as texts, if left out.
-        dialect: see `CsvDialect`.
-        options: see `CsvDialect`.
+        fields: which of them are wanted, with types as for `JsonFields`. All, as texts, if left out.
+        dialect: of the csv module: a registered name, a subclass of `csv.Dialect`, or an object of one.
+        options: of the csv module, such as ``delimiter=";"``; they win over the dialect's.
 
     Raises:
         TopologyError: a field is not a column, a type is unknown, or the dialect is.

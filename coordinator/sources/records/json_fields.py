@@ -21,8 +21,9 @@ class JsonFields(RecordFormat):
     None. Fields that are not named are ignored. Of a name that occurs twice the last value counts.
 
     Args:
-        fields: name -> type; see `FieldTypes`. A dot leads into an object: ``"order.price"``. With names only, values
-            are taken as they are, objects and lists included.
+        fields: name -> type: int, float, str, bytes (Base64), bool, Decimal, datetime or date, or one of these
+            ``| None``. A dot leads into an object: ``"order.price"``. With names only, values are taken as they are,
+            objects and lists included.
 
     Raises:
         TopologyError: no fields are named, or a type is unknown.
