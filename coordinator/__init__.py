@@ -31,7 +31,6 @@ from coordinator.sources.records.record_format import BadRecordError, RecordForm
 from coordinator.sources.records.record_output import DEAD_LETTER_STREAM
 from coordinator.sources.records.text_line import TextLine
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
-from coordinator.spouts.count_coordinator import PartitionPositions
 from coordinator.spouts.feeder import FeederSpout
 from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
@@ -40,6 +39,7 @@ from coordinator.spouts.opaque import (
     OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
 )
+from coordinator.spouts.partition_positions import PartitionPositions
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
 from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
