@@ -1,4 +1,4 @@
-"""Two million events in eight files, as compressed JSON Lines and as Parquet: txbatch beside a plain PySpark job.
+"""Two million events in eight files, as compressed JSON Lines and as Parquet: txbatch and a plain PySpark job.
 
     python -m benchmarks.clickstream --events 2000000
 

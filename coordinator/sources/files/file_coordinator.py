@@ -33,7 +33,7 @@ EDGE_BYTES = 4096
 
 
 class FileCoordinator(SpoutCoordinator):
-    """Cuts files into transactions of so many records.
+    """Cuts files into transactions of a given number of records.
 
     Args:
         kind: how a file is cut.

@@ -31,7 +31,7 @@ Pattern: TypeAlias = str | os.PathLike[str]
 
 
 class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
-    """Files that match patterns, cut into transactions of so many records; subclasses say what a record is.
+    """Files that match patterns, cut into transactions by records; subclasses say what a record is.
 
     Args:
         pattern: see `TextFiles`.

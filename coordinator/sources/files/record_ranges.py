@@ -54,7 +54,7 @@ class RecordRange:
                 if mark is not None or not plain_mark:
                     return cls(path, start, end, first, count, digest, tuple(columns), mark)
         raise SourceError(
-            f"stored metadata {plain!r} is no range of records: the topology was run with another kind of "
+            f"stored metadata {plain!r} is not a range of records: the topology was run with another kind of "
             "source before, or by an earlier version; drop it or take another topology id"
         )
 

@@ -59,7 +59,7 @@ def checked_fields(owner: str, given: FieldTypes) -> tuple[FieldType, ...]:
     """The fields a user has asked for (driver).
 
     Raises:
-        TopologyError: there are none, one is no name, or a type is not among those that are known.
+        TopologyError: there are none, a name is empty or not a text, or a type is unknown.
     """
     if isinstance(given, str) or not isinstance(given, (Mapping, Sequence)) or not given:
         raise TopologyError(

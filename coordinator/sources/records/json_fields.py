@@ -110,7 +110,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _refuse_surrogates(fields: tuple[FieldType, ...], values: list[Any]) -> None:
-    """An escape may stand for half a character, which is no text to anybody else."""
+    """An escape may stand for half a character, which cannot be sent or stored."""
     for field, value in zip(fields, values, strict=True):
         try:
             json.dumps(value, ensure_ascii=False, default=str).encode()

@@ -3,7 +3,7 @@
 Positions are those of the unpacked content, so a large file is cut into transactions like any other, and a replay
 reads the same content at the same offset. Neither gzip nor zstd can be entered in the middle, so getting to an
 offset means unpacking everything before it. That is why an unpacker is kept when it is closed, in the worker's
-process: the next wave goes on from where the last one ended. A replay of something earlier begins the file again.
+process: the next wave continues where the last one ended. A replay of an earlier range starts the file again.
 """
 
 from __future__ import annotations

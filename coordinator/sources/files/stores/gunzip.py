@@ -22,7 +22,7 @@ class Gunzip:
         self._stored = b""
 
     def read(self, most: int) -> bytes:
-        """Returns the next bytes, at most so many; none at the end.
+        """Returns up to `most` bytes; none at the end.
 
         Raises:
             EOFError: the stream ends within a member.

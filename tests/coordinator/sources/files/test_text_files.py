@@ -564,7 +564,7 @@ def test_metadata_of_another_source_is_refused(folder: Path, metadata: Any) -> N
 
     with pytest.raises(
         SourceError,
-        match=r"^metadata field 'coordinator:1' of topology 'letters': stored metadata .* is no range of records",
+        match=r"^metadata field 'coordinator:1' of topology 'letters': stored metadata .* is not a range of records",
     ):
         coordinator_of(TextFiles("*.txt")).resume(1, metadata)
 

@@ -34,7 +34,7 @@ def test_a_file_is_complete_once_it_was_quiet_for_long_enough() -> None:
     assert told(watch, 300, a=6) == []
 
 
-def test_a_file_that_goes_away_meanwhile_begins_anew_when_it_returns() -> None:
+def test_a_file_that_went_away_has_to_be_quiet_again_once_it_returns() -> None:
     watch = watching(quiet_s=10)
     assert [told(watch, 0, a=5), told(watch, 5), told(watch, 10, a=5), told(watch, 20, a=5)] == [[], [], [], ["/a"]]
 

@@ -357,7 +357,7 @@ def test_lag_is_what_waits(inbox: Path) -> None:
     now_s[0] = 1.9
     put(inbox, "c", "c1")
     assert not coordinator.is_ready()
-    assert coordinator.lag().incomplete_count == 2, "not looked at before poll_s is over"
+    assert coordinator.lag().incomplete_count == 2, "the folder is not looked at again before poll_s has passed"
     now_s[0] = 5.0
     assert coordinator.is_ready()
     assert (coordinator.lag().file_count, coordinator.lag().byte_count, coordinator.lag().incomplete_count) == (1, 6, 1)
