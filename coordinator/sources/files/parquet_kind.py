@@ -46,7 +46,7 @@ class ParquetKind(FileKind):
                     f"origin field {name!r} of ParquetFiles is unknown or a column; there are {OFFERED}"
                 )
         self.fields, self.origin_fields = tuple(fields), tuple(origin_fields)
-        self._read: tuple[tuple[str, int, int], int, list[list[Any]]] | None = None
+        self._read: tuple[tuple[str, int, int], int, list[Any]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_read": None}
@@ -80,15 +80,17 @@ class ParquetKind(FileKind):
     def emit(
         self, part: RecordRange, file: InputFile, collector: BatchOutputCollector, context: TopologyContext
     ) -> None:
+        from coordinator.sources.files.stores.arrow_tables import values_of
+
         columns, shift = self._columns(part, file)
-        wanted = [column[shift : shift + part.count] for column in columns]
+        wanted = [values_of(column, shift, part.count) for column in columns]
         for name in self.origin_fields:
             numbers = list(range(part.first + 1, part.first + 1 + part.count))
             wanted.append(numbers if name == ROW_NUMBER else [part.path] * part.count)
         for start in range(0, part.count, EMITTED_RECORDS):
             collector.emit_all(zip(*(column[start : start + EMITTED_RECORDS] for column in wanted), strict=True))
 
-    def _columns(self, part: RecordRange, file: InputFile) -> tuple[list[list[Any]], int]:
+    def _columns(self, part: RecordRange, file: InputFile) -> tuple[list[Any], int]:
         """The columns of the row group a range lies in, and where in them it begins; the last one read is kept."""
         from coordinator.sources.files.stores.arrow_tables import read_columns, read_footer
 

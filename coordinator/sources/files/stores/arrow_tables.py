@@ -79,10 +79,8 @@ def _metadata(footer: bytes) -> Any:
     return pyarrow.parquet.read_metadata(io.BytesIO(b"PAR1" + footer))
 
 
-def read_columns(
-    file: InputFile, footer: Footer, group: RowGroup, content: bytes, columns: Sequence[str]
-) -> list[list[Any]]:
-    """The values of some columns of a row group, in Python's types (executor).
+def read_columns(file: InputFile, footer: Footer, group: RowGroup, content: bytes, columns: Sequence[str]) -> list[Any]:
+    """Some columns of a row group, as Arrow has them, with times that Python can have (executor).
 
     Times with a zone are in UTC.
 
@@ -104,7 +102,7 @@ def read_columns(
         table = pyarrow.parquet.ParquetFile(piece, metadata=_metadata(footer.content)).read_row_group(
             group.index, columns=list(columns)
         )
-        return [_in_python(arrow, table.column(name)) for name in columns]
+        return [_with_microseconds(arrow, table.column(name)) for name in columns]
     except (arrow.ArrowException, OSError) as error:
         raise SourceError(
             f"row group {group.index} of input file {file.path!r} cannot be read: {error}; {file.remedy()}"
@@ -172,8 +170,13 @@ def _groups(file: InputFile, metadata: Any) -> tuple[RowGroup, ...]:
     return tuple(groups)
 
 
-def _in_python(arrow: Any, column: Any) -> list[Any]:
-    if arrow.types.is_timestamp(column.type):
-        column = column.cast(arrow.timestamp("us", "UTC" if column.type.tz else None))
-    values: list[Any] = column.to_pylist()
+def values_of(column: Any, start: int, count: int) -> list[Any]:
+    """Some values of a column, in Python's types (executor)."""
+    values: list[Any] = column.slice(start, count).to_pylist()
     return values
+
+
+def _with_microseconds(arrow: Any, column: Any) -> Any:
+    if arrow.types.is_timestamp(column.type):
+        return column.cast(arrow.timestamp("us", "UTC" if column.type.tz else None))
+    return column
