@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.sources.file_listing import list_files
+from coordinator.sources.files.stores.file_listing import list_files
 from state.errors import TopologyError
 
 

@@ -9,18 +9,19 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from coordinator.sources.input_file import InputFile
-from coordinator.sources.line_ranges import STRIDE_BYTES, LineRange, LineScanner, after_lines, share
-from coordinator.sources.prefix_digest import PrefixDigest
+from coordinator.sources.files.prefix_digest import PrefixDigest
+from coordinator.sources.files.record_ranges import RecordRange, share
+from coordinator.sources.files.record_scanner import STRIDE_BYTES, RecordScanner, after_lines
+from coordinator.sources.files.stores.local_store import LocalFile
 from state.errors import SourceError
 
 
-def of_lines(*line_counts: int) -> list[LineRange]:
-    return [LineRange("/f", index, index + 1, count, 0) for index, count in enumerate(line_counts)]
+def of_lines(*line_counts: int) -> list[RecordRange]:
+    return [RecordRange("/f", index, index + 1, 0, count, 0) for index, count in enumerate(line_counts)]
 
 
-def line_counts_by_task(ranges: list[LineRange], task_count: int) -> list[list[int]]:
-    return [[r.line_count for r in share(ranges, task, task_count)] for task in range(task_count)]
+def line_counts_by_task(ranges: list[RecordRange], task_count: int) -> list[list[int]]:
+    return [[r.count for r in share(ranges, task, task_count)] for task in range(task_count)]
 
 
 @given(lengths=st.lists(st.integers(0, 3000), max_size=12), rest=st.integers(0, 9000), data=st.data())
@@ -53,31 +54,40 @@ def test_every_range_belongs_to_one_task_and_stays_in_order(line_counts: list[in
 
     assert sorted(r.start for mine in shares for r in mine) == [r.start for r in ranges]
     assert all(mine == sorted(mine, key=lambda r: r.start) for mine in shares)
-    totals = [sum(r.line_count for r in mine) for mine in shares]
+    totals = [sum(r.count for r in mine) for mine in shares]
     assert max(totals) - min(totals) <= max(line_counts, default=0)
 
 
 def test_a_range_survives_as_plain_data() -> None:
-    line_range = LineRange("/é", 1, 2, 1, 2**64 - 1)
+    line_range = RecordRange("/é", 1, 2, 0, 1, 2**64 - 1, ("a", "b"))
 
-    assert LineRange.from_plain(line_range.to_plain()) == line_range
+    assert RecordRange.from_plain(line_range.to_plain()) == line_range
 
 
 def test_a_line_that_is_too_long_is_refused_with_its_number_and_place(tmp_path: Path) -> None:
     path = tmp_path / "lines.txt"
     path.write_bytes(b"one\ntwo\n" + b"x" * 10_000 + b"\nfour\n")
-    with closing(InputFile(str(path), "words")) as file:
+    with closing(LocalFile(str(path), "words")) as file:
         prefix = PrefixDigest()
         prefix.update(b"one\n")
-        scanner = LineScanner(file, 4, path.stat().st_size, block_bytes=512, prefix=prefix, line_bytes_max=4096)
+        scanner = RecordScanner(
+            file,
+            4,
+            path.stat().st_size,
+            find=after_lines,
+            first=1,
+            block_bytes=512,
+            prefix=prefix,
+            record_bytes_max=4096,
+        )
         with pytest.raises(SourceError) as refused:
             scanner.take(1000)
-    assert f"'{path}' has a line of more than 4,096 bytes: line 3, which starts at byte 8;" in str(refused.value)
+    assert f"'{path}' has a record of more than 4,096 bytes: record 3, which starts at byte 8;" in str(refused.value)
 
 
 def test_long_ranges_of_short_lines_are_not_refused(tmp_path: Path) -> None:
     path = tmp_path / "lines.txt"
     path.write_bytes(b"x" * 300 + b"\n" + (b"y" * 99 + b"\n") * 1000)
-    with closing(InputFile(str(path), "words")) as file:
-        scanner = LineScanner(file, 0, path.stat().st_size, block_bytes=64, line_bytes_max=310)
-        assert scanner.take(10_000).line_count == 1001
+    with closing(LocalFile(str(path), "words")) as file:
+        scanner = RecordScanner(file, 0, path.stat().st_size, find=after_lines, block_bytes=64, record_bytes_max=310)
+        assert scanner.take(10_000).count == 1001

@@ -10,7 +10,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any
 
-from coordinator.sources.input_file import FileStamp, InputFile
+from coordinator.sources.files.stores.input_file import FileStamp, InputFile
 
 PREFIX_BLOCK_BYTES = 1024 * 1024
 DIGEST_BYTES = 8
@@ -25,24 +25,26 @@ class PrefixMark:
         base: digest of its whole blocks.
         digest: digest of all of it.
         stamp: what the file system told of the file when it was opened.
+        is_whole: whether the file had nothing more.
     """
 
     end: int
     base: int
     digest: int
     stamp: FileStamp
+    is_whole: bool = False
 
     @classmethod
     def from_plain(cls, plain: Any) -> PrefixMark | None:
         """Restores what `to_plain` gave; None if it is something else."""
         match plain:
-            case [int(end), int(base), int(digest), int(), int(), int(), int()]:
-                return cls(end, base, digest, tuple(plain[3:]))
+            case [int(end), int(base), int(digest), int(), int(), int(), int(), bool(is_whole)]:
+                return cls(end, base, digest, tuple(plain[3:7]), is_whole)
         return None
 
-    def to_plain(self) -> list[int]:
+    def to_plain(self) -> list[Any]:
         """The mark as plain data, to be stored."""
-        return [self.end, self.base, self.digest, *self.stamp]
+        return [self.end, self.base, self.digest, *self.stamp, self.is_whole]
 
 
 class PrefixDigest:
@@ -69,9 +71,9 @@ class PrefixDigest:
             if len(piece) == room:
                 self._begin_block(short_digest(self._block))
 
-    def mark(self, stamp: FileStamp) -> PrefixMark:
+    def mark(self, stamp: FileStamp, *, is_whole: bool = False) -> PrefixMark:
         """What to remember of the bytes so far."""
-        return PrefixMark(self.end, self._base, short_digest(self._block), stamp)
+        return PrefixMark(self.end, self._base, short_digest(self._block), stamp, is_whole)
 
     def _begin_block(self, base: int) -> None:
         self._base = base
@@ -100,11 +102,32 @@ def marks_at(file: InputFile, ends: set[int]) -> dict[int, PrefixMark]:
         SourceError: the file cannot be read.
     """
     digest, marks = PrefixDigest(), {}
-    for end in sorted(end for end in ends if end <= file.byte_count):
-        while digest.end < end:
-            digest.update(file.read(digest.end, min(end, digest.end + PREFIX_BLOCK_BYTES)))
-        marks[end] = digest.mark(file.stamp)
+    for end in sorted(ends):
+        if _read_on(file, digest, end):
+            marks[end] = digest.mark(file.stamp)
     return marks
+
+
+def whole_mark(file: InputFile) -> PrefixMark:
+    """The mark of everything in a file.
+
+    Raises:
+        SourceError: the file cannot be read.
+    """
+    digest = PrefixDigest()
+    _read_on(file, digest, None)
+    return digest.mark(file.stamp, is_whole=True)
+
+
+def _read_on(file: InputFile, digest: PrefixDigest, end: int | None) -> bool:
+    """Reads up to an offset, or to the end of the file; False if the file ends before."""
+    while end is None or digest.end < end:
+        wanted = PREFIX_BLOCK_BYTES if end is None else min(PREFIX_BLOCK_BYTES, end - digest.end)
+        piece = file.read_up_to(digest.end, digest.end + wanted)
+        digest.update(piece)
+        if not piece:
+            return False
+    return True
 
 
 def short_digest(hasher: Any) -> int:

@@ -8,7 +8,6 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
-from coordinator.sources.packed_files import refuse_packed
 from state.errors import TopologyError
 
 
@@ -20,27 +19,26 @@ def list_files(patterns: Iterable[str], folder: str) -> tuple[str, ...]:
         folder: what relative ones start from.
 
     Raises:
-        TopologyError: one of them matches no file, or something that cannot be read twice or holds no text.
+        TopologyError: one of them matches no file, or something that cannot be read twice.
     """
     found: set[str] = set()
     for pattern in patterns:
-        paths = [path for path in _candidates(pattern, folder) if _is_taken(path)]
+        paths = [path for path in candidates(pattern, folder) if _is_taken(path)]
         if not paths:
             raise TopologyError(_nothing_matches(pattern, folder))
         found.update(paths)
-    for path in sorted(found):
-        refuse_packed(path)
     return tuple(sorted(found))
 
 
-def _candidates(pattern: str, folder: str) -> list[str]:
+def candidates(pattern: str, folder: str) -> list[str]:
     """Absolute paths of whatever matches; an existing name with brackets in it is that name."""
     literal = os.path.lexists(Path(folder, pattern))
     names = [pattern] if literal else glob.glob(pattern, root_dir=folder, recursive=True)  # noqa: PTH207 - root_dir
-    return [_absolute(Path(folder, name)) for name in names]
+    return [absolute(Path(folder, name)) for name in names]
 
 
-def _absolute(path: Path) -> str:
+def absolute(path: Path) -> str:
+    """The path without steps upward, as text."""
     if ".." in path.parts:  # behind a symbolic link `..` is not the folder before it
         path = path.parent.resolve() / path.name
     return str(path)

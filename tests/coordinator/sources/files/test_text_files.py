@@ -16,9 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinated_bolt.components.context import TopologyContext
-from coordinator.sources import files as files_module
-from coordinator.sources.files import TextFiles, TextFilesCoordinator, TextFilesEmitter
-from coordinator.sources.input_file import InputFile
+from coordinator.sources.files.file_coordinator import FileCoordinator
+from coordinator.sources.files.file_emitter import FileEmitter
+from coordinator.sources.files.stores import local_store
+from coordinator.sources.files.stores.local_store import LocalFile
+from coordinator.sources.files.text_files import TextFiles
 from coordinator.spouts.input_change import FormerInput
 from state.attempt import TransactionAttempt
 from state.codec import pack_exact, unpack
@@ -54,7 +56,7 @@ def context(task_index: int = 0, task_count: int = 1) -> TopologyContext:
     return TopologyContext("letters", "lines", task_index, task_count, task_index + 1, {"lines": tasks})
 
 
-STARTED: list[TextFilesCoordinator | TextFilesEmitter] = []
+STARTED: list[FileCoordinator | FileEmitter] = []
 
 
 @pytest.fixture(autouse=True)
@@ -65,19 +67,19 @@ def closed_again() -> Iterator[None]:
         STARTED.pop().close()
 
 
-def coordinator_of(source: TextFiles, task_count: int = 1) -> TextFilesCoordinator:
+def coordinator_of(source: TextFiles, task_count: int = 1) -> FileCoordinator:
     coordinator = source.get_coordinator({}, context(0, task_count))
     STARTED.append(coordinator)
     return coordinator
 
 
-def emitter_of(source: TextFiles, task: TopologyContext | None = None) -> TextFilesEmitter:
+def emitter_of(source: TextFiles, task: TopologyContext | None = None) -> FileEmitter:
     emitter = source.get_emitter({}, task or context())
     STARTED.append(emitter)
     return emitter
 
 
-def cut_all(coordinator: TextFilesCoordinator, previous: Any = None, limit: int | None = None) -> list[Any]:
+def cut_all(coordinator: FileCoordinator, previous: Any = None, limit: int | None = None) -> list[Any]:
     """Cuts as the run does; metadata goes through storage."""
     cut: list[Any] = []
     while coordinator.is_ready() and len(cut) != limit:
@@ -92,7 +94,7 @@ def emitted(source: TextFiles, batches: Iterable[Any], task_index: int = 0, task
     return [emit(emitter, metadata) for metadata in batches]
 
 
-def emit(emitter: TextFilesEmitter, metadata: Any) -> list[str]:
+def emit(emitter: FileEmitter, metadata: Any) -> list[str]:
     recorder = Recorder()
     emitter.emit_batch(TransactionAttempt(1, 2), metadata, recorder)
     return recorder.lines
@@ -149,10 +151,8 @@ def test_every_line_is_emitted_exactly_once_and_in_order(
         write(Path(name), *(content for content, _ in drawn))
         source = TextFiles(f"{name}/*.txt", lines_per_batch)
 
-        def start() -> TextFilesCoordinator:
-            return TextFilesCoordinator(
-                source.paths(), lines_per_batch, context(0, task_count), block_bytes=block_bytes
-            )
+        def start() -> FileCoordinator:
+            return source.coordinator(context(0, task_count), block_bytes=block_bytes)
 
         first = start()
         batches = cut_all(first, limit=stop_after)
@@ -225,11 +225,11 @@ def test_a_large_file_is_split_into_ranges_and_a_batch_runs_over_the_border(fold
 
     first, second = cut_all(coordinator_of(TextFiles("*.txt", 4), task_count=2))
 
-    assert [[Path(path).name, start, end, count] for path, start, end, count, *_ in first] == [
+    assert [[Path(path).name, start, end, count] for path, start, end, _, count, *_ in first] == [
         ["0.txt", 0, 4, 2],
         ["0.txt", 4, 8, 2],
     ]
-    assert [[Path(path).name, start, end, count] for path, start, end, count, *_ in second] == [
+    assert [[Path(path).name, start, end, count] for path, start, end, _, count, *_ in second] == [
         ["0.txt", 8, 12, 2],
         ["1.txt", 0, 4, 2],
     ]
@@ -349,24 +349,24 @@ def test_a_failed_cut_does_not_move_the_position(folder: Path) -> None:
 
 
 @pytest.fixture
-def opened(monkeypatch: pytest.MonkeyPatch) -> list[InputFile]:
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[LocalFile]:
     """Every file opened from here on."""
-    files: list[InputFile] = []
+    files: list[LocalFile] = []
 
-    class Noted(InputFile):
+    class Noted(LocalFile):
         def __init__(self, path: str, topology_id: str) -> None:
             super().__init__(path, topology_id)
             files.append(self)
 
-    monkeypatch.setattr(files_module, "InputFile", Noted)
+    monkeypatch.setattr(local_store, "LocalFile", Noted)
     return files
 
 
-def what_became_of(opened: list[InputFile]) -> list[tuple[str, str]]:
+def what_became_of(opened: list[LocalFile]) -> list[tuple[str, str]]:
     return [(Path(file.path).name, "closed" if file._file.closed else "open") for file in opened]
 
 
-def test_an_emitter_has_one_file_open_and_none_after_close(folder: Path, opened: list[InputFile]) -> None:
+def test_an_emitter_has_one_file_open_and_none_after_close(folder: Path, opened: list[LocalFile]) -> None:
     write(folder, b"1\n2\n3\n4\n", b"5\n6\n")
     source = TextFiles("*.txt", 1)
     batches = cut_all(coordinator_of(source))
@@ -380,7 +380,7 @@ def test_an_emitter_has_one_file_open_and_none_after_close(folder: Path, opened:
     assert what_became_of(opened) == [("0.txt", "closed"), ("1.txt", "closed")]
 
 
-def test_a_coordinator_reads_on_without_opening_a_file_again(folder: Path, opened: list[InputFile]) -> None:
+def test_a_coordinator_reads_on_without_opening_a_file_again(folder: Path, opened: list[LocalFile]) -> None:
     write(folder, b"1\n2\n3\n4\n", b"5\n6\n")
     coordinator = coordinator_of(TextFiles("*.txt", 1))
     opened.clear()
@@ -405,40 +405,39 @@ def test_a_bad_line_stops_the_run_and_is_named(folder: Path) -> None:
     with pytest.raises(SourceError) as caught:
         emitted(source, [first])
     assert str(caught.value) == (
-        f"input file '{folder}/0.txt' is not valid UTF-8 in the line that starts at byte 9: byte 0xff at 10, "
-        "invalid start byte; convert the file to UTF-8 and start over, or run again with "
-        'encoding_errors="replace" (U+FFFD for what is wrong) or "skip" (leaves such lines out)'
+        f"the record at line 2 of input file '{folder}/0.txt' (byte 9) is bad: byte 0xff at position 1 of it is not "
+        "valid UTF-8: invalid start byte; mend it, or give on_bad_record='skip' to leave out such records, or "
+        "'dead_letter' to emit them on a stream of their own"
     )
-    with pytest.raises(SourceError, match=r"starts at byte 14: byte 0xc3 at 14, invalid continuation byte;"):
+    with pytest.raises(SourceError, match=r"at line 3 of .* \(byte 14\) is bad: byte 0xc3 at position 0"):
         emitted(source, [second])
-    with pytest.raises(SourceError, match=r"starts at byte 25: byte 0xe2 at 25, unexpected end of data;"):
+    with pytest.raises(SourceError, match=r"at line 5 of .* \(byte 25\) is bad: byte 0xe2 .* unexpected end of data"):
         emitted(source, batches[2:])
 
 
-@pytest.mark.parametrize(
-    ("policy", "lines"),
-    [
-        ("replace", ["good", "b\ufffdd", "\ufffd", "good €", "\ufffd"]),
-        ("skip", ["good", "good €"]),
-    ],
-)
 @pytest.mark.parametrize("lines_per_batch", [1, 2, 10])
-def test_bad_lines_are_replaced_or_skipped_and_counted(
-    folder: Path, policy: Any, lines: list[str], lines_per_batch: int
-) -> None:
+def test_bad_lines_are_skipped_and_counted(folder: Path, lines_per_batch: int) -> None:
     write(folder, BAD)
-    source = TextFiles("*.txt", lines_per_batch, encoding_errors=policy)
+    source = TextFiles("*.txt", lines_per_batch, on_bad_record="skip")
     batches = cut_all(coordinator_of(source))
     task = context()
     emitter = emitter_of(source, task)
 
-    assert [line for metadata in batches for line in emit(emitter, metadata)] == lines
-    assert task.counters == {"invalid_utf8_lines": 3}
+    assert [line for metadata in batches for line in emit(emitter, metadata)] == ["good", "good €"]
+    assert task.counters == {"bad_records": 3}
+
+
+@pytest.mark.parametrize("lines_per_batch", [1, 2, 10])
+def test_wrong_bytes_are_replaced(folder: Path, lines_per_batch: int) -> None:
+    write(folder, BAD)
+    source = TextFiles("*.txt", lines_per_batch, encoding_errors="replace")
+
+    assert all_lines(source) == ["good", "b\ufffdd", "\ufffd", "good €", "\ufffd"]
 
 
 def test_good_lines_are_not_counted(folder: Path) -> None:
     write(folder, "gut €\n".encode())
-    source = TextFiles("*.txt", encoding_errors="replace")
+    source = TextFiles("*.txt", on_bad_record="skip")
     task = context()
 
     emit(emitter_of(source, task), cut_all(coordinator_of(source))[0])
@@ -565,7 +564,7 @@ def test_metadata_of_another_source_is_refused(folder: Path, metadata: Any) -> N
 
     with pytest.raises(
         SourceError,
-        match=r"^metadata field 'coordinator:1' of topology 'letters': stored metadata .* is no range of lines",
+        match=r"^metadata field 'coordinator:1' of topology 'letters': stored metadata .* is not a range of records",
     ):
         coordinator_of(TextFiles("*.txt")).resume(1, metadata)
 
@@ -632,7 +631,7 @@ def test_the_fingerprint_stays_while_the_input_does(folder: Path) -> None:
     before = TextFiles("*.txt").fingerprint()
     (folder / "other.log").write_bytes(b"4\n")
 
-    assert TextFiles("*.txt", "7", encoding_errors="skip").fingerprint() == before
+    assert TextFiles("*.txt", "7", encoding_errors="replace").fingerprint() == before
 
 
 @pytest.mark.parametrize(
@@ -677,18 +676,18 @@ def test_the_constructor_reads_no_file(folder: Path, monkeypatch: pytest.MonkeyP
     def refuse(*_: Any) -> Any:
         raise AssertionError("a file was opened")
 
-    monkeypatch.setattr(files_module, "InputFile", refuse)
+    monkeypatch.setattr(local_store, "LocalFile", refuse)
     TextFiles("*.txt")
 
 
 def test_a_spec_is_shipped_small_and_works_where_it_arrives(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(folder, *[b"1\n"] * 200)
-    packed = pickle.dumps(TextFiles("*.txt", "500", encoding_errors="skip"))
+    packed = pickle.dumps(TextFiles("*.txt", "500", encoding_errors="replace"))
     monkeypatch.chdir("/")
     arrived = pickle.loads(packed)
 
-    assert len(packed) < 500
-    assert (arrived.patterns, arrived.lines_per_batch, arrived.encoding_errors) == (("*.txt",), 500, "skip")
+    assert len(packed) < 1500
+    assert (arrived.patterns, arrived.records_per_batch) == (("*.txt",), 500)
     assert all_lines(arrived) == ["1"] * 200
 
 
@@ -696,7 +695,7 @@ def test_a_spec_is_shipped_small_and_works_where_it_arrives(folder: Path, monkey
 def test_the_batch_size_may_come_from_a_command_line(folder: Path, given: Any) -> None:
     write(folder, b"1\n")
 
-    assert TextFiles("*.txt", given).lines_per_batch == 500
+    assert TextFiles("*.txt", given).records_per_batch == 500
 
 
 @pytest.mark.parametrize("given", [0, -1, "0", "-5", "many", "", "1.5", 1.5, True, None])
@@ -713,7 +712,10 @@ def test_an_unknown_policy_is_refused(folder: Path) -> None:
 
     with pytest.raises(TopologyError) as caught:
         TextFiles("*.txt", encoding_errors="ignore")  # type: ignore[arg-type]
-    assert str(caught.value) == ("encoding_errors='ignore' of TextFiles is unknown; take 'fail', 'replace' or 'skip'")
+    assert str(caught.value) == (
+        "encoding_errors='ignore' of TextFiles is unknown; take 'strict' or 'replace', and on_bad_record='fail', "
+        "'skip' or 'dead_letter' for lines that are not UTF-8"
+    )
 
 
 @pytest.mark.parametrize("given", [None, 3, [], {"*.txt"}])

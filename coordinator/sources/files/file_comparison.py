@@ -6,14 +6,13 @@ changed within two seconds before; of any other the bytes that were read are rea
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing
 from typing import Any
 
-from coordinator.sources.input_file import NO_STAMP, InputFile
-from coordinator.sources.prefix_digest import PrefixMark, marks_at
+from coordinator.sources.files.prefix_digest import PrefixMark, marks_at, whole_mark
+from coordinator.sources.files.stores.input_file import NO_STAMP, InputFile
 from coordinator.spouts.input_change import InputChange
-from state.errors import SourceError
 
 
 class FileComparison:
@@ -21,25 +20,28 @@ class FileComparison:
 
     Args:
         sizes: path -> size of every file of the input.
-        notes: path -> plain mark of every file that was read.
+        marks: path -> mark of every file that was read.
         position: path of the file in which the last transaction ended.
         pending: paths of files that are read again, for transactions that are not committed.
-        topology_id: for messages.
+        open_file: opens a file for its content.
+        is_empty: tells whether a file holds no record, though it may hold a header; nothing is noted of such a file.
     """
 
     def __init__(
         self,
         sizes: Mapping[str, int],
-        notes: Mapping[str, Any],
+        marks: Mapping[str, PrefixMark],
         position: str,
         pending: Collection[str],
-        topology_id: str,
+        *,
+        open_file: Callable[[str], InputFile],
+        is_empty: Callable[[InputFile], bool],
     ) -> None:
         self._sizes = sizes
         self._pending = pending
         self._position = position
-        self._topology_id = topology_id
-        self._marks = {path: _mark(path, plain, topology_id) for path, plain in notes.items()}
+        self._open, self._is_empty = open_file, is_empty
+        self._marks = marks
         self._skipped: list[str] = []
         self._again: list[str] = []
         self._changed: list[str] = []
@@ -56,31 +58,31 @@ class FileComparison:
         known = dict(self._known_under_other_names(lost))
         for path, size in sorted(self._sizes.items()):
             if size and path < self._position and path not in lost:
-                self._look_at(path, size, known.get(path, 0))
+                self._look_at(path, known.get(path, 0))
         return InputChange(
             tuple(self._skipped), tuple(self._again), tuple(self._changed), tuple(self._impossible), self._notes
         )
 
     def _holds(self, path: str, mark: PrefixMark) -> bool:
         """Whether a file still begins with what was read of it."""
-        size = self._sizes.get(path)
-        if size is None:
+        if path not in self._sizes:
             self._lost(path, f"file {path!r} is no longer part of the input; {mark.end} bytes of it were read", None)
             return False
-        with closing(InputFile(path, self._topology_id)) as file:
+        with closing(self._open(path)) as file:
             if file.stamp == mark.stamp != NO_STAMP:
                 return True
             found = marks_at(file, {mark.end}).get(mark.end)
             if found is not None and found.digest == mark.digest:
                 if found.stamp != mark.stamp:
-                    self._notes[path] = found.to_plain()  # the new stamp spares the next run a look
+                    kept = PrefixMark(mark.end, mark.base, mark.digest, found.stamp, mark.is_whole)
+                    self._notes[path] = kept.to_plain()  # the new stamp spares the next run a look
                 return True
-            now = f"has {size} bytes" if found is None else "differs from them"
-            whole = marks_at(file, {file.byte_count})[file.byte_count].to_plain()
+            now = f"has {file.byte_count} bytes" if found is None else "differs from them"
+            whole = whole_mark(file).to_plain()
             self._lost(path, f"file {path!r} has changed: {mark.end} bytes of it were read, and it {now} now", whole)
         return False
 
-    def _lost(self, path: str, sentence: str, note: list[int] | None) -> None:
+    def _lost(self, path: str, sentence: str, note: list[Any] | None) -> None:
         if path in self._pending:
             self._impossible.append(f"{sentence}; transactions that are not committed yet have to read it again")
         elif path == self._position and note is not None:
@@ -93,10 +95,11 @@ class FileComparison:
         """Unread files that begin with what was read of a file that is lost, and how many bytes that is."""
         ends = {mark.end for mark in lost.values()}
         for path, size in sorted(self._sizes.items()):
-            if path in self._marks or not any(end <= size for end in ends):
+            if path in self._marks or not lost:
                 continue
-            with closing(InputFile(path, self._topology_id)) as file:
-                marks = marks_at(file, ends)
+            with closing(self._open(path)) as file:
+                may_hold = file.is_compressed or any(end <= size for end in ends)
+                marks = marks_at(file, ends) if may_hold else {}
             for former, mark in lost.items():
                 if mark.end in marks and marks[mark.end].digest == mark.digest:
                     if path > self._position:
@@ -106,23 +109,18 @@ class FileComparison:
                     yield path, mark.end
                     break
 
-    def _look_at(self, path: str, size: int, known: int) -> None:
+    def _look_at(self, path: str, known: int) -> None:
         """Tells what was not read of a file before the position, and remembers all of it as done with."""
         mark = self._marks.get(path)
         read = known if mark is None else mark.end
-        if size > read:
-            what = f"bytes {read} to {size} of file {path!r} lie" if read else f"file {path!r} ({size} bytes) lies"
-            self._skipped.append(f"{what} before the position, in file {self._position!r}, and would never be read")
-        if size > read or mark is None:
-            with closing(InputFile(path, self._topology_id)) as file:
-                self._notes[path] = marks_at(file, {file.byte_count})[file.byte_count].to_plain()
-
-
-def _mark(path: str, plain: Any, topology_id: str) -> PrefixMark:
-    mark = PrefixMark.from_plain(plain)
-    if mark is None:
-        raise SourceError(
-            f"stored note {plain!r} of file {path!r} is not one of text files: the topology was run with another "
-            f"kind of source before; drop it by `txbatch drop {topology_id}`, or take another topology id"
-        )
-    return mark
+        with closing(self._open(path)) as file:
+            if mark is not None and mark.is_whole and file.is_compressed and file.stamp == mark.stamp != NO_STAMP:
+                return  # it cannot have grown, and to count its content it would have to be unpacked
+            if mark is None and not known and self._is_empty(file):
+                return
+            size = file.byte_count
+            if size > read:
+                what = f"bytes {read} to {size} of file {path!r} lie" if read else f"file {path!r} ({size} bytes) lies"
+                self._skipped.append(f"{what} before the position, in file {self._position!r}, and would never be read")
+            if size > read or mark is None:
+                self._notes[path] = whole_mark(file).to_plain()

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator.sources import prefix_digest
-from coordinator.sources.input_file import InputFile
-from coordinator.sources.line_ranges import LineRange, LineScanner, with_last_marks
-from coordinator.sources.prefix_digest import PrefixDigest, PrefixMark, marks_at, resumed_digest
+from coordinator.sources.files import prefix_digest
+from coordinator.sources.files.prefix_digest import PrefixDigest, PrefixMark, marks_at, resumed_digest
+from coordinator.sources.files.record_ranges import RecordRange, with_last_marks
+from coordinator.sources.files.record_scanner import RecordScanner, after_lines
+from coordinator.sources.files.stores.local_store import LocalFile
 from state.errors import SourceError
 
 BLOCK = 16
@@ -52,7 +53,7 @@ def test_it_does_not_depend_on_the_pieces(pieces: list[bytes]) -> None:
 def test_it_is_carried_on_from_any_mark(path: Path, content: bytes, data: st.DataObject) -> None:
     path.write_bytes(content)
     end = data.draw(st.integers(0, len(content)))
-    with closing(InputFile(str(path), "test")) as file:
+    with closing(LocalFile(str(path), "test")) as file:
         digest = resumed_digest(file, mark_of(content[:end]))
         digest.update(content[end:])
         marks = marks_at(file, {0, end, len(content), len(content) + 1})
@@ -78,7 +79,7 @@ def test_a_file_that_changed_in_the_block_of_the_mark_is_not_carried_on(path: Pa
     mark = mark_of(b"x" * 40)
     path.write_bytes(b"x" * 33 + b"y" * 7)
     with (
-        closing(InputFile(str(path), "test")) as file,
+        closing(LocalFile(str(path), "test")) as file,
         pytest.raises(SourceError, match="has changed: bytes 32 to 40 were cut into a transaction with digest"),
     ):
         resumed_digest(file, mark)
@@ -89,22 +90,24 @@ def test_a_file_that_changed_in_the_block_of_the_mark_is_not_carried_on(path: Pa
 def test_a_scanner_marks_what_it_has_cut(path: Path, lines: list[str], line_limit: int) -> None:
     content = "".join(lines).encode()
     path.write_bytes(content)
-    with closing(InputFile(str(path), "test")) as file:
-        scanner = LineScanner(file, 0, len(content), block_bytes=24)
+    with closing(LocalFile(str(path), "test")) as file:
+        scanner = RecordScanner(file, 0, len(content), find=after_lines, block_bytes=24)
         while not scanner.is_done():
             cut = scanner.take(line_limit)
             assert cut.mark is not None
             assert cut.mark.digest == mark_of(content[: cut.end]).digest
-            assert LineRange.from_plain(cut.to_plain()) == cut
-            scanner = LineScanner(file, cut.end, len(content), block_bytes=24, prefix=resumed_digest(file, cut.mark))
+            assert RecordRange.from_plain(cut.to_plain()) == cut
+            scanner = RecordScanner(
+                file, cut.end, len(content), find=after_lines, block_bytes=24, prefix=resumed_digest(file, cut.mark)
+            )
 
 
 def test_only_the_last_range_of_each_file_keeps_its_mark() -> None:
     mark = mark_of(b"")
-    ranges = [LineRange(path, start, start + 1, 1, 0, mark) for path in "ab" for start in range(3)]
+    ranges = [RecordRange(path, start, start + 1, start, 1, 0, (), mark) for path in "ab" for start in range(3)]
     assert [each.mark is mark for each in with_last_marks(ranges)] == [False, False, True] * 2
 
 
-@pytest.mark.parametrize("plain", [None, 3, [], [1, 2, 3], ["1", 2, 3, 4, 5, 6, 7], [1] * 8])
+@pytest.mark.parametrize("plain", [None, 3, [], [1, 2, 3], ["1", 2, 3, 4, 5, 6, 7], [1] * 8, [1] * 7])
 def test_what_is_no_mark_is_none(plain: object) -> None:
     assert PrefixMark.from_plain(plain) is None

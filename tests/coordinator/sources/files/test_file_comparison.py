@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from collections import Counter
 from collections.abc import Callable
@@ -14,8 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinated_bolt.components.context import TopologyContext
-from coordinator.sources.files import TextFiles, TextFilesCoordinator, parse_ranges
-from coordinator.sources.input_file import NO_STAMP, RECENT_NS, InputFile
+from coordinator.sources.files.file_coordinator import FileCoordinator
+from coordinator.sources.files.record_ranges import parse_ranges
+from coordinator.sources.files.stores.input_file import NO_STAMP, RECENT_NS
+from coordinator.sources.files.stores.local_store import LocalFile
+from coordinator.sources.files.stores.packed_files import GZIP
+from coordinator.sources.files.text_files import TextFiles
 from coordinator.spouts.input_change import FormerInput, InputChange
 
 NAMES = ["a", "b", "c", "d", "e"]
@@ -32,20 +37,33 @@ def text_of(given_lines: list[str]) -> str:
     return "".join(f"{line}\n" for line in given_lines)
 
 
-def edit(folder: Path, what: str, name: str, more: Any) -> None:
+Pack = Callable[[bytes], bytes]
+
+
+def packed(text: bytes) -> bytes:
+    """As several programs write it: a member for what there is, none for nothing."""
+    return gzip.compress(text) if text else b""
+
+
+def content_of(path: Path) -> bytes:
+    stored = path.read_bytes()
+    return gzip.decompress(stored) if stored.startswith(GZIP) else stored
+
+
+def edit(folder: Path, pack: Pack, what: str, name: str, more: Any) -> None:
     path = folder / f"{name}.txt"
     if what == "append":
-        with path.open("a", encoding="utf-8") as file:
-            file.write(text_of(more))
+        with path.open("ab") as file:
+            file.write(pack(text_of(more).encode()))
     elif what == "rewrite":
-        path.write_text(text_of(more), encoding="utf-8")
+        path.write_bytes(pack(text_of(more).encode()))
     elif what == "rename" and path.exists():
         path.rename(folder / f"{more}.txt")
     elif what == "remove":
         path.unlink(missing_ok=True)
 
 
-def coordinator_of(folder: Path, lines_per_batch: int) -> TextFilesCoordinator:
+def coordinator_of(folder: Path, lines_per_batch: int) -> FileCoordinator:
     context = TopologyContext("test", "lines", 0, 2, 1, {"lines": (1, 2)})
     return TextFiles(str(folder / "*.txt"), lines_per_batch).get_coordinator({}, context)
 
@@ -54,16 +72,16 @@ def lines_in(metadata: Any) -> Counter[str]:
     """The lines of a transaction, read as they are now."""
     found: Counter[str] = Counter()
     for each in parse_ranges(metadata):
-        content = Path(each.path).read_bytes()[each.start : each.end]
+        content = content_of(Path(each.path))[each.start : each.end]
         found.update(content.decode().splitlines())
     return found
 
 
 def all_lines(folder: Path) -> Counter[str]:
-    return Counter(line for path in folder.iterdir() for line in path.read_text(encoding="utf-8").splitlines())
+    return Counter(line for path in folder.iterdir() for line in content_of(path).decode().splitlines())
 
 
-def cut(coordinator: TextFilesCoordinator, last: Any, limit: int = 1000) -> tuple[Counter[str], Any, dict[str, Any]]:
+def cut(coordinator: FileCoordinator, last: Any, limit: int = 1000) -> tuple[Counter[str], Any, dict[str, Any]]:
     """What was cut, where that ended, and the notes."""
     found: Counter[str] = Counter()
     notes: dict[str, Any] = {}
@@ -82,17 +100,20 @@ def cut(coordinator: TextFilesCoordinator, last: Any, limit: int = 1000) -> tupl
     st.integers(1, 6),
     st.lists(edits, max_size=3),
     st.integers(1, 4),
+    st.sampled_from([bytes, packed]),
 )
-def test_what_is_adopted_without_a_word_is_read_exactly_once(before, per_batch, transactions, changes, per_batch_after):
+def test_what_is_adopted_without_a_word_is_read_exactly_once(  # noqa: PLR0917 - all of them are drawn
+    before, per_batch, transactions, changes, per_batch_after, pack
+):
     with TemporaryDirectory() as name:
         folder = Path(name)
         for file_name, content in before.items():
-            (folder / f"{file_name}.txt").write_text(text_of(content), encoding="utf-8")
+            (folder / f"{file_name}.txt").write_bytes(pack(text_of(content).encode()))
         first = coordinator_of(folder, per_batch)
         read, last, notes = cut(first, None, transactions)
         first.close()
         for change in changes:
-            edit(folder, *change)
+            edit(folder, pack, *change)
         if last is None or not any(folder.iterdir()):
             return
         second = coordinator_of(folder, per_batch_after)
@@ -118,7 +139,7 @@ def test_a_file_that_was_changed_a_moment_ago_is_known_by_its_content_only(tmp_p
     found = path.stat()
     changed_ns = max(found.st_mtime_ns, found.st_ctime_ns)
     for age_ns, is_known in ((-RECENT_NS, False), (0, False), (RECENT_NS - 1, False), (RECENT_NS + 1, True)):
-        with closing(InputFile(str(path), "test", clock_ns=at(changed_ns + age_ns))) as file:
+        with closing(LocalFile(str(path), "test", clock_ns=at(changed_ns + age_ns))) as file:
             assert (file.stamp != NO_STAMP) is is_known
 
 
