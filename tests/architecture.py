@@ -31,8 +31,8 @@ GATED_LIBRARIES = {
     "typer": ("coordinator/cli/*",),
     "rich": ("coordinator/cli/*",),
     "click": ("coordinator/cli/*",),
-    "kafka": ("coordinator/sources/kafka*",),
-    "confluent_kafka": ("coordinator/sources/kafka*",),
+    "kafka": ("coordinator/sources/kafka/*",),
+    "confluent_kafka": ("coordinator/sources/kafka/*",),
 }
 
 # Protocol logic: clocks and fresh ids come in as parameters. A whole package is named by itself.

@@ -23,6 +23,8 @@ import redis
 
 from state.errors import StateRefusedError
 from state.redis_program import find_server_program
+from tests.kafka_broker.broker import Broker
+from tests.kafka_broker.jars import NoBrokerError
 
 START_TIMEOUT_S = 10.0
 STOP_TIMEOUT_S = 10.0
@@ -197,3 +199,24 @@ def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
 def redis_backend(valkey_url: str) -> Iterator[Backend]:
     """One real server, emptied: for tests that need a URL another process can reach, and need it once."""
     yield from _emptied(ServerBackend("valkey", valkey_url))
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[Broker]:
+    """A Kafka broker for the whole session; each test takes topics of its own, and none ends it."""
+    with running_broker() as started:
+        yield started
+
+
+@contextmanager
+def running_broker() -> Iterator[Broker]:
+    """A Kafka broker of one's own, to be killed and started again."""
+    try:
+        started = Broker()
+    except NoBrokerError as error:
+        _absent(str(error))
+    try:
+        started.start()
+        yield started
+    finally:
+        started.stop()

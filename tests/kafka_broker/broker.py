@@ -8,7 +8,10 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -109,13 +112,17 @@ class Broker:
     def create_topic(self, name: str, partitions: int = 1, **configuration: str) -> str:
         """Makes a topic; in a setting's name an underscore stands for a dot."""
         config = {key.replace("_", "."): value for key, value in configuration.items()}
-        admin = self.admin()  # has to outlive what it promises
-        admin.create_topics([NewTopic(name, partitions, 1, config=config)])[name].result(timeout=30)
+        self.admin_do(lambda admin: admin.create_topics([NewTopic(name, partitions, 1, config=config)])[name])
         return name
 
     def admin(self) -> AdminClient:
         """A client for administration."""
         return AdminClient({"bootstrap.servers": self.address, "log_level": 0})
+
+    def admin_do(self, ask: Callable[[AdminClient], Future[Any]]) -> Any:
+        """Asks for something and returns how it ended."""
+        admin = self.admin()  # has to outlive what it promises
+        return ask(admin).result(timeout=30)
 
     def _end(self, how: signal.Signals) -> None:
         process, self._process = self._process, None

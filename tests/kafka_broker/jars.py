@@ -58,7 +58,8 @@ def _fetch(folder: Path) -> None:
 
 def _check(folder: Path) -> None:
     """Compares the folder with what we know, name by name and digest by digest."""
-    known = dict(reversed(line.split()) for line in (HERE / "jars.sha256").read_text().splitlines())
+    lines = (HERE / "jars.sha256").read_text(encoding="utf-8").splitlines()
+    known = {name: digest for digest, name in (line.split() for line in lines)}
     found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.glob("*.jar")}
     if found != known:
         wrong = sorted(name for name in known.keys() | found.keys() if known.get(name) != found.get(name))
