@@ -110,18 +110,27 @@ def resumed(topic: str, partition: int, at: int, bounds: Bounds, on_gone: OnGone
     Raises:
         SourceError: the position is gone from the log and the policy is to fail, or it is beyond the log's end.
     """
-    if at > bounds.high:
-        raise SourceError(
-            f"partition {partition} of topic {topic!r} was read to offset {at}, but its log ends at {bounds.high}: it "
-            "has lost messages, or offsets beyond its end were given; drop the topology and start over, or take "
-            "another topology id"
-        )
+    require_within(topic, partition, at, bounds)
     if at >= bounds.low:
         return Resumed(at)
     if on_gone is OnGone.FAIL:
         raise gone(topic, partition, at, bounds.low)
     to = bounds.low if on_gone is OnGone.EARLIEST else bounds.high
     return Resumed(to, to - at)
+
+
+def require_within(topic: str, partition: int, at: int, bounds: Bounds) -> None:
+    """Refuses a position beyond the end of the log.
+
+    Raises:
+        SourceError: it is.
+    """
+    if at > bounds.high:
+        raise SourceError(
+            f"partition {partition} of topic {topic!r} was read to offset {at}, but its log ends at {bounds.high}: it "
+            "has lost messages, or offsets beyond its end were given; drop the topology and start over, or take "
+            "another topology id"
+        )
 
 
 def gone(topic: str, partition: int, at: int, low: int) -> SourceError:

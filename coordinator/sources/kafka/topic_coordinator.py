@@ -8,7 +8,7 @@ from typing import Any
 
 from coordinator.sources.kafka.cut_record import CutRecord
 from coordinator.sources.kafka.offset_ranges import Cut, cut_ranges
-from coordinator.sources.kafka.starting_point import Bounds, OnGone, Resumed, StartingPoint, resumed
+from coordinator.sources.kafka.starting_point import Bounds, OnGone, Resumed, StartingPoint, require_within, resumed
 from coordinator.sources.kafka.topic import Topic, TopicState
 from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.transactional import SpoutCoordinator
@@ -101,6 +101,8 @@ class TopicCoordinator(SpoutCoordinator):
         self._ends = {partition: bounds.high for partition, bounds in state.bounds.items()}
         self._start = self._starting_positions(state) if last is None else {}
         self._positions = self._after(last)
+        for partition, bounds in state.bounds.items():
+            require_within(self._name, partition, self._positions[partition], bounds)
 
     def is_ready(self) -> bool:
         if self._backlog() < self._rules.messages:
@@ -194,8 +196,8 @@ class TopicCoordinator(SpoutCoordinator):
         unknown = sorted(set(start.offsets or ()) - state.bounds.keys())
         if unknown:
             raise SourceError(
-                f"start names partition {unknown[0]} of topic {self._name!r}, which has {len(state.bounds)} partitions; "
-                "leave it out"
+                f"start names partition {unknown[0]}, and topic {self._name!r} has {len(state.bounds)} partitions; leave "
+                "it out"
             )
         return {
             partition: start.offset(partition, bounds, at_time.get(partition))

@@ -285,7 +285,7 @@ def test_several_partitions_are_counted_exactly_on_local_cluster_and_again_by_a_
         produce(broker.address, topic, numbers(100 * partition, 100 * partition + 40), partition)
     spout = KafkaTransactionalSpout(broker.address, topic, Utf8Text(), messages_per_batch=17)
     seen = run_to_end(spout)
-    assert sorted(map(int, (eval(row)[0] for row in seen))) == [100 * p + n for p in range(3) for n in range(40)]  # noqa: S307
+    assert sorted(map(int, (eval(row)[0] for row in seen))) == [100 * p + n for p in range(3) for n in range(40)]
 
 
 def test_a_consumer_group_is_told_what_is_durable(broker, make_topic):
