@@ -85,6 +85,15 @@ class FromFile:
             ) from None
 
 
+def read_secret(where: FromEnvironment | FromFile) -> str:
+    """A secret from this process's environment or from a file on this host.
+
+    Raises:
+        SourceError: it is not there.
+    """
+    return where.read(os.environ)
+
+
 Option: TypeAlias = str | int | float | bool | FromEnvironment | FromFile
 
 

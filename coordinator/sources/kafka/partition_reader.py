@@ -154,6 +154,10 @@ class PartitionReader:
         assert self._at is not None
         return self._at
 
+    def is_at_end(self) -> bool:
+        """Whether the log ended at `position` when it was last heard of."""
+        return self._at is not None and not self._ahead and self._end >= self._at
+
     def close(self) -> None:
         """Ends the consumer."""
         self._consumer.close()

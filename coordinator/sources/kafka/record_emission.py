@@ -144,6 +144,11 @@ class RecordEmission:
             None if kind == NO_TIMESTAMP else timestamp_ms,
         )
 
+    def origin_values(self, partition: int, message: KafkaMessage) -> list[Any]:
+        """The values of the origin fields that were chosen, of one message."""
+        offered = dict(zip(ORIGIN_FIELDS, self.origin(partition, message), strict=True))
+        return [offered[name] for name in self.output.origin_fields]
+
     def place(self, partition: int, message: KafkaMessage) -> str:
         """Where a message is, in words."""
         return f"{self._topic}[{partition}] at offset {message.offset()}"

@@ -196,8 +196,8 @@ class TopicCoordinator(SpoutCoordinator):
         unknown = sorted(set(start.offsets or ()) - state.bounds.keys())
         if unknown:
             raise SourceError(
-                f"start names partition {unknown[0]}, and topic {self._name!r} has {len(state.bounds)} partitions; leave "
-                "it out"
+                f"start names partition {unknown[0]}, but topic {self._name!r} has {len(state.bounds)} partitions; "
+                "leave it out"
             )
         return {
             partition: start.offset(partition, bounds, at_time.get(partition))
