@@ -10,13 +10,11 @@ from coordinator.sources.kafka.cut_record import CutRecord
 from coordinator.sources.kafka.offset_ranges import Cut, cut_ranges
 from coordinator.sources.kafka.starting_point import Bounds, OnGone, Resumed, StartingPoint, require_within, resumed
 from coordinator.sources.kafka.topic import Topic, TopicState
+from coordinator.sources.kafka.topic_view import TopicView, made_again
 from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.transactional import SpoutCoordinator
 from state.errors import FailedException, SourceError
 
-LOOK_EVERY_S = 0.25
-AWAY_S = 300.0
-"""Brokers that give no answer for so long, while nothing else is left to do, end the run."""
 SAMPLE_EVERY = 100
 """The size of messages is looked at again after so many transactions."""
 
@@ -67,10 +65,8 @@ class TopicCoordinator(SpoutCoordinator):
         record: CutRecord,
     ) -> None:
         self._topic, self._name, self._topology_id = topic, name, topology_id
+        self._view = TopicView(topic, name, clock)
         self._rules, self._message_bytes, self._clock, self._record = rules, message_bytes, clock, record
-        self._state: TopicState | None = None
-        self._looked_s = 0.0
-        self._away_since: float | None = None
         self._small_since: float | None = None
         self._positions: dict[int, int] = {}
         self._start: dict[int, int] = {}
@@ -85,10 +81,10 @@ class TopicCoordinator(SpoutCoordinator):
             last = Cut.from_plain(former.last)
         except SourceError:
             return None
-        found = self._look().topic_id
+        found = self._known().topic_id
         if last.topic_id == found:
             return InputChange()
-        return InputChange(impossible=(_another(self._name, last.topic_id, found),))
+        return InputChange(impossible=(made_again(self._name, last.topic_id, found),))
 
     def resume(self, last_txid: int, last: Any) -> None:
         if last is None and last_txid:
@@ -97,7 +93,7 @@ class TopicCoordinator(SpoutCoordinator):
                 "ended is not stored: it was run with another kind of source before; drop it or take another "
                 "topology id"
             )
-        state = self._look()
+        state = self._view.look()
         self._ends = {partition: bounds.high for partition, bounds in state.bounds.items()}
         self._start = self._starting_positions(state) if last is None else {}
         self._positions = self._after(last)
@@ -144,9 +140,9 @@ class TopicCoordinator(SpoutCoordinator):
         return not self._rules.is_continuous
 
     def progress(self, last: Any) -> float | None:
-        if self._rules.is_continuous or self._state is None:
+        if self._rules.is_continuous:
             return None
-        low = {partition: bounds.low for partition, bounds in self._state.bounds.items()}
+        low = {partition: bounds.low for partition, bounds in self._known().bounds.items()}
         whole = sum(max(0, end - low[partition]) for partition, end in self._ends.items())
         return 1.0 - self._backlog() / whole if whole else 1.0
 
@@ -176,7 +172,7 @@ class TopicCoordinator(SpoutCoordinator):
         if last is not None:
             stored = self._parsed(last)
             if stored.topic_id != state.topic_id:
-                raise SourceError(_another(self._name, stored.topic_id, state.topic_id))
+                raise SourceError(made_again(self._name, stored.topic_id, state.topic_id))
             positions = stored.positions()
         for partition, bounds in state.bounds.items():
             positions.setdefault(partition, bounds.low)
@@ -213,41 +209,10 @@ class TopicCoordinator(SpoutCoordinator):
         return max(1, min(self._rules.messages, int(self._rules.byte_count / max(1.0, self._mean_bytes))))
 
     def _known(self) -> TopicState:
-        return self._state if self._state is not None else self._look()
+        return self._view.known()
 
     def _look_again(self) -> None:
-        """Looks unless that was a moment ago; what is known already may be cut while brokers are away.
-
-        Raises:
-            FailedException: brokers are away and nothing that is known is left to cut.
-            SourceError: they have been for long, or the topic is another one.
-        """
-        if self._clock() - self._looked_s < LOOK_EVERY_S:
-            return
-        try:
-            self._look()
-        except FailedException as error:
-            if self._backlog():
-                return
-            away_since = self._clock() if self._away_since is None else self._away_since
-            self._away_since = away_since
-            if self._clock() - away_since > AWAY_S:
-                raise SourceError(f"the brokers have been away for {AWAY_S:g} s: {error}") from None
-            raise
-
-    def _look(self) -> TopicState:
-        found = self._topic.look()
-        if self._state is not None and found.topic_id != self._state.topic_id:
-            raise SourceError(_another(self._name, self._state.topic_id, found.topic_id))
-        self._state, self._looked_s, self._away_since = found, self._clock(), None
-        for partition, bounds in found.bounds.items():
-            if self._positions:
-                self._positions.setdefault(partition, bounds.low)
-        return found
-
-
-def _another(name: str, former: str, found: str) -> str:
-    return (
-        f"topic {name!r} was deleted and made again: its id was {former} and is {found} now, and offsets of the one "
-        "mean nothing in the other; drop the topology and start over, or take another topology id"
-    )
+        """Looks unless that was a moment ago; what is known already may be cut while brokers are away."""
+        state = self._view.look_again(has_work=self._backlog() > 0)
+        for partition, bounds in state.bounds.items():
+            self._positions.setdefault(partition, bounds.low)

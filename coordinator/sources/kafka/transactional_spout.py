@@ -18,6 +18,7 @@ from coordinator.sources.kafka.partition_reader import OutOfRangeError
 from coordinator.sources.kafka.record_emission import OnTombstone
 from coordinator.sources.kafka.starting_point import OnGone, Start
 from coordinator.sources.kafka.topic_coordinator import CuttingRules, TopicCoordinator
+from coordinator.sources.kafka.topic_view import made_again
 from coordinator.sources.kafka.worker_readers import worker_readers
 from coordinator.sources.records.record_format import RecordFormat
 from coordinator.sources.records.record_output import OnBadRecord
@@ -184,7 +185,4 @@ class KafkaEmitter(SpoutEmitter):
         if self._topic_id is None:
             self._topic_id = worker_readers().topic_id(self._input.settings, self._input.topic)
         if self._topic_id != topic_id:
-            raise SourceError(
-                f"topic {self._input.topic!r} was deleted and made again: its id was {topic_id} and is "
-                f"{self._topic_id} now; drop the topology and start over, or take another topology id"
-            )
+            raise SourceError(made_again(self._input.topic, topic_id, self._topic_id))

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from confluent_kafka import Producer
+from confluent_kafka import Producer, TopicPartition
 
+from committers.committer import ICommitter
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.components.context import TopologyContext
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.local.cluster import LocalCluster
 from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout
 from state.attempt import TransactionAttempt
+from state.handles import HashState, ListState
 
 FLUSH_S = 30.0
 
@@ -92,3 +97,36 @@ def cut_all(spout: KafkaTransactionalSpout, last_txid: int = 0, last: Any = None
     assert coordinator.is_exhausted(last)
     coordinator.close()
     return cuts
+
+
+def numbers(first, after):
+    return [b"%d" % number for number in range(first, after)]
+
+
+class Keep(BaseBatchBolt, ICommitter):
+    rows = ListState("rows", value=str)
+    count = HashState("count", value=int)
+
+    def prepare(self, conf, context, collector, attempt):
+        self.seen = []
+
+    def execute(self, tup):
+        self.seen.append(repr(list(tup)))
+
+    def finish_batch(self):
+        self.rows.extend(self.seen)
+        self.count.increment("rows", len(self.seen))
+
+
+def run_to_end(spout):
+    builder = TransactionalTopologyBuilder("kafka_on_local", "messages", spout, parallelism=2)
+    builder.set_committer_bolt("keep", Keep(), parallelism=1).global_grouping("messages")
+    with LocalCluster(seed=7) as cluster:
+        run = cluster.submit(builder.build())
+        run.run_until_idle()
+        return run.state("rows")
+
+
+def delete_before(broker, topic, offset):
+    place = TopicPartition(topic, 0, offset)
+    broker.admin_do(lambda admin: admin.delete_records([place])[place])

@@ -9,45 +9,28 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import NewPartitions
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.local.cluster import LocalCluster
 from coordinator.sources.kafka.offset_ranges import Cut, OffsetRange
 from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout
 from coordinator.sources.records.plain_values import Utf8Text
 from state.errors import SourceError
-from state.handles import HashState, ListState
 from tests.coordinator.sources.kafka.messages import (
     KafkaTransaction,
     cut_all,
+    delete_before,
     emitted,
+    numbers,
     produce,
     resumed_coordinator,
+    run_to_end,
 )
 
 pytestmark = pytest.mark.kafka
 PATIENCE_S = 20.0
 
 
-def numbers(first, after):
-    return [b"%d" % number for number in range(first, after)]
-
-
 def only_range(metadata):
     (part,) = Cut.from_plain(metadata).ranges.values()
     return part
-
-
-@pytest.fixture
-def make_topic(broker, request):
-    made = iter(range(100))
-
-    def make(partitions=1, **configuration):
-        name = f"{request.node.originalname[:80]}.{next(made)}"
-        return broker.create_topic(name, partitions, **configuration)
-
-    return make
 
 
 def test_a_topic_is_read_to_its_end_in_ranges_that_follow_on_each_other(broker, make_topic):
@@ -295,32 +278,3 @@ def test_a_consumer_group_is_told_what_is_durable(broker, make_topic):
     asked = [ConsumerGroupTopicPartitions("lag.tool", [TopicPartition(topic, 0)])]
     found = broker.admin_do(lambda admin: admin.list_consumer_group_offsets(asked)["lag.tool"])
     assert [(each.partition, each.offset) for each in found.topic_partitions] == [(0, 30)]
-
-
-class Keep(BaseBatchBolt, ICommitter):
-    rows = ListState("rows", value=str)
-    count = HashState("count", value=int)
-
-    def prepare(self, conf, context, collector, attempt):
-        self.seen = []
-
-    def execute(self, tup):
-        self.seen.append(repr(list(tup)))
-
-    def finish_batch(self):
-        self.rows.extend(self.seen)
-        self.count.increment("rows", len(self.seen))
-
-
-def run_to_end(spout):
-    builder = TransactionalTopologyBuilder("kafka_on_local", "messages", spout, parallelism=2)
-    builder.set_committer_bolt("keep", Keep(), parallelism=1).global_grouping("messages")
-    with LocalCluster(seed=7) as cluster:
-        run = cluster.submit(builder.build())
-        run.run_until_idle()
-        return run.state("rows")
-
-
-def delete_before(broker, topic, offset):
-    place = TopicPartition(topic, 0, offset)
-    broker.admin_do(lambda admin: admin.delete_records([place])[place])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -366,7 +367,7 @@ def test_every_message_is_processed_at_least_once_whatever_fails_is_late_or_rest
     done: set[bytes] = set()
     while len(done) < len(values):
         played = Played(world, retries=RetryRules(1, 2, 20, None), max_uncommitted=random.randint(1, 15))
-        under_way: dict = {}
+        under_way: dict[Any, bytes] = {}
         for _ in range(random.randint(5, 400)):
             world.ms += random.choice([0, 0, 1, 5])
             before = len(played.collector.emitted)
