@@ -47,7 +47,7 @@ class StoreViews(BaseBatchBolt, ICommitter):
         self.views.increment_many(self.total)
 
 
-def topology(servers, topic, messages_per_batch=10_000, topology_id="page_views", parallelism=2, follow=""):
+def topology(servers, topic, *, messages_per_batch=10_000, topology_id="page_views", parallelism=2, follow=""):
     """The topology.
 
     Args:

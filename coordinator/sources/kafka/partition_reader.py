@@ -154,9 +154,9 @@ class PartitionReader:
         assert self._at is not None
         return self._at
 
-    def is_at_end(self) -> bool:
-        """Whether the log ended at `position` when it was last heard of."""
-        return self._at is not None and not self._ahead and self._end >= self._at
+    def is_at_end(self, offset: int) -> bool:
+        """Whether it stands at this offset, and the log ended there when it was last heard of."""
+        return self._at == offset and not self._ahead and self._end >= offset
 
     def close(self) -> None:
         """Ends the consumer."""

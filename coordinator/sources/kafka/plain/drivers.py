@@ -27,8 +27,8 @@ class Fetches(Protocol):
     def position(self) -> int:
         """Where the next message would be."""
 
-    def is_at_end(self) -> bool:
-        """Whether the log ended there when it was last heard of."""
+    def is_at_end(self, offset: int) -> bool:
+        """Whether it stands at this offset, and the log ended there when it was last heard of."""
 
 
 class Drivers:

@@ -240,7 +240,7 @@ class KafkaSpout(ISpout):
             return
         reader = self._set.reader(manager.partition)
         try:
-            found = reader.messages_from(start, PORTION, wait_s=0.0 if reader.is_at_end() else FETCH_WAIT_S)
+            found = reader.messages_from(start, PORTION, wait_s=0.0 if reader.is_at_end(start) else FETCH_WAIT_S)
         except OutOfRangeError:
             self._set.out_of_range(manager, start)
             self._forget_gone(manager)

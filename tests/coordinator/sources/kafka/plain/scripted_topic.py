@@ -66,8 +66,8 @@ class ScriptedReader:
     def position(self) -> int:
         return self._at
 
-    def is_at_end(self) -> bool:
-        return self._at >= self._log.high
+    def is_at_end(self, offset: int) -> bool:
+        return offset >= self._log.high
 
 
 class World(Drivers):
