@@ -12,7 +12,7 @@ from collections import Counter
 from committers import ICommitter
 from coordinated_bolt import BaseBatchBolt
 from coordinator import TransactionalTopologyBuilder
-from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout
+from coordinator.sources.kafka import KafkaTransactionalSpout
 from coordinator.sources.records.plain_values import Utf8Text
 from state import HashState
 

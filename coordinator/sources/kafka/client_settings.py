@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+import coordinator.sources.kafka.client_library  # noqa: F401 - says what is missing
 from state.errors import SourceError, TopologyError
 
 SECRET_NAME = re.compile(r"password|passphrase|secret|key\.pem|sasl\.oauthbearer\.config|assertion\.jwt|\.pem$")

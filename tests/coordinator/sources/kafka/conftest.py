@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import pytest
 
 
+@pytest.fixture(scope="session")
+def topic_numbers():
+    return count(1)
+
+
 @pytest.fixture
-def make_topic(broker, request):
+def make_topic(broker, topic_numbers, request):
     """Makes a topic; its settings' names have underscores for dots."""
-    made = iter(range(100))
 
     def make(partitions=1, **configuration):
-        name = f"{request.node.originalname[:80]}.{next(made)}"
+        name = f"{request.node.originalname[:80]}.{next(topic_numbers)}"
         return broker.create_topic(name, partitions, **configuration)
 
     return make
