@@ -15,9 +15,9 @@ from coordinator.sources.kafka.client_settings import READER_DEFAULTS, ClientSet
 from coordinator.sources.kafka.starting_point import Bounds
 from state.errors import FailedException
 
-ASK_TIMEOUT_S = 10.0
+ASK_TIMEOUT_S = 5.0
+"""The run waits so long at most for an answer, and does nothing else meanwhile."""
 _CONSUMER_ONLY = ("auto.", "fetch.", "heartbeat.", "max.partition.", "max.poll.", "queued.", "session.", "check.crcs")
-_TIMEOUT = {"request_timeout": ASK_TIMEOUT_S}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +61,13 @@ class BrokerTopic:
         settings: how they are reached.
         name: of the topic.
         reads_committed: whether open and aborted transactions are left out.
+        timeout_s: how long one answer is waited for.
     """
 
-    def __init__(self, settings: ClientSettings, name: str, *, reads_committed: bool) -> None:
-        self._settings, self._name = settings, name
+    def __init__(
+        self, settings: ClientSettings, name: str, *, reads_committed: bool, timeout_s: float = ASK_TIMEOUT_S
+    ) -> None:
+        self._settings, self._name, self._timeout_s = settings, name, timeout_s
         self._isolation = IsolationLevel.READ_COMMITTED if reads_committed else IsolationLevel.READ_UNCOMMITTED
         self._client: AdminClient | None = None
 
@@ -87,15 +90,20 @@ class BrokerTopic:
         self._client = None  # it has no close; its last reference ends it
 
     def _describe(self) -> Any:
-        answers = self._ask(lambda client: client.describe_topics(TopicCollection([self._name]), **_TIMEOUT))
+        answers = self._ask(lambda client: client.describe_topics(TopicCollection([self._name]), **self._within()))
         return self._answer(answers[self._name])
 
     def _offsets(self, partitions: Iterable[int], spec: OffsetSpec) -> dict[int, int]:
         asked = {TopicPartition(self._name, partition): spec for partition in partitions}
         if not asked:
             return {}
-        answers = self._ask(lambda client: client.list_offsets(asked, isolation_level=self._isolation, **_TIMEOUT))
+        answers = self._ask(
+            lambda client: client.list_offsets(asked, isolation_level=self._isolation, **self._within())
+        )
         return {place.partition: self._answer(answer).offset for place, answer in answers.items()}
+
+    def _within(self) -> dict[str, float]:
+        return {"request_timeout": self._timeout_s}
 
     def _ask(self, question: Any) -> Any:
         if self._client is None:
@@ -109,7 +117,7 @@ class BrokerTopic:
 
     def _answer(self, answer: Future[Any]) -> Any:
         try:
-            return answer.result(timeout=2 * ASK_TIMEOUT_S)
+            return answer.result(timeout=2 * self._timeout_s)
         except KafkaException as error:
             self._client = None  # a new one does not remember brokers that are gone
             doing = f"asking for topic {self._name!r}"

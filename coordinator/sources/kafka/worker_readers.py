@@ -15,7 +15,7 @@ from functools import cache
 from typing import TypeAlias
 
 from coordinator.sources.kafka.client_settings import ClientSettings
-from coordinator.sources.kafka.partition_reader import PartitionReader, Trouble, make_consumer
+from coordinator.sources.kafka.partition_reader import SILENCE_S, PartitionReader, Trouble, make_consumer
 from coordinator.sources.kafka.topic import BrokerTopic
 from state.codec import digest64
 
@@ -54,7 +54,7 @@ class ReaderPool:
         place = (_digest(settings, reads_committed=True), topic)
         if place not in self._topics and len(self._topics) >= TOPICS_MAX:
             self._topics.popitem(last=False)
-        asked = self._topics.setdefault(place, BrokerTopic(settings, topic, reads_committed=True))
+        asked = self._topics.setdefault(place, BrokerTopic(settings, topic, reads_committed=True, timeout_s=SILENCE_S))
         return asked.topic_id()
 
     def reader(
