@@ -7,7 +7,7 @@ A message is the path of a page, as text. Run it::
 and read the answer with any client: ``HGETALL {page_views}:views``.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 
 from committers import ICommitter
 from coordinated_bolt import BaseBatchBolt
@@ -23,13 +23,13 @@ class CountPages(BaseBatchBolt):
     output_fields = ("page", "views")
 
     def prepare(self, conf, context, collector, attempt):
-        self.collector, self.views = collector, Counter()
+        self.collector, self.pages = collector, []
 
     def execute(self, tup):
-        self.views[tup["page"]] += 1
+        self.pages.append(tup["page"])
 
     def finish_batch(self):
-        self.collector.emit_all(self.views.items())
+        self.collector.emit_all(Counter(self.pages).items())
 
 
 class StoreViews(BaseBatchBolt, ICommitter):
@@ -38,7 +38,7 @@ class StoreViews(BaseBatchBolt, ICommitter):
     views = HashState("views", value=int)
 
     def prepare(self, conf, context, collector, attempt):
-        self.total = Counter()
+        self.total = defaultdict(int)
 
     def execute(self, tup):
         self.total[tup["page"]] += tup["views"]

@@ -51,6 +51,15 @@ PURE_MODULES = (
     "coordinator/building/topology_builder",
     "coordinator/transactional/machine",
     "coordinator/plain/wave_size",
+    "coordinator/sources/kafka/offset_ranges",
+    "coordinator/sources/kafka/plain/first_offset",
+    "coordinator/sources/kafka/plain/offset_manager",
+    "coordinator/sources/kafka/plain/offset_record",
+    "coordinator/sources/kafka/plain/partition_manager",
+    "coordinator/sources/kafka/plain/retry_manager",
+    "coordinator/sources/kafka/starting_point",
+    "coordinator/sources/kafka/topic_coordinator",
+    "coordinator/sources/kafka/topic_view",
 )
 IMPURE_MODULES = frozenset({"time", "uuid", "secrets"})
 IMPURE_NAMES = re.compile(

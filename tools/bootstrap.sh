@@ -1,10 +1,11 @@
 #!/bin/sh
 # Makes this checkout ready to run: .venv with the locked packages, and the programs named as arguments.
 #
-#     tools/bootstrap.sh [java] [redis-server]
+#     tools/bootstrap.sh [java] [redis-server] [maven]
 #
 # java          a Java runtime that Spark can use, 17 or newer; without one it stops
 # redis-server  for the tests; without one it says so and goes on
+# maven         fetches the Kafka broker for the tests; without it, it says so and goes on
 #
 # Debian packages are installed by root only, each command printed first; anybody else is told the command.
 # Quick when there is nothing to do. It may be interrupted anywhere and started again: .venv/.installing stands
@@ -117,13 +118,21 @@ ensure_redis_server() {
         say "no redis-server: the tests that want one are skipped; for them run: sudo apt-get install -y redis-server"
 }
 
+ensure_maven() {
+    if command -v mvn >/dev/null; then return; fi
+    if may_apt; then apt_update; apt_install maven || true; fi
+    command -v mvn >/dev/null ||
+        say "no mvn: the tests that want a Kafka broker are skipped; for them run: sudo apt-get install -y maven"
+}
+
 # ---------------------------------------------------------------------------------------------------------------
 
 for program in "$@"; do
     case $program in
         java) ensure_java ;;
         redis-server) ensure_redis_server ;;
-        *) die "$program is not something to install: java or redis-server" ;;
+        maven) ensure_maven ;;
+        *) die "$program is not something to install: java, redis-server or maven" ;;
     esac
 done
 ensure_packages

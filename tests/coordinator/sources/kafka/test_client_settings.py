@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from coordinator.sources.kafka import FromEnvironment, FromFile, KafkaTransactionalSpout
-from coordinator.sources.kafka.client_settings import ClientSettings
+from coordinator.sources.kafka.client_settings import ClientSettings, Option
 from coordinator.sources.kafka.partition_reader import Trouble, make_consumer
 from state.errors import SourceError, TopologyError
 
@@ -34,7 +34,10 @@ def test_a_secret_in_plain_text_is_refused_without_being_shown(name):
 def test_a_secret_by_reference_is_in_no_pickle_repr_or_message(tmp_path, monkeypatch):
     (tmp_path / "key").write_text(SECRET + "\n")
     monkeypatch.setenv("KAFKA_SECRET", SECRET)
-    given = {"sasl.password": FromEnvironment("KAFKA_SECRET"), "ssl.key.password": FromFile(str(tmp_path / "key"))}
+    given: dict[str, Option] = {
+        "sasl.password": FromEnvironment("KAFKA_SECRET"),
+        "ssl.key.password": FromFile(str(tmp_path / "key")),
+    }
     settings = ClientSettings("h:1", given)
     assert settings.resolved()["sasl.password"] == settings.resolved()["ssl.key.password"] == SECRET
     assert SECRET not in repr(settings)

@@ -58,6 +58,10 @@ class KafkaWorld(SourceWorld):
         worker_readers().close()  # a new run has nothing read ahead
 
 
+class WideKafkaWorld(KafkaWorld):
+    is_ordered = False
+
+
 class TestOnePartition(SourceContract):
     @pytest.fixture
     def world(self, broker, make_topic):
@@ -67,6 +71,4 @@ class TestOnePartition(SourceContract):
 class TestSeveralPartitions(SourceContract):
     @pytest.fixture
     def world(self, broker, make_topic):
-        made = KafkaWorld(broker, make_topic, 3)
-        made.is_ordered = False
-        return made
+        return WideKafkaWorld(broker, make_topic, 3)

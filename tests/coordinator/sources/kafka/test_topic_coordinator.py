@@ -40,7 +40,8 @@ class Cutter:
     """A coordinator with its clock."""
 
     def __init__(self, topic, *, message_bytes=1.0, **rules):
-        self.topic, self.now, self.sampled = topic, 100.0, []
+        self.topic, self.now = topic, 100.0
+        self.sampled: list[tuple[int, int]] = []
         defaults = {
             "messages": 10,
             "byte_count": 10**9,
@@ -176,9 +177,13 @@ def test_a_topic_made_again_is_said_by_the_comparison_and_under_the_run():
     topic = ScriptedTopic(p0=20)
     cutter = Cutter(topic)
     cutter.cut()
-    assert cutter.it.compare(FormerInput("f", True, 1, cutter.last)).impossible == ()
+    same = cutter.it.compare(FormerInput("f", True, 1, cutter.last))
+    assert same is not None
+    assert same.impossible == ()
     topic.name = "another"
-    (sentence,) = Cutter(topic).it.compare(FormerInput("f", False, 1, cutter.last)).impossible
+    changed = Cutter(topic).it.compare(FormerInput("f", False, 1, cutter.last))
+    assert changed is not None
+    (sentence,) = changed.impossible
     assert "its id was id and is another now" in sentence
     cutter.now += 10
     with pytest.raises(SourceError, match="made again"):
