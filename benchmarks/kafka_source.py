@@ -37,8 +37,8 @@ from coordinator.spark.session import close_context, open_context
 from coordinator.transactional.options import RunOptions
 from examples.kafka_to_redis import topology as page_views
 from state.redis_embedded import EmbeddedServer
-from tests.chaos.kill_kafka import PARTITIONS, write_views
-from tests.kafka_broker.broker import Broker
+from tests.support.chaos.kill_kafka import PARTITIONS, write_views
+from tests.support.kafka.broker import Broker
 
 TOPIC = "views"
 CONSUME_AT_ONCE = 1024
@@ -128,6 +128,7 @@ class Site:
             builder.set_spout("messages", spout, 2)
             builder.set_bolt("end", End(), 2).shuffle_grouping("messages")
             builder.set_acker_count(1)
+            builder.set_max_spout_pending(self._options.wave)
             bounds = PlainRunOptions(wave_tuples_max=self._options.wave, wave_fill_s=5.0, stop_when_idle=True)
             found = run_plain(builder.build(), spark=self._context, options=bounds)
         if found.acked != self._options.messages:

@@ -8,8 +8,8 @@ from coordinator.building.batch_subtopology_builder import BatchSubtopologyBuild
 from coordinator.building.plain_topology import PlainTopology
 from coordinator.building.plain_topology_builder import TopologyBuilder
 from coordinator.building.topology import Topology
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.local.attempt_book import AttemptEnd, AttemptRecord, HeldPhase
+from coordinator.building.topology_builder import BoltDeclarer, TransactionalTopologyBuilder
+from coordinator.local.attempt_book import AttemptRecord, HeldPhase
 from coordinator.local.bolt_trial import BoltTrial, run_bolt
 from coordinator.local.cluster import LocalCluster
 from coordinator.local.plain_run import PlainRun
@@ -36,9 +36,9 @@ from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
 
 __all__ = [
-    "AttemptEnd",
     "AttemptRecord",
     "BatchSubtopologyBuilder",
+    "BoltDeclarer",
     "BoltTrial",
     "FeederSpout",
     "FixedBatchesSpout",

@@ -6,20 +6,17 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from coordinator.building.topology import Topology
 from coordinator.building.topology_checks import check_is_a
-from coordinator.planning.plan import make_plan
+from coordinator.planning.plan import Plan, make_plan
 from coordinator.server_choice import ServerChoice, choose_server
-from coordinator.spark.engine import SparkEngine
-from coordinator.spark.frame_flow import FrameFault
-from coordinator.spark.session import spark_lease
-from coordinator.spark.shipping import pickle_spec, ship_topology
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
+from coordinator.transactional.engine import Engine
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
 from state.redis_embedded import EmbeddedServer
@@ -43,7 +40,6 @@ def run(
     on_start: OnStart | None = None,
     on_progress: Callable[[RunStatistics], None] | None = None,
     factory_module: str | None = None,
-    frame_fault: FrameFault | None = None,
 ) -> RunStatistics:
     """Runs a topology from its first uncommitted transaction to the end of its input (driver).
 
@@ -60,7 +56,6 @@ def run(
         on_start: given the coordinator once it owns the topology, to `drain` it later.
         on_progress: called with the statistics after every event, on the calling thread.
         factory_module: module to ship besides those of the components' classes.
-        frame_fault: for tests: loses or alters frames on their way.
 
     Returns:
         The statistics of this run.
@@ -72,33 +67,55 @@ def run(
     """
     check_is_a(Topology, topology, "use run_plain for a plain topology")
     server = choose_server(redis_url, data_dir, allow_plaintext=allow_plaintext)
+    # here, since importing Spark takes as long as all the rest
+    from coordinator.spark.engine import SparkEngine
+    from coordinator.spark.session import spark_lease
+    from coordinator.spark.shipping import pickle_spec, ship_topology
+
     plan = make_plan(topology, pickle_spec)
+    nonce = secrets.token_hex(16)
     with (
         _state_store(topology, server) as (store, url),
         spark_lease(topology.topology_id, spark, master, conf or {}) as lease,
     ):
         lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
-        nonce = secrets.token_hex(16)
-        engine = SparkEngine(lease, plan, url, nonce, topology.message_timeout_s, frame_fault=frame_fault)
-        try:
-            with assembled(
-                topology,
-                plan,
-                store,
-                engine,
-                options or RunOptions(),
-                nonce=nonce,
-                new_generation=secrets.token_hex(16),
-                clock=time.monotonic,
-                draw_bits=secrets.randbits,
-                on_progress=on_progress,
-                pause=time.sleep,
-            ) as coordinator:
-                if on_start is not None:
-                    on_start(coordinator)
-                return coordinator.run()
-        finally:
-            engine.close()
+        engine = SparkEngine(lease, plan, url, nonce, topology.message_timeout_s)
+        bounds = options or RunOptions()
+        with (
+            closing(engine),
+            _coordinated(
+                topology, plan, store, engine, options=bounds, nonce=nonce, on_progress=on_progress
+            ) as coordinator,
+        ):
+            if on_start is not None:
+                on_start(coordinator)
+            return coordinator.run()
+
+
+def _coordinated(
+    topology: Topology,
+    plan: Plan,
+    store: RedisStore,
+    engine: Engine,
+    *,
+    options: RunOptions,
+    nonce: str,
+    on_progress: Callable[[RunStatistics], None] | None,
+) -> AbstractContextManager[Coordinator]:
+    """The coordinator of a run, with this machine's clock and randomness."""
+    return assembled(
+        topology,
+        plan,
+        store,
+        engine,
+        options,
+        nonce=nonce,
+        new_generation=secrets.token_hex(16),
+        clock=time.monotonic,
+        draw_bits=secrets.randbits,
+        on_progress=on_progress,
+        pause=time.sleep,
+    )
 
 
 @contextmanager

@@ -6,6 +6,7 @@ the redis-server on PATH. A server that is missing skips its tests at a desk and
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
@@ -23,11 +24,17 @@ import redis
 
 from state.errors import StateRefusedError
 from state.redis_program import find_server_program
-from tests.kafka_broker.broker import Broker
-from tests.kafka_broker.jars import NoBrokerError
+from tests.support.kafka.broker import Broker
+from tests.support.kafka.jars import NoBrokerError
 
 START_TIMEOUT_S = 10.0
 STOP_TIMEOUT_S = 10.0
+
+
+def pytest_collection_finish() -> None:
+    """Keeps the garbage collector from walking, again and again, what was imported to collect the tests."""
+    gc.collect()
+    gc.freeze()
 
 
 class Backend(ABC):
@@ -201,16 +208,8 @@ def redis_backend(valkey_url: str) -> Iterator[Backend]:
     yield from _emptied(ServerBackend("valkey", valkey_url))
 
 
-@pytest.fixture(scope="session")
-def broker() -> Iterator[Broker]:
-    """A Kafka broker for the whole session; each test takes topics of its own, and none ends it."""
-    with running_broker() as started:
-        yield started
-
-
 @contextmanager
-def running_broker() -> Iterator[Broker]:
-    """A Kafka broker of one's own, to be killed and started again."""
+def _running_broker() -> Iterator[Broker]:
     try:
         started = Broker()
     except NoBrokerError as error:
@@ -220,3 +219,17 @@ def running_broker() -> Iterator[Broker]:
         yield started
     finally:
         started.stop()
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[Broker]:
+    """A Kafka broker for the whole session; each test takes topics of its own, and none ends it."""
+    with _running_broker() as started:
+        yield started
+
+
+@pytest.fixture
+def own_broker() -> Iterator[Broker]:
+    """A Kafka broker of a test's own, to be killed and started again."""
+    with _running_broker() as started:
+        yield started

@@ -19,6 +19,7 @@ from coordinator.spark.frame_flow import FrameFault
 from coordinator.spark.lane import Lane
 from coordinator.spark.session import SparkLease, is_fair
 from coordinator.spark.stage import Reading, WaveInput
+from coordinator.spark.stage_entry import StageEntry
 from coordinator.spark.wave import Wave, deploy
 from coordinator.transactional.engine import CrashKind, EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed
 from state.attempt import TransactionAttempt
@@ -39,7 +40,9 @@ class SparkEngine:
         redis_url: where committers' reads go; written to a file only its owner can read.
         nonce: of this run; its committers read no state that another run has written.
         message_timeout_s: how long a job may take before user code that does not return is ended; None for ever.
-        frame_fault: installed by tests only.
+
+    Attributes:
+        frame_fault: fault point ``frames.read``; tests set it before the first wave.
     """
 
     def __init__(
@@ -49,13 +52,11 @@ class SparkEngine:
         redis_url: str,
         nonce: str,
         message_timeout_s: float | None = None,
-        *,
-        frame_fault: FrameFault | None = None,
     ) -> None:
         self._context, self._watch = context, watch = lease.context, lease.watch
         self._plan = plan
         self._message_timeout_s = message_timeout_s
-        self._frame_fault = frame_fault
+        self.frame_fault: FrameFault | None = None
         self._private = tempfile.TemporaryDirectory(prefix="txbatch-run-")
         reading = Reading(save_redis_url(redis_url, Path(self._private.name)), nonce)
         self._deployment = watch.call(lambda: deploy(context, plan, reading))
@@ -78,10 +79,11 @@ class SparkEngine:
     ) -> None:
         """Starts job 1 of a wave."""
         copied = {scope: dict(values) for scope, values in stored.items()}
-        wave_input = WaveInput(wave_id, batches, copied, self._frame_fault, self._deadline())
+        wave_input = WaveInput(wave_id, batches, copied)
+        entry = StageEntry(self._deployment.shipped_plan, self.frame_fault, self._deadline())
 
         def job() -> Event:
-            wave = self._waves[wave_id] = Wave(self._deployment, wave_input)
+            wave = self._waves[wave_id] = Wave(self._deployment, wave_input, entry)
             return wave.process(early)
 
         crashed = partial(WaveCrashed, wave_id)

@@ -1,9 +1,9 @@
-"""Real processes on the embedded server, killed by -9: a short version of what the modules here do at length.
+"""Real processes on the embedded server, killed by -9: a short version of what tests.support.chaos does at length.
 
 Longer, from the root of the checkout::
 
-    python -m tests.chaos.kill_word_count --megabytes 50 --kills 10
-    python -m tests.chaos.ledger_reader --kills 3
+    python -m tests.support.chaos.kill_word_count --megabytes 50 --kills 10
+    python -m tests.support.chaos.ledger_reader --kills 3
 
 or here, by the environment: TXBATCH_CHAOS_MEGABYTES, TXBATCH_CHAOS_KILLS, TXBATCH_CHAOS_SEED.
 """
@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from state.redis_embedded import EmbeddedServer
-from tests.chaos.jobs import FORBIDDEN_WORDS, Site, await_true
-from tests.chaos.kill_word_count import PrefixCounter, counts_of, gather_corpus, kill_word_count
-from tests.chaos.ledger_reader import watch_ledger
+from tests.support.chaos.jobs import FORBIDDEN_WORDS, Site, await_true
+from tests.support.chaos.kill_word_count import PrefixCounter, counts_of, gather_corpus, kill_word_count
+from tests.support.chaos.ledger_reader import watch_ledger
 
 MEGABYTES = float(os.environ.get("TXBATCH_CHAOS_MEGABYTES", "0.5"))
 KILLS = int(os.environ.get("TXBATCH_CHAOS_KILLS", "3"))

@@ -1,4 +1,4 @@
-"""A real server set back under a run: a short version of what `tests.chaos.gone_back` does at length."""
+"""A real server set back under a run: a short version of what `tests.support.chaos.gone_back` does at length."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import pytest
 
 from state.redis_program import find_server_program
-from tests.chaos.gone_back import set_back
+from tests.support.chaos.gone_back import set_back
 
 ROUNDS = int(os.environ.get("TXBATCH_CHAOS_ROUNDS", "12"))
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.jobs import FORBIDDEN_WORDS, Job, Site, await_true
-from tests.coordinator.cli.jobs import PLAIN_JOB
+from tests.support.chaos.jobs import FORBIDDEN_WORDS, Job, Site, await_true
+from tests.support.cli.jobs import PLAIN_JOB
 
 TIMEOUT_S = 120.0
 STOP_S = 12

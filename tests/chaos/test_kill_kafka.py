@@ -1,6 +1,6 @@
 """A topic of a real broker is counted exactly though driver and broker are killed on the way.
 
-With other numbers: ``python -m tests.chaos.kill_kafka``, or here by the environment, see tests/chaos/test_chaos.py.
+With other numbers: ``python -m tests.support.chaos.kill_kafka``, or here by the environment; see test_chaos.py.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ import os
 
 import pytest
 
-from tests.chaos.kill_kafka import kill_kafka
-from tests.conftest import running_broker
+from tests.support.chaos.kill_kafka import kill_kafka
 
 MESSAGES = int(os.environ.get("TXBATCH_CHAOS_MESSAGES", "1_000_000"))
 KILLS = int(os.environ.get("TXBATCH_CHAOS_KILLS", "2"))
@@ -27,18 +26,17 @@ pytestmark = [
 ]
 
 
-def test_a_topic_is_counted_exactly_whenever_driver_and_broker_are_killed(tmp_path):
-    with running_broker() as broker:
-        outcome = kill_kafka(
-            tmp_path,
-            broker,
-            messages=MESSAGES,
-            kills=KILLS,
-            broker_kills=KILLS,
-            seed=SEED,
-            per_batch=5000,
-            timeout_s=TIMEOUT_S,
-        )
+def test_a_topic_is_counted_exactly_whenever_driver_and_broker_are_killed(tmp_path, own_broker):
+    outcome = kill_kafka(
+        tmp_path,
+        own_broker,
+        messages=MESSAGES,
+        kills=KILLS,
+        broker_kills=KILLS,
+        seed=SEED,
+        per_batch=5000,
+        timeout_s=TIMEOUT_S,
+    )
     assert outcome.is_exact, f"{outcome.stored} messages are counted"
     assert outcome.broker_kills, "the broker was killed"
     assert outcome.leftovers == []

@@ -21,8 +21,8 @@ from state.attempt import TransactionAttempt
 from state.errors import FailedException
 from state.handles import HashState
 from state.write_set import StateKind, StateWrites, ValueType, WriteSet
-from tests.committers.memory_store import MemoryStore
-from tests.coordinated_bolt.wirings import RecordingBolt, Sent, attempt, wire
+from tests.support.stores.memory_store import MemoryStore
+from tests.support.tasks.wirings import RecordingBolt, Sent, attempt, wire
 
 A1, A2, A3 = attempt(1), attempt(2), attempt(3)
 
@@ -201,7 +201,8 @@ class StatelessBelow(RecordingBolt):
     """No committer, but fed by one: it runs in the commit phase and needs no ID."""
 
 
-def test_p04_a_bolt_that_is_no_committer_runs_in_the_commit_phase_without_an_id():
+@pytest.mark.case(id="P-04")
+def test_a_bolt_that_is_not_a_committer_runs_in_the_commit_phase_without_an_id():
     report = Task(StatelessBelow(), needs_id=False).feed(A1, 5).run(A1)
     assert [verdict.failure for verdict in report.verdicts] == [None]
     assert report.write_sets == [WriteSet()]

@@ -33,7 +33,7 @@ from state.codec import pack, unpack
 from state.errors import FailedException
 from state.handles import HashState, ListState, SetState, SortedSetState, ValueState
 from state.write_set import VALUE_FIELD
-from tests.committers.memory_store import MemoryStore
+from tests.support.stores.memory_store import MemoryStore
 
 Step = tuple[Any, ...]
 

@@ -19,8 +19,9 @@ def filled(made):
     return made
 
 
+@pytest.mark.case(id="G7")
 @pytest.mark.parametrize("kind", [RotatingMap, XorRotatingMap])
-class TestG7:
+class TestThreeBuckets:
     def test_each_key_is_removed_once(self, kind):
         made = filled(kind(3))
         assert [made.remove(key) for key in range(100)] == [True] * 100
@@ -61,13 +62,15 @@ ids = random.Random(7)
 EDGES = [ids.getrandbits(64) for _ in range(100)]
 
 
-def test_g7_one_anchor_equal_to_the_first_completes_and_leaves_the_key_to_be_removed():
+@pytest.mark.case(id="G7")
+def test_one_anchor_equal_to_the_first_completes_and_leaves_the_key_to_be_removed():
     made = filled(XorRotatingMap(3))
     assert [(made.anchor(key, 1), made.remove(key)) for key in range(100)] == [(True, True)] * 100
 
 
+@pytest.mark.case(id="G7")
 @pytest.mark.parametrize("rotations", [0, 1, 2])
-def test_g7_a_key_completes_only_with_the_last_anchor(rotations):
+def test_a_key_completes_only_with_the_last_anchor(rotations):
     made = XorRotatingMap[int](3)
     assert tangled(made, EDGES) == [False] * 198
     for _ in range(rotations):
@@ -76,7 +79,8 @@ def test_g7_a_key_completes_only_with_the_last_anchor(rotations):
     assert made.remove(1)
 
 
-def test_g7_after_too_many_rotations_no_anchor_completes_a_key():
+@pytest.mark.case(id="G7")
+def test_after_too_many_rotations_no_anchor_completes_a_key():
     made = XorRotatingMap[int](3)
     tangled(made, EDGES)
     for _ in range(3):

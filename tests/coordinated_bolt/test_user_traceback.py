@@ -16,7 +16,7 @@ from coordinated_bolt.user_traceback import user_traceback
 from state.codec import pack
 from state.errors import FailedException
 from state.handles import HashState
-from tests.coordinated_bolt.wirings import RecordingBolt, attempt, origin_of, wire
+from tests.support.tasks.wirings import RecordingBolt, attempt, origin_of, wire
 
 
 class Counts(BaseBatchBolt, ICommitter):

@@ -16,7 +16,7 @@ from coordinator.run_plain import run_plain
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.transactional.options import RunOptions
 from state.errors import TopologyError
-from tests.coordinator.local.plain_components import Identity, fed_builder
+from tests.support.topologies.plain_components import Identity, fed_builder
 
 NOWHERE = "redis://localhost:1"
 

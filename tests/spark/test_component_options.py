@@ -9,7 +9,7 @@ from coordinated_bolt.components.callbacks import FinishedCallback
 from coordinated_bolt.components.task_hook import ITaskHook
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import FailedException
-from tests.spark.bolts import Numbers, Store, exact_counts, exact_sums, numbers_topology, once
+from tests.support.spark.bolts import Numbers, Store, exact_counts, exact_sums, numbers_topology, once
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
 

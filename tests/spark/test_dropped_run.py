@@ -7,7 +7,7 @@ import pytest
 from state.errors import FencedError
 from state.handles import HashState
 from state.redis_store import RedisStore
-from tests.spark.bolts import Store, numbers_topology
+from tests.support.spark.bolts import Store, numbers_topology
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
 

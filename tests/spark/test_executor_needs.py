@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.chaos.jobs import Site
+from tests.support.chaos.jobs import Site
 
 TIMEOUT_S = 120.0
 JOB = """

@@ -15,7 +15,7 @@ import pytest
 from coordinator.run import run
 from coordinator.transactional.run_summary import RunStatistics
 from state.errors import EngineError, FailedException, ReplayLimitError, UserCodeError
-from tests.spark.bolts import Pass, Store, exact_counts, numbers_topology, once
+from tests.support.spark.bolts import Pass, Store, exact_counts, numbers_topology, once
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
 

@@ -15,9 +15,9 @@ import pyspark
 import pytest
 import redis
 
-from tests.spark import cluster_driver
-from tests.spark.cluster_driver import SIZE, TRANSACTIONS
-from tests.spark.elsewhere import shaky_bolts
+from tests.support.spark import cluster_driver
+from tests.support.spark.cluster_driver import SIZE, TRANSACTIONS
+from tests.support.spark.elsewhere import shaky_bolts
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis, pytest.mark.slow, pytest.mark.chaos, pytest.mark.timeout(400)]
 

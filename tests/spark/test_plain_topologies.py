@@ -13,8 +13,8 @@ from coordinated_bolt.streams.plain_tuple import TICK_TUPLE_FREQ_SECS
 from coordinator.run_plain import run_plain
 from examples import plain_word_count
 from state.errors import FailedException, TopologyError, UserCodeError, WaveCrashError
-from tests.spark.bolts import note, notes, once
-from tests.spark.plain_jobs import (
+from tests.support.spark.bolts import note, notes, once
+from tests.support.spark.plain_jobs import (
     AnchorTwice,
     Failing,
     Feed,
@@ -84,7 +84,8 @@ class GlobalCount(BaseBasicBolt):
         note(self.path, "global", self.context.task_index, self.count)
 
 
-def test_g8_words_are_counted_by_key_and_all_of_them_in_order(context, tmp_path):
+@pytest.mark.case(id="G8")
+def test_words_are_counted_by_key_and_all_of_them_in_order(context, tmp_path):
     # a bolt's memory lasts one wave on Spark, so these counts are right because all four words are in one wave
     path = tmp_path / "notes"
     builder = builder_of(["nathan", "bob", "joey", "nathan"])
@@ -228,7 +229,8 @@ def test_tuples_jump_over_levels_and_trees_close_however_many_ackers_there_are(c
     assert (acked(), failed()) == (list(range(10)), [])
 
 
-def test_g6_a_branch_joined_by_a_bolt_that_anchors_on_both_sides_is_acked(context, tmp_path):
+@pytest.mark.case(id="G6")
+def test_a_branch_joined_by_a_bolt_that_anchors_on_both_sides_is_acked(context, tmp_path):
     path = tmp_path / "notes"
     builder = builder_of(range(6))
     builder.set_bolt("left", Pass(), 2).shuffle_grouping("feed")
@@ -243,7 +245,8 @@ def test_g6_a_branch_joined_by_a_bolt_that_anchors_on_both_sides_is_acked(contex
     assert (acked(), failed()) == (list(range(6)), [])
 
 
-def test_g6_one_side_of_a_join_that_is_missing_fails_the_other(context):
+@pytest.mark.case(id="G6")
+def test_one_side_of_a_join_that_is_missing_fails_the_other(context):
     builder = builder_of(range(4), replays=False)
     builder.set_bolt("left", Pass()).shuffle_grouping("feed")
     builder.set_bolt("right", Failing(2)).shuffle_grouping("feed")
@@ -255,8 +258,9 @@ def test_g6_one_side_of_a_join_that_is_missing_fails_the_other(context):
     assert (acked(), failed()) == ([0, 1, 3], [2])
 
 
+@pytest.mark.case(id="G6")
 @pytest.mark.parametrize("feeds", [1, 3])
-def test_g6_a_tuple_anchored_twice_on_the_same_one_is_acked_once(context, feeds):
+def test_a_tuple_anchored_twice_on_the_same_one_is_acked_once(context, feeds):
     builder = builder_of(range(feeds))
     builder.set_bolt("twice", AnchorTwice()).shuffle_grouping("feed")
     builder.set_bolt("end", Pass()).shuffle_grouping("twice")
@@ -320,14 +324,15 @@ def test_a_worker_that_is_killed_fails_its_wave_which_is_processed_when_it_comes
     assert contexts.shuffle_files() == []
 
 
-def test_a_worker_that_is_killed_is_run_again_by_a_spark_that_retries_and_nothing_fails(contexts, tmp_path):
+@pytest.mark.redis
+def test_a_worker_that_is_killed_is_run_again_by_a_spark_that_retries_and_nothing_fails(cluster_that_retries, tmp_path):
     path = tmp_path / "notes"
     builder = builder_of(range(40), tasks=2)
     builder.set_bolt("first", Pass(), 2).shuffle_grouping("feed")
     builder.set_bolt("work", Killing(21, tmp_path / "killed"), 2).shuffle_grouping("first")
     builder.set_bolt("end", Seen(path), 2).shuffle_grouping("work")
 
-    statistics = run(contexts.open("local[2,4]"), builder.build())
+    statistics = run(cluster_that_retries.context, builder.build())
 
     assert (tmp_path / "killed").exists()
     assert (statistics.crashed_waves, failed(), acked()) == (0, [], list(range(40)))

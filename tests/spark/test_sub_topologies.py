@@ -11,8 +11,8 @@ from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.components.callbacks import FinishedCallback
 from coordinator.building.batch_subtopology_builder import BatchSubtopologyBuilder
 from state.errors import FailedException
-from tests.spark.bolts import note, notes, once
-from tests.spark.plain_jobs import Feed, builder_of, run
+from tests.support.spark.bolts import note, notes, once
+from tests.support.spark.plain_jobs import Feed, builder_of, run
 
 pytestmark = pytest.mark.spark
 
@@ -102,7 +102,8 @@ class NoteDown(BaseBasicBolt):
         note(self.path, "outside", self.context.task_index, list(tup.values))
 
 
-def test_g4_every_request_is_squared_exactly_once_and_a_failed_batch_is_replayed(context, tmp_path):
+@pytest.mark.case(id="G4")
+def test_every_request_is_squared_exactly_once_and_a_failed_batch_is_replayed(context, tmp_path):
     numbers = [2, 10, 1, 0, 3]
     builder = builder_of(numbers)
     batches = BatchSubtopologyBuilder("master", Open(), 2)

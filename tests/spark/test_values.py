@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from state.errors import UserCodeError
-from tests.coordinator import value_jobs
-from tests.coordinator.value_jobs import MISUSES, PLAIN_MISUSES
-from tests.spark.bolts import notes
-from tests.spark.plain_jobs import run
+from tests.support.spark.bolts import notes
+from tests.support.spark.plain_jobs import run
+from tests.support.topologies import value_jobs
+from tests.support.topologies.value_jobs import MISUSES, PLAIN_MISUSES
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
 

@@ -16,7 +16,7 @@ from coordinator.spark.wave import Wave
 from coordinator.transactional.options import RunOptions
 from examples import word_count
 from state.handles import HashState
-from tests.spark.bolts import (
+from tests.support.spark.bolts import (
     Numbers,
     Pass,
     Store,

@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from coordinator.spark.worker import settle_worker
-from tests.spark.bolts import Pass, exact_counts, note, notes, numbers_topology
+from tests.support.spark.bolts import Pass, exact_counts, note, notes, numbers_topology
 
 
 class Looking(Pass):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from state.redis_store import RedisStore
-from tests.state.builders import acquire
+from tests.support.stores.builders import acquire
 
 OpenStore = Callable[..., RedisStore]
 

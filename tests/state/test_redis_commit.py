@@ -11,7 +11,7 @@ from state.commit import Commit, CommitStatus
 from state.errors import ProtocolError
 from state.redis_store import RedisStore
 from state.write_set import MAX_INTEGER, VALUE_FIELD, StateKind, ValueType, WriteSet
-from tests.state.builders import acquire, attempt, commit_of, counts, dump, unanswered, writes
+from tests.support.stores.builders import acquire, attempt, commit_of, counts, dump, unanswered, writes
 
 HASH, VALUE, SET, SORTED_SET, LIST = (
     StateKind.HASH,

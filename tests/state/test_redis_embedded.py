@@ -20,7 +20,7 @@ from state.commit import CommitStatus
 from state.errors import StateRefusedError
 from state.redis_embedded import EmbeddedServer, socket_path_of
 from state.redis_store import RedisStore
-from tests.state.builders import acquire, attempt, commit_of, counts
+from tests.support.stores.builders import acquire, attempt, commit_of, counts
 
 pytestmark = pytest.mark.redis
 ROOT = Path(__file__).parents[2]

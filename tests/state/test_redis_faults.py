@@ -14,7 +14,7 @@ from state.redis_reader import RedisReader
 from state.redis_rights import acl_rules
 from state.redis_store import RedisStore
 from state.write_set import StateKind
-from tests.state.builders import NONCE, acquire, attempt, commit_of, counts, dump
+from tests.support.stores.builders import NONCE, acquire, attempt, commit_of, counts, dump
 
 pytestmark = pytest.mark.redis
 SPIN = "local n = 0 for i = 1, 3e7 do n = n + i end return n"

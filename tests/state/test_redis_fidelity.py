@@ -12,7 +12,7 @@ import redis
 from state.commit import Commit
 from state.redis_store import RedisStore
 from state.write_set import MAX_INTEGER, VALUE_FIELD, StateKind, ValueType, WriteSet
-from tests.state.builders import acquire, attempt, dump, unanswered, writes
+from tests.support.stores.builders import acquire, attempt, dump, unanswered, writes
 
 pytestmark = pytest.mark.redis
 SEQUENCES, COMMITS = 300, 8

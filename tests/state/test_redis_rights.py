@@ -21,7 +21,7 @@ from state.redis_rights import COMMANDS, COMMANDS_ON_KEYS, acl_rules, require_al
 from state.redis_store import RedisStore
 from state.write_set import VALUE_FIELD, StateKind, ValueType, WriteSet
 from tests.conftest import redis_program, running_server
-from tests.state.builders import NONCE, acquire, attempt, commit_of, dump, writes
+from tests.support.stores.builders import NONCE, acquire, attempt, commit_of, dump, writes
 
 pytestmark = pytest.mark.redis
 

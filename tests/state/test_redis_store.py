@@ -11,7 +11,17 @@ from state.redis_connection import LIBRARY_NAME, RedisConnection, library_code
 from state.redis_reader import RedisReader, load_redis_url, save_redis_url
 from state.redis_store import RECEIPTS_KEPT
 from state.write_set import VALUE_FIELD, StateKind, ValueType, WriteSet
-from tests.state.builders import GENERATION, NONCE, acquire, attempt, commit_of, counts, dump, unanswered, writes
+from tests.support.stores.builders import (
+    GENERATION,
+    NONCE,
+    acquire,
+    attempt,
+    commit_of,
+    counts,
+    dump,
+    unanswered,
+    writes,
+)
 
 
 class TestAcquire:
@@ -279,7 +289,8 @@ class TestStatusAndDrop:
         assert (status.topology, status.source_fingerprint) == ("topology-1", "source-1")
         assert (status.last_receipt.attempt_id, status.last_receipt.first_txid) == (1002, 1)
 
-    def test_p08_the_group_that_was_committed_last_is_known_attempt_by_attempt(self, open_store):
+    @pytest.mark.case(id="P-08")
+    def test_the_group_that_was_committed_last_is_known_attempt_by_attempt(self, open_store):
         """Whoever has to be told of it after a crash is told of each attempt."""
         owner = open_store()
         acquire(owner)

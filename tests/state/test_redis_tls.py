@@ -11,7 +11,7 @@ from state import redis_connection
 from state.errors import StateRefusedError, StateUnreachableError
 from state.redis_connection import RedisConnection, connect
 from state.redis_store import RedisStore
-from tests.tls_server import TlsServer, running_tls_server
+from tests.support.stores.tls_server import TlsServer, running_tls_server
 
 pytestmark = pytest.mark.redis
 

@@ -114,7 +114,7 @@ def resumed(topic: str, partition: int, at: int, bounds: Bounds, on_gone: OnGone
     if at >= bounds.low:
         return Resumed(at)
     if on_gone is OnGone.FAIL:
-        raise gone(topic, partition, at, bounds.low)
+        raise gone_error(topic, partition, at, bounds.low)
     to = bounds.low if on_gone is OnGone.EARLIEST else bounds.high
     return Resumed(to, to - at)
 
@@ -133,7 +133,7 @@ def require_within(topic: str, partition: int, at: int, bounds: Bounds) -> None:
         )
 
 
-def gone(topic: str, partition: int, at: int, low: int) -> SourceError:
+def gone_error(topic: str, partition: int, at: int, low: int) -> SourceError:
     """The error for offsets that are gone from the log before they were read for the first time."""
     return SourceError(
         f"offsets {at} to {low - 1} of partition {partition} of topic {topic!r} are gone from the log before they were "

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.coordinator.cli.jobs import JobFolder
+from tests.support.cli.jobs import JobFolder
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from coordinator.cli import main
 from state.redis_store import RedisStore
 from tests.conftest import Backend
-from tests.state.builders import acquire
+from tests.support.stores.builders import acquire
 
 
 def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:

@@ -18,7 +18,7 @@ import pytest
 import redis
 
 from state.redis_embedded import EmbeddedServer
-from tests.coordinator.cli.jobs import PLAIN_JOB, JobFolder
+from tests.support.cli.jobs import PLAIN_JOB, JobFolder
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

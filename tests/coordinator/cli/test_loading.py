@@ -11,7 +11,7 @@ from coordinator.building.plain_topology import PlainTopology
 from coordinator.building.topology import Topology
 from coordinator.cli.loading import load_factory, make_topology
 from state.errors import TopologyError
-from tests.coordinator.cli.jobs import JobFolder
+from tests.support.cli.jobs import JobFolder
 
 
 def make(target: str) -> Topology | PlainTopology:

@@ -24,9 +24,9 @@ from coordinator.sources import line_ranges
 from coordinator.transactional.run_summary import RunStatistics
 from state import redis_store
 from tests.conftest import running_server
-from tests.coordinator.cli.faulty_jobs import OTHER_MODULES
-from tests.coordinator.cli.jobs import JobFolder
-from tests.coordinator.cli.mistakes import (
+from tests.support.cli.faulty_jobs import OTHER_MODULES
+from tests.support.cli.jobs import JobFolder
+from tests.support.cli.mistakes import (
     COMMAND_LINE,
     INPUT,
     LOADING,
@@ -38,7 +38,7 @@ from tests.coordinator.cli.mistakes import (
     WIRING,
     Mistake,
 )
-from tests.tls_server import running_tls_server
+from tests.support.stores.tls_server import running_tls_server
 
 by_name = partial(pytest.mark.parametrize, "mistake", ids=lambda row: row.name.replace(" ", "_"))
 LONGEST = 6_000
@@ -97,8 +97,7 @@ def no_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
         def started(*arguments: Any, **options: Any) -> Any:
             raise AssertionError("Spark was started")
 
-        for module in ("coordinator.run", "coordinator.run_plain"):
-            monkeypatch.setattr(sys.modules[module], "spark_lease", started)
+        monkeypatch.setattr("coordinator.spark.session.spark_lease", started)
 
 
 @by_name(argvalues=COMMAND_LINE)

@@ -23,7 +23,7 @@ from coordinator.plain.run_summary import PlainStatistics
 from coordinator.server_choice import ServerChoice
 from coordinator.transactional.options import RunOptions
 from state.errors import TopologyError
-from tests.coordinator.cli.jobs import PLAIN_JOB, JobFolder
+from tests.support.cli.jobs import PLAIN_JOB, JobFolder
 
 
 class FakeCoordinator:
@@ -80,7 +80,7 @@ DONE: dict[str, Any] = {
     "waves": 3,
     "crashed_waves": 1,
     "first_wave_s": 5.0,
-    "last_wave_s": 9.0,
+    "last_result_s": 9.0,
 }
 
 

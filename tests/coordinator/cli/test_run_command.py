@@ -17,7 +17,7 @@ from coordinator.server_choice import ServerChoice
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
 from state.errors import TopologyError
-from tests.coordinator.cli.jobs import JobFolder
+from tests.support.cli.jobs import JobFolder
 
 
 class FakeCoordinator:
@@ -70,8 +70,8 @@ DONE: dict[str, Any] = {
     "failed_attempts": 1,
     "waves": 3,
     "commit_groups": 2,
-    "first_issue_s": 5.0,
-    "last_commit_s": 9.0,
+    "first_wave_s": 5.0,
+    "last_result_s": 9.0,
 }
 
 

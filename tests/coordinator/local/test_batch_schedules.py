@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -12,7 +13,7 @@ from coordinated_bolt.streams.groupings import AllGrouping, FieldsGrouping, Glob
 from coordinated_bolt.transport.messages import MessageKind
 from coordinator.building.batch_subtopology_builder import BatchSubtopologyBuilder
 from coordinator.building.plain_topology_builder import TopologyBuilder
-from tests.coordinator.local.batch_components import (
+from tests.support.topologies.batch_components import (
     TIMEOUT_S,
     Diary,
     Outside,
@@ -131,10 +132,11 @@ def test_bolts_that_fail_batches_delay_the_acks_and_nothing_else(seed, capacity,
         assert_nothing_is_left(run, shape.tasks)
 
 
+@pytest.mark.case(id="P-07")
 @settings(max_examples=120, deadline=None)
 @given(st.integers(0, 2**32), CAPACITIES, st.sampled_from(LOSABLE), st.integers(0, 2), st.integers(0, 30))
 @example(179, 2, MessageKind.TUPLE, 2, 0)
-def test_p07_one_message_lost_or_doubled_never_makes_an_ack_a_lie(seed, capacity, kind, copies, nth):
+def test_one_message_lost_or_doubled_never_makes_an_ack_a_lie(seed, capacity, kind, copies, nth):
     shape, random = Shape(Random(seed)), Random(seed)
     seen = Counter[MessageKind]()
 

@@ -19,9 +19,9 @@ from coordinator.local.batch_tasks import CommittingTask, ProcessingTask
 from state.attempt import TransactionAttempt
 from state.errors import FailedException
 from state.handles import HashState
-from tests.committers.memory_store import MemoryStore
-from tests.coordinator.components import Lines, plan
-from tests.coordinator.local.playing import task_leftovers
+from tests.support.scenarios.playing import task_leftovers
+from tests.support.stores.memory_store import MemoryStore
+from tests.support.topologies.components import Lines, plan
 
 FIRST, SECOND, THIRD = (TransactionAttempt(txid, 70 + txid) for txid in (1, 2, 3))
 SPOUT, UPPER, LOWER = 1, 2, 3

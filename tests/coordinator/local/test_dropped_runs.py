@@ -12,7 +12,7 @@ from state.errors import FencedError, StateRefusedError
 from state.handles import HashState
 from state.keys import Keys
 from state.redis_store import RedisStore
-from tests.coordinator.components import Count, build
+from tests.support.topologies.components import Count, build
 
 ROWS = [["a", n] for n in range(8)]
 FIELDS = ["line", "number"]

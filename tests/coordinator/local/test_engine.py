@@ -13,10 +13,10 @@ from coordinator.local.mailroom import Mailroom
 from coordinator.transactional.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
 from state.attempt import TransactionAttempt
 from state.codec import pack
-from tests.committers.memory_store import MemoryStore
-from tests.coordinator.components import plan
-from tests.coordinator.local.random_bolts import LocalTally, topology_of
-from tests.coordinator.local.small import small
+from tests.support.scenarios.random_bolts import LocalTally, topology_of
+from tests.support.scenarios.small import small
+from tests.support.stores.memory_store import MemoryStore
+from tests.support.topologies.components import plan
 
 GROUP = (TransactionAttempt(1, 71), TransactionAttempt(2, 72))
 WAVE = 5

@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from coordinated_bolt.transport.frames import Frame, FrameKind
-from tests.coordinator.local.playing import FAULTS, RandomFrameFaults, play
-from tests.coordinator.local.small import SMALL, small
+from tests.support.scenarios.playing import FAULTS, RandomFrameFaults, play
+from tests.support.scenarios.small import SMALL, small
 
 COMPONENTS = {1: "spout", 2: "spout", 3: "b0", 4: "b0", 5: "b1", 6: "b1", 7: "b2", 8: "acker"}
 

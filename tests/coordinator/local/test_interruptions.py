@@ -6,8 +6,8 @@ import logging
 
 import pytest
 
-from tests.coordinator.local.playing import play
-from tests.coordinator.local.small import SMALL, small
+from tests.support.scenarios.playing import play
+from tests.support.scenarios.small import SMALL, small
 
 TIMEOUT = "timeout"
 ABANDON = "abandon"

@@ -13,8 +13,8 @@ from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpou
 from coordinator.transactional.options import RunOptions
 from state.errors import FailedException, ReplayLimitError, StateRefusedError, TopologyError, UserCodeError
 from state.handles import HashState
-from tests.coordinator.components import Count, Lines, Pass, build
-from tests.coordinator.local.playing import leftovers
+from tests.support.scenarios.playing import leftovers
+from tests.support.topologies.components import Count, Lines, Pass, build
 
 FOUR = RunOptions(max_spout_pending=4)
 KINDS = {
@@ -113,7 +113,8 @@ def test_a_group_that_is_under_way_already_is_held_as_a_whole(cluster, end):
     assert ends(run, 1) == [("committed", None)]
 
 
-def test_g1_can_be_played_by_hand_on_a_whole_topology(cluster):
+@pytest.mark.case(id="G1")
+def test_the_coordinators_steps_can_be_played_by_hand_on_a_whole_topology(cluster):
     run = cluster.submit(counting(7), options=FOUR)
     run.hold("processing")
     run.hold("commit")

@@ -12,7 +12,7 @@ from coordinated_bolt.components.task_hook import AckInfo, FailInfo, ITaskHook
 from coordinated_bolt.streams.plain_tuple import TICK_TUPLE_FREQ_SECS, is_tick
 from coordinator.spouts.feeder import FeederSpout
 from state.errors import FailedException, UserCodeError
-from tests.coordinator.local.plain_components import Identity, Sink, fed_builder, start
+from tests.support.topologies.plain_components import Identity, Sink, fed_builder, start
 
 LOG: list[tuple[Any, ...]] = []
 

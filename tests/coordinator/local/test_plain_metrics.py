@@ -7,8 +7,8 @@ from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.components.task_hook import ExecuteInfo, ITaskHook
 from coordinator.building.batch_subtopology_builder import BatchSubtopologyBuilder
 from state.errors import FailedException
-from tests.coordinated_bolt.wirings import Calls
-from tests.coordinator.local.plain_components import Identity, Sink, fed_builder, start
+from tests.support.tasks.wirings import Calls
+from tests.support.topologies.plain_components import Identity, Sink, fed_builder, start
 
 SECOND = 1_000_000_000
 

@@ -18,7 +18,7 @@ from coordinator.local.plain_run import PlainRun
 from coordinator.spouts.feeder import FeederSpout
 from coordinator.transactional.options import RunOptions
 from state.errors import FailedException, TopologyError, UserCodeError
-from tests.coordinator.local.plain_components import Identity, Numbers, Sink, fed_builder, start
+from tests.support.topologies.plain_components import Identity, Numbers, Sink, fed_builder, start
 
 T = 10
 
@@ -159,7 +159,8 @@ def test_a_spout_at_its_bound_goes_on_when_its_message_times_out(seed):
     assert len(run.emitted("spout")) == 2
 
 
-def test_p12_without_ackers_messages_are_acked_at_once_and_never_fail_whatever_bolts_do():
+@pytest.mark.case(id="P-12")
+def test_without_ackers_messages_are_acked_at_once_and_never_fail_whatever_bolts_do():
     builder = held_builder()
     builder.set_acker_count(0)
     run = start(builder, by_hand=("held",))
@@ -457,8 +458,9 @@ class CountAll(BaseBasicBolt):
         collector.emit([self.count])
 
 
+@pytest.mark.case(id="G8")
 @pytest.mark.parametrize("seed", range(20))
-def test_g8_a_word_count_and_a_global_count(seed):
+def test_words_are_counted_one_by_one_and_all_together(seed):
     builder = fed_builder(("word",), parallelism=3)
     builder.set_bolt("words", CountWords(), parallelism=4).fields_grouping("spout", ["word"])
     builder.set_bolt("all", CountAll()).global_grouping("spout")
@@ -476,7 +478,8 @@ def test_g8_a_word_count_and_a_global_count(seed):
     assert sorted(run.acked("spout")) == ["bob", "joey", "nathan", "nathan"]
 
 
-def test_g8_24_tuples_of_4_spout_tasks_are_shuffled_evenly_over_6_tasks():
+@pytest.mark.case(id="G8")
+def test_24_tuples_of_4_spout_tasks_are_shuffled_evenly_over_6_tasks():
     builder = fed_builder(parallelism=4)
     builder.set_bolt("count", CountAll(), parallelism=6).shuffle_grouping("spout")
     run = start(builder)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from coordinated_bolt.streams.groupings import AllGrouping, FieldsGrouping, GlobalGrouping, ShuffleGrouping
 from coordinated_bolt.streams.plain_tuple import TICK_TUPLE_FREQ_SECS
 from coordinator.building.plain_topology_builder import TopologyBuilder
-from tests.coordinator.local.plain_components import AnchorAll, Identity, Numbers, Shaky, Sink, Unsteady, start
+from tests.support.topologies.plain_components import AnchorAll, Identity, Numbers, Shaky, Sink, Unsteady, start
 
 CAPACITIES = st.sampled_from([1, 2, 1024])
 GROUPINGS = [ShuffleGrouping(), AllGrouping(), GlobalGrouping(), FieldsGrouping]

@@ -26,8 +26,8 @@ from coordinator.transactional.machine.attempt_record import AttemptState
 from coordinator.transactional.machine.transaction_records import TransactionRecords
 from state.codec import digest64
 from state.session import StateSession
-from tests.coordinator.local.playing import RandomFrameFaults, play
-from tests.coordinator.local.random_topologies import Scenario, random_scenario
+from tests.support.scenarios.playing import RandomFrameFaults, play
+from tests.support.scenarios.random_topologies import Scenario, random_scenario
 
 EXAMPLES = int(os.environ.get("TXBATCH_RANDOM_EXAMPLES", "150"))
 

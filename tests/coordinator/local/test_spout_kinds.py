@@ -13,8 +13,8 @@ from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpou
 from coordinator.spouts.opaque import OpaquePartitionedEmitter
 from coordinator.transactional.options import RunOptions
 from state.errors import FailedException, UserCodeError
-from tests.coordinator.components import Pass
-from tests.coordinator.test_whole_runs import Count0
+from tests.support.runs.whole_runs import Count0
+from tests.support.topologies.components import Pass
 
 ROWS = [[[f"{partition}/{number}", number] for number in range(7)] for partition in range(3)]
 EXACT = {f"{partition}/{number}": 1 for partition in range(3) for number in range(7)} | {"all": 21}
@@ -122,7 +122,8 @@ def test_what_a_partitioned_spout_has_stored_and_not_committed_is_nothing_to_the
         assert sorted(field.partition(b":")[0] for field in stored) == [b"partition.0", b"partition.1", b"partition.2"]
 
 
-def test_p08_after_a_run_that_ended_before_it_told_the_next_one_tells_the_whole_group():
+@pytest.mark.case(id="P-08")
+def test_after_a_run_that_ended_before_it_told_the_next_one_tells_the_whole_group():
     FailsOnce.left[:] = []
     Committer.told[:], Committer.raising[:] = [], [2]
     spout = ToldSpout([[["a", 1]]] * 5, FIELDS)

@@ -23,12 +23,12 @@ from state.errors import (
     UserCodeError,
 )
 from state.handles import HashState
-from tests.coordinator.components import Count, Lines, LinesCoordinator, build
-from tests.coordinator.local.playing import leftovers, play
-from tests.coordinator.local.random_bolts import LocalTally, topology_of
-from tests.coordinator.local.random_topologies import Input, Part, Scenario, Trip
-from tests.coordinator.local.reference_fold import fold
-from tests.coordinator.local.small import SMALL, small
+from tests.support.scenarios.playing import leftovers, play
+from tests.support.scenarios.random_bolts import LocalTally, topology_of
+from tests.support.scenarios.random_topologies import Input, Part, Scenario, Trip
+from tests.support.scenarios.reference_fold import fold
+from tests.support.scenarios.small import SMALL, small
+from tests.support.topologies.components import Count, Lines, LinesCoordinator, build
 
 WIDE = RunOptions(max_spout_pending=8)
 

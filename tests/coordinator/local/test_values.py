@@ -11,8 +11,8 @@ from coordinator.local.cluster import LocalCluster
 from coordinator.spouts.feeder import FeederSpout
 from coordinator.transactional.options import RunOptions
 from state.errors import TopologyError, UserCodeError
-from tests.coordinator import value_jobs
-from tests.coordinator.value_jobs import MISUSES, PLAIN_MISUSES
+from tests.support.topologies import value_jobs
+from tests.support.topologies.value_jobs import MISUSES, PLAIN_MISUSES
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.building.batch_subtopology_builder import BatchSubtopologyBuilder
 from coordinator.planning.wave_plan import WavePlan
 from state.errors import UserCodeError
-from tests.coordinator.local.batch_components import Diary, Outside, Pass, square_builder
-from tests.coordinator.plain.in_process_engine import InProcessPlainEngine
-from tests.coordinator.plain.plain_jobs import coordinator_of, planned
+from tests.support.runs.in_process_plain_engine import InProcessPlainEngine
+from tests.support.topologies.batch_components import Diary, Outside, Pass, square_builder
+from tests.support.topologies.plain_jobs import coordinator_of, planned
 
 REQUESTS = {"two": 2, "ten": 10, "one": 1, "none": 0}
 SQUARES = {("none", 0), ("one", 1), ("ten", 100), ("two", 4)}
@@ -41,8 +41,9 @@ def acked():
     return [entry[1] for entry in Diary.of("acked")]
 
 
+@pytest.mark.case(id="G4")
 @pytest.mark.parametrize("master_tasks", [1, 3])
-def test_g4_all_requests_of_a_wave_are_squared_and_acked(master_tasks):
+def test_all_requests_of_a_wave_are_squared_and_acked(master_tasks):
     plan = planned(square_builder(REQUESTS, master_tasks=master_tasks, outside=Outside()).build())
     statistics = coordinator_of(plan.plain, InProcessPlainEngine(plan, Random(1))).run()
     assert (sorted(got()), sorted(acked())) == (sorted(SQUARES), sorted(REQUESTS))
@@ -50,7 +51,8 @@ def test_g4_all_requests_of_a_wave_are_squared_and_acked(master_tasks):
     assert len(Diary.of("prepare")) == len(Diary.of("cleanup")) == len(REQUESTS) * (1 + 3 + 3 + TOTAL_TASKS)
 
 
-def test_g4_a_batch_that_fails_is_a_failed_request_and_its_replay_another_batch_of_the_next_wave():
+@pytest.mark.case(id="G4")
+def test_a_batch_that_fails_is_a_failed_request_and_its_replay_another_batch_of_the_next_wave():
     failing = {"total": {"finish:ten": 1}, "spread": {"execute:two": 1}}
     plan = planned(square_builder(REQUESTS, failing=failing, replay=True, outside=Outside()).build())
     statistics = coordinator_of(plan.plain, InProcessPlainEngine(plan, Random(1))).run()
@@ -61,9 +63,10 @@ def test_g4_a_batch_that_fails_is_a_failed_request_and_its_replay_another_batch_
     assert len(set(batches)) == len(batches) == len(REQUESTS) + 2
 
 
+@pytest.mark.case(id="P-07")
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 4), st.integers(1, 3), st.integers(1, 3))
-def test_p07_lost_and_doubled_frames_delay_acks_and_never_make_them_lie(seed, mischief, master_tasks, ackers):
+def test_lost_and_doubled_frames_delay_acks_and_never_make_them_lie(seed, mischief, master_tasks, ackers):
     Diary.entries.clear()
     random, left = Random(seed), mischief
 

@@ -8,7 +8,7 @@ from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.spark.alarm import AT_ONCE_S, Alarm, Deadline, OverdueError, alarm_for
 from state.attempt import TransactionAttempt
 from state.errors import Interruption
-from tests.coordinated_bolt.wirings import wire
+from tests.support.tasks.wirings import wire
 
 STARTED_S = 1_000_000.0
 WIRING = wire(BaseBatchBolt(), component_id="work")

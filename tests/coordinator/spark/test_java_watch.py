@@ -10,7 +10,7 @@ import pytest
 
 from coordinator.spark.java_watch import JavaWatch
 from state.errors import EngineError
-from tests.coordinator.spark.processes import RunningProcess
+from tests.support.spark.processes import RunningProcess
 
 TIMEOUT_S = 30.0
 OFTEN_S = 0.001

@@ -21,7 +21,7 @@ from coordinator.spouts.opaque import (
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
 from state.errors import FailedException
-from tests.coordinated_bolt.wirings import Sent, output
+from tests.support.tasks.wirings import Sent, output
 
 
 def att(txid, attempt_id=1):
@@ -110,7 +110,8 @@ def test_a_wave_starts_from_the_nearest_position_below_it():
     assert emitted[0].metadata == {"partition.0": 10, "partition.1": 103}
 
 
-def test_p06_a_position_of_the_txid_itself_or_of_a_later_one_is_never_reused():
+@pytest.mark.case(id="P-06")
+def test_a_position_of_the_txid_itself_or_of_a_later_one_is_never_reused():
     """They are void; the driver drops them, and even if it had not, an emitter would not go by them."""
     emitted, values = run(batches((4, 1), (5, 1), attempt_id=2), {"partition.0": {3: 7, 4: 50, 5: 60, 6: 70}})
     assert values == {4: [7, 8], 5: [9, 10]}
@@ -129,7 +130,8 @@ def test_a_partition_beyond_the_attempts_number_is_not_read_and_keeps_its_positi
     assert [call for call in Calls.log if call[1:2] == (1,)] == [(4, 1, 107), (6, 1, 108)]
 
 
-def test_p06_none_leaves_the_position_as_it_was():
+@pytest.mark.case(id="P-06")
+def test_none_leaves_the_position_as_it_was():
     Calls.answers.update({(1, 0): None, (3, 0): None})
     emitted, _ = run([Batch(att(1, 0), pack(1)), *batches((2, 1)), Batch(att(3, 0), pack(1)), *batches((4, 1))])
     assert [e.metadata for e in emitted] == [{}, {"partition.0": 1}, {}, {"partition.0": 2}]
@@ -137,7 +139,8 @@ def test_p06_none_leaves_the_position_as_it_was():
     assert Calls.log[:4] == [(1, 0, None), (2, 0, None), (3, 0, 1), (4, 0, 1)]
 
 
-def test_p06_none_after_tuples_is_the_users_failure():
+@pytest.mark.case(id="P-06")
+def test_none_after_tuples_is_the_users_failure():
     """Otherwise the next batch would emit them again."""
     Calls.answers[1, 1] = None
     (emitted,) = run(batches((1, 2), attempt_id=3))[0]
@@ -147,8 +150,9 @@ def test_p06_none_after_tuples_is_the_users_failure():
     assert emitted.metadata == {}
 
 
+@pytest.mark.case(id="P-14")
 @pytest.mark.parametrize("position", [(1, "a"), {"offset": 2**70, 5: [1.5, None]}, b"\x00", 0, False])
-def test_p14_a_position_comes_back_as_it_was(position):
+def test_a_position_comes_back_as_it_was(position):
     Calls.answers[1, 0] = position
     run(batches((1, 1), (2, 1), attempt_id=0))
     (_, _, given) = Calls.log[1]
@@ -156,8 +160,9 @@ def test_p14_a_position_comes_back_as_it_was(position):
     assert type(given) is type(position)
 
 
+@pytest.mark.case(id="P-14")
 @pytest.mark.parametrize("position", [object(), {1, 2}.__iter__], ids=["object", "method"])
-def test_p14_a_position_that_cannot_be_stored_is_the_users_failure_and_not_the_tasks(position):
+def test_a_position_that_cannot_be_stored_is_the_users_failure_and_not_the_tasks(position):
     Calls.answers[1, 0] = position
     (emitted,) = run(batches((1, 1)))[0]
     assert emitted.result.failure is not None

@@ -13,7 +13,7 @@ from coordinator.sources.kafka.plain.first_offset import BeginRules, TopicPlace,
 from coordinator.sources.kafka.plain.offset_record import OffsetRecord, OffsetRecords
 from coordinator.sources.kafka.plain.partition_manager import PartitionManager
 from coordinator.sources.kafka.plain.partitions import partitions_of
-from coordinator.sources.kafka.starting_point import Bounds, OnGone, gone
+from coordinator.sources.kafka.starting_point import Bounds, OnGone, gone_error
 from coordinator.sources.kafka.topic import TopicState
 from state.errors import FailedException, SourceError
 
@@ -118,7 +118,7 @@ class PartitionSet:
         if self._rules.on_gone is OnGone.FAIL:
             self.store()
             if start < bounds.low:
-                raise gone(topic, partition, start, bounds.low)
+                raise gone_error(topic, partition, start, bounds.low)
             raise SourceError(
                 f"partition {partition} of topic {topic!r} was read to offset {start}, but its log ends at "
                 f"{bounds.high}: it has lost messages; give on_gone='earliest' to continue at its end"

@@ -11,7 +11,7 @@ from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpou
 from coordinator.sources.kafka.worker_readers import worker_readers
 from coordinator.sources.records.plain_values import Utf8Text
 from tests.coordinator.sources.contract import SourceContract, SourceWorld
-from tests.coordinator.sources.kafka.messages import produce
+from tests.support.kafka.messages import produce
 
 pytestmark = pytest.mark.kafka
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import redis
 
-from tests.coordinator.sources.kafka.messages import produce
+from tests.support.kafka.messages import produce
 
 ROOT = Path(__file__).resolve().parents[4]
 PAGE = (ROOT / "docs/sources-kafka.md").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ from coordinator.sources.kafka.worker_readers import worker_readers
 from coordinator.sources.records.plain_values import Utf8Text
 from state.attempt import TransactionAttempt
 from state.errors import SourceError
-from tests.coordinator.sources.kafka.messages import (
+from tests.support.kafka.messages import (
     KafkaTransaction,
     Rows,
     context,

@@ -13,7 +13,7 @@ from coordinator.sources.kafka.offset_ranges import Cut, OffsetRange
 from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout
 from coordinator.sources.records.plain_values import Utf8Text
 from state.errors import SourceError
-from tests.coordinator.sources.kafka.messages import (
+from tests.support.kafka.messages import (
     KafkaTransaction,
     cut_all,
     delete_before,

@@ -14,7 +14,7 @@ from coordinator.sources.kafka.plain.kafka_spout import KafkaSpout
 from coordinator.sources.kafka.plain.retry_manager import RetryRules
 from coordinator.sources.records.plain_values import Utf8Text
 from state.errors import SourceError, TopologyError
-from tests.coordinator.sources.kafka.plain.scripted_topic import Played, World
+from tests.support.kafka.scripted_topic import Played, World
 
 AT_ONCE = RetryRules(0, 1, 0, None)
 

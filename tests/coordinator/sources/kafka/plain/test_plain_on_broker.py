@@ -12,7 +12,7 @@ from coordinator.local.cluster import LocalCluster
 from coordinator.sources.kafka import KafkaSpout, RetryRules
 from coordinator.sources.records.plain_values import Utf8Text
 from state.errors import FailedException
-from tests.coordinator.sources.kafka.messages import numbers, produce
+from tests.support.kafka.messages import numbers, produce
 
 pytestmark = [pytest.mark.kafka, pytest.mark.redis]
 IDLE_ROUNDS = 50

@@ -1,0 +1,145 @@
+"""A basic bolt in a transactional topology: one instance per attempt, which succeeds or fails as a whole."""
+
+from __future__ import annotations
+
+import pytest
+
+from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
+from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
+from coordinated_bolt.completeness.failure import FailureKind
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt
+from coordinated_bolt.components.callbacks import FinishedCallback, TimeoutCallback
+from coordinated_bolt.transport.frames import FrameKind
+from state.codec import unpack
+from state.errors import FailedException
+from tests.support.tasks.wirings import Calls, Sent, attempt, origin_of, wire
+
+A, B = attempt(1), attempt(2)
+
+
+@pytest.fixture(autouse=True)
+def calls():
+    Calls.take()
+    yield
+    Calls.take()
+
+
+class Upper(BaseBasicBolt):
+    """Passes every tuple on in capitals, and counts how many its instance has seen."""
+
+    def prepare(self, conf, context):
+        super().prepare(conf, context)
+        self.seen = 0
+        Calls.log.append(("prepare", dict(conf), context.task_count))
+
+    def execute(self, tup, collector):
+        self.seen += 1
+        if tup[0] == "fail":
+            raise FailedException("not this one")
+        if tup[0] == "bug":
+            raise ValueError("mine")
+        Calls.log.append(("sent to", collector.emit([tup[0].upper()])))
+
+    def cleanup(self):
+        Calls.log.append(("cleanup", self.seen))
+
+
+class Told(Upper, FinishedCallback, TimeoutCallback):
+    """Emits what it has seen once it is told that the attempt is complete."""
+
+    def __init__(self, raising=None):
+        self.raising = raising
+
+    def execute(self, tup, collector):
+        super().execute(tup, collector)
+        self.collector = collector
+
+    def finished_id(self, attempt):
+        Calls.log.append(("finished", attempt.txid))
+        if self.raising is not None:
+            raise self.raising
+        self.collector.emit([f"{self.seen} in all"])
+
+    def timeout_id(self, attempt):
+        Calls.log.append(("timeout", attempt.txid))
+
+
+class Task:
+    def __init__(self, bolt):
+        self.wiring = wire(bolt, targets=(21,))
+        self.sent = Sent()
+        self.bolt = CoordinatedBolt(self.wiring, attempt_outboxes(self.wiring, self.sent.send))
+
+    def regular(self, *values, of=A):
+        self.bolt.regular(of, origin_of(self.wiring, of), [[value] for value in values])
+
+    def finish(self, tuple_count, of=A):
+        self.bolt.coord(of, 1, tuple_count)
+        return self.bolt.end(of)
+
+    def rows(self):
+        regular = [unpack(frame.payload) for frame in self.sent if frame.kind is FrameKind.REGULAR]
+        return [row for content in regular for _, rows in content for row in rows]
+
+
+def test_it_emits_within_the_attempt_and_needs_no_acks():
+    task = Task(Upper())
+    task.regular("a", "b")
+    assert task.finish(2).failure is None
+    assert task.rows() == [["A"], ["B"]]
+    assert {frame.attempt for frame in task.sent} == {A}
+    assert Calls.take() == [("prepare", {"key": "value"}, 1), ("sent to", [21]), ("sent to", [21]), ("cleanup", 2)]
+
+
+def test_each_attempt_has_an_instance_of_its_own():
+    task = Task(Upper())
+    task.regular("a")
+    task.regular("b", "c", of=B)
+    task.regular("d")
+    assert (task.finish(2).failure, task.finish(2, of=B).failure) == (None, None)
+    assert [call for call in Calls.take() if call[0] == "cleanup"] == [("cleanup", 2), ("cleanup", 2)]
+
+
+def test_a_batch_without_tuples_is_finished_too():
+    assert Task(Upper()).finish(0).failure is None
+    assert [name for name, *_ in Calls.take()] == ["prepare", "cleanup"]
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "text"),
+    [("fail", FailureKind.FAILED, "FailedException: not this one"), ("bug", FailureKind.USER, "ValueError: mine")],
+)
+def test_what_it_raises_fails_the_attempt_with_the_tuple(value, kind, text):
+    task = Task(Upper())
+    task.regular("a", value, "c")
+    failure = task.finish(3).failure
+    assert failure is not None
+    assert (failure.kind, failure.tuple_text) == (kind, f"Tuple(source/default: value={value!r})")
+    assert text in failure.text
+    assert Calls.take()[-1] == ("cleanup", 2)
+
+
+def test_being_told_that_the_attempt_is_complete_is_how_it_knows_and_it_may_still_emit():
+    task = Task(Told())
+    task.regular("a", "b")
+    assert task.finish(2).failure is None
+    assert task.rows() == [["A"], ["B"], ["2 in all"]]
+    assert [name for name, *_ in Calls.take()] == ["prepare", "sent to", "sent to", "finished", "cleanup"]
+
+
+def test_what_finished_id_raises_fails_the_attempt():
+    task = Task(Told(FailedException("after all")))
+    task.regular("a")
+    failure = task.finish(1).failure
+    assert failure is not None
+    assert (failure.kind, failure.text) == (FailureKind.FAILED, "FailedException: after all")
+    assert [name for name, *_ in Calls.take()] == ["prepare", "sent to", "finished", "timeout", "cleanup"]
+
+
+def test_an_attempt_that_ends_incomplete_is_told_before_the_cleanup():
+    task = Task(Told())
+    task.regular("a")
+    failure = task.finish(5).failure
+    assert failure is not None
+    assert failure.kind is FailureKind.INCOMPLETE
+    assert [name for name, *_ in Calls.take()] == ["prepare", "sent to", "timeout", "cleanup"]

@@ -1,0 +1,291 @@
+"""The acker of a wave: an attempt is processed when every task has reported and its tree has closed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coordinated_bolt.batches.batch_acker import AttemptOutcome, BatchAcker, send_report
+from coordinated_bolt.batches.batch_task import TaskResult
+from coordinated_bolt.completeness.acker import ACKER_COMPONENT
+from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinated_bolt.transport.edges import batch_edge
+from coordinated_bolt.transport.frames import Frame, FrameKind
+from coordinated_bolt.watching.metrics import TaskMetrics
+from state.codec import pack, unpack
+from tests.support.tasks.wirings import Sent, attempt
+
+ACKER, EMITTER, LEFT, RIGHT, COMMIT = 50, 1, 2, 3, 9
+COMPONENTS = {EMITTER: ("lines", 0), LEFT: ("split", 0), RIGHT: ("split", 1)}
+E12, E13, E19, E29, E39 = (0x9E3779B97F4A7C15 * n % 2**64 for n in range(1, 6))
+A, B = attempt(1), attempt(2)
+METADATA = {"partition.0": [0, 17]}
+
+
+SENT = TaskMetrics(emitted={"default": 5}, transferred={"default": 5}, batches=1)
+
+
+def done(tuple_count, time_ns):
+    run = {"lines/default": tuple_count}
+    return TaskMetrics({"default": 1}, {"default": 2}, run, {"lines/default": time_ns}, 7, 1)
+
+
+def init(of=A):
+    return {of: batch_edge(of, EMITTER, b"metadata")}
+
+
+def results(of=A) -> dict[int, TaskResult]:
+    """What the tasks of a small graph report when all is well: lines -> split x 2 -> a commit task."""
+    return {
+        EMITTER: TaskResult(None, init(of)[of], {LEFT: E12, RIGHT: E13, COMMIT: E19}, 5, {"bytes": 40}, SENT),
+        LEFT: TaskResult(None, E12, {COMMIT: E29}, 3, {"words": 9}, done(3, 40)),
+        RIGHT: TaskResult(None, E13, {COMMIT: E39}, 2, {"words": 4}, done(2, 2)),
+    }
+
+
+def reports(of=A, given=None, metadata=METADATA) -> list[Frame]:
+    sent = Sent()
+    for task_id, result in (given or results(of)).items():
+        is_emitter = task_id == EMITTER
+        send_report(
+            result,
+            attempt=of,
+            task_id=task_id,
+            acker_task=ACKER,
+            commit_tasks=frozenset({COMMIT}),
+            metadata=metadata if is_emitter else {},
+            emitted_count=result.tuple_count if is_emitter else 0,
+            send=sent.send,
+        )
+    return sent
+
+
+def judge(frames, edges=None) -> dict[Any, AttemptOutcome]:
+    acker = BatchAcker(ACKER, edges if edges is not None else init(), COMPONENTS)
+    for frame in frames:
+        acker.receive(frame)
+    return {outcome.attempt: outcome for outcome in acker.outcomes()}
+
+
+def story(frames, of=A):
+    failure = judge(frames)[of].failure
+    assert failure is not None
+    return failure.kind, failure.component_id, failure.task_index, failure.text
+
+
+OPEN = (FailureKind.INCOMPLETE, ACKER_COMPONENT, 0, "what was sent is not what was received")
+
+
+@settings(deadline=None)
+@given(st.permutations(reports()))
+def test_an_attempt_is_processed_when_all_have_reported_in_any_order(frames):
+    assert judge(frames) == {
+        A: AttemptOutcome(
+            A,
+            failure=None,
+            residue=E19 ^ E29 ^ E39,
+            metadata=METADATA,
+            tuple_count=5,
+            counters=Counter(bytes=40, words=13),
+            metrics={
+                "lines": SENT,
+                "split": TaskMetrics(
+                    {"default": 2}, {"default": 4}, {"lines/default": 5}, {"lines/default": 42}, finish_ns=14, batches=2
+                ),
+            },
+        )
+    }
+
+
+@settings(deadline=None)
+@given(st.permutations(reports(A) + reports(B)), st.sampled_from([f for f in reports(A) if f.kind is FrameKind.ACK]))
+def test_attempts_are_judged_apart(frames, lost):
+    outcomes = judge([frame for frame in frames if frame != lost], {**init(A), **init(B)})
+    assert outcomes[A].failure is not None
+    assert outcomes[B].failure is None
+
+
+@pytest.mark.parametrize("task_id", COMPONENTS)
+def test_a_missing_report_is_a_failure_that_names_the_task(task_id):
+    frames = [f for f in reports() if (f.source, f.kind) != (task_id, FrameKind.ACK)]
+    assert story(frames) == (FailureKind.INCOMPLETE, *COMPONENTS[task_id], "gave no report")
+
+
+def test_an_attempt_nobody_reports_on_is_a_failure():
+    assert story([]) == (FailureKind.INCOMPLETE, "lines", 0, "gave no report")
+
+
+def test_a_missing_report_is_a_failure_even_if_the_tree_has_closed():
+    edge = init()[A]
+    frames = reports(given={EMITTER: TaskResult(None, edge, {LEFT: E12}), LEFT: TaskResult(None, E12, {})}, metadata={})
+    assert story(frames) == (FailureKind.INCOMPLETE, "split", 1, "gave no report")
+
+
+@pytest.mark.parametrize("times", [2, 3, 4])
+@pytest.mark.parametrize("task_id", COMPONENTS)
+@settings(deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_a_repeated_report_is_a_failure_however_often_it_comes(task_id, times, random):
+    frames = reports()
+    frames += [f for f in frames if (f.source, f.kind) == (task_id, FrameKind.ACK)] * (times - 1)
+    random.shuffle(frames)
+    assert story(frames) == (FailureKind.INCOMPLETE, *COMPONENTS[task_id], "reported more than once")
+
+
+def test_lost_metadata_leaves_the_tree_open():
+    assert story([f for f in reports() if f.kind is not FrameKind.META]) == OPEN
+
+
+def test_doubled_metadata_leaves_the_tree_open():
+    frames = reports()
+    assert story(frames + [f for f in frames if f.kind is FrameKind.META]) == OPEN
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"payload": pack({"partition.0": [0, 18]})},
+        {"payload": pack({"partition.1": [0, 17]})},
+        {"payload": pack({})},
+        {"source": LEFT},
+        {"sequence": 1},
+    ],
+    ids=str,
+)
+def test_altered_metadata_leaves_the_tree_open(change):
+    assert story([f._replace(**change) if f.kind is FrameKind.META else f for f in reports()]) == OPEN
+
+
+def test_metadata_of_another_attempt_leaves_both_trees_open():
+    frames = [f._replace(attempt=B) if f.kind is FrameKind.META else f for f in reports(A)]
+    frames += [f._replace(attempt=A) if f.kind is FrameKind.META else f for f in reports(B, metadata={"other": 1})]
+    outcomes = judge(frames, {**init(A), **init(B)})
+    assert all(outcome.failure is not None for outcome in outcomes.values())
+
+
+@pytest.mark.parametrize("kind", [FrameKind.META, FrameKind.ACK])
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"",
+        b"\xc1",
+        pack(5),
+        pack("text"),
+        pack([1, 2]),
+        pack([None, "edges", 0, 0, {}]),
+        pack([None, 0, None, 0, {}]),
+        pack([None, 0, 0, "5", {}]),
+        pack([None, 0, 0, 0, 7]),
+        pack([[], 0, 0, 0, {}]),
+        pack([[1, "split"], 0, 0, 0, {}]),
+        pack([{"kind": 1}, 0, 0, 0, {}]),
+        pack([[1], 0, 0, 0, {}]),
+        pack([[99, "split", 0, "text", ""], 0, 0, 0, {}]),
+        pack([7, 0, 0, 0, {}]),
+    ],
+    ids=repr,
+)
+def test_a_damaged_report_fails_the_attempt_and_never_the_task(kind, payload):
+    frames = [f._replace(payload=payload) if (f.source, f.kind) == (EMITTER, kind) else f for f in reports()]
+    kind_of_failure, component_id, _, text = story(frames)
+    assert kind_of_failure is FailureKind.INCOMPLETE
+    assert component_id == "lines"
+    assert text.startswith("report is not readable: ")
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=30) | st.recursive(st.none() | st.integers(), st.lists, max_leaves=8).map(pack))
+def test_no_content_of_a_report_gets_out_of_the_acker_as_an_exception(payload):
+    frames = [f._replace(payload=payload) if f.source == LEFT else f for f in reports()]
+    assert judge(frames)[A].failure is not None
+
+
+@pytest.mark.parametrize("field", range(1, 3))
+def test_altered_edges_leave_the_tree_open_or_the_residue_wrong(field):
+    """What the acker cannot see is seen by the commit phase: the residue does not cancel."""
+    frames = reports()
+    place = next(n for n, f in enumerate(frames) if (f.source, f.kind) == (LEFT, FrameKind.ACK))
+    content = unpack(frames[place].payload)
+    content[field] ^= 4
+    frames[place] = frames[place]._replace(payload=pack(content))
+    outcome = judge(frames)[A]
+    assert outcome.failure is not None or outcome.residue == E19 ^ E29 ^ E39 ^ 4
+
+
+def test_a_reader_that_read_something_else_leaves_the_tree_open():
+    given = results()
+    given[RIGHT] = replace(given[RIGHT], read_edges=E13 ^ 1)
+    assert story(reports(given=given)) == OPEN
+
+
+def test_another_batch_tuple_than_the_drivers_leaves_the_tree_open():
+    given = results()
+    given[EMITTER] = replace(given[EMITTER], read_edges=batch_edge(A, EMITTER, b"other metadata"))
+    assert story(reports(given=given)) == OPEN
+
+
+def failing(kind, text):
+    return TaskResult(Failure(kind, *COMPONENTS[LEFT], text), E12)
+
+
+@settings(deadline=None)
+@given(st.permutations([LEFT, RIGHT, EMITTER]), st.permutations(list(FailureKind)))
+def test_the_most_telling_failure_is_reported_in_any_order(order, kinds):
+    given = {
+        task: replace(results()[task], failure=failing(k, k.name).failure)
+        for task, k in zip(order, kinds, strict=False)
+    }
+    telling = min(kinds[:3])
+    assert story(reports(given=given))[::3] == (telling, telling.name)
+
+
+def test_of_equal_failures_the_first_is_reported():
+    given = results() | {LEFT: failing(FailureKind.FAILED, "left"), RIGHT: failing(FailureKind.FAILED, "right")}
+    assert story(reports(given=given))[3] == "left"
+
+
+def test_a_tasks_own_failure_is_reported_rather_than_the_open_tree():
+    given = results() | {LEFT: failing(FailureKind.FAILED, "try again")}
+    assert story(reports(given=given)) == (FailureKind.FAILED, "split", 0, "try again")
+
+
+def test_a_failure_sticks_though_the_tree_closes():
+    given = results()
+    given[LEFT] = replace(given[LEFT], failure=Failure(FailureKind.FAILED, "split", 0, "no"))
+    assert story(reports(given=given)) == (FailureKind.FAILED, "split", 0, "no")
+
+
+def test_without_commit_tasks_there_is_no_residue():
+    edge = init()[A]
+    given = {
+        EMITTER: TaskResult(None, edge, {LEFT: E12, RIGHT: E13}),
+        LEFT: TaskResult(None, E12, {}),
+        RIGHT: TaskResult(None, E13, {}),
+    }
+    outcome = judge(reports(given=given, metadata={}))[A]
+    assert (outcome.failure, outcome.residue) == (None, 0)
+
+
+def test_reports_of_other_attempts_are_ignored():
+    assert judge([*reports(B), *reports(A)]) == judge(reports(A))
+
+
+def test_frames_that_are_no_report_are_ignored():
+    stray = Frame(A, LEFT, 0, ACKER, FrameKind.COORD, pack(3))
+    assert judge([stray, *reports(A)]) == judge(reports(A))
+
+
+def test_a_report_of_a_task_that_does_not_exist_leaves_the_tree_open():
+    frames = [*reports(), *reports(given={77: TaskResult(None, 12345, {})})]
+    assert story(frames) == OPEN
+
+
+@pytest.mark.parametrize("failure", [None, Failure(FailureKind.USER, "split", 1, "Traceback …", "Tuple(…)")])
+def test_an_outcome_survives_the_wire(failure):
+    outcome = AttemptOutcome(A, failure, 2**64 - 1, METADATA, 5, Counter(words=13), {"split": done(5, 42)})
+    assert AttemptOutcome.from_wire(unpack(pack(outcome.to_wire()))) == outcome

@@ -1,0 +1,461 @@
+"""A coordinated bolt finishes each batch once, tells everyone downstream, and forgets it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
+from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
+from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinated_bolt.components.callbacks import FinishedCallback, TimeoutCallback
+from coordinated_bolt.transport.frames import FrameKind
+from state.codec import unpack
+from state.errors import FailedException, SourceError, StateRefusedError, StateUnreachableError
+from tests.support.tasks.wirings import Calls, RecordingBolt, Sent, attempt, origin_of, wire
+
+A = attempt(1)
+
+
+@pytest.fixture(autouse=True)
+def calls():
+    Calls.take()
+    yield
+    Calls.take()
+
+
+class Task:
+    """One coordinated bolt and what it has sent."""
+
+    def __init__(self, raising=None, *, sources=(1, 2), targets=(21, 22), needs_id=False, bolt=None):
+        self.wiring = wire(
+            bolt or RecordingBolt(raising), sources=sources, targets=targets, needs_id=needs_id, component_id="bolt"
+        )
+        self.sent = Sent()
+        self.bolt = CoordinatedBolt(self.wiring, attempt_outboxes(self.wiring, self.sent.send))
+
+    def regular(self, source, *values, of=A):
+        self.bolt.regular(of, origin_of(self.wiring, of, source), [[value] for value in values])
+
+    def coord(self, source, tuple_count, of=A):
+        self.bolt.coord(of, source, tuple_count)
+
+    def id(self, of=A):
+        self.bolt.id(of)
+
+    def end(self, of=A):
+        return self.bolt.end(of)
+
+    def reports(self):
+        return [(f.target, unpack(f.payload)) for f in self.sent if f.kind is FrameKind.COORD]
+
+
+def names():
+    return [name for name, *_ in Calls.take()]
+
+
+def test_finishing_tells_every_task_downstream_how_many_tuples_it_was_sent():
+    task = Task()
+    task.regular(1, "a", "b", "c")
+    task.coord(1, 3)
+    assert task.reports() == []
+    task.coord(2, 0)
+    assert sorted(task.reports()) == [(21, 1), (22, 2)] or sorted(task.reports()) == [(21, 2), (22, 1)]
+    finished = task.end()
+    assert finished.failure is None
+    assert sorted(finished.sent_edges) == [21, 22]
+    assert finished.counters == {"finished": 1}
+
+
+def test_a_task_without_tuples_finishes_and_reports_zero_to_everyone():
+    task = Task()
+    task.coord(1, 0)
+    task.coord(2, 0)
+    assert task.reports() == [(21, 0), (22, 0)]
+    assert task.end().failure is None
+    assert names() == ["prepare", "finish_batch", "cleanup"]
+
+
+def test_count_before_tuples_finishes_with_the_last_tuple():
+    task = Task()
+    task.coord(2, 0)
+    task.coord(1, 2)
+    task.regular(1, "a")
+    assert "finish_batch" not in names()
+    task.regular(1, "b")
+    assert names() == ["execute", "finish_batch"]
+
+
+def test_a_committer_finishes_with_its_id_only():
+    task = Task(needs_id=True)
+    task.coord(1, 0)
+    task.coord(2, 0)
+    assert names() == []
+    task.id()
+    assert names() == ["prepare", "finish_batch"]
+    assert task.end().failure is None
+
+
+@pytest.mark.case(id="P-02")
+def test_an_id_is_not_a_tuple_and_starts_no_second_round():
+    task = Task(needs_id=True)
+    task.id()
+    task.coord(1, 0)
+    task.coord(2, 0)
+    task.id()
+    assert names() == ["prepare", "finish_batch"]
+    assert len(task.reports()) == 2
+
+
+@pytest.mark.case(id="P-03")
+def test_a_committer_that_failed_in_the_processing_phase_does_not_finish_with_its_id():
+    task = Task({"execute": FailedException("not this one")}, needs_id=True)
+    task.regular(1, "a")
+    task.coord(1, 1)
+    task.coord(2, 0)
+    task.id()
+    assert task.reports() == []
+    assert task.end().failure == Failure(
+        FailureKind.FAILED, "bolt", 0, "FailedException: not this one", "Tuple(source/default: value='a')"
+    )
+    assert names() == ["prepare", "execute", "cleanup"]
+
+
+@pytest.mark.case(id="P-11")
+@pytest.mark.parametrize("last", ["regular", "coord", "id"])
+def test_the_batch_is_finished_with_whichever_event_comes_last(last):
+    task = Task(needs_id=True)
+    events = {"regular": lambda: task.regular(1, "a"), "coord": lambda: task.coord(1, 1), "id": task.id}
+    task.coord(2, 0)
+    for name in events.keys() - {last}:
+        events[name]()
+    assert "finish_batch" not in names()
+    events[last]()
+    assert names().count("finish_batch") == 1
+
+
+@pytest.mark.case(id="P-15")
+def test_attempts_of_one_txid_have_instances_of_their_own():
+    task = Task(sources=(1,))
+    old, new = attempt(7, 1), attempt(7, 2)
+    task.regular(1, "old", of=old)
+    task.regular(1, "new", of=new)
+    task.coord(1, 1, of=new)
+    assert task.end(new).failure is None
+    assert names() == ["prepare", "execute", "prepare", "execute", "finish_batch", "cleanup"]
+    task.coord(1, 1, of=old)
+    assert task.end(old).failure is None
+
+
+def test_after_a_failure_nothing_more_is_executed():
+    task = Task({"execute:b": FailedException("no")})
+    task.regular(1, "a", "b", "c")
+    task.regular(2, "d")
+    task.coord(1, 3)
+    task.coord(2, 1)
+    assert task.end().failure is not None
+    assert [call for call in Calls.take() if call[0] == "execute"] == [("execute", "1", "a"), ("execute", "1", "b")]
+
+
+def test_a_surplus_after_the_batch_was_finished_fails_it_and_reaches_no_bolt():
+    task = Task(sources=(1,))
+    task.coord(1, 0)
+    task.regular(1, "too late")
+    failure = task.end().failure
+    assert failure == Failure(FailureKind.INCOMPLETE, "bolt", 0, "task 1 sent 0 tuples, 1 came")
+    assert names() == ["prepare", "finish_batch", "cleanup"]
+
+
+def test_an_unlike_report_after_the_batch_was_finished_fails_it():
+    task = Task(sources=(1,))
+    task.coord(1, 0)
+    task.coord(1, 4)
+    finished = task.end()
+    assert finished.failure == Failure(FailureKind.INCOMPLETE, "bolt", 0, "task 1 reported 0 tuples, then 4")
+    assert finished.sent_edges == {}
+
+
+@pytest.mark.parametrize("where", ["prepare", "execute", "finish_batch", "cleanup"])
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (FailedException("later"), FailureKind.FAILED),
+        (StateUnreachableError("no answer"), FailureKind.FAILED),
+        (StateRefusedError("wrong type"), FailureKind.STATE),
+        (SourceError("file is gone"), FailureKind.SOURCE),
+        (ValueError("mine"), FailureKind.USER),
+        (AssertionError("mine too"), FailureKind.USER),
+    ],
+    ids=lambda part: getattr(part, "name", type(part).__name__),
+)
+def test_what_a_bolt_raises_fails_the_attempt_by_its_kind_and_never_the_task(where, error, kind):
+    task = Task({where: error}, sources=(1,))
+    task.regular(1, "a")
+    task.coord(1, 1)
+    finished = task.end()
+    assert finished.failure is not None
+    assert finished.failure.kind is kind
+    assert str(error) in finished.failure.text
+    assert finished.sent_edges == {}
+    assert finished.failure.halts() == (kind is not FailureKind.FAILED)
+
+
+@pytest.mark.case(id="P-17")
+@pytest.mark.parametrize("where", ["prepare", "execute", "finish_batch", "cleanup", "nothing"])
+def test_cleanup_is_always_called_last_and_once(where):
+    task = Task({where: ValueError("mine")}, sources=(1,))
+    task.regular(1, "a")
+    task.coord(1, 1)
+    task.end()
+    called = names()
+    assert called[-1] == "cleanup"
+    assert called.count("cleanup") == 1
+
+
+def test_an_attempt_that_ends_unfinished_is_cleaned_up_too():
+    task = Task(sources=(1,))
+    task.regular(1, "a")
+    assert task.end().failure == Failure(FailureKind.INCOMPLETE, "bolt", 0, "task 1 sent 1 tuples and no report")
+    assert names() == ["prepare", "execute", "cleanup"]
+
+
+def test_a_cleanup_that_raises_does_not_hide_why_the_attempt_failed():
+    task = Task({"execute": FailedException("the reason"), "cleanup": ValueError("mine")}, sources=(1,))
+    task.regular(1, "a")
+    failure = task.end().failure
+    assert failure is not None
+    assert failure.text == "FailedException: the reason"
+
+
+def test_a_users_exception_comes_with_its_traceback_and_the_tuple():
+    task = Task({"execute:b": ValueError("not a number: b")}, sources=(1,))
+    task.regular(1, "a", "b")
+    task.coord(1, 2)
+    failure = task.end().failure
+    assert failure is not None
+    assert failure.tuple_text == "Tuple(source/default: value='b')"
+    assert failure.text.startswith("Traceback (most recent call last):\n")
+    assert 'raise self.raising[f"execute:{tup[0]}"]' in failure.text
+    assert failure.text.endswith("ValueError: not a number: b\n")
+
+
+@pytest.mark.parametrize("error", [ValueError("mine"), SourceError("gone"), StateRefusedError("wrong type")], ids=repr)
+@pytest.mark.parametrize(("tuple_count", "story"), [(None, "1 tuples and no report"), (3, "3 tuples, 1 came")])
+def test_what_a_bolt_raises_on_an_incomplete_batch_is_replayed_and_does_not_halt(error, tuple_count, story):
+    """As behind a task that raised a FailedException halfway: what comes of half a batch is nobody's bug."""
+    task = Task({"execute": error}, sources=(1,))
+    task.regular(1, "a")
+    if tuple_count is not None:
+        task.coord(1, tuple_count)
+    failure = task.end().failure
+    assert failure is not None
+    assert failure.kind is FailureKind.INCOMPLETE
+    assert failure.text.startswith(f"task 1 sent {story}; of these it made: ")
+    assert str(error) in failure.text
+
+
+def test_what_a_bolt_raises_on_a_batch_with_a_surplus_is_replayed_and_does_not_halt():
+    task = Task({"execute:b": ValueError("seen before")}, sources=(1,))
+    task.regular(1, "a", "b")
+    task.regular(1, "b")
+    task.coord(1, 2)
+    failure = task.end().failure
+    assert failure is not None
+    assert failure.kind is FailureKind.INCOMPLETE
+    assert failure.text.startswith("task 1 sent 2 tuples, 3 came; of these it made: Traceback")
+
+
+def test_a_failed_exception_on_an_incomplete_batch_stays_what_it_is():
+    task = Task({"execute": FailedException("later")}, sources=(1,))
+    task.regular(1, "a")
+    failure = task.end().failure
+    assert failure is not None
+    assert (failure.kind, failure.text) == (FailureKind.FAILED, "FailedException: later")
+
+
+def test_an_exception_in_finish_batch_names_no_tuple():
+    task = Task({"finish_batch": ValueError("mine")}, sources=(1,))
+    task.regular(1, "a")
+    task.coord(1, 1)
+    failure = task.end().failure
+    assert failure is not None
+    assert failure.tuple_text == ""
+
+
+class EmitsAnObject(RecordingBolt):
+    """Emits what no codec packs."""
+
+    def execute(self, tup):
+        self.collector.emit([object()])
+
+
+def test_a_value_that_cannot_be_sent_is_the_users_failure_and_not_the_tasks():
+    task = Task(bolt=EmitsAnObject(), sources=(1,))
+    task.regular(1, "a")
+    task.coord(1, 1)
+    finished = task.end()
+    assert finished.failure is not None
+    assert finished.failure.kind is FailureKind.USER
+    assert "cannot be sent or stored" in finished.failure.text
+    assert "of type builtins.object" in finished.failure.text
+    assert finished.sent_edges == {}
+
+
+class EmitsTooLate(RecordingBolt):
+    """Emits when nobody downstream waits for more."""
+
+    def cleanup(self):
+        self.collector.emit(["too late"])
+
+
+def test_a_tuple_that_is_emitted_after_finish_batch_is_refused_and_not_lost():
+    task = Task(bolt=EmitsTooLate(), sources=(1,))
+    task.coord(1, 0)
+    failure = task.end().failure
+    assert failure is not None
+    assert failure.kind is FailureKind.USER
+    assert "a tuple was emitted after finish_batch had returned" in failure.text
+
+
+@pytest.mark.case(id="P-10")
+def test_an_ended_attempt_leaves_nothing_behind():
+    task = Task(sources=(1,))
+    for one in (attempt(1), attempt(2)):
+        task.regular(1, "a", of=one)
+        task.end(one)
+    bolt = task.bolt
+    assert len(bolt._tracking) == 0
+    assert (bolt._outboxes, bolt._collectors, bolt._finished, bolt.executor._attempts) == ({}, {}, {}, {})
+
+
+def test_the_engine_may_fail_an_attempt_before_anything_else():
+    task = Task(sources=(1,))
+    damaged = Failure(FailureKind.INCOMPLETE, "bolt", 0, "frame 0 of task 1 is not readable")
+    task.bolt.fail(A, damaged)
+    task.regular(1, "a")
+    task.coord(1, 1)
+    assert task.end().failure == damaged
+    assert names() == []
+
+
+@st.composite
+def histories(draw):
+    """Events of one attempt in any order: frames, reports, the ID; maybe one is lost or one too many."""
+    sizes = {source: draw(st.lists(st.integers(1, 3), max_size=3)) for source in (1, 2)}
+    needs_id = draw(st.booleans())
+    events: list[tuple[Any, ...]] = [
+        ("regular", s, *range(size)) for s, all_sizes in sizes.items() for size in all_sizes
+    ]
+    events += [("coord", source, sum(all_sizes)) for source, all_sizes in sizes.items()]
+    events += [("id",)] * needs_id
+    fault = draw(st.sampled_from(["none", "lost", "surplus"]))
+    if fault == "lost":
+        del events[draw(st.integers(0, len(events) - 1))]
+    elif fault == "surplus":
+        events.append(("regular", draw(st.sampled_from([1, 2])), "extra"))
+    repeats = draw(st.lists(st.sampled_from([e for e in events if e[0] != "regular"] or [("id",)]), max_size=3))
+    return draw(st.permutations(events + repeats)), needs_id, fault
+
+
+@settings(deadline=None)
+@given(histories())
+def test_a_batch_is_finished_once_exactly_when_everything_has_come(history):
+    events, needs_id, fault = history
+    Calls.take()
+    task = Task(needs_id=needs_id)
+    finished_after = None
+    for place, (name, *arguments) in enumerate(events):
+        getattr(task, name)(*arguments)
+        if finished_after is None and any(call[0] == "finish_batch" for call in Calls.log):
+            finished_after = place
+    finished = task.end()
+    done = [call[0] for call in Calls.take()]
+    assert done.count("finish_batch") <= 1
+    assert done.count("prepare") == done.count("cleanup") <= 1
+    if fault == "none":
+        assert finished.failure is None
+        assert done.count("finish_batch") == 1
+        assert done.index("finish_batch") == len(done) - 2
+        first_place = {event: place for place, event in reversed(list(enumerate(events))) if event[0] != "regular"}
+        last_regular = max((place for place, event in enumerate(events) if event[0] == "regular"), default=-1)
+        needed = [place for event, place in first_place.items() if event[0] == "coord" or needs_id]
+        assert finished_after == max(last_regular, *needed)
+        assert [target for target, _ in task.reports()] == [21, 22]
+        assert sum(count for _, count in task.reports()) == done.count("execute")
+    else:
+        assert finished.failure is not None
+        assert finished.failure.kind is FailureKind.INCOMPLETE
+        assert finished.sent_edges == {}
+
+
+# Callbacks
+
+
+class Told(RecordingBolt, FinishedCallback, TimeoutCallback):
+    def finished_id(self, attempt):
+        self._did("finished_id", attempt.txid)
+        self.collector.emit(["at last"])
+
+    def timeout_id(self, attempt):
+        self._did("timeout_id", attempt.txid)
+
+
+def test_finished_id_comes_after_finish_batch_and_may_still_emit():
+    task = Task(sources=(1,), bolt=Told())
+    task.regular(1, "a")
+    task.coord(1, 1)
+    assert task.end().failure is None
+    assert names() == ["prepare", "execute", "finish_batch", "finished_id", "cleanup"]
+    assert sorted(task.reports()) == [(21, 1), (22, 1)]
+
+
+@pytest.mark.parametrize(
+    ("where", "seen"),
+    [
+        ("prepare", ["prepare", "timeout_id", "cleanup"]),
+        ("execute", ["prepare", "execute", "timeout_id", "cleanup"]),
+        ("finish_batch", ["prepare", "execute", "finish_batch", "timeout_id", "cleanup"]),
+        ("finished_id", ["prepare", "execute", "finish_batch", "finished_id", "timeout_id", "cleanup"]),
+    ],
+)
+def test_an_attempt_that_failed_is_told_once_before_the_cleanup_whatever_failed_it(where, seen):
+    task = Task(sources=(1,), bolt=Told({where: FailedException("no")}))
+    task.regular(1, "a")
+    task.coord(1, 1)
+    failure = task.end().failure
+    assert failure is not None
+    assert failure.text == "FailedException: no"
+    assert names() == seen
+
+
+@pytest.mark.parametrize("given", [(), (1,), (1, 1)], ids=["nothing reported", "deficit", "unlike reports"])
+def test_an_attempt_that_stays_incomplete_is_told(given):
+    task = Task(sources=(1,), bolt=Told())
+    task.regular(1, "a", "b")
+    for tuple_count, _ in enumerate(given, start=3):
+        task.coord(1, tuple_count)
+    assert task.end().failure.kind is FailureKind.INCOMPLETE
+    assert names() == ["prepare", "execute", "execute", "timeout_id", "cleanup"]
+
+
+def test_what_timeout_id_raises_hides_neither_the_failure_nor_the_cleanup():
+    task = Task(sources=(1,), bolt=Told({"execute": FailedException("first"), "timeout_id": ValueError("second")}))
+    task.regular(1, "a")
+    assert task.end().failure.text == "FailedException: first"
+    assert names() == ["prepare", "execute", "timeout_id", "cleanup"]
+
+
+def test_a_cleanup_that_fails_the_attempt_comes_too_late_to_be_told():
+    task = Task(sources=(1,), bolt=Told({"cleanup": FailedException("late")}))
+    task.coord(1, 0)
+    assert task.end().failure.text == "FailedException: late"
+    assert names() == ["prepare", "finish_batch", "finished_id", "cleanup"]
+
+
+def test_no_bolt_is_made_only_to_be_told_of_an_attempt_nothing_came_of():
+    task = Task(sources=(1,), bolt=Told())
+    assert task.end().failure.kind is FailureKind.INCOMPLETE
+    assert names() == []

@@ -1,0 +1,104 @@
+"""Failures: what follows from an exception, and that the story survives the way to the driver."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor
+from coordinated_bolt.completeness.failure import Failure, FailureKind
+from state.codec import pack, unpack
+from state.errors import (
+    FailedException,
+    ProtocolError,
+    SourceError,
+    StaleReadError,
+    StateRefusedError,
+    StateUnreachableError,
+    TopologyError,
+    UserCodeError,
+)
+from tests.support.tasks.wirings import RecordingBolt, attempt, origin_of, wire
+
+
+def raised(error):
+    try:
+        raise error
+    except type(error) as caught:
+        return caught
+
+
+CASES = [
+    (FailedException("later"), FailureKind.FAILED, "FailedException: later", ProtocolError),
+    (StaleReadError("{t}:s", 4, 5), FailureKind.FAILED, "StaleReadError: state '{t}:s' was to be read", ProtocolError),
+    (StateUnreachableError("no answer"), FailureKind.FAILED, "StateUnreachableError: no answer", ProtocolError),
+    (SourceError("file is gone"), FailureKind.SOURCE, "file is gone", SourceError),
+    (StateRefusedError("wrong type"), FailureKind.STATE, "wrong type", StateRefusedError),
+    (TopologyError("closed"), FailureKind.USER, "Traceback (most recent call last):\n", UserCodeError),
+    (ValueError("mine"), FailureKind.USER, "Traceback (most recent call last):\n", UserCodeError),
+]
+
+
+@pytest.mark.parametrize(("error", "kind", "text", "final"), CASES, ids=lambda part: type(part).__name__)
+def test_an_exception_is_sorted_by_what_follows_from_it(error, kind, text, final):
+    failure = Failure.from_exception(raised(error), "store", 2, "Tuple(…)")
+    assert (failure.kind, failure.component_id, failure.task_index) == (kind, "store", 2)
+    assert failure.text.startswith(text)
+    assert failure.halts() == (kind in (FailureKind.USER, FailureKind.SOURCE, FailureKind.STATE))
+    ending = failure.to_error(attempt(3, 255))
+    assert type(ending) is final
+    assert "'store'" in str(ending)
+    assert "attempt 3:00000000000000ff" in str(ending)
+
+
+@pytest.mark.parametrize("kind", FailureKind)
+def test_a_failure_survives_the_wire_and_pickling(kind):
+    failure = Failure(kind, "store", 2, "line\nline", "Tuple(…)")
+    assert Failure.from_wire(unpack(pack(failure.to_wire()))) == failure
+    assert pickle.loads(pickle.dumps(failure)) == failure
+
+
+def test_a_failure_reads_as_where_and_what():
+    assert str(Failure(FailureKind.FAILED, "store", 2, "FailedException: later")) == "store[2]: FailedException: later"
+
+
+def test_the_users_error_has_component_task_attempt_tuple_and_traceback():
+    failure = Failure.from_exception(raised(ValueError("mine")), "store", 2, "Tuple(lines/default: line='x')")
+    assert str(failure.to_error(attempt(3, 255))).startswith(
+        "component 'store', task 2, attempt 3:00000000000000ff, at tuple Tuple(lines/default: line='x') raised:\n"
+        "Traceback (most recent call last):\n"
+    )
+
+
+class Unprintable:
+    def __repr__(self):
+        raise RuntimeError("no")
+
+
+def test_a_story_travels_even_if_its_text_is_not_valid_unicode():
+    failure = Failure(FailureKind.USER, "store", 1, "no file 'caf\udce9'", "Tuple(\ud800)")
+    received = Failure.from_wire(unpack(pack(failure.to_wire())))
+    assert (received.text, received.tuple_text) == ("no file 'caf\\udce9'", "Tuple(\\ud800)")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("x" * 1000, "Tuple(source/default: value='" + "x" * 271 + "… (731 more)"),
+        (Unprintable(), "<tuple whose repr raised RuntimeError>"),
+    ],
+    ids=["long", "unprintable"],
+)
+def test_a_tuple_in_a_story_is_short_and_always_printable(value, text):
+    wiring = wire(RecordingBolt({"execute": ValueError("mine")}))
+    executor = BatchBoltExecutor(wiring, lambda *_: None)  # type: ignore[arg-type] # nothing is emitted
+    failure = executor.execute(attempt(1), origin_of(wiring, attempt(1)), [[value]])
+    assert failure is not None
+    assert failure.tuple_text == text
+
+
+def test_dropping_what_was_never_there_is_no_failure():
+    executor = BatchBoltExecutor(wire(RecordingBolt()), lambda *_: None)  # type: ignore[arg-type]
+    assert executor.drop(attempt(1)) is None
+    assert executor.counters(attempt(1)) == {}

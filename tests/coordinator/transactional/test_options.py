@@ -1,0 +1,70 @@
+"""The bounds of a run are checked before anything starts; statistics add up."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinator.transactional.options import RunOptions
+from coordinator.transactional.run_summary import RunStatistics
+from state.attempt import TransactionAttempt
+from state.commit import COMMIT_OPERATIONS_LIMIT
+from state.errors import TopologyError
+
+BOUNDS = ["max_spout_pending", "commit_group_max", "commit_operations_max", "max_attempts"]
+
+
+WRONG_BOUNDS = [(name, value) for name in BOUNDS for value in (0, -1, True, 1.0, "1")]
+
+
+@pytest.mark.case(id="P-12")
+@pytest.mark.parametrize(("name", "value"), [*WRONG_BOUNDS, *((name, None) for name in BOUNDS[1:])])
+def test_a_bound_that_is_not_an_integer_from_1_is_refused(name, value):
+    with pytest.raises(TopologyError, match=f"option {name} is {value!r}; give an integer from 1"):
+        RunOptions(**{name: value})
+
+
+def test_a_group_may_not_be_larger_than_the_server_takes():
+    assert RunOptions(commit_operations_max=COMMIT_OPERATIONS_LIMIT).commit_operations_max == 500_000
+    with pytest.raises(TopologyError, match="option commit_operations_max is 500001; the server takes at most 500000"):
+        RunOptions(commit_operations_max=COMMIT_OPERATIONS_LIMIT + 1)
+
+
+def test_a_window_that_is_not_given_is_the_engines_whatever_else_is_given():
+    given = RunOptions(commit_group_max=2)
+    assert (given.window(), given.or_window(1).window(), given.or_window(1).commit_group_max) == (64, 1, 2)
+    assert RunOptions(max_spout_pending=4).or_window(1).window() == 4
+
+
+def test_the_switches_are_no_bounds():
+    assert RunOptions(adopt=True, early_commit=False).early_commit is False
+
+
+def test_every_bound_may_be_one():
+    least = RunOptions(max_spout_pending=1, commit_group_max=1, commit_operations_max=1, max_attempts=1)
+    assert [getattr(least, name) for name in BOUNDS] == [1, 1, 1, 1]
+
+
+def test_seconds_run_from_the_first_issue_to_the_last_commit():
+    statistics = RunStatistics()
+    assert statistics.seconds == 0.0
+    statistics.started(3, 10.0)
+    assert statistics.seconds == 0.0
+    statistics.started(2, 11.0)
+    statistics.committed_one(7, AttemptOutcome(TransactionAttempt(7, 1), tuple_count=9, counters=Counter(lines=9)))
+    statistics.committed_group(15.5, [{"lines": 1}, {}])
+    assert statistics.seconds == 5.5
+    assert statistics.to_dict("job") == {
+        "topology": "job",
+        "committed": 1,
+        "last_txid": 7,
+        "tuples": 9,
+        "seconds": 5.5,
+        "attempts": 5,
+        "failed_attempts": 0,
+        "waves": 2,
+        "commit_groups": 1,
+        "counters": {"lines": 10},
+    }

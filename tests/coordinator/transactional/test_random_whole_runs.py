@@ -1,0 +1,87 @@
+"""The random topologies on the stages Spark runs, without Spark: in one job and in two, frames disturbed.
+
+What the local cluster cannot show is here: shuffled frames of many tuples, commit phases that are run early,
+stages in a row. The fold is the same, and so is the demand that every commit leaves its state.
+"""
+
+from __future__ import annotations
+
+import os
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from state.commit import Commit, CommitReply
+from state.write_set import VALUE_FIELD
+from tests.support.runs.whole_runs import RandomFaults, run
+from tests.support.scenarios.random_bolts import LocalTally, topology_of
+from tests.support.scenarios.random_topologies import Scenario, random_scenario
+from tests.support.scenarios.reference_fold import fold
+from tests.support.stores.memory_store import MemoryStore
+
+EXAMPLES = int(os.environ.get("TXBATCH_RANDOM_EXAMPLES", "150"))
+
+scenarios = st.randoms(use_true_random=False).map(random_scenario)
+
+
+class CheckedStore(MemoryStore):
+    """Compares what it holds after every commit with the fold of what is committed."""
+
+    def __init__(self, expected: list[dict[str, Any]]) -> None:
+        super().__init__()
+        self.expected = expected
+
+    def commit(self, commit: Commit) -> CommitReply:
+        reply = super().commit(commit)
+        self.check()
+        return reply
+
+    def check(self) -> None:
+        expected = self.expected[self.committed_txid]
+        found = {name: _plain(self.states.get(name, {}), empty) for name, empty in self.expected[0].items()}
+        assert found == expected, f"state as of txid {self.committed_txid}"
+        assert self.states.keys() <= expected.keys()
+
+
+def _plain(held: dict[Any, Any], empty: Any) -> Any:
+    """What a state holds, as the fold spells it."""
+    if isinstance(empty, set):
+        return set(held)
+    return held if isinstance(empty, dict) else held.get(VALUE_FIELD, empty)
+
+
+def play_stages(scenario: Scenario, *, early_commit: bool) -> None:
+    store = CheckedStore(fold(scenario).states)
+    topology = topology_of(scenario, LocalTally("stages"))
+    bounds = {"max_spout_pending": scenario.window, "commit_group_max": scenario.group}
+    run(
+        topology,
+        store,
+        seed=scenario.seed,
+        fault=RandomFaults(Random(scenario.seed), scenario.fault_budget),
+        commit_operations_max=scenario.operations_max,
+        early_commit=early_commit,
+        **bounds,
+    )
+    store.check()
+    assert store.committed_txid == len(scenario.batches)
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("early_commit", [False, True], ids=["two jobs", "one job"])
+def test_every_commit_of_a_random_topology_leaves_the_state_of_the_fold(early_commit):
+    @settings(
+        deadline=None,
+        max_examples=EXAMPLES,
+        derandomize=EXAMPLES == 150,
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+    @given(scenarios)
+    def holds(scenario: Scenario) -> None:
+        play_stages(scenario, early_commit=early_commit)
+
+    holds()

@@ -1,0 +1,106 @@
+"""The real stages without Spark: the same callables, a shuffle made of lists, and faults on the way."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+from committers.slot_report import SlotReport
+from coordinated_bolt.transport.frames import FrameKind, unpack_frame
+from coordinator.emitting.emitter_task import Batch
+from coordinator.planning.plan import Plan
+from coordinator.spark.frame_flow import FrameFault
+from coordinator.spark.stage import (
+    CommitStage,
+    EmitterStage,
+    MeetingStage,
+    ProcessingStage,
+    Reading,
+    WaveInput,
+    wave_processed,
+)
+from coordinator.spark.stage_entry import StageEntry
+from coordinator.transactional.engine import EarlyCommit, Event, GroupExecuted
+from state.attempt import TransactionAttempt
+from state.codec import unpack
+
+Records = dict[int, list[tuple[int, bytes]]]
+
+
+class InProcessEngine:
+    """Runs waves and groups at once, in the caller's thread; frames are delivered in a random order.
+
+    Args:
+        plan: what to run.
+        random: draws the order of delivery.
+        frame_fault: as tests install it.
+        nonce: of the run, for its readers.
+    """
+
+    overlaps = True
+
+    def __init__(self, plan: Plan, random: Random, frame_fault: FrameFault | None = None, *, nonce: str = "") -> None:
+        self._reading = Reading("", nonce)
+        self._plan = plan
+        shipped: Any = SimpleNamespace(value=plan)
+        self._entry: StageEntry[Plan] = StageEntry(shipped, frame_fault)
+        self._random = random
+        self._events: deque[Event] = deque()
+        self._meetings: dict[int, Records] = {}
+
+    def process(
+        self,
+        wave_id: int,
+        batches: tuple[Batch, ...],
+        stored: Mapping[str, Mapping[int, Any]],
+        early: EarlyCommit,
+    ) -> None:
+        plan, copied = self._plan, {scope: dict(values) for scope, values in stored.items()}
+        wave = WaveInput(wave_id, batches, copied)
+        lean = wave.without_content()
+        emitters = EmitterStage(self._entry, wave)
+        records = self._shuffled(out for p in range(len(plan.stages[0].tasks)) for out in emitters(p, []))
+        for index in range(1, plan.meeting_stage):
+            bolts = ProcessingStage(self._entry, lean, index)
+            records = self._shuffled(
+                out for p in range(len(plan.stages[index].tasks)) for out in bolts(p, records.get(p, []))
+            )
+        self._meetings[wave_id] = records
+        stage = MeetingStage(self._entry, wave, early)
+        partitions = plan.acker_partitions() + (plan.commit_partitions() if early.groups else [])
+        verdicts = [verdict for p in partitions for verdict in stage(p, records.get(p, []))]
+        self._events.append(wave_processed(plan, wave_id, early, verdicts))
+
+    def commit(self, wave_id: int, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> None:
+        plan, records = self._plan, self._meetings[wave_id]
+        collected: list[tuple[int, bytes]] = []
+        for index in range(plan.meeting_stage, len(plan.stages)):
+            stage = CommitStage(self._entry, index, attempts, composed, self._reading)
+            collected = [out for p in range(len(plan.stages[index].tasks)) for out in stage(p, records.get(p, []))]
+            records = self._shuffled(collected)
+        frames = [unpack_frame(packed) for _, packed in collected]
+        reports = [SlotReport.from_wire(unpack(f.payload)) for f in frames if f.kind is FrameKind.VERDICT]
+        self._events.append(GroupExecuted(wave_id, attempts, tuple(reports)))
+
+    def cancel(self, wave_id: int) -> None:
+        """What runs has run already."""
+
+    def release(self, wave_id: int) -> None:
+        del self._meetings[wave_id]
+
+    def next_event(self, timeout_s: float) -> Event | None:
+        return self._events.popleft() if self._events else None
+
+    def close(self) -> None:
+        assert not self._meetings, "every wave has been released"
+
+    def _shuffled(self, outputs: Iterable[tuple[int, bytes]]) -> Records:
+        records: Records = {}
+        for partition, packed in outputs:
+            records.setdefault(partition, []).append((partition, packed))
+        for each in records.values():
+            self._random.shuffle(each)
+        return records

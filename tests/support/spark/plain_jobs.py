@@ -1,0 +1,165 @@
+"""Spouts and bolts of plain topologies on Spark: spouts note in the driver's process, bolts in files."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any, ClassVar
+
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt
+from coordinated_bolt.components.rich_bolts import BaseRichBolt
+from coordinated_bolt.components.spouts import BaseSpout
+from coordinator.building.plain_topology_builder import TopologyBuilder
+from coordinator.plain.options import PlainRunOptions
+from coordinator.run_plain import run_plain
+from state.errors import FailedException
+from tests.support.spark.bolts import note, once
+
+
+def run(context: Any, topology: Any, **more: Any) -> Any:
+    """Runs a plain topology until its spouts are idle; names of `PlainRunOptions` go there."""
+    known = PlainRunOptions.__dataclass_fields__
+    options = {name: more.pop(name) for name in list(more) if name in known}
+    return run_plain(
+        topology,
+        spark=context,
+        options=PlainRunOptions(**{"stop_when_idle": True, "idle_rounds": 2, **options}),
+        **more,
+    )
+
+
+class Feed(BaseSpout):
+    """Emits lists of values with their positions as message ids, and again what fails if it is to.
+
+    Attributes:
+        told: ("ack" or "fail", position) of all instances, in order.
+    """
+
+    told: ClassVar[list[tuple[str, int]]] = []
+    output_fields = ("value",)
+
+    def __init__(self, values, *, replays=True):
+        self.values, self.replays = list(values), replays
+
+    def open(self, conf, context, collector):
+        super().open(conf, context, collector)
+        self.waiting = list(range(context.task_index, len(self.values), context.task_count))
+
+    def next_tuple(self):
+        if self.waiting:
+            position = self.waiting.pop(0)
+            self.collector.emit([self.values[position]], position)
+
+    def ack(self, message_id):
+        Feed.told.append(("ack", message_id))
+
+    def fail(self, message_id):
+        Feed.told.append(("fail", message_id))
+        if self.replays:
+            self.waiting.append(message_id)
+
+
+class Pass(BaseBasicBolt):
+    """Passes values on."""
+
+    output_fields = ("value",)
+
+    def execute(self, tup, collector):
+        collector.emit(tup.values)
+
+
+class Seen(BaseBasicBolt):
+    """Notes what it is given: [component, task index, value]; then passes it on."""
+
+    output_fields = ("value",)
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def execute(self, tup, collector):
+        note(self.path, self.context.component_id, self.context.task_index, tup[0])
+        collector.emit([tup[0]])
+
+
+class Mishap(Pass):
+    """Does something at one value: always, or only the first time when it has a marker."""
+
+    def __init__(self, value, marker=None):
+        self.value, self.marker = value, marker and str(marker)
+
+    def execute(self, tup, collector):
+        if tup["value"] == self.value and (self.marker is None or once(self.marker)):
+            self.happen(tup)
+        super().execute(tup, collector)
+
+    def happen(self, tup):
+        raise NotImplementedError
+
+
+class Failing(Mishap):
+    def happen(self, tup):
+        raise FailedException("not now")
+
+
+class Raising(Mishap):
+    def happen(self, tup):
+        raise ValueError(f"cannot work with {tup['value']}")
+
+
+class Killing(Mishap):
+    def happen(self, tup):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Hanging(Mishap):
+    def happen(self, tup):
+        signal.pause()
+
+
+class Join(BaseRichBolt):
+    """Emits a pair when both sides of a value are there, anchored on both; acks them then."""
+
+    output_fields = ("value",)
+
+    def prepare(self, conf, context, collector):
+        super().prepare(conf, context, collector)
+        self.held = {}
+
+    def execute(self, tup):
+        other = self.held.pop(tup["value"], None)
+        if other is None:
+            self.held[tup["value"]] = tup
+            return
+        self.collector.emit([tup["value"]], [tup, other])
+        self.collector.ack(tup)
+        self.collector.ack(other)
+
+
+class AnchorTwice(BaseRichBolt):
+    """Anchors each tuple twice on its input."""
+
+    output_fields = ("value",)
+
+    def execute(self, tup):
+        self.collector.emit(tup.values, [tup, tup])
+        self.collector.ack(tup)
+
+
+class Forgetful(BaseRichBolt):
+    """Acks everything but one value."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def execute(self, tup):
+        if tup["value"] != self.value:
+            self.collector.ack(tup)
+
+
+def builder_of(values, *, replays=True, tasks=1, ackers=1, pending=1000):
+    """A builder with the spout "feed"."""
+    builder = TopologyBuilder("plain")
+    builder.set_spout("feed", Feed(values, replays=replays), tasks)
+    builder.set_acker_count(ackers)
+    builder.set_max_spout_pending(pending)
+    return builder
