@@ -14,7 +14,6 @@ _FORBIDDEN = frozenset(
         KafkaError._AUTHENTICATION,  # noqa: SLF001
         KafkaError.SASL_AUTHENTICATION_FAILED,
         KafkaError.TOPIC_AUTHORIZATION_FAILED,
-        KafkaError.GROUP_AUTHORIZATION_FAILED,
         KafkaError.CLUSTER_AUTHORIZATION_FAILED,
     }
 )
@@ -57,7 +56,7 @@ def failure_of(
     said = one_line(settings.without_secrets(f"{inner.str()} ({inner.name()})"))
     where = f"{doing} at {settings.servers} failed: {said}"
     if inner.code() in _FORBIDDEN:
-        return SourceError(f"{where}; check the user, its secret and its rights on topic and group")
+        return SourceError(f"{where}; check the user, its secret and its right to read the topic")
     if absent_is_lasting and inner.code() in _ABSENT:
         return SourceError(f"{where}; check the topic's name and that it exists: txbatch creates none")
     if is_lasting(inner):

@@ -31,7 +31,7 @@ SECRET_LENGTH_MIN = 4
 READER_DEFAULTS: Mapping[str, str | int] = {
     "fetch.wait.max.ms": 50,  # how long a reader that has come to the log's end keeps its next move waiting
     "fetch.queue.backoff.ms": 20,  # how long one whose queue was full, as between waves, keeps the next wave waiting
-    "queued.max.messages.kbytes": 16_384,  # read ahead, for each partition
+    "queued.max.messages.kbytes": 8_192,  # read ahead, for each partition
     "reconnect.backoff.max.ms": 1_000,  # a broker that is back is noticed soon
     "log_level": 2,  # what matters is raised, with the client's reason
 }

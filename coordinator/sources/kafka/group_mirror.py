@@ -44,7 +44,7 @@ class GroupMirror(SpoutCommitter):
         try:
             # not waited for: the next one carries everything this one does
             self._connected().commit(offsets=offsets, asynchronous=True)
-        except KafkaException as error:
+        except (KafkaException, TypeError, ValueError) as error:  # the latter are of options it does not know
             if not self._was_refused:
                 said = one_line(self._settings.without_secrets(str(error)))
                 _LOG.warning("group %r cannot be told how far the topology is: %s", self._group, said)

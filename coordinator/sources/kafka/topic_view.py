@@ -8,6 +8,8 @@ from coordinator.sources.kafka.topic import Topic, TopicState
 from state.errors import FailedException, SourceError
 
 LOOK_EVERY_S = 0.25
+AFTER_FAILURE_S = 5.0
+"""Brokers that gave no answer are not asked again for so long: the run waits while they are asked."""
 AWAY_S = 300.0
 """Brokers that give no answer for so long, while nothing else is left to do, end the run."""
 
@@ -24,8 +26,9 @@ class TopicView:
     def __init__(self, topic: Topic, name: str, clock: Callable[[], float]) -> None:
         self._topic, self._name, self._clock = topic, name, clock
         self._state: TopicState | None = None
-        self._looked_s = 0.0
+        self._next_look_s = float("-inf")
         self._away_since: float | None = None
+        self._failure = ""
 
     def known(self) -> TopicState:
         """What was seen last; looks if nothing was seen yet."""
@@ -41,7 +44,8 @@ class TopicView:
         found = self._topic.look()
         if self._state is not None and found.topic_id != self._state.topic_id:
             raise SourceError(made_again(self._name, self._state.topic_id, found.topic_id))
-        self._state, self._looked_s, self._away_since = found, self._clock(), None
+        self._state, self._away_since, self._failure = found, None, ""
+        self._next_look_s = self._clock() + LOOK_EVERY_S
         return found
 
     def look_again(self, *, has_work: bool) -> TopicState:
@@ -54,18 +58,18 @@ class TopicView:
             FailedException: brokers are away, and there is nothing else to do.
             SourceError: they have been away for long, or see `look`.
         """
-        if self._state is not None and self._clock() - self._looked_s < LOOK_EVERY_S:
+        if self._clock() >= self._next_look_s:
+            try:
+                return self.look()
+            except FailedException as error:
+                self._failure, self._next_look_s = str(error), self._clock() + AFTER_FAILURE_S
+        if self._state is not None and (has_work or not self._failure):
             return self._state
-        try:
-            return self.look()
-        except FailedException as error:
-            if has_work and self._state is not None:
-                return self._state
-            if self._away_since is None:
-                self._away_since = self._clock()
-            if self._clock() - self._away_since > AWAY_S:
-                raise SourceError(f"brokers have been away for {AWAY_S:g} s: {error}") from None
-            raise
+        if self._away_since is None:
+            self._away_since = self._clock()
+        if self._clock() - self._away_since > AWAY_S:
+            raise SourceError(f"brokers have been away for {AWAY_S:g} s: {self._failure}")
+        raise FailedException(self._failure)
 
 
 def made_again(name: str, former: str, found: str) -> str:

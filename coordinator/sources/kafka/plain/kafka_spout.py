@@ -29,7 +29,7 @@ from state.printable import one_line
 from state.redis_address import secrets_in
 from state.redis_reader import URL_VARIABLE
 
-FETCH_WAIT_S = 1.0
+FETCH_WAIT_S = 0.5
 _LOG = logging.getLogger("txbatch")
 Split = Callable[[Sequence[Any]], Iterable[Sequence[Any]]]
 

@@ -108,6 +108,10 @@ class PartitionManager:
         """How many new messages may be taken."""
         return self._max_uncommitted - self._offsets.uncommitted_count() - len(self._waiting)
 
+    def held_up_by(self) -> int | None:
+        """The message whose missing ack keeps the bound met; None if new messages may be taken."""
+        return self._offsets.lowest_open() if self.room() <= 0 else None
+
     def fetched(self, start: int, offsets: Sequence[int], position: int, now_ms: int) -> list[int]:
         """What was fetched is waiting to be emitted, as far as it is wanted.
 

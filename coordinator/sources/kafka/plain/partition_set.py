@@ -56,6 +56,8 @@ class PartitionSet:
         self._topic_id = ""
         self._managers: dict[int, PartitionManager] = {}
         self._turns: deque[PartitionManager] = deque()
+        self._held_up: dict[int, int | None] = {}
+        self._told: dict[int, int] = {}
         self._looked_ms = drivers.now_ms()
 
     def open(self) -> None:
@@ -160,6 +162,7 @@ class PartitionSet:
             if offset is not None:
                 self._save(partition, offset)
                 manager.committed(offset)
+            self._say_if_held_up(manager)
 
     def close(self) -> None:
         """Closes the connections."""
@@ -177,6 +180,20 @@ class PartitionSet:
         manager = self._managers[partition] = self._make(partition, found.at)
         self._turns.append(manager)
         self._save(partition, found.at)
+
+    def _say_if_held_up(self, manager: PartitionManager) -> None:
+        """Names, once, a message that has kept a partition waiting from one store to the next."""
+        partition, offset = manager.partition, manager.held_up_by()
+        if offset is not None and offset == self._held_up.get(partition) != self._told.get(partition):
+            self._told[partition] = offset
+            _LOG.warning(
+                "partition %d of topic %r waits: as many messages as max_uncommitted allows are out, the lowest at "
+                "offset %d; look for a bolt that neither acks nor fails it",
+                partition,
+                self._input.topic,
+                offset,
+            )
+        self._held_up[partition] = offset
 
     def _count_lost(self, partition: int, lost: int) -> None:
         if lost:

@@ -130,7 +130,7 @@ def test_silence_is_explained_by_what_the_client_said_last():
 @pytest.mark.parametrize("code", [KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError._AUTHENTICATION])
 def test_what_may_not_be_read_ends_the_run_at_once(code):
     reader, consumer = reader_of(error(code))
-    with pytest.raises(SourceError, match="check the user, its secret and its rights"):
+    with pytest.raises(SourceError, match="check the user, its secret and its right"):
         read(reader, 0, 2)
     assert consumer.now == 0.0
     trouble = Trouble()

@@ -115,8 +115,13 @@ def test_what_is_known_is_cut_while_brokers_are_away_and_then_it_is_tried_again(
     cutter.now += 10
     with pytest.raises(FailedException, match="no broker answers"):
         cutter.it.is_ready()
+    looks = topic.looks
+    with pytest.raises(FailedException, match="no broker answers"):
+        cutter.it.is_ready()
+    assert topic.looks == looks, "they are not asked again at once"
     topic.is_away = False
     topic.bounds[0] = Bounds(0, 30)
+    cutter.now += 10
     assert cutter.it.is_ready()
 
 

@@ -148,6 +148,17 @@ def test_trap_a_message_never_acked_bounds_what_is_uncommitted_and_holds_up_no_r
     assert len(played.ask(50)) == 9
 
 
+def test_trap_a_message_that_holds_up_its_partition_is_named_once(caplog):
+    world = world_of(*[b"%d" % each for each in range(20)])
+    played = Played(world, max_uncommitted=5, store_every_ms=1000)
+    for now in range(0, 6000, 500):
+        world.ms = now
+        played.ask(3)
+    played.ack(*[b"%d" % each for each in range(1, 5)])
+    assert caplog.text.count("partition 0 of topic 't' waits") == 1
+    assert "the lowest at offset 0;" in caplog.text
+
+
 def test_trap_out_of_range_stops_unless_a_policy_says_otherwise():
     world = world_of(b"a", b"b", b"c", b"d")
     played = Played(world, retries=AT_ONCE)
