@@ -164,7 +164,7 @@ class PartitionReader:
 
     def _read(self, part: OffsetRange) -> Iterator[list[Message]]:
         self._go_to(part.first)
-        heard = self._clock()
+        heard, self._trouble.error = self._clock(), None  # what it said while nobody read is old
         assert self._at is not None
         while self._at < part.next:
             before = self._at, self._end

@@ -62,12 +62,20 @@ class BrokerTopic:
         name: of the topic.
         reads_committed: whether open and aborted transactions are left out.
         timeout_s: how long one answer is waited for.
+        was_there: the topic was seen before, so that brokers that do not know it, as just after their start, are asked
+            again; set by the first answer.
     """
 
     def __init__(
-        self, settings: ClientSettings, name: str, *, reads_committed: bool, timeout_s: float = ASK_TIMEOUT_S
+        self,
+        settings: ClientSettings,
+        name: str,
+        *,
+        reads_committed: bool,
+        timeout_s: float = ASK_TIMEOUT_S,
+        was_there: bool = False,
     ) -> None:
-        self._settings, self._name, self._timeout_s = settings, name, timeout_s
+        self._settings, self._name, self._timeout_s, self._was_there = settings, name, timeout_s, was_there
         self._isolation = IsolationLevel.READ_COMMITTED if reads_committed else IsolationLevel.READ_UNCOMMITTED
         self._client: AdminClient | None = None
 
@@ -91,7 +99,9 @@ class BrokerTopic:
 
     def _describe(self) -> Any:
         answers = self._ask(lambda client: client.describe_topics(TopicCollection([self._name]), **self._within()))
-        return self._answer(answers[self._name])
+        found = self._answer(answers[self._name])
+        self._was_there = True
+        return found
 
     def _offsets(self, partitions: Iterable[int], spec: OffsetSpec) -> dict[int, int]:
         asked = {TopicPartition(self._name, partition): spec for partition in partitions}
@@ -121,7 +131,7 @@ class BrokerTopic:
         except KafkaException as error:
             self._client = None  # a new one does not remember brokers that are gone
             doing = f"asking for topic {self._name!r}"
-            raise failure_of(error, doing, self._settings, absent_is_lasting=True) from None
+            raise failure_of(error, doing, self._settings, absent_is_lasting=not self._was_there) from None
         except TimeoutError:
             self._client = None
             raise FailedException(f"topic {self._name!r} was asked for, and the client did not answer") from None

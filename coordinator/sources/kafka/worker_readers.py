@@ -52,9 +52,12 @@ class ReaderPool:
             SourceError: the topic does not exist, or may not be read.
         """
         place = (_digest(settings, reads_committed=True), topic)
-        if place not in self._topics and len(self._topics) >= TOPICS_MAX:
-            self._topics.popitem(last=False)
-        asked = self._topics.setdefault(place, BrokerTopic(settings, topic, reads_committed=True, timeout_s=SILENCE_S))
+        asked = self._topics.pop(place, None)
+        if asked is None:
+            if len(self._topics) >= TOPICS_MAX:
+                self._topics.popitem(last=False)
+            asked = BrokerTopic(settings, topic, reads_committed=True, timeout_s=SILENCE_S, was_there=True)
+        self._topics[place] = asked
         return asked.topic_id()
 
     def reader(

@@ -62,6 +62,7 @@ class RetryManager:
     def __init__(self, rules: RetryRules) -> None:
         self._rules = rules
         self._failed: dict[int, _Failed] = {}
+        self._nothing_before_ms: float = math.inf
 
     def failed(self, offset: int, now_ms: int) -> bool:
         """A message failed; whether it is tried again. If not, it is forgotten here."""
@@ -73,6 +74,7 @@ class RetryManager:
             return False
         found.retries += 1
         found.due_ms = now_ms + self._rules.wait_ms(found.retries)
+        self._nothing_before_ms = min(self._nothing_before_ms, found.due_ms)
         return True
 
     def is_due(self, offset: int, now_ms: int) -> bool:
@@ -82,7 +84,13 @@ class RetryManager:
 
     def lowest_due(self, now_ms: int) -> int | None:
         """The lowest offset that may be tried again now."""
-        return min((offset for offset in self._failed if self.is_due(offset, now_ms)), default=None)
+        if now_ms < self._nothing_before_ms:  # asked far more often than anything is due
+            return None
+        lowest = min((offset for offset in self._failed if self.is_due(offset, now_ms)), default=None)
+        if lowest is None:
+            waits = (found.due_ms for found in self._failed.values() if found.due_ms is not None)
+            self._nothing_before_ms = min(waits, default=math.inf)
+        return lowest
 
     def waiting_count(self) -> int:
         """Messages that failed and are not under way again."""

@@ -31,6 +31,7 @@ class ScriptedConsumer:
 
     def __init__(self, *given):
         self.given, self.assigned, self.now, self.is_closed = list(given), [], 0.0, False
+        self.say_while_waiting = lambda: None
 
     def assign(self, partitions):
         self.assigned += [place.offset for place in partitions]
@@ -39,14 +40,17 @@ class ScriptedConsumer:
         taken, self.given = self.given[:num_messages], self.given[num_messages:]
         if not taken and timeout:
             self.now += 1.0
+            self.say_while_waiting()
         return taken
 
     def close(self):
         self.is_closed = True
 
 
-def reader_of(*given, trouble=None):
+def reader_of(*given, trouble=None, says=None):
     consumer = ScriptedConsumer(*given)
+    if says is not None:
+        consumer.say_while_waiting = lambda: trouble(KafkaError(says))
     clock = lambda: consumer.now  # noqa: E731
     return PartitionReader(consumer, SETTINGS, "t", 0, trouble or Trouble(), silence_s=5.0, clock=clock), consumer
 
@@ -121,8 +125,7 @@ def test_silence_fails_the_attempt_and_the_next_goes_there_again():
 
 def test_silence_is_explained_by_what_the_client_said_last():
     trouble = Trouble()
-    trouble(KafkaError(KafkaError._ALL_BROKERS_DOWN))
-    reader, _ = reader_of(trouble=trouble)
+    reader, _ = reader_of(trouble=trouble, says=KafkaError._ALL_BROKERS_DOWN)
     with pytest.raises(FailedException, match=r"at nowhere:9092 failed: .*_ALL_BROKERS_DOWN"):
         read(reader, 0, 2)
 
@@ -133,12 +136,17 @@ def test_what_may_not_be_read_ends_the_run_at_once(code):
     with pytest.raises(SourceError, match="check the user, its secret and its right"):
         read(reader, 0, 2)
     assert consumer.now == 0.0
-    trouble = Trouble()
-    trouble(KafkaError(code))
-    reader, consumer = reader_of(trouble=trouble)
+    reader, consumer = reader_of(trouble=Trouble(), says=code)
     with pytest.raises(SourceError, match="check the user"):
         read(reader, 0, 2)
     assert consumer.now <= 1.0
+
+
+def test_what_the_client_said_before_anybody_read_is_old():
+    trouble = Trouble()
+    reader, _ = reader_of(message(0), error(KafkaError._TRANSPORT), message(1), trouble=trouble)
+    trouble(KafkaError(KafkaError._AUTHENTICATION))
+    assert read(reader, 0, 2) == [0, 1]
 
 
 def test_a_broker_that_comes_back_is_waited_for():
