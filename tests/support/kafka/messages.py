@@ -72,11 +72,16 @@ def context(task_index: int = 0, task_count: int = 1) -> TopologyContext:
 
 def emitted(spout: KafkaTransactionalSpout, metadata: Any, txid: int = 1, attempt_id: int = 1) -> list[Any]:
     """First values of what one task emits of a batch."""
+    return [row[0] for row in emitted_rows(spout, metadata, txid, attempt_id)]
+
+
+def emitted_rows(spout: KafkaTransactionalSpout, metadata: Any, txid: int = 1, attempt_id: int = 1) -> list[list[Any]]:
+    """What one task emits of a batch."""
     rows = Rows()
     emitter = spout.get_emitter({}, context())
     emitter.emit_batch(TransactionAttempt(txid, attempt_id), metadata, rows)
     emitter.close()
-    return [row[0] for row in rows.rows]
+    return rows.rows
 
 
 def resumed_coordinator(spout: KafkaTransactionalSpout, last_txid: int = 0, last: Any = None) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
+from random import Random
 
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
@@ -18,6 +19,7 @@ from tests.support.kafka.messages import (
     cut_all,
     delete_before,
     emitted,
+    emitted_rows,
     numbers,
     produce,
     resumed_coordinator,
@@ -51,6 +53,25 @@ def test_a_replay_emits_exactly_the_same_though_the_log_has_grown(broker, make_t
     for cut in (cuts[2], cuts[0], cuts[2], cuts[1], cuts[1]):
         part = only_range(cut)
         assert emitted(spout, cut) == numbers(part.first, part.next)
+
+
+def test_ranges_read_in_any_order_give_exactly_their_messages(broker, make_topic):
+    topic, random = make_topic(), Random(7)
+    transaction = KafkaTransaction(broker.address, topic)
+    for number in range(40):
+        transaction.write(topic, numbers(100 * number, 100 * number + 100))
+        transaction.abort() if number % 5 == 4 else transaction.commit()
+    spout = KafkaTransactionalSpout(broker.address, topic, messages_per_batch=10**6, origin_fields=["offset"])
+    (whole,) = cut_all(spout)
+    by_offset = {offset: value for value, offset in emitted_rows(spout, whole)}
+    assert sorted(map(int, by_offset.values())) == [n for n in range(4000) if n // 100 % 5 != 4]
+    end = only_range(whole).next
+    for _ in range(150):  # each one puts the reader elsewhere, while it reads ahead
+        first = random.randrange(end)
+        after = min(end, first + random.choice([1, 3, 100, 1500]))
+        metadata = Cut(whole["kafka_topic_id"], {0: OffsetRange(first, after)}).to_plain()
+        expected = [value for offset, value in sorted(by_offset.items()) if first <= offset < after]
+        assert [value for value, _ in emitted_rows(spout, metadata)] == expected
 
 
 def test_a_finite_run_ends_at_what_was_there_when_it_started(broker, make_topic):
