@@ -27,6 +27,20 @@ _ABSENT = frozenset(
 )
 
 
+class Trouble:
+    """What a client last said of its connections: called by it, asked when nothing arrives.
+
+    Attributes:
+        error: the last one, None if all is well as far as it said.
+    """
+
+    def __init__(self) -> None:
+        self.error: KafkaError | None = None
+
+    def __call__(self, error: KafkaError) -> None:
+        self.error = error
+
+
 def is_out_of_range(error: KafkaError) -> bool:
     """Whether the offset that was asked for is not in the log."""
     return error.code() in _GONE

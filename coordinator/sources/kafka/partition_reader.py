@@ -13,7 +13,7 @@ from typing import Protocol
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from coordinator.sources.kafka.broker_errors import failure_of, is_lasting, is_out_of_range, refused_options
+from coordinator.sources.kafka.broker_errors import Trouble, failure_of, is_lasting, is_out_of_range, refused_options
 from coordinator.sources.kafka.client_settings import READER_DEFAULTS, ClientSettings
 from coordinator.sources.kafka.offset_ranges import OffsetRange
 from state.errors import FailedException, SourceError
@@ -42,20 +42,6 @@ class Consumes(Protocol):
 
     def close(self) -> None:
         """Ends it."""
-
-
-class Trouble:
-    """What a client last said of its connections: called by it, asked when nothing arrives.
-
-    Attributes:
-        error: the last one, None if all is well as far as it said.
-    """
-
-    def __init__(self) -> None:
-        self.error: KafkaError | None = None
-
-    def __call__(self, error: KafkaError) -> None:
-        self.error = error
 
 
 def make_consumer(settings: ClientSettings, trouble: Trouble, *, reads_committed: bool) -> Consumer:

@@ -7,10 +7,10 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from confluent_kafka import IsolationLevel, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from coordinator.sources.kafka.broker_errors import failure_of, refused_options
+from coordinator.sources.kafka.broker_errors import Trouble, failure_of, refused_options
 from coordinator.sources.kafka.client_settings import READER_DEFAULTS, ClientSettings
 from coordinator.sources.kafka.starting_point import Bounds
 from state.errors import FailedException
@@ -78,6 +78,7 @@ class BrokerTopic:
         self._settings, self._name, self._timeout_s, self._was_there = settings, name, timeout_s, was_there
         self._isolation = IsolationLevel.READ_COMMITTED if reads_committed else IsolationLevel.READ_UNCOMMITTED
         self._client: AdminClient | None = None
+        self._trouble = Trouble()
 
     def look(self) -> TopicState:
         found = self._describe()
@@ -112,15 +113,24 @@ class BrokerTopic:
         )
         return {place.partition: self._answer(answer).offset for place, answer in answers.items()}
 
+    def _reason(self, error: KafkaException) -> KafkaError | KafkaException:
+        """Why there was no answer: what the client said of its connections, if it only waited in vain."""
+        inner: KafkaError = error.args[0]
+        if self._client is not None and inner.code() == KafkaError._TIMED_OUT:  # noqa: SLF001 - its public name
+            self._client.poll(0)  # has it say what it knows
+            if self._trouble.error is not None:
+                return self._trouble.error
+        return error
+
     def _within(self) -> dict[str, float]:
         return {"request_timeout": self._timeout_s}
 
     def _ask(self, question: Any) -> Any:
         if self._client is None:
-            options = {**READER_DEFAULTS, **self._settings.resolved()}
-            chosen = {name: value for name, value in options.items() if not name.startswith(_CONSUMER_ONLY)}
+            self._trouble.error = None
+            options: dict[str, Any] = {**READER_DEFAULTS, **self._settings.resolved(), "error_cb": self._trouble}
             try:
-                self._client = AdminClient(chosen)
+                self._client = AdminClient({k: v for k, v in options.items() if not k.startswith(_CONSUMER_ONLY)})
             except (KafkaException, ValueError, TypeError) as error:
                 raise refused_options(error, self._settings) from None
         return question(self._client)
@@ -129,9 +139,9 @@ class BrokerTopic:
         try:
             return answer.result(timeout=2 * self._timeout_s)
         except KafkaException as error:
+            reason, doing = self._reason(error), f"asking for topic {self._name!r}"
             self._client = None  # a new one does not remember brokers that are gone
-            doing = f"asking for topic {self._name!r}"
-            raise failure_of(error, doing, self._settings, absent_is_lasting=not self._was_there) from None
+            raise failure_of(reason, doing, self._settings, absent_is_lasting=not self._was_there) from None
         except TimeoutError:
             self._client = None
             raise FailedException(f"topic {self._name!r} was asked for, and the client did not answer") from None

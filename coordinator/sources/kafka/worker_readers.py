@@ -14,8 +14,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import TypeAlias
 
+from coordinator.sources.kafka.broker_errors import Trouble
 from coordinator.sources.kafka.client_settings import ClientSettings
-from coordinator.sources.kafka.partition_reader import SILENCE_S, PartitionReader, Trouble, make_consumer
+from coordinator.sources.kafka.partition_reader import SILENCE_S, PartitionReader, make_consumer
 from coordinator.sources.kafka.topic import BrokerTopic
 from state.codec import digest64
 

@@ -19,16 +19,20 @@ from tests.support.kafka.jars import NoBrokerError, broker_jars
 
 START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 20.0
+USER, PASSWORD = "reader", "hunter22-and-more"
+LOGIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 CLUSTER_ID = "dHhiYXRjaC10ZXN0LWNsdQ"
 JAVA_OPTIONS = ("-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 PROPERTIES = """
 process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller_port}
-listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}
-advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+listeners=PLAINTEXT://127.0.0.1:{port},SASL://127.0.0.1:{sasl_port},CONTROLLER://127.0.0.1:{controller_port}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port},SASL://127.0.0.1:{sasl_port}
 controller.listener.names=CONTROLLER
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT
+listener.name.sasl.sasl.enabled.mechanisms=PLAIN
+listener.name.sasl.plain.sasl.jaas.config={login_module} required user_{user}="{password}";
 log.dirs={folder}/log
 auto.create.topics.enable=false
 offsets.topic.num.partitions=1
@@ -55,6 +59,7 @@ class Broker:
 
     Attributes:
         address: for ``bootstrap.servers``; stays the same after a kill and a new start.
+        sasl_address: the same, for `USER` with `PASSWORD` by SASL PLAIN.
     """
 
     def __init__(self) -> None:
@@ -63,11 +68,20 @@ class Broker:
             raise NoBrokerError("Java is missing, which runs the Kafka broker")
         self._command = [java, *JAVA_OPTIONS, "-cp", f"{broker_jars()}/*"]
         self._folder = Path(tempfile.mkdtemp(prefix="txbatch-kafka-"))
-        port, controller_port = _free_ports(2)
-        self.address = f"127.0.0.1:{port}"
+        port, sasl_port, controller_port = _free_ports(3)
+        self.address, self.sasl_address = f"127.0.0.1:{port}", f"127.0.0.1:{sasl_port}"
         self._properties = self._folder / "server.properties"
         self._properties.write_text(
-            PROPERTIES.format(port=port, controller_port=controller_port, folder=self._folder), encoding="utf-8"
+            PROPERTIES.format(
+                port=port,
+                sasl_port=sasl_port,
+                controller_port=controller_port,
+                folder=self._folder,
+                login_module=LOGIN_MODULE,
+                user=USER,
+                password=PASSWORD,
+            ),
+            encoding="utf-8",
         )
         self._log = self._folder / "broker.out"
         self._process: subprocess.Popen[bytes] | None = None

@@ -7,8 +7,9 @@ import pickle
 import pytest
 
 from coordinator.sources.kafka import FromEnvironment, FromFile, KafkaTransactionalSpout
+from coordinator.sources.kafka.broker_errors import Trouble
 from coordinator.sources.kafka.client_settings import ClientSettings, Option
-from coordinator.sources.kafka.partition_reader import Trouble, make_consumer
+from coordinator.sources.kafka.partition_reader import make_consumer
 from state.errors import SourceError, TopologyError
 
 SECRET = "hunter22-and-more"

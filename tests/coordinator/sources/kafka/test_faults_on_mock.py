@@ -7,9 +7,10 @@ import socket
 import pytest
 from confluent_kafka import Producer
 
+from coordinator.sources.kafka.broker_errors import Trouble
 from coordinator.sources.kafka.client_settings import ClientSettings
 from coordinator.sources.kafka.offset_ranges import OffsetRange
-from coordinator.sources.kafka.partition_reader import PartitionReader, Trouble, make_consumer
+from coordinator.sources.kafka.partition_reader import PartitionReader, make_consumer
 from coordinator.sources.kafka.topic import BrokerTopic
 from state.errors import FailedException
 

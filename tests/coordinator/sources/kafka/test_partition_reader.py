@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import KafkaError, Message
 
+from coordinator.sources.kafka.broker_errors import Trouble
 from coordinator.sources.kafka.client_settings import ClientSettings
 from coordinator.sources.kafka.offset_ranges import OffsetRange
-from coordinator.sources.kafka.partition_reader import OutOfRangeError, PartitionReader, Trouble
+from coordinator.sources.kafka.partition_reader import OutOfRangeError, PartitionReader
 from coordinator.sources.kafka.worker_readers import ReaderPool
 from state.errors import FailedException, SourceError
 
