@@ -31,14 +31,16 @@ class Trouble:
     """What a client last said of its connections: called by it, asked when nothing arrives.
 
     Attributes:
-        error: the last one, None if all is well as far as it said.
+        error: the last one, or the one that is in the way of all others, such as a wrong password; None if all is well
+            as far as it said.
     """
 
     def __init__(self) -> None:
         self.error: KafkaError | None = None
 
     def __call__(self, error: KafkaError) -> None:
-        self.error = error
+        if self.error is None or not is_lasting(self.error):  # that all brokers are down follows from the password
+            self.error = error
 
 
 def is_out_of_range(error: KafkaError) -> bool:

@@ -15,6 +15,8 @@ from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.transactional import SpoutCoordinator
 from state.errors import FailedException, SourceError
 
+SHORT_S = 30.0
+"""A log that ends before its position for so long has lost messages."""
 SAMPLE_EVERY = 100
 """The size of messages is looked at again after so many transactions."""
 
@@ -68,6 +70,7 @@ class TopicCoordinator(SpoutCoordinator):
         self._view = TopicView(topic, name, clock)
         self._rules, self._message_bytes, self._clock, self._record = rules, message_bytes, clock, record
         self._small_since: float | None = None
+        self._short_since: float | None = None
         self._positions: dict[int, int] = {}
         self._start: dict[int, int] = {}
         self._ends: dict[int, int] = {}
@@ -216,3 +219,24 @@ class TopicCoordinator(SpoutCoordinator):
         state = self._view.look_again(has_work=self._backlog() > 0)
         for partition, bounds in state.bounds.items():
             self._positions.setdefault(partition, bounds.low)
+        self._require_ends(state)
+
+    def _require_ends(self, state: TopicState) -> None:
+        """Refuses to cut while a log ends before its position: a new leader may not know better for a moment.
+
+        Raises:
+            FailedException: a log does so.
+            SourceError: it has done so for long.
+        """
+        short = [each for each, bounds in state.bounds.items() if self._positions[each] > bounds.high]
+        if not short:
+            self._short_since = None
+            return
+        if self._short_since is None:
+            self._short_since = self._clock()
+        if self._clock() - self._short_since > SHORT_S:
+            require_within(self._name, short[0], self._positions[short[0]], state.bounds[short[0]])
+        raise FailedException(
+            f"partition {short[0]} of topic {self._name!r} was read to offset {self._positions[short[0]]}, but its log "
+            f"ends at {state.bounds[short[0]].high}; it is asked again"
+        )

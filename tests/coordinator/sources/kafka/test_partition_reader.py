@@ -143,6 +143,14 @@ def test_what_may_not_be_read_ends_the_run_at_once(code):
     assert consumer.now <= 1.0
 
 
+def test_a_wrong_password_is_the_reason_though_all_brokers_are_down_is_what_is_said_last():
+    trouble = Trouble()
+    trouble(KafkaError(KafkaError._AUTHENTICATION))
+    trouble(KafkaError(KafkaError._ALL_BROKERS_DOWN))
+    assert trouble.error is not None
+    assert trouble.error.code() == KafkaError._AUTHENTICATION
+
+
 def test_what_the_client_said_before_anybody_read_is_old():
     trouble = Trouble()
     reader, _ = reader_of(message(0), error(KafkaError._TRANSPORT), message(1), trouble=trouble)

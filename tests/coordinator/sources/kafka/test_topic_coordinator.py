@@ -221,3 +221,24 @@ def test_an_offset_that_is_gone_is_left_out_and_counted_by_policy():
     cutter.now += 10
     assert cutter.cut() == {0: (15, 20)}
     assert Cut.from_plain(cutter.last) == Cut("id", {0: OffsetRange(15, 20)}, 5)
+
+
+def test_a_log_that_is_shorter_for_a_moment_is_waited_for_and_one_that_stays_so_is_named():
+    topic = ScriptedTopic(p0=20, p1=0)
+    cutter = Cutter(topic)
+    cutter.cut()
+    topic.bounds = {0: Bounds(0, 5), 1: Bounds(0, 50)}
+    cutter.now += 10
+    with pytest.raises(FailedException, match="read to offset 10, but its log ends at 5; it is asked again"):
+        cutter.cut()
+    topic.bounds[0] = Bounds(0, 20)
+    cutter.now += 10
+    last = cutter.it.initialize_transaction(2, cutter.last)
+    topic.bounds[0] = Bounds(0, 5)
+    for _ in range(4):
+        cutter.now += 10
+        with pytest.raises(FailedException):
+            cutter.it.initialize_transaction(3, last)
+    cutter.now += 10
+    with pytest.raises(SourceError, match="it has lost messages"):
+        cutter.it.initialize_transaction(3, last)
