@@ -27,7 +27,7 @@ from coordinator.spouts.opaque import (
     OpaquePartitionedEmitter,
 )
 from state.attempt import TransactionAttempt
-from state.errors import SourceError
+from state.errors import FailedException, SourceError
 
 FIRST_WAIT_S = 2.0
 """How long a reader that has just been put somewhere waits for its first message; the log's end is told sooner."""
@@ -229,16 +229,19 @@ class OpaqueKafkaEmitter(OpaquePartitionedEmitter):
         at = self._first_offset(partition, attempt.txid) if last is None else self._checked(last)
         reader = self._input.reader(self._topic_id, partition)
         message_count = byte_count = 0
-        is_sought = True
+        is_again = False
         while message_count < self._message_limit and byte_count < self._byte_limit:
             wait_s = NEXT_WAIT_S if reader.is_at_end(at) else FIRST_WAIT_S
             try:
                 limit = min(PORTION, self._message_limit - message_count)
                 messages = reader.messages_from(at, limit, wait_s=wait_s)
             except OutOfRangeError:
-                if not is_sought:
-                    raise
-                at, is_sought = self._continued(partition, at), False
+                if is_again:
+                    raise FailedException(
+                        f"the log of partition {partition} of topic {self._input.topic!r} keeps moving away from "
+                        f"offset {at}; it is tried again"
+                    ) from None
+                at, is_again = self._continued(partition, at), True
                 continue
             at = reader.position()
             if not messages:
