@@ -1,6 +1,6 @@
-"""Messages a second from a Kafka topic: counted into Redis by txbatch, beside what the plain client reads.
+"""Messages a second from a Kafka topic: counted into Redis by txbatch, next to what the plain client reads.
 
-Run it with ``python -m benchmarks.kafka_source``; it starts a broker and servers of its own. See README.md beside it.
+Run it with ``python -m benchmarks.kafka_source``; it starts a broker and servers of its own. See benchmarks/README.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How brokers are reached: the user's options for librdkafka, with secrets by reference only. Knows no client.
 
-A spout is pickled and travels in Spark's closures, so a password in it would lie in places nobody looks after. A
+A spout is pickled and travels in Spark's closures, so a password in it would be copied to places without protection. A
 secret is therefore given as where to find it, and read where a client is made: on the driver and on the executors.
 """
 
@@ -84,7 +84,7 @@ class FromFile:
         except (OSError, UnicodeDecodeError) as error:
             raise SourceError(
                 f"file {self.path!r}, which holds a Kafka secret, cannot be read: {type(error).__name__}; put it on "
-                "the driver's host and on the executors', readable for the user who runs them"
+                "the driver's host and on the executors', readable for the user that runs them"
             ) from None
 
 

@@ -1,4 +1,4 @@
-"""Where each transaction ended, kept until it is durable, for those who want to tell others."""
+"""Where each transaction ended, kept until it is durable and others may be told."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tells a consumer group how far a topology is, so that lag tools see it. Nobody reads it back."""
+"""Tells a consumer group how far a topology is, so that lag tools see it. txbatch never reads it back."""
 
 from __future__ import annotations
 

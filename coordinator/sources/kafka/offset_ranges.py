@@ -85,7 +85,7 @@ def _range(stored: Any) -> OffsetRange:
 
 
 def cut_ranges(positions: Mapping[int, int], ends: Mapping[int, int], offset_limit: int) -> dict[int, OffsetRange]:
-    """Takes up to so many offsets, from each partition about as many as from any other that has them.
+    """Takes offsets up to a limit, evenly from the partitions that have them.
 
     Args:
         positions: partition -> where to begin.

@@ -46,7 +46,7 @@ class KafkaOpaqueSpout(IOpaquePartitionedTransactionalSpout):
         topic: the topic's name; it has to exist.
         record_format: makes tuples of values; by default their bytes, as the field ``value``.
         messages_per_partition: messages a transaction takes of each partition at most.
-        bytes_per_partition: a transaction takes no more of a partition once it has so many bytes of values.
+        bytes_per_partition: once a transaction has this many bytes of values of a partition, it takes no more of it.
         continuous: wait for what arrives. Otherwise the run ends once all is read that was there when it started;
             its last transactions may have some that arrived meanwhile.
         origin_fields, start, isolation_level, on_gone, on_bad_record, on_tombstone, options: see `KafkaInput`.

@@ -38,14 +38,14 @@ class Consumes(Protocol):
         """Reads these from these offsets on."""
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
-        """Takes messages that have arrived, waiting for so many seconds at most until there are as many."""
+        """Takes messages that have arrived; waits up to `timeout` seconds until there are `num_messages`."""
 
     def close(self) -> None:
         """Ends it."""
 
 
 def make_consumer(settings: ClientSettings, trouble: Trouble, *, reads_committed: bool) -> Consumer:
-    """A consumer that follows nobody's positions but ours.
+    """A consumer that stores no positions and reads only where it is told to.
 
     Args:
         settings: how brokers are reached.
@@ -121,7 +121,7 @@ class PartitionReader:
             ) from None
 
     def messages_from(self, first: int, limit: int, *, wait_s: float) -> list[Message]:
-        """Some messages from an offset on; none if the log ends there or nothing arrives for so many seconds.
+        """Some messages from an offset on; none if the log ends there or nothing arrives for `wait_s` seconds.
 
         Raises:
             OutOfRangeError: the offset is not in the log.
@@ -150,7 +150,7 @@ class PartitionReader:
 
     def _read(self, part: OffsetRange) -> Iterator[list[Message]]:
         self._go_to(part.first)
-        heard, self._trouble.error = self._clock(), None  # what it said while nobody read is old
+        heard, self._trouble.error = self._clock(), None  # what it said between reads is old
         assert self._at is not None
         while self._at < part.next:
             before = self._at, self._end
@@ -187,7 +187,7 @@ class PartitionReader:
             self._at = offset
 
     def _arrived(self, limit: int, wait_s: float) -> list[Message]:
-        """Messages in order, moving the position behind them; an end of the log moves it too."""
+        """Messages in order, moving the position past them; an end of the log moves it too."""
         assert self._at is not None
         if self._ahead:
             taken, self._ahead = self._ahead[:limit], self._ahead[limit:]

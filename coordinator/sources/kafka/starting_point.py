@@ -137,8 +137,8 @@ def gone_error(topic: str, partition: int, at: int, low: int) -> SourceError:
     """The error for offsets that are gone from the log before they were read for the first time."""
     return SourceError(
         f"offsets {at} to {low - 1} of partition {partition} of topic {topic!r} are gone from the log before they were "
-        "read: its retention is shorter than the run was behind; give on_gone='earliest' to continue with what is "
-        "left and count what is lost, or 'latest' to leave out that too"
+        "read: the topic keeps messages for a shorter time than the run lagged; give on_gone='earliest' to continue "
+        "with what is left and count what is lost, or 'latest' to leave out that too"
     )
 
 

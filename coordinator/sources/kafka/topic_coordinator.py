@@ -18,7 +18,7 @@ from state.errors import FailedException, SourceError
 SHORT_S = 30.0
 """A log that ends before its position for so long has lost messages."""
 SAMPLE_EVERY = 100
-"""The size of messages is looked at again after so many transactions."""
+"""Transactions between two samples of the size of messages."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ class KafkaTransactionalSpout(ITransactionalSpout, ICommitterTransactionalSpout)
             join meanwhile are left to the next run.
         linger_ms: how long, in a continuous run, less than a full transaction waits for more.
         mirror_group: a consumer group that is told how far the topology is, after each commit, for lag tools;
-            None tells nobody.
+            None for none.
         origin_fields, start, isolation_level, on_gone, on_bad_record, on_tombstone, options: see `KafkaInput`.
 
     Raises:
@@ -139,7 +139,7 @@ class KafkaTransactionalSpout(ITransactionalSpout, ICommitterTransactionalSpout)
             topic.close()
 
     def _message_bytes(self, topic_id: str, partition: int, at: int) -> float:
-        """Mean size of some messages (driver); of none, if they are gone: whoever reads them finds that out."""
+        """Mean size of some messages (driver); 0 if they are gone, which the emitter will report."""
         reader = self._input.reader(topic_id, partition)
         try:
             found = reader.messages_from(at, SAMPLE_MESSAGES, wait_s=SAMPLE_WAIT_S)

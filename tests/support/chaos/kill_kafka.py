@@ -30,13 +30,13 @@ TOPIC = "page_views"
 PARTITIONS = 4
 PAGES = 5000
 AWAY_S = 1.0
-"""How long the broker stays away after a kill, beside what its start takes."""
+"""How long the broker stays away after a kill, in addition to what its start takes."""
 POLL_EVERY = 1000
 FLUSH_S = 120.0
 
 
 def write_views(address: str, topic: str, messages: int, draw: random.Random) -> Counter[str]:
-    """Writes so many messages, spread over the partitions, and counts them independently of txbatch."""
+    """Writes messages, spread over the partitions, and counts them independently of txbatch."""
     producer = Producer(
         {
             "bootstrap.servers": address,
@@ -67,7 +67,7 @@ class BrokerKiller:
     Args:
         broker: the broker.
         site: tells what is committed.
-        at: the kills happen once so many transactions are committed.
+        at: numbers of committed transactions at which to kill.
 
     Attributes:
         done: committed transactions at each kill.

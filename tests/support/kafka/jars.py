@@ -15,7 +15,7 @@ VERSION = "4.3.1"
 
 
 class NoBrokerError(RuntimeError):
-    """There is no broker to be had on this machine; the text says what is missing."""
+    """This machine cannot run a broker; the text says what is missing."""
 
 
 def broker_jars() -> Path:

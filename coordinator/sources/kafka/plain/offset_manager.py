@@ -1,7 +1,7 @@
 """Up to which offset everything that was emitted is acked.
 
-Pure. Offsets nobody emitted hold no message, because compaction removed it or a marker of Kafka's is there: they hold
-up nothing. Only an offset that was emitted and is not acked does.
+Pure. An offset that was never emitted holds no message: compaction removed it, or one of Kafka's markers is there. It
+holds up nothing. Only an offset that was emitted and is not acked does.
 
 Source: org.apache.storm.kafka.spout.internal.OffsetManager.
 """

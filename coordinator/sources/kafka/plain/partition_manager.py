@@ -4,7 +4,7 @@ Pure: the spout tells it what was fetched, acked and failed, and it answers. Sev
 is done when all of them are acked, and only those that failed are emitted again.
 
 Source: storm.kafka.PartitionManager.
-Differs from Storm: what is uncommitted is bounded, and retries go on inside the bound; a reset purges what is under
+Differs from Storm: what is uncommitted is bounded, and retries continue inside the bound; a reset purges what is under
 way, failed and waiting together and counts what was lost; nothing is dropped for being far behind.
 """
 
@@ -75,7 +75,7 @@ class PartitionManager:
         partition: its number.
         at: the offset of the first message to emit.
         rules: of retries.
-        max_uncommitted: so many messages may be emitted and not yet below what may be stored.
+        max_uncommitted: how many messages may be emitted beyond the offset that may be stored.
 
     Attributes:
         partition: its number.

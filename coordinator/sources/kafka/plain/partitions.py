@@ -9,7 +9,7 @@ def partitions_of(task_index: int, task_count: int, partition_count: int) -> ran
     """Task k of n reads the partitions k, k+n, k+2n and so on.
 
     Raises:
-        TopologyError: there is no such task.
+        TopologyError: the component does not have that task.
     """
     if not 0 <= task_index < task_count:
         raise TopologyError(f"task {task_index} cannot read partitions: the component has {task_count} tasks, from 0")

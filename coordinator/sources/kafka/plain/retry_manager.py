@@ -19,7 +19,7 @@ class RetryRules:
 
     Attributes:
         initial_ms: wait before the first retry.
-        multiplier: each further wait is so many times the one before.
+        multiplier: how many times longer each wait is than the one before.
         max_ms: no wait is longer.
         limit: retries of one message; None for no limit.
 
