@@ -7,33 +7,10 @@ import pytest
 from coordinator.sources.kafka.cut_record import CutRecord
 from coordinator.sources.kafka.offset_ranges import Cut, OffsetRange
 from coordinator.sources.kafka.starting_point import Bounds, OnGone, StartingPoint
-from coordinator.sources.kafka.topic import TopicState
 from coordinator.sources.kafka.topic_coordinator import CuttingRules, TopicCoordinator
 from coordinator.spouts.input_change import FormerInput
 from state.errors import FailedException, SourceError
-
-
-class ScriptedTopic:
-    """A topic whose logs hold what the test says; counts how often it is looked at."""
-
-    def __init__(self, **highs):
-        self.bounds = {int(name[1:]): Bounds(0, high) for name, high in highs.items()}
-        self.name, self.looks, self.is_away, self.is_closed = "id", 0, False, False
-
-    def look(self):
-        self.looks += 1
-        if self.is_away:
-            raise FailedException("no broker answers")
-        return TopicState(self.name, dict(self.bounds))
-
-    def topic_id(self):
-        return self.look().topic_id
-
-    def offsets_at(self, timestamp_ms, partitions):
-        return dict.fromkeys(partitions)
-
-    def close(self):
-        self.is_closed = True
+from tests.support.kafka.looked_at import ScriptedTopic
 
 
 class Cutter:

@@ -126,6 +126,21 @@ def test_an_open_transaction_is_cut_only_once_it_has_ended(broker, make_topic):
     assert emitted(spout, later) == numbers(2, 5)
 
 
+def test_a_range_without_messages_right_before_an_open_transaction_is_read_to_its_end(broker, make_topic):
+    topic = make_topic()
+    aborted, still_open = KafkaTransaction(broker.address, topic), KafkaTransaction(broker.address, f"{topic}.open")
+    aborted.write(topic, numbers(0, 4))
+    aborted.abort()
+    still_open.write(topic, numbers(5, 7))
+    spout = KafkaTransactionalSpout(broker.address, topic)
+    (cut,) = cut_all(spout)
+    assert only_range(cut) == OffsetRange(0, 5)
+    started = time.monotonic()
+    assert emitted(spout, cut) == []
+    assert time.monotonic() - started < PATIENCE_S
+    still_open.abort()
+
+
 def test_read_uncommitted_takes_open_and_aborted_messages_too(broker, make_topic):
     topic = make_topic()
     transaction = KafkaTransaction(broker.address, topic)
