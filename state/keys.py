@@ -61,6 +61,11 @@ class Keys:
         return f"{{{self.topology_id}}}:{RESERVED_NAME}:receipts"
 
     @property
+    def offsets(self) -> str:
+        """Hash: partition of a source -> how far a plain spout is with it; see `RedisOffsetRecords`."""
+        return f"{{{self.topology_id}}}:{RESERVED_NAME}:offsets"
+
+    @property
     def pattern(self) -> str:
         """Glob that matches every key of this topology and of no other."""
         escaped = re.sub(r"([*?\[\]\\])", r"\\\1", self.topology_id)

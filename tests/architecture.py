@@ -33,8 +33,8 @@ GATED_LIBRARIES = {
     "rich": ("coordinator/cli/*",),
     "click": ("coordinator/cli/*",),
     "pyarrow": ("coordinator/sources/files/stores/arrow_*", "coordinator/spark/*"),
-    "kafka": ("coordinator/sources/kafka*",),
-    "confluent_kafka": ("coordinator/sources/kafka*",),
+    "kafka": ("coordinator/sources/kafka/*",),
+    "confluent_kafka": ("coordinator/sources/kafka/*",),
 }
 
 # Protocol logic: clocks and fresh ids come in as parameters, and nothing outside the process is touched. A room or a
@@ -69,6 +69,15 @@ PURE_MODULES = (
     "coordinator/planning",
     "coordinator/plain/wave_size",
     "coordinator/sources/files/growing/folder_watch",
+    "coordinator/sources/kafka/offset_ranges",
+    "coordinator/sources/kafka/plain/first_offset",
+    "coordinator/sources/kafka/plain/offset_manager",
+    "coordinator/sources/kafka/plain/offset_record",
+    "coordinator/sources/kafka/plain/partition_manager",
+    "coordinator/sources/kafka/plain/retry_manager",
+    "coordinator/sources/kafka/starting_point",
+    "coordinator/sources/kafka/topic_coordinator",
+    "coordinator/sources/kafka/topic_view",
     "coordinator/sources/records",
     "coordinator/transactional/machine",
 )

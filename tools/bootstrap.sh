@@ -1,10 +1,11 @@
 #!/bin/sh
 # Makes this checkout ready to run: .venv with the locked packages, and the programs named as arguments.
 #
-#     tools/bootstrap.sh [java] [redis-server]
+#     tools/bootstrap.sh [java] [redis-server] [maven]
 #
 # java          a Java runtime that Spark can use, 17 or newer; without one the script stops
 # redis-server  for the tests; without one the script says so and continues
+# maven         fetches the Kafka broker for the tests; without it the script says so and continues
 #
 # As root it installs missing Debian packages, and prints each command first; other users are told the command.
 # It is quick if there is nothing to do, and may be interrupted anywhere and started again: .venv/.installing exists
@@ -117,13 +118,21 @@ ensure_redis_server() {
         say "redis-server is missing, so tests that need it are skipped; run: sudo apt-get install -y redis-server"
 }
 
+ensure_maven() {
+    if command -v mvn >/dev/null; then return; fi
+    if may_apt; then apt_update; apt_install maven || true; fi
+    command -v mvn >/dev/null ||
+        say "mvn is missing, so tests that need a Kafka broker are skipped; run: sudo apt-get install -y maven"
+}
+
 # ---------------------------------------------------------------------------------------------------------------
 
 for program in "$@"; do
     case $program in
         java) ensure_java ;;
         redis-server) ensure_redis_server ;;
-        *) die "cannot install $program; name java or redis-server" ;;
+        maven) ensure_maven ;;
+        *) die "cannot install $program; name java, redis-server or maven" ;;
     esac
 done
 ensure_packages
