@@ -32,7 +32,7 @@ from coordinator.run import run
 from coordinator.run_plain import run_plain
 from coordinator.sources.kafka import KafkaSpout, RetryRules
 from coordinator.sources.kafka.plain.partition_manager import PartitionManager
-from coordinator.sources.records.plain_values import Utf8Text
+from coordinator.sources.records.text_line import TextLine
 from coordinator.spark.session import close_context, open_context
 from coordinator.transactional.options import RunOptions
 from examples.kafka_to_redis import topology as page_views
@@ -119,7 +119,7 @@ class Site:
             spout = KafkaSpout(
                 self._broker.address,
                 TOPIC,
-                Utf8Text(),
+                TextLine("value"),
                 redis=server.url,
                 max_uncommitted=self._options.wave,
                 retries=RetryRules(limit=0),

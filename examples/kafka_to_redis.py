@@ -11,9 +11,8 @@ from collections import Counter, defaultdict
 
 from committers import ICommitter
 from coordinated_bolt import BaseBatchBolt
-from coordinator import TransactionalTopologyBuilder
+from coordinator import TextLine, TransactionalTopologyBuilder
 from coordinator.sources.kafka import KafkaTransactionalSpout
-from coordinator.sources.records.plain_values import Utf8Text
 from state import HashState
 
 
@@ -60,7 +59,7 @@ def topology(servers, topic, *, messages_per_batch=10_000, topology_id="page_vie
     """
     tasks = int(parallelism)
     spout = KafkaTransactionalSpout(
-        servers, topic, Utf8Text("page"), messages_per_batch=messages_per_batch, continuous=bool(follow)
+        servers, topic, TextLine("page"), messages_per_batch=messages_per_batch, continuous=bool(follow)
     )
     builder = TransactionalTopologyBuilder(topology_id, "messages", spout, parallelism=tasks)
     builder.set_bolt("count", CountPages(), parallelism=tasks).local_or_shuffle_grouping("messages")

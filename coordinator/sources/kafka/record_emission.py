@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.components.context import TopologyContext
-from coordinator.sources.records.plain_values import RawBytes
+from coordinator.sources.records.raw_bytes import RawBytes
 from coordinator.sources.records.record_format import RecordFormat
 from coordinator.sources.records.record_output import OnBadRecord, RecordOutput
 from state.errors import SourceError, TopologyError

@@ -6,7 +6,7 @@ import pytest
 
 from coordinator.sources.kafka.opaque_spout import KafkaOpaqueSpout
 from coordinator.sources.kafka.worker_readers import worker_readers
-from coordinator.sources.records.plain_values import Utf8Text
+from coordinator.sources.records.text_line import TextLine
 from state.attempt import TransactionAttempt
 from state.errors import SourceError
 from tests.support.kafka.messages import (
@@ -103,5 +103,5 @@ def test_a_finite_run_counts_every_message_once_and_ends(broker, make_topic):
     topic = make_topic(3)
     for partition in range(3):
         produce(broker.address, topic, numbers(100 * partition, 100 * partition + 40), partition)
-    seen = run_to_end(KafkaOpaqueSpout(broker.address, topic, Utf8Text(), messages_per_partition=7))
+    seen = run_to_end(KafkaOpaqueSpout(broker.address, topic, TextLine("value"), messages_per_partition=7))
     assert sorted(seen) == sorted(repr([f"{100 * p + n}"]) for p in range(3) for n in range(40))

@@ -12,7 +12,7 @@ from confluent_kafka.admin import NewPartitions
 
 from coordinator.sources.kafka.offset_ranges import Cut, OffsetRange
 from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout
-from coordinator.sources.records.plain_values import Utf8Text
+from coordinator.sources.records.text_line import TextLine
 from state.errors import SourceError
 from tests.support.kafka.messages import (
     KafkaTransaction,
@@ -261,7 +261,7 @@ def test_origin_fields_say_where_a_tuple_is_from(broker, make_topic):
     topic, sent_ms = make_topic(), 1000 * int(time.time()) + 7
     produce(broker.address, topic, [b"v"], key=b"k", headers=[("h", b"1"), ("none", None)], timestamp=sent_ms)
     fields = ["topic", "partition", "offset", "key", "headers", "timestamp"]
-    seen = run_to_end(KafkaTransactionalSpout(broker.address, topic, Utf8Text(), origin_fields=fields))
+    seen = run_to_end(KafkaTransactionalSpout(broker.address, topic, TextLine("value"), origin_fields=fields))
     assert seen == [repr(["v", topic, 0, 0, b"k", [("h", b"1"), ("none", None)], sent_ms])]
 
 
@@ -283,7 +283,7 @@ def test_tombstones_go_by_policy(broker, make_topic):
 def test_a_bad_record_is_named_with_its_offset(broker, make_topic):
     topic = make_topic()
     produce(broker.address, topic, [b"good", b"\xff"])
-    spout = KafkaTransactionalSpout(broker.address, topic, Utf8Text())
+    spout = KafkaTransactionalSpout(broker.address, topic, TextLine("value"))
     (cut,) = cut_all(spout)
     with pytest.raises(SourceError, match=r"\[0\] at offset 1 is bad: it is not valid UTF-8"):
         emitted(spout, cut)
@@ -302,7 +302,7 @@ def test_several_partitions_are_counted_exactly_on_local_cluster_and_again_by_a_
     topic = make_topic(3)
     for partition in range(3):
         produce(broker.address, topic, numbers(100 * partition, 100 * partition + 40), partition)
-    spout = KafkaTransactionalSpout(broker.address, topic, Utf8Text(), messages_per_batch=17)
+    spout = KafkaTransactionalSpout(broker.address, topic, TextLine("value"), messages_per_batch=17)
     seen = run_to_end(spout)
     assert sorted(map(int, (eval(row)[0] for row in seen))) == [100 * p + n for p in range(3) for n in range(40)]
 

@@ -12,7 +12,7 @@ import pytest
 from coordinator.sources.kafka.client_settings import FromEnvironment
 from coordinator.sources.kafka.plain.kafka_spout import KafkaSpout
 from coordinator.sources.kafka.plain.retry_manager import RetryRules
-from coordinator.sources.records.plain_values import Utf8Text
+from coordinator.sources.records.text_line import TextLine
 from state.errors import SourceError, TopologyError
 from tests.support.kafka.scripted_topic import Played, World
 
@@ -204,7 +204,7 @@ def test_trap_a_reset_purges_failed_pending_and_waiting_together():
 
 
 def test_trap_only_the_failed_tuple_of_several_is_emitted_again():
-    played = Played(world_of(b"abc"), record_format=Utf8Text(), split=split_letters, retries=AT_ONCE)
+    played = Played(world_of(b"abc"), record_format=TextLine("value"), split=split_letters, retries=AT_ONCE)
     assert played.ask() == ["a", "b", "c"]
     played.fail("b")
     assert played.ask() == ["b"]
@@ -215,7 +215,7 @@ def test_trap_only_the_failed_tuple_of_several_is_emitted_again():
 
 
 def test_trap_the_first_ack_of_several_tuples_does_not_complete_the_message():
-    played = Played(world_of(b"ab"), record_format=Utf8Text(), split=split_letters)
+    played = Played(world_of(b"ab"), record_format=TextLine("value"), split=split_letters)
     played.ask()
     played.ack("a")
     assert played.completed() == 0
@@ -321,7 +321,7 @@ def test_a_dead_letter_is_done_only_once_it_is_acked():
 
 @pytest.mark.parametrize(("policy", "seen"), [("skip", ["ok"]), ("dead_letter", ["t[0] at offset 0", "ok"])])
 def test_bad_records_go_by_policy(policy, seen):
-    played = Played(world_of(b"\xff", b"ok"), record_format=Utf8Text(), on_bad_record=policy)
+    played = Played(world_of(b"\xff", b"ok"), record_format=TextLine("value"), on_bad_record=policy)
     assert played.ask(2) == seen
     assert played.spout.counts["bad_records"] == 1
     played.ack(*seen)
@@ -330,11 +330,11 @@ def test_bad_records_go_by_policy(policy, seen):
 
 def test_a_bad_record_stops_the_run_by_default():
     with pytest.raises(SourceError, match=r"t\[0\] at offset 0 is bad: it is not valid UTF-8"):
-        Played(world_of(b"\xff"), record_format=Utf8Text()).ask()
+        Played(world_of(b"\xff"), record_format=TextLine("value")).ask()
 
 
 def test_a_message_of_which_no_tuple_is_made_is_done_at_once():
-    played = Played(world_of(b"", b"a"), record_format=Utf8Text(), split=split_letters)
+    played = Played(world_of(b"", b"a"), record_format=TextLine("value"), split=split_letters)
     played.ask()
     assert played.completed() == 1
 

@@ -10,7 +10,7 @@ from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinator.building.plain_topology_builder import TopologyBuilder
 from coordinator.local.cluster import LocalCluster
 from coordinator.sources.kafka import KafkaSpout, RetryRules
-from coordinator.sources.records.plain_values import Utf8Text
+from coordinator.sources.records.text_line import TextLine
 from state.errors import FailedException
 from tests.support.kafka.messages import numbers, produce
 
@@ -33,7 +33,7 @@ class Seen(BaseBasicBolt):
 
 def run(broker, topic, url, **options):
     """What is emitted by the bolt until the spout has nothing more."""
-    spout = KafkaSpout(broker.address, topic, Utf8Text(), redis=url, retries=RetryRules(0, 1, 0), **options)
+    spout = KafkaSpout(broker.address, topic, TextLine("value"), redis=url, retries=RetryRules(0, 1, 0), **options)
     builder = TopologyBuilder("plain_kafka")
     builder.set_spout("messages", spout, 2)
     builder.set_bolt("seen", Seen()).shuffle_grouping("messages")
