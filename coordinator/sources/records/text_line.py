@@ -48,5 +48,5 @@ def decoded(data: bytes, *, replace: bool = False) -> str:
         return data.decode("utf-8", "replace" if replace else "strict")
     except UnicodeDecodeError as error:
         raise BadRecordError(
-            f"byte {data[error.start]:#04x} at position {error.start} of it is not valid UTF-8: {error.reason}"
+            f"byte {data[error.start]:#04x} at position {error.start} is not valid UTF-8: {error.reason}"
         ) from None

@@ -340,7 +340,7 @@ RUNNING = [
         "run jobs:sound -p input=latin1.txt",
         FAILED,
         "the record at line 2 of input file",
-        "byte 0xe9 at position 3 of it is not valid UTF-8",
+        "byte 0xe9 at position 3 is not valid UTF-8",
         "give on_bad_record='skip'",
     ),
     row(

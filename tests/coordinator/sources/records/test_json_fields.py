@@ -78,7 +78,7 @@ def test_a_value_of_another_type_is_bad_and_named(kind: Any, text: bytes, reason
         (b"[1]", "it is a JSON value of type list, not an object"),
         (b'{"f": NaN}', "it holds NaN, which is not JSON"),
         (b'{"g": 1}', "field 'f' is missing"),
-        (b'{"f": "\xff"}', "byte 0xff at position 7 of it is not valid UTF-8"),
+        (b'{"f": "\xff"}', "byte 0xff at position 7 is not valid UTF-8"),
         (b"[" * 100_000, "it is not JSON"),
         (b'{"f": ' + b"1" * 5000 + b"}", "it is not JSON"),
     ],

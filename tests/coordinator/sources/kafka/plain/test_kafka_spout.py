@@ -329,7 +329,7 @@ def test_bad_records_go_by_policy(policy, seen):
 
 
 def test_a_bad_record_stops_the_run_by_default():
-    with pytest.raises(SourceError, match=r"t\[0\] at offset 0 is bad: it is not valid UTF-8"):
+    with pytest.raises(SourceError, match=r"t\[0\] at offset 0 is bad: byte 0xff at position 0 is not valid UTF-8"):
         Played(world_of(b"\xff"), record_format=TextLine("value")).ask()
 
 
