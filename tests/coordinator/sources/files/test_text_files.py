@@ -405,7 +405,7 @@ def test_a_bad_line_stops_the_run_and_is_named(folder: Path) -> None:
     with pytest.raises(SourceError) as caught:
         emitted(source, [first])
     assert str(caught.value) == (
-        f"the record at line 2 of input file '{folder}/0.txt' (byte 9) is bad: byte 0xff at position 1 of it is not "
+        f"the record at line 2 of input file '{folder}/0.txt' (byte 9) is bad: byte 0xff at position 1 is not "
         "valid UTF-8: invalid start byte; mend it, or give on_bad_record='skip' to leave out such records, or "
         "'dead_letter' to emit them on a stream of their own"
     )
