@@ -9,6 +9,7 @@ from coordinator.building.plain_topology import PlainTopology
 from coordinator.building.plain_topology_builder import TopologyBuilder
 from coordinator.building.topology import Topology
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.exactly_once import ExactlyOnce, exactly_once
 from coordinator.local.attempt_book import AttemptEnd, AttemptRecord, HeldPhase
 from coordinator.local.bolt_trial import BoltTrial, run_bolt
 from coordinator.local.cluster import LocalCluster
@@ -19,6 +20,7 @@ from coordinator.plain.run_summary import PlainStatistics
 from coordinator.run import run
 from coordinator.run_plain import run_plain
 from coordinator.sources.files import TextFiles
+from coordinator.sources.micro_batches import MicroBatches
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.count_coordinator import PartitionPositions
 from coordinator.spouts.feeder import FeederSpout
@@ -40,6 +42,7 @@ __all__ = [
     "AttemptRecord",
     "BatchSubtopologyBuilder",
     "BoltTrial",
+    "ExactlyOnce",
     "FeederSpout",
     "FixedBatchesSpout",
     "FormerInput",
@@ -51,6 +54,7 @@ __all__ = [
     "InputChange",
     "LocalCluster",
     "MemoryTransactionalSpout",
+    "MicroBatches",
     "OpaqueMemoryTransactionalSpout",
     "OpaquePartitionedCoordinator",
     "OpaquePartitionedEmitter",
@@ -72,6 +76,7 @@ __all__ = [
     "TopologyBuilder",
     "TransactionalRun",
     "TransactionalTopologyBuilder",
+    "exactly_once",
     "run",
     "run_bolt",
     "run_plain",

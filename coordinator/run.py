@@ -16,6 +16,7 @@ from coordinator.planning.plan import make_plan
 from coordinator.server_choice import ServerChoice, choose_server
 from coordinator.spark.engine import SparkEngine
 from coordinator.spark.frame_flow import FrameFault
+from coordinator.spark.intake import Intake
 from coordinator.spark.session import spark_lease
 from coordinator.spark.shipping import pickle_spec, ship_topology
 from coordinator.transactional.assembly import assembled
@@ -70,6 +71,45 @@ def run(
         EngineError: Spark is gone, cannot be reached, or cannot work.
         TransactionError: see `Coordinator.run`.
     """
+    with started(
+        topology,
+        redis_url=redis_url,
+        data_dir=data_dir,
+        allow_plaintext=allow_plaintext,
+        spark=spark,
+        master=master,
+        conf=conf,
+        options=options,
+        on_progress=on_progress,
+        factory_module=factory_module,
+        frame_fault=frame_fault,
+    ) as coordinator:
+        if on_start is not None:
+            on_start(coordinator)
+        return coordinator.run()
+
+
+@contextmanager
+def started(  # noqa: D417 - the others are those of `run`
+    topology: Topology,
+    *,
+    redis_url: str | None = None,
+    data_dir: str | Path | None = None,
+    allow_plaintext: bool = False,
+    spark: Any = None,
+    master: str = "local[*]",
+    conf: Mapping[str, str] | None = None,
+    options: RunOptions | None = None,
+    on_progress: Callable[[RunStatistics], None] | None = None,
+    factory_module: str | None = None,
+    intake: Intake | None = None,
+    frame_fault: FrameFault | None = None,
+) -> Iterator[Coordinator]:
+    """Becomes the owner of a topology and yields the coordinator of its run, which has not begun; see `run`.
+
+    Args:
+        intake: what feeds stage 0, unless the spout's tasks read by themselves.
+    """
     check_is_a(Topology, topology, "use run_plain for a plain topology")
     server = choose_server(redis_url, data_dir, allow_plaintext=allow_plaintext)
     plan = make_plan(topology, pickle_spec)
@@ -79,7 +119,8 @@ def run(
     ):
         lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
         nonce = secrets.token_hex(16)
-        engine = SparkEngine(lease, plan, url, nonce, topology.message_timeout_s, frame_fault=frame_fault)
+        timeout_s = topology.message_timeout_s
+        engine = SparkEngine(lease, plan, url, nonce, timeout_s, intake=intake, frame_fault=frame_fault)
         try:
             with assembled(
                 topology,
@@ -94,9 +135,7 @@ def run(
                 on_progress=on_progress,
                 pause=time.sleep,
             ) as coordinator:
-                if on_start is not None:
-                    on_start(coordinator)
-                return coordinator.run()
+                yield coordinator
         finally:
             engine.close()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import pickle
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,6 +32,7 @@ from coordinator.spouts.opaque import (
     OpaquePartitionedEmitter,
 )
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionBatches, PartitionedEmitter
+from coordinator.spouts.row_spout import RowEmitter
 from coordinator.spouts.transactional import SpoutEmitter
 from state.attempt import TransactionAttempt
 from state.codec import unpack
@@ -78,6 +79,7 @@ class EmitterTask:
         send: takes the frames.
         stored: scope -> txid -> metadata of the partitions, as far as the driver knows it (not of plain spouts).
         hooks: watch the task, besides those the topology and its emitter add.
+        rows: what a spout over DataFrames emits in the one batch it is given.
     """
 
     def __init__(
@@ -87,8 +89,10 @@ class EmitterTask:
         stored: Mapping[str, Mapping[int, Any]],
         *,
         hooks: Sequence[ITaskHook] = (),
+        rows: Iterable[Sequence[Any]] | None = None,
     ) -> None:
         self._wiring = wiring
+        self._rows = rows
         self._send = send
         self._stored = stored
         self._hooks = hooks
@@ -168,6 +172,8 @@ class EmitterTask:
         if isinstance(spec, IOpaquePartitionedTransactionalSpout):
             return OpaqueBatches(expect_made(OpaquePartitionedEmitter, "get_emitter", made), self._stored)
         emitter: SpoutEmitter = expect_made(SpoutEmitter, "get_emitter", made)
+        if isinstance(emitter, RowEmitter) and self._rows is not None:
+            emitter.feed(self._rows)
         return emitter
 
     def _with_states(self, partitions: Sequence[int]) -> Sequence[int]:

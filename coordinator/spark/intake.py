@@ -1,0 +1,40 @@
+"""What feeds stage 0 of a wave: the seam between a plan and where its rows come from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from coordinator.planning.plan import Plan
+from coordinator.spark.frame_flow import Addressed
+from coordinator.spark.stage import EmitterStage, WaveInput
+from coordinator.transactional.engine import WaveProcessed
+
+if TYPE_CHECKING:
+    from pyspark import RDD, Broadcast, SparkContext
+
+
+class Intake(Protocol):
+    """Makes the frames of stage 0 (driver, on the thread that runs the wave's job)."""
+
+    def frames(self, context: SparkContext, shipped_plan: Broadcast[Plan], wave: WaveInput) -> RDD[Addressed]:
+        """The frames of every attempt of a wave, and a report of every task of the spout on each.
+
+        An attempt whose rows cannot be had fails when it runs, with the reason.
+        """
+
+    def checked(self, wave: WaveInput, processed: WaveProcessed) -> WaveProcessed:
+        """What came of the wave, with attempts failed whose rows were not those of their transaction."""
+
+
+class EmitterIntake:
+    """The intake of spouts that read by themselves: one Spark partition for each of their tasks."""
+
+    def frames(self, context: SparkContext, shipped_plan: Broadcast[Plan], wave: WaveInput) -> RDD[Addressed]:
+        """See `Intake.frames`."""
+        task_count = len(shipped_plan.value.emitter_tasks)
+        seeds = context.parallelize(range(task_count), task_count)
+        return seeds.mapPartitionsWithIndex(EmitterStage(shipped_plan, wave))
+
+    def checked(self, wave: WaveInput, processed: WaveProcessed) -> WaveProcessed:
+        """See `Intake.checked`: emitters have checked what they read."""
+        return processed
