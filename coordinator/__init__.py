@@ -19,6 +19,8 @@ from coordinator.plain.options import PlainRunOptions
 from coordinator.plain.run_summary import PlainStatistics
 from coordinator.run import run
 from coordinator.run_plain import run_plain
+from coordinator.sources.batches import Batches
+from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches, InputFiles, Versions
 from coordinator.sources.files import TextFiles
 from coordinator.sources.micro_batches import MicroBatches
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
@@ -41,7 +43,10 @@ __all__ = [
     "AttemptEnd",
     "AttemptRecord",
     "BatchSubtopologyBuilder",
+    "Batches",
     "BoltTrial",
+    "ColumnRanges",
+    "DataFrameBatches",
     "ExactlyOnce",
     "FeederSpout",
     "FixedBatchesSpout",
@@ -52,6 +57,7 @@ __all__ = [
     "IPartitionedTransactionalSpout",
     "ITransactionalSpout",
     "InputChange",
+    "InputFiles",
     "LocalCluster",
     "MemoryTransactionalSpout",
     "MicroBatches",
@@ -76,6 +82,7 @@ __all__ = [
     "TopologyBuilder",
     "TransactionalRun",
     "TransactionalTopologyBuilder",
+    "Versions",
     "exactly_once",
     "run",
     "run_bolt",

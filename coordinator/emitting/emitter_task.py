@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import pickle
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,7 +32,7 @@ from coordinator.spouts.opaque import (
     OpaquePartitionedEmitter,
 )
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionBatches, PartitionedEmitter
-from coordinator.spouts.row_spout import RowEmitter
+from coordinator.spouts.row_spout import RowEmitter, Rows
 from coordinator.spouts.transactional import SpoutEmitter
 from state.attempt import TransactionAttempt
 from state.codec import unpack
@@ -89,7 +89,7 @@ class EmitterTask:
         stored: Mapping[str, Mapping[int, Any]],
         *,
         hooks: Sequence[ITaskHook] = (),
-        rows: Iterable[Sequence[Any]] | None = None,
+        rows: Rows | None = None,
     ) -> None:
         self._wiring = wiring
         self._rows = rows

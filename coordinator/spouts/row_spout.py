@@ -6,9 +6,9 @@ handed: the engine makes a DataFrame of each transaction and runs the spout's ta
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.components.context import TopologyContext
@@ -48,6 +48,16 @@ class RowSpout(ITransactionalSpout):
         return RowEmitter(context)
 
 
+class Rows(Protocol):
+    """One task's rows of one batch."""
+
+    def __iter__(self) -> Iterator[Sequence[Any]]:
+        """The rows, as they are emitted."""
+
+    def tally(self) -> Mapping[str, int]:
+        """What was read, once all rows were; counted with the batch, for the driver to look at."""
+
+
 class RowEmitter(SpoutEmitter):
     """Emits the rows it is fed (executor; one per task and batch).
 
@@ -57,9 +67,9 @@ class RowEmitter(SpoutEmitter):
 
     def __init__(self, context: TopologyContext) -> None:
         self._context = context
-        self._rows: Iterable[Sequence[Any]] | None = None
+        self._rows: Rows | None = None
 
-    def feed(self, rows: Iterable[Sequence[Any]]) -> None:
+    def feed(self, rows: Rows) -> None:
         """Hands over this task's rows of the next batch; called by the engine before `emit_batch`."""
         self._rows = rows
 
@@ -69,6 +79,9 @@ class RowEmitter(SpoutEmitter):
                 f"component {self._context.component_id!r} reads rows of a Spark DataFrame, and this engine is not "
                 "Spark: run it with `run` or `txbatch run`, and test its bolts with FixedBatchesSpout in its place"
             )
-        rows, self._rows = iter(self._rows), None
+        fed, self._rows = self._rows, None
+        rows = iter(fed)
         while portion := list(islice(rows, EMITTED_ROWS)):
             collector.emit_all(portion)
+        for name, amount in fed.tally().items():
+            self._context.count(name, amount)

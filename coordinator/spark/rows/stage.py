@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from pyspark import Broadcast
 
 
+ROW_COUNT, HASH_SUM = "__rows", "__row_hashes"
+"""Counters that tell the driver what was read; users do not see them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Role:
     """What one Spark partition does for one attempt.
@@ -40,16 +44,46 @@ class Role:
     shapes: tuple[Shape, ...] = ()
     fault: str = ""
 
-    def rows(self, records: Iterable[Any]) -> Iterator[list[Any]]:
-        """The rows of this task, as they are emitted.
+
+class RoleRows:
+    """The rows of one role (executor).
+
+    Args:
+        role: what the partition does.
+        records: its Spark rows; with a 64-bit hash as their last value if the wave is tallied.
+        is_tallied: whether rows are added up.
+    """
+
+    def __init__(self, role: Role, records: Iterable[Any], *, is_tallied: bool) -> None:
+        self._role, self._records, self._is_tallied = role, records, is_tallied
+        self._row_count, self._hash_sum = 0, 0
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        """See `Rows`.
 
         Raises:
             SourceError: they cannot be had.
         """
-        if self.fault:
-            raise SourceError(self.fault)
-        if self.shapes:
-            yield from map(row_converter(self.shapes), records)
+        if self._role.fault:
+            raise SourceError(self._role.fault)
+        if not self._role.shapes:
+            return
+        convert = row_converter(self._role.shapes)
+        if not self._is_tallied:
+            yield from map(convert, self._records)
+            return
+        for record in self._records:
+            row = convert(record)
+            self._hash_sum += row.pop()
+            self._row_count += 1
+            yield row
+
+    def tally(self) -> dict[str, int]:
+        """See `Rows`."""
+        if not self._is_tallied:
+            return {}
+        half = 2**63  # counters are signed
+        return {ROW_COUNT: self._row_count, HASH_SUM: (self._hash_sum + half) % (2 * half) - half}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +94,13 @@ class RowStage:
         plan: the plan.
         wave: the attempts.
         roles: Spark partition -> what it does; only a partition with a single role has rows.
+        is_tallied: whether rows end with their hash, and are added up.
     """
 
     plan: Broadcast[Plan]
     wave: WaveInput
     roles: tuple[tuple[Role, ...], ...]
+    is_tallied: bool = False
 
     def __call__(self, partition: int, records: Iterable[Any]) -> Iterator[Addressed]:
         settle_worker()
@@ -72,7 +108,8 @@ class RowStage:
         post = Post(plan.routes(0))
         for role in self.roles[partition]:
             wiring = plan.wirings[role.task_id]
-            emitter = EmitterTask(wiring, post.send, {}, rows=role.rows(records))
+            rows = RoleRows(role, records, is_tallied=self.is_tallied)
+            emitter = EmitterTask(wiring, post.send, {}, rows=rows)
             with alarm_for(wiring, self.wave.deadline) as alarm:
                 for emitted in emitter.run([self.wave.batches[role.batch_index]], alarm.begin):
                     report_to_acker(plan, role.task_id, emitted, post.send)
