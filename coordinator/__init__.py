@@ -23,6 +23,7 @@ from coordinator.sources.batches import Batches
 from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches, InputFiles, Versions
 from coordinator.sources.files import TextFiles
 from coordinator.sources.micro_batches import MicroBatches
+from coordinator.sources.redis_streams.redis_streams import RedisStreams
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.count_coordinator import PartitionPositions
 from coordinator.spouts.feeder import FeederSpout
@@ -71,6 +72,7 @@ __all__ = [
     "PlainRunOptions",
     "PlainStatistics",
     "PlainTopology",
+    "RedisStreams",
     "RunOptions",
     "RunSoFar",
     "RunStatistics",

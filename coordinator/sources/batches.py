@@ -32,11 +32,11 @@ class Batches(ITransactionalSpout):
     """Rows of batches that an iterable gives; one transaction a batch, ending with the iterable.
 
     Args:
-        make: makes the iterable (driver, once a run). With a parameter that has no default it is given the number of batches that earlier
-            runs have taken, and returns those after them. Without one it returns them all from the beginning, and
-            those that were taken are compared with what was: a difference ends the start by name. A batch is a list
-            of rows, a row a list or tuple of plain values; None says that there is nothing just now. The run waits
-            for each: an iterable that has to wait for its next batch gives None meanwhile.
+        make: makes the iterable (driver, once a run). With a parameter that has no default it is given the number of
+            batches that earlier runs have taken, and returns those after them. Without one it returns them all from
+            the beginning, and those that were taken are compared with what was: a difference ends the start by name.
+            A batch is a list of rows, a row a list or tuple of plain values; None says that there is nothing just now.
+            The run waits for each: an iterable that has to wait for its next batch gives None meanwhile.
         fields: names of a row's values.
 
     Raises:
