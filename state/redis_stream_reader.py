@@ -145,7 +145,9 @@ class StreamReader:
 def _process_client(url: str, _process_id: int) -> redis.Redis:
     """One client for all emitters of a process; a forked one makes its own."""
     require_encryption(url)
-    return connect(url)
+    client = connect(url)
+    client.response_callbacks.pop("XRANGE", None)  # it makes a dict of an entry, and may lose a field given twice
+    return client
 
 
 def _entries(reply: Sequence[Any]) -> list[Entry]:

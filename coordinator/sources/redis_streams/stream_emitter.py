@@ -76,8 +76,8 @@ class StreamEmitter(PartitionedEmitter):
         if len(entries) != cut.count or digest_of_entries(entries) != cut.digest:
             raise SourceError(
                 f"stream {cut.key!r} has {len(entries)} of the {cut.count} entries from {cut.first_id} to {cut.last_id}"
-                f" that transaction {attempt.txid} has read and not committed, or others in their place: it was trimmed "
-                "or changed under the run; restore the stream, or start over by "
+                f" that transaction {attempt.txid} has read and not committed, or others in their place: it was "
+                "trimmed or changed under the run; restore the stream, or start over by "
                 f"`txbatch drop {self._context.topology_id}`, and let nothing trim it but this topology (trim=True)"
             )
         self._emit(collector, cut.key, entries)
@@ -96,8 +96,8 @@ class StreamEmitter(PartitionedEmitter):
         if not self._skips_trimmed:
             raise SourceError(
                 f"stream {before.key!r} was trimmed after {before.last_id}: {lost} entries were removed before they "
-                "were read; keep more of the stream (MAXLEN, MINID of its producers), and restore it, continue without them "
-                'by on_trimmed="skip", or start over by '
+                "were read; keep more of the stream (MAXLEN, MINID of its producers), and restore it, continue without "
+                'them by on_trimmed="skip", or start over by '
                 f"`txbatch drop {self._context.topology_id}`"
             )
         self._context.count(TRIMMED_COUNTER, lost)
