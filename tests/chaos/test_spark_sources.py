@@ -1,4 +1,4 @@
-"""Sources of DataFrames and of Python programs: their drivers are killed by -9 five times, and the sums are exact."""
+"""Sources on Spark and Redis Streams: their drivers are killed by -9 five times, and the sums are exact."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 from state.redis_embedded import EmbeddedServer
 from tests.support.chaos.jobs import Site, await_true, kill_at_random_moments
 from tests.support.chaos.kill_word_count import counts_of
-from tests.support.chaos.source_jobs import TOPOLOGY_ID, sums
+from tests.support.chaos.source_jobs import KEYS, TOPOLOGY_ID, amount_of, sums
 
-KILLS, COUNT, STEP, TIMEOUT_S = 5, 30_000, 500, 120.0
+KILLS, COUNT, STEP, TIMEOUT_S = 5, 6_000, 150, 240.0
 
 pytestmark = [
     pytest.mark.chaos,
@@ -51,3 +51,16 @@ def test_sums_over_a_data_frame_are_exact(tmp_path):
 
 def test_sums_over_batches_of_a_program_are_exact(tmp_path):
     assert killed(tmp_path, "batches", f"count={COUNT}", f"rows={STEP}") == sums(COUNT)
+
+
+def test_sums_over_redis_streams_that_are_trimmed_are_exact(tmp_path, redis_backend):
+    client = redis_backend.client()
+    with client.pipeline(transaction=False) as pipeline:
+        for number in range(COUNT):
+            pipeline.xadd(f"numbers:{number % 2}", {"key": number % KEYS, "amount": amount_of(number)})
+        pipeline.execute()
+
+    found = killed(tmp_path, "redis_streams", f"url={redis_backend.url}", f"take={STEP // 2}")
+
+    assert found == sums(COUNT)
+    assert client.xlen("numbers:0") + client.xlen("numbers:1") == 0

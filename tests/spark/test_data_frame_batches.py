@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import shutil
+from collections import Counter
 
 import pytest
 from pyspark.sql import SparkSession
@@ -14,7 +15,9 @@ from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches, InputFiles, Versions
 from state.errors import FailedException, SourceError, TopologyError
 from state.handles import HashState
+from tests.spark.conftest import Cluster
 from tests.support.spark.bolts import once
+from tests.support.spark.faults import OneFrame, tasks_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
 
@@ -127,7 +130,8 @@ def test_a_replay_reads_the_same_rows(cluster, session):
     assert cluster.hash(SEEN) == numbers(0, 300)
 
 
-def test_a_replay_that_gives_other_rows_ends_the_run_by_name(cluster, session):
+@pytest.mark.parametrize("early_commit", [True, False])
+def test_a_replay_that_gives_other_rows_ends_the_run_by_name(cluster, session, early_commit):
     path = cluster.notes / "table"
     write(session, path, 0, 100)
 
@@ -153,7 +157,7 @@ def test_a_replay_that_gives_other_rows_ends_the_run_by_name(cluster, session):
     )
 
     with pytest.raises(SourceError, match="it had 100 rows when it was read first, and has others now"):
-        cluster.run(made, early_commit=False)
+        cluster.run(made, early_commit=early_commit)
     assert cluster.hash(SEEN) == {}
 
 
@@ -225,3 +229,44 @@ def test_another_cut_of_the_same_frame_is_refused(cluster, session):
 
 def test_an_empty_frame_is_no_transaction(cluster, session):
     assert cluster.run(topology(session.range(0), ["id"], ColumnRanges("id", 5))).committed == 0
+
+
+@pytest.mark.parametrize("change", ["drop", "double", "alter"])
+def test_a_frame_of_rows_that_is_lost_or_altered_fails_its_attempt_and_not_the_answer(cluster, session, change):
+    made = topology(session.range(0, 300, 1, 3), ["id"], ColumnRanges("id", 100))
+    fault = OneFrame(cluster.notes / "hit", tasks_of(made, "keep"), 2, change)
+    found = cluster.run(made, frame_fault=fault)
+
+    assert (cluster.notes / "hit").exists()
+    assert found.failed_attempts >= 1
+    assert cluster.hash(SEEN) == numbers(0, 300)
+
+
+class Lengths(BaseBatchBolt, ICommitter):
+    """Counts rows by the length of their text."""
+
+    seen = HashState("seen", value=int)
+
+    def prepare(self, conf, context, collector, attempt):
+        self.count: Counter[str] = Counter()
+
+    def execute(self, tup):
+        self.count[str(len(tup["text"]))] += 1
+
+    def finish_batch(self):
+        self.seen.increment_many(self.count)
+
+
+def test_rows_do_not_pass_through_the_driver(contexts, redis_backend, tmp_path):
+    context = contexts.open(spark__driver__maxResultSize="500k")
+    cluster = Cluster(context, redis_backend.url, redis_backend.client(), tmp_path)
+    hashes = ", ".join(f"sha2(concat(id, ' {number}'), 512)" for number in range(9))
+    text = SparkSession(context).range(0, 4000, 1, 2).selectExpr("id", f"concat({hashes}) AS text")
+    with pytest.raises(Exception, match="maxResultSize"):
+        text.collect()
+    builder = TransactionalTopologyBuilder(
+        "frames", "rows", DataFrameBatches(text, ["text"], ColumnRanges("id", 2000)), parallelism=2
+    )
+    builder.set_committer_bolt("lengths", Lengths(), parallelism=2).fields_grouping("rows", ["text"])
+    assert cluster.run(builder.build()).tuples == 4000
+    assert cluster.hash(SEEN) == {"1152": 4000}

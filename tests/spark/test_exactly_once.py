@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.exactly_once import exactly_once
@@ -18,6 +19,7 @@ from coordinator.sources.micro_batches import MicroBatches
 from coordinator.transactional.options import RunOptions
 from examples.streaming_bridge import topology
 from state.errors import TopologyError
+from state.handles import HashState
 from tests.support.spark.bolts import Store
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
@@ -206,6 +208,36 @@ def test_a_column_that_the_rows_lack_is_named(clicks, sinks):
         Exception, match=r"the DataFrame has columns \['page', 'clicks'\], and the spout wants \['user'\] too"
     ):
         clicks.run(sinks[-1])
+
+
+class Totals(BaseBatchBolt, ICommitter):
+    """Keeps what the query has added up."""
+
+    totals = HashState("totals", value=int)
+
+    def prepare(self, conf, context, collector, attempt):
+        self.mine: dict[str, int] = {}
+
+    def execute(self, tup):
+        self.mine[tup["page"]] = tup["clicks"]
+
+    def finish_batch(self):
+        for page, clicks in self.mine.items():
+            self.totals.put(page, clicks)
+
+
+def test_a_query_that_adds_up_by_itself_goes_through_the_bridge_too(clicks, sinks):
+    builder = TransactionalTopologyBuilder("totals", "rows", MicroBatches(["page", "clicks"]), parallelism=2)
+    builder.set_committer_bolt("keep", Totals(), parallelism=2).fields_grouping("rows", ["page"])
+    sinks.append(exactly_once(builder.build(), redis_url=clicks.cluster.redis_url))
+    session = SparkSession(clicks.cluster.context)
+    session.conf.set("spark.sql.shuffle.partitions", "3")
+    rows = session.readStream.schema("page string, clicks int").option("maxFilesPerTrigger", 1)
+    totals = rows.json(str(clicks.folder)).groupBy("page").agg({"clicks": "sum"}).toDF("page", "clicks")
+    query = totals.writeStream.foreachBatch(sinks[-1]).outputMode("update").trigger(availableNow=True)
+    query.option("checkpointLocation", str(clicks.checkpoint)).start().awaitTermination()
+
+    assert clicks.cluster.hash("{totals}:totals") == clicks.counted
 
 
 def test_values_arrive_as_plain_python_with_timestamps_in_utc(cluster, sinks):

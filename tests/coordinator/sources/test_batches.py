@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 from collections import Counter
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -16,6 +17,7 @@ from coordinator.sources.batches import MAX_BATCH_BYTES, Batches
 from coordinator.transactional.options import RunOptions
 from state.errors import FailedException, SourceError, TopologyError, UserCodeError
 from state.handles import HashState
+from tests.coordinator.sources.contract import SPEC_BYTES_MAX, SourceContract, SourceWorld
 
 WORDS = [[["a"], ["b"]], [], [["a"]], [["c"], ["c"], ["a"]], [["b"]]]
 COUNTS = Counter(row[0] for batch in WORDS for row in batch)
@@ -196,3 +198,47 @@ def test_the_parameters_are_checked():
         Batches(WORDS, ["word"])  # type: ignore[arg-type]
     with pytest.raises(TopologyError, match="takes a list of names"):
         Batches(lambda: WORDS, "word")
+
+
+class BatchesWorld(SourceWorld):
+    """A list of rows that a program cuts into batches of three."""
+
+    lost: ClassVar[str] = "has taken . batches before, and (those are others|there are . now)"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.there: list[list[Any]] = []
+
+    def add(self, count: int) -> None:
+        new = [[f"w{number}"] for number in range(len(self.rows), len(self.rows) + count)]
+        self.rows += new
+        self.there.append(new)
+
+    def spout(self) -> Batches:
+        def batches() -> Any:
+            for added in self.there:
+                for start in range(0, len(added), 3):
+                    yield added[start : start + 3]
+
+        return Batches(batches, ["word"])
+
+    def other_spout(self) -> Batches:
+        return Batches(lambda: [[["x"]]], ["word"])
+
+    def take_away(self) -> None:
+        self.there[0] = self.there[0][5:]
+
+
+class TestBatches(SourceContract):
+    """The contract of all sources."""
+
+    @pytest.fixture
+    def world(self) -> BatchesWorld:
+        return BatchesWorld()
+
+    def test_the_spec_is_small_and_works_where_it_arrives(self, cluster, world):
+        """It arrives where rows are emitted; batches are made on the driver."""
+        world.add(300)
+        packed = pickle.dumps(world.spout())
+        assert len(packed) < SPEC_BYTES_MAX
+        assert pickle.loads(packed).fingerprint() == world.spout().fingerprint()

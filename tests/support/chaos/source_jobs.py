@@ -11,6 +11,7 @@ from coordinator.building.topology import Spout, Topology
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.sources.batches import Batches
 from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches
+from coordinator.sources.redis_streams.redis_streams import RedisStreams
 from state.handles import HashState
 
 TOPOLOGY_ID = "sources"
@@ -76,3 +77,10 @@ def batches(count: int, rows: int) -> Topology:
             yield [[number % KEYS, amount_of(number)] for number in range(start, min(start + step, int(count)))]
 
     return summed(Batches(make, ["key", "amount"]))
+
+
+def redis_streams(url: str, take: int) -> Topology:
+    """Over two streams, which are trimmed as far as they are durable."""
+    return summed(
+        RedisStreams(["numbers:0", "numbers:1"], fields={"key": int, "amount": int}, take=int(take), url=url, trim=True)
+    )
