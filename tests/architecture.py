@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 
 # From left to right: a package imports itself and what stands to its left.
@@ -35,24 +36,55 @@ GATED_LIBRARIES = {
     "confluent_kafka": ("coordinator/sources/kafka*",),
 }
 
-# Protocol logic: clocks and fresh ids come in as parameters. A whole package is named by itself.
+# Protocol logic: clocks and fresh ids come in as parameters, and nothing outside the process is touched. A room or a
+# package stands for all that is in it. docs/architecture.md shows this list, and a test compares them.
 PURE_MODULES = (
     "state/attempt",
     "state/codec",
+    "state/commit",
+    "state/errors",
     "state/handles",
     "state/keys",
+    "state/metadata_sum",
+    "state/own_copy",
+    "state/printable",
+    "state/receipt",
     "state/rotating_transactional_state",
+    "state/session",
+    "state/state_handle",
+    "state/stored_metadata",
+    "state/stored_topology",
     "state/stored_value",
     "state/transactional_state",
     "state/write_set",
     "coordinated_bolt",
+    "committers/committer",
     "committers/group_commit",
+    "committers/group_size",
+    "committers/refusing_reader",
+    "committers/slot_report",
+    "coordinator/building",
+    "coordinator/local/mailroom",
     "coordinator/planning",
-    "coordinator/building/topology_builder",
-    "coordinator/transactional/machine",
     "coordinator/plain/wave_size",
+    "coordinator/transactional/machine",
 )
-IMPURE_MODULES = frozenset({"time", "uuid", "secrets"})
+# What a module of a pure package may touch all the same.
+EXEMPT = {
+    "coordinated_bolt/neighbours": {"pathlib"},  # where packages of our names come from
+    "coordinated_bolt/time_cache_map": {"threading"},  # a lock, for users who share the map between threads
+    "coordinated_bolt/user_code": {"signal", "threading"},  # whether an interrupt is the user's own or Ctrl-C
+    "coordinated_bolt/user_traceback": {"pathlib"},  # which lines of a traceback are ours; reads no file
+}
+IMPURE_MODULES = frozenset(
+    {
+        *("time", "uuid", "secrets"),
+        *("io", "os", "pathlib", "shutil", "tempfile"),
+        *("select", "selectors", "signal", "socket", "ssl", "subprocess"),
+        *("asyncio", "concurrent", "multiprocessing", "queue", "threading"),
+    }
+)
+CLAIM = re.compile(r"\bPure\b(?! of\b)")
 IMPURE_NAMES = re.compile(
     r"(datetime\.)?(datetime|date)\.(now|utcnow|today)|os\.(urandom|getrandom)|random\.(?!Random\b)\w+"
 )
@@ -82,7 +114,13 @@ def sources(root: Path, *folders: str) -> Iterator[tuple[str, ast.Module]]:
     """Gives every Python file below the folders, as (path from the root, syntax tree)."""
     for folder in folders:
         for path in sorted((root / folder).rglob("*.py")):
-            yield path.relative_to(root).as_posix(), ast.parse(path.read_text(encoding="utf-8"), str(path))
+            yield path.relative_to(root).as_posix(), _parsed(path.read_text(encoding="utf-8"))
+
+
+@cache
+def _parsed(text: str) -> ast.Module:
+    """The tree of a file; every rule reads the same one, and none changes it."""
+    return ast.parse(text)
 
 
 def imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -237,7 +275,7 @@ def unfinished(root: Path) -> list[str]:
 
 def undocumented_modules(root: Path) -> list[str]:
     """A module that does not open with a sentence."""
-    return [path for path, tree in sources(root, *PACKAGES, *COMPANIONS) if not ast.get_docstring(tree)]
+    return [path for path, tree in sources(root, *PACKAGES, *COMPANIONS, "tests") if not ast.get_docstring(tree)]
 
 
 def prints(root: Path) -> list[str]:
@@ -252,19 +290,33 @@ def prints(root: Path) -> list[str]:
 
 
 def impurities(root: Path) -> list[str]:
-    """A clock, a fresh id, unseeded randomness or Python's salted hash inside protocol logic."""
-    found = []
-    for module in PURE_MODULES:
-        top = module.split("/", maxsplit=1)[0]
-        for path, tree in sources(root, top):
-            if path == f"{module}.py" or path.startswith(f"{module}/"):
-                found += [f"{path}:{line} {complaint}" for line, complaint in _impure_parts(tree)]
-    return found
+    """A clock, a fresh id, a file, a thread, unseeded randomness or Python's salted hash inside protocol logic."""
+    return [
+        f"{path}:{line} {complaint}"
+        for path, tree in sources(root, *PACKAGES)
+        if is_listed_as_pure(path)
+        for line, complaint in _impure_parts(tree, EXEMPT.get(path.removesuffix(".py"), set()))
+    ]
 
 
-def _impure_parts(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def is_listed_as_pure(path: str) -> bool:
+    """Whether `PURE_MODULES` names this file, or a room it is in."""
+    return any(path.removesuffix(".py") == module or path.startswith(f"{module}/") for module in PURE_MODULES)
+
+
+def unlisted_claims(root: Path) -> list[str]:
+    """A module or a room that says it is pure, and that nothing holds to its word."""
+    return [
+        f"{path} says it is pure; name it in PURE_MODULES"
+        for path, tree in sources(root, *PACKAGES)
+        if CLAIM.search(ast.get_docstring(tree) or "") and not is_listed_as_pure(path)
+    ]
+
+
+def _impure_parts(tree: ast.Module, exempt: set[str]) -> Iterator[tuple[int, str]]:
     for line, name in imports(tree):
-        if name.split(".", maxsplit=1)[0] in IMPURE_MODULES or IMPURE_NAMES.fullmatch(name):
+        top = name.split(".", maxsplit=1)[0]
+        if (top in IMPURE_MODULES and top not in exempt) or IMPURE_NAMES.fullmatch(name):
             yield line, f"imports {name}"
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     may_hash = {part for node in functions if node.name == "__hash__" for part in ast.walk(node)}
@@ -274,6 +326,8 @@ def _impure_parts(tree: ast.Module) -> Iterator[tuple[int, str]]:
                 yield node.lineno, f"uses {name}"
             case ast.Call(func=ast.Name(id="Random") | ast.Attribute(attr="Random"), args=[], keywords=[]):
                 yield node.lineno, "draws from an unseeded Random"
+            case ast.Call(func=ast.Name(id="open")):
+                yield node.lineno, "opens a file"
             case ast.Call(func=ast.Name(id="hash")) if node not in may_hash:
                 yield node.lineno, "uses hash(), which differs from process to process"
 
@@ -309,6 +363,26 @@ def _idle_check(node: ast.stmt) -> Iterator[str]:
             yield "compares without an assert"
 
 
+def tests_that_import_tests(root: Path) -> list[str]:
+    """A test file that imports another one: what both need belongs into tests/support."""
+    return [
+        f"{path}:{line} imports {name}"
+        for path, tree in sources(root, "tests")
+        for line, name in imports(tree)
+        if name.startswith("tests.") and any(part.startswith("test_") for part in name.split(".")[:-1])
+    ]
+
+
+def unmirrored_rooms(root: Path) -> list[str]:
+    """A folder of tests for a room the package does not have."""
+    return [
+        f"{folder.relative_to(root).as_posix()} tests a room that is not there"
+        for package in PACKAGES
+        for folder in sorted({path.parent for path in (root / "tests" / package).rglob("*.py")})
+        if not (root / folder.relative_to(root / "tests")).is_dir()
+    ]
+
+
 RULES: tuple[Callable[[Path], list[str]], ...] = (
     wrong_way_imports,
     circles,
@@ -320,6 +394,9 @@ RULES: tuple[Callable[[Path], list[str]], ...] = (
     undocumented_modules,
     prints,
     impurities,
+    unlisted_claims,
     shadowed_standard_library,
     idle_checks,
+    tests_that_import_tests,
+    unmirrored_rooms,
 )

@@ -6,6 +6,7 @@ the redis-server on PATH. A server that is missing skips its tests at a desk and
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
@@ -26,6 +27,12 @@ from state.redis_program import find_server_program
 
 START_TIMEOUT_S = 10.0
 STOP_TIMEOUT_S = 10.0
+
+
+def pytest_collection_finish() -> None:
+    """Keeps the garbage collector from walking, again and again, what was imported to collect the tests."""
+    gc.collect()
+    gc.freeze()
 
 
 class Backend(ABC):

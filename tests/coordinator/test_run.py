@@ -12,7 +12,7 @@ from coordinator.run import run
 from coordinator.server_choice import choose_server
 from state.errors import TopologyError
 from state.redis_reader import URL_VARIABLE
-from tests.coordinator.transactional.test_whole_runs import Count0
+from tests.support.runs.whole_runs import Count0
 from tests.support.topologies.components import Lines, build
 
 run_module = importlib.import_module("coordinator.run")  # the package hands on the function of that name

@@ -11,7 +11,7 @@ from coordinator.local.cluster import LocalCluster
 from coordinator.spouts.memory import MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.transactional.options import RunOptions
 from state.handles import HashState, ValueState
-from tests.coordinator.transactional.test_whole_runs import run
+from tests.support.runs.whole_runs import run
 from tests.support.stores.memory_store import MemoryStore
 
 pytestmark = pytest.mark.case(id="G12")

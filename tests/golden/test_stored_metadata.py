@@ -9,13 +9,13 @@ import pytest
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.local.cluster import LocalCluster
 from coordinator.spouts.opaque import (
-    IOpaquePartitionedTransactionalSpout,
     OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
 )
-from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
-from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+from coordinator.spouts.partitioned import PartitionedCoordinator, PartitionedEmitter
+from coordinator.spouts.transactional import SpoutCoordinator, SpoutEmitter
 from tests.support.topologies.components import Count
+from tests.support.topologies.spout_kinds import OpaqueSpout, PartitionedSpout, WholeSpout
 
 pytestmark = pytest.mark.case(id="P-14")
 
@@ -62,16 +62,6 @@ class WholeEmitter(SpoutEmitter):
         collector.emit(["a", attempt.txid])
 
 
-class WholeSpout(ITransactionalSpout):
-    output_fields = ("line", "number")
-
-    def get_coordinator(self, conf, context):
-        return Whole()
-
-    def get_emitter(self, conf, context):
-        return WholeEmitter()
-
-
 class Parts(PartitionedCoordinator):
     def number_of_partitions(self):
         return 1
@@ -92,16 +82,6 @@ class PartsEmitter(PartitionedEmitter):
         collector.emit(["a", attempt.txid])
 
 
-class PartsSpout(IPartitionedTransactionalSpout):
-    output_fields = ("line", "number")
-
-    def get_coordinator(self, conf, context):
-        return Parts()
-
-    def get_emitter(self, conf, context):
-        return PartsEmitter()
-
-
 class Opaque(OpaquePartitionedCoordinator):
     def number_of_partitions(self):
         return 1
@@ -118,27 +98,21 @@ class OpaqueEmitter(OpaquePartitionedEmitter):
         return described(attempt.txid)
 
 
-class OpaqueSpout(IOpaquePartitionedTransactionalSpout):
-    output_fields = ("line", "number")
-
-    def get_coordinator(self, conf, context):
-        return Opaque()
-
-    def get_emitter(self, conf, context):
-        return OpaqueEmitter()
-
-
 def topology(spout):
     builder = TransactionalTopologyBuilder("test", "lines", spout)
     builder.set_bolt("count", Count()).shuffle_grouping("lines")
     return builder.build()
 
 
-@pytest.mark.parametrize("kind", [WholeSpout, PartsSpout, OpaqueSpout])
-def test_metadata_comes_back_from_the_store_equal_and_of_the_same_types(kind):
+@pytest.mark.parametrize(
+    "spout",
+    [WholeSpout(Whole, WholeEmitter), PartitionedSpout(Parts, PartsEmitter), OpaqueSpout(Opaque, OpaqueEmitter)],
+    ids=lambda spout: type(spout).__name__,
+)
+def test_metadata_comes_back_from_the_store_equal_and_of_the_same_types(spout):
     with LocalCluster() as cluster:
         for Given.transactions in (2, 4):  # the second run begins with what the first has stored
-            run = cluster.submit(topology(kind()))
+            run = cluster.submit(topology(spout))
             run.run_until_idle()
             assert run.is_done
             run.close()

@@ -17,6 +17,21 @@ from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
 from tests.conftest import Backend
 
+WITH_OTHER_CONTEXTS = ("cluster_that_retries", "cluster_of_fresh_workers")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts tests that share a context next to each other: a new one takes seconds, and its workers begin cold."""
+    places = [place for place, item in enumerate(items) if Path(__file__).parent in item.path.parents]
+    for place, item in zip(places, sorted((items[place] for place in places), key=_context_of), strict=True):
+        items[place] = item
+
+
+def _context_of(item: pytest.Item) -> int:
+    """0 for the common context, otherwise the place of the fixture that opens another one."""
+    asked = getattr(item, "fixturenames", ())
+    return next((place for place, name in enumerate(WITH_OTHER_CONTEXTS, start=1) if name in asked), 0)
+
 
 class Contexts:
     """Spark contexts by their settings; a process has one, so asking for another one ends the last."""

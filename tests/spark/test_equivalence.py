@@ -16,8 +16,9 @@ from examples import global_count, ledger, word_count
 from state.handles import declared_states
 from state.redis_snapshot import snapshot
 from state.state_handle import StateHandle
-from tests.spark.test_partitioned_spout import Ranges, RangesEmitter
-from tests.spark.test_shapes import (
+from tests.support.spark.bolts import Pass, Store, numbers_topology
+from tests.support.spark.partitioned import Ranges, RangesEmitter
+from tests.support.spark.shapes import (
     TRANSACTIONS,
     Double,
     First,
@@ -31,7 +32,6 @@ from tests.spark.test_shapes import (
     Sparse,
     builder_of,
 )
-from tests.support.spark.bolts import Pass, Store, numbers_topology
 from tests.support.topologies.words import WORDS, counts_of_words, words_topology
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]

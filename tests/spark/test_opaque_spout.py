@@ -15,8 +15,8 @@ from coordinator.spouts.opaque import (
     OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
 )
-from tests.spark.test_partitioned_spout import FailingStore, Relay
 from tests.support.spark.bolts import Store, note, notes, once
+from tests.support.spark.partitioned import FailingStore, Relay
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
 

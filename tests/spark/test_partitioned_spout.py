@@ -2,97 +2,18 @@
 
 from __future__ import annotations
 
-import random
 from collections import defaultdict
 
 import pytest
 
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.transport.frames import FrameKind
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
 from coordinator.transactional.coordinator import Coordinator
-from state.errors import FailedException
-from tests.support.spark.bolts import Store, note, notes, once
+from tests.support.spark.bolts import Store, notes
 from tests.support.spark.faults import OneFrame, tasks_of
+from tests.support.spark.partitioned import PARTITIONS, TRANSACTIONS, WIDTH, FailingStore, Ranges, Relay
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
-
-PARTITIONS, TRANSACTIONS, LARGEST = 3, 10, 9
-WIDTH = TRANSACTIONS * LARGEST
-"""Numbers of a partition: never more than are cut, so the last cuts take what there is."""
-
-
-class Ranges(IPartitionedTransactionalSpout):
-    """Each partition is a range of numbers; how much of it a new batch takes is drawn at random."""
-
-    output_fields = ("number",)
-
-    def __init__(self, path):
-        self.path = str(path)
-
-    def get_coordinator(self, conf, context):
-        return RangesCoordinator()
-
-    def get_emitter(self, conf, context):
-        return RangesEmitter(self.path)
-
-
-class RangesCoordinator(PartitionedCoordinator):
-    def number_of_partitions(self):
-        return PARTITIONS
-
-    def is_ready(self):
-        return self.run_so_far.last_txid < TRANSACTIONS
-
-    def is_exhausted(self, number_of_transactions):
-        return number_of_transactions >= TRANSACTIONS
-
-
-class RangesEmitter(PartitionedEmitter):
-    def __init__(self, path):
-        self.path = path
-
-    def emit_partition_batch_new(self, attempt, collector, partition, last):
-        first = last[1] if last else partition * WIDTH
-        cut = [first, first + random.randint(1, LARGEST)]
-        self.emit("new", attempt, collector, partition, cut)
-        return cut
-
-    def emit_partition_batch(self, attempt, collector, partition, metadata):
-        self.emit("again", attempt, collector, partition, metadata)
-
-    def emit(self, how, attempt, collector, partition, cut):
-        note(self.path, how, attempt.txid, partition, cut)
-        collector.emit_all([number] for number in range(*cut))
-
-
-class Relay(BaseBatchBolt):
-    """Fails one txid, once."""
-
-    output_fields = ("number",)
-
-    def __init__(self, marker=None, txid=0):
-        self.marker, self.txid = marker and str(marker), txid
-
-    def execute(self, tup):
-        self.collector.emit([tup["number"]])
-
-    def finish_batch(self):
-        if self.attempt.txid == self.txid and once(self.marker):
-            raise FailedException("once")
-
-
-class FailingStore(Store):
-    """Fails one txid in the commit phase, once."""
-
-    def __init__(self, marker, txid):
-        self.marker, self.txid = str(marker), txid
-
-    def finish_batch(self):
-        super().finish_batch()
-        if self.attempt.txid == self.txid and once(self.marker):
-            raise FailedException("once")
 
 
 def ranges_topology(cluster, *, relay=None, store=None):

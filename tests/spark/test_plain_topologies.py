@@ -324,14 +324,15 @@ def test_a_worker_that_is_killed_fails_its_wave_which_is_processed_when_it_comes
     assert contexts.shuffle_files() == []
 
 
-def test_a_worker_that_is_killed_is_run_again_by_a_spark_that_retries_and_nothing_fails(contexts, tmp_path):
+@pytest.mark.redis
+def test_a_worker_that_is_killed_is_run_again_by_a_spark_that_retries_and_nothing_fails(cluster_that_retries, tmp_path):
     path = tmp_path / "notes"
     builder = builder_of(range(40), tasks=2)
     builder.set_bolt("first", Pass(), 2).shuffle_grouping("feed")
     builder.set_bolt("work", Killing(21, tmp_path / "killed"), 2).shuffle_grouping("first")
     builder.set_bolt("end", Seen(path), 2).shuffle_grouping("work")
 
-    statistics = run(contexts.open("local[2,4]"), builder.build())
+    statistics = run(cluster_that_retries.context, builder.build())
 
     assert (tmp_path / "killed").exists()
     assert (statistics.crashed_waves, failed(), acked()) == (0, [], list(range(40)))

@@ -6,22 +6,27 @@ from collections import Counter
 
 import pytest
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.planning.plan import make_plan
 from coordinator.spark.shipping import pickle_spec
-from state.handles import HashState, ListState
-from tests.support.spark.bolts import NumberEmitter, Numbers, Pass, Store, exact_counts, exact_sums, numbers_topology
+from tests.support.spark.bolts import Pass, Store, exact_counts, exact_sums, numbers_topology
+from tests.support.spark.shapes import (
+    NUMBERS,
+    SIZE,
+    TRANSACTIONS,
+    Double,
+    First,
+    Join,
+    Last,
+    SeenByAll,
+    SeenByName,
+    SeenByOne,
+    SeenOnStreams,
+    Sorting,
+    Sparse,
+    builder_of,
+)
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
-
-TRANSACTIONS, SIZE = 6, 8
-NUMBERS = range(TRANSACTIONS * SIZE)
-
-
-def builder_of(topology_id, spout=None, parallelism=2):
-    return TransactionalTopologyBuilder(topology_id, "numbers", spout or Numbers(TRANSACTIONS), parallelism=parallelism)
 
 
 @pytest.mark.parametrize(("parallelism", "ackers"), [(1, 1), (3, 1), (3, 4)])
@@ -30,70 +35,6 @@ def test_parallelism_and_the_number_of_ackers_do_not_change_the_result(cluster, 
 
     assert cluster.hash("{numbers}:counts") == exact_counts(TRANSACTIONS)
     assert cluster.hash("{numbers}:sums") == exact_sums(TRANSACTIONS)
-
-
-class Sorting(BaseBatchBolt):
-    """Even numbers to one named stream, odd ones to another; every number directly to the task it names."""
-
-    def declare_output_fields(self, declarer):
-        declarer.declare_stream("even", ("number",))
-        declarer.declare_stream("odd", ("number", "is_odd"))
-        declarer.declare_stream("named", ("number",), direct=True)
-
-    def execute(self, tup):
-        number = tup["number"]
-        if number % 2:
-            self.collector.emit([number, True], "odd")
-        else:
-            self.collector.emit([number], "even")
-        tasks = self.context.component_tasks("by_name")
-        self.collector.emit_direct(tasks[number % len(tasks)], [number], "named")
-
-
-class Seen(BaseBatchBolt, ICommitter):
-    """Counts "<stream> <number> <task>"."""
-
-    def prepare(self, conf, context, collector, attempt):
-        super().prepare(conf, context, collector, attempt)
-        self.seen: Counter[str] = Counter()
-
-    def execute(self, tup):
-        self.seen[f"{tup.stream_id} {tup['number']} {self.context.task_index}"] += 1
-
-    def finish_batch(self):
-        for what, count in self.seen.items():
-            self.state().increment(what, count)
-
-    def state(self):
-        raise NotImplementedError
-
-
-class SeenOnStreams(Seen):
-    on_streams = HashState("on_streams")
-
-    def state(self):
-        return self.on_streams
-
-
-class SeenByName(Seen):
-    by_name = HashState("by_name")
-
-    def state(self):
-        return self.by_name
-
-
-class SeenByAll(Seen):
-    by_all = HashState("by_all")
-
-    def state(self):
-        return self.by_all
-
-
-class SeenByOne(Seen):
-    by_one = HashState("by_one")
-
-    def state(self):
-        return self.by_one
 
 
 def test_named_streams_and_every_grouping_bring_each_tuple_where_it_belongs(cluster):
@@ -112,46 +53,6 @@ def test_named_streams_and_every_grouping_bring_each_tuple_where_it_belongs(clus
     evens = [number for number in NUMBERS if number % 2 == 0]
     assert cluster.hash("{shapes}:by_all") == {f"even {number} {task}": 1 for number in evens for task in range(2)}
     assert cluster.hash("{shapes}:by_one") == {f"odd {number} 0": 1 for number in NUMBERS if number % 2}
-
-
-class First(Store):
-    """A committer that hands on what its state says after each transaction."""
-
-    output_fields = ("txid", "total")
-    running = HashState("running", value=int)
-
-    def finish_batch(self):
-        super().finish_batch()
-        total = (self.running.get("total") or 0) + sum(number * count for number, count in self.numbers.items())
-        self.running.put("total", total)
-        self.collector.emit([self.attempt.txid, total])
-
-
-class Double(BaseBatchBolt):
-    """No committer, but below one: it runs in the commit phase."""
-
-    output_fields = ("txid", "total")
-
-    def execute(self, tup):
-        self.collector.emit([tup["txid"], 2 * tup["total"]])
-
-
-class Last(BaseBatchBolt, ICommitter):
-    doubled = HashState("doubled", value=int, field=int)
-    order = ListState("order", value=int)
-
-    def prepare(self, conf, context, collector, attempt):
-        super().prepare(conf, context, collector, attempt)
-        self.found: dict[int, int] = {}
-
-    def execute(self, tup):
-        self.found[tup["txid"]] = tup["total"]
-
-    def finish_batch(self):
-        for txid, total in self.found.items():
-            self.doubled.put(txid, total)
-        if self.context.task_index == 0:
-            self.order.append(self.attempt.txid)
 
 
 @pytest.mark.parametrize("commit_group_max", [1, 64])
@@ -174,25 +75,6 @@ def test_chained_committers_with_a_bolt_between_them_run_in_the_commit_phase_in_
     assert contexts.shuffle_files() == []  # of none of the commit phases a wave has had
 
 
-class Join(BaseBatchBolt):
-    """Hears a committer and a bolt that is none; emits once it has both."""
-
-    output_fields = ("txid", "total")
-
-    def prepare(self, conf, context, collector, attempt):
-        super().prepare(conf, context, collector, attempt)
-        self.from_bolt = self.from_committer = 0
-
-    def execute(self, tup):
-        if tup.source_component == "first":
-            self.from_committer += tup["total"]
-        else:
-            self.from_bolt += tup["number"]
-
-    def finish_batch(self):
-        self.collector.emit([self.attempt.txid, self.from_committer * 1_000_000 + self.from_bolt])
-
-
 @pytest.mark.case(id="P-04")
 def test_a_bolt_fed_by_a_committer_and_by_a_bolt_gets_both(cluster):
     """The shape that livelocks in Storm."""
@@ -209,19 +91,6 @@ def test_a_bolt_fed_by_a_committer_and_by_a_bolt_gets_both(cluster):
         for txid in range(1, TRANSACTIONS + 1)
     }
     assert cluster.hash("{joined}:doubled") == expected
-
-
-class SparseEmitter(NumberEmitter):
-    def emit_batch(self, attempt, metadata, collector):
-        if attempt.txid % 3 == 0:
-            super().emit_batch(attempt, metadata, collector)
-
-
-class Sparse(Numbers):
-    """Most of its transactions are empty."""
-
-    def get_emitter(self, conf, context):
-        return SparseEmitter(context)
 
 
 def test_empty_transactions_are_finished_and_committed_in_order_as_well(cluster):

@@ -22,23 +22,23 @@ pytestmark = [pytest.mark.spark, pytest.mark.redis]
 
 TRANSACTIONS = 4
 HIT = 2
-
-
-@pytest.fixture(params=[False, True], ids=["two jobs", "one job"])
-def early_commit(request):
-    """Both ways a wave may be run."""
-    return request.param
+# a committer reads in the wave's own job or in a second one, a bolt always in the first
+places = pytest.mark.parametrize(
+    ("component_id", "early_commit"),
+    [("work", True), ("store", True), ("store", False)],
+    ids=["work", "store in one job", "store in two jobs"],
+)
 
 
 @pytest.fixture
-def run_without(cluster_of_fresh_workers, caplog, early_commit):
+def run_without(cluster_of_fresh_workers, caplog):
     """Runs with one fault and some guards out; returns the counts and why attempts were replayed."""
 
-    def run(component_id, change, disabled, kind=FrameKind.REGULAR):
+    def run(component_id, change, disabled, *, early_commit=True):
         cluster = cluster_of_fresh_workers
         topology = numbers_topology(TRANSACTIONS, parallelism=1, disabled=disabled)
         tasks = tasks_of(topology, component_id)
-        fault = OneFrame(cluster.notes / "hit", tasks, HIT, change, kind, disabled)
+        fault = OneFrame(cluster.notes / "hit", tasks, HIT, change, FrameKind.REGULAR, disabled)
         with caplog.at_level(logging.INFO, logger="txbatch"):
             cluster.run(topology, frame_fault=fault, early_commit=early_commit)
         assert fault.marker.read_text(encoding="utf-8").startswith(f"{HIT}:")
@@ -63,25 +63,30 @@ def residue_is_ignored(monkeypatch):
     monkeypatch.setattr("coordinator.transactional.machine.commits.decide_group", believing)
 
 
-@pytest.mark.parametrize("component_id", ["work", "store"])
+@places
 @pytest.mark.parametrize("change", ["drop", "double"])
-def test_a_frame_lost_or_doubled_goes_wrong_without_counting_and_digest(run_without, component_id, change):
-    counts, replays = run_without(component_id, change, ("counting", "digest"))
+def test_a_frame_lost_or_doubled_goes_wrong_without_counting_and_digest(
+    run_without, component_id, early_commit, change
+):
+    counts, replays = run_without(component_id, change, ("counting", "digest"), early_commit=early_commit)
 
     assert replays == []
     assert counts != exact_counts(TRANSACTIONS)
 
 
-@pytest.mark.parametrize("component_id", ["work", "store"])
-def test_an_altered_frame_goes_wrong_without_the_digest(run_without, component_id):
-    counts, replays = run_without(component_id, "alter", ("digest",))
+@places
+def test_an_altered_frame_goes_wrong_without_the_digest(run_without, component_id, early_commit):
+    counts, replays = run_without(component_id, "alter", ("digest",), early_commit=early_commit)
 
     assert replays == []
     assert counts != exact_counts(TRANSACTIONS)
 
 
-def test_a_frame_altered_on_its_way_to_a_committer_goes_wrong_without_the_residue(run_without, residue_is_ignored):
-    counts, replays = run_without("store", "alter", ())
+@pytest.mark.parametrize("early_commit", [False, True], ids=["two jobs", "one job"])
+def test_a_frame_altered_on_its_way_to_a_committer_goes_wrong_without_the_residue(
+    run_without, residue_is_ignored, early_commit
+):
+    counts, replays = run_without("store", "alter", (), early_commit=early_commit)
 
     assert replays == []
     assert counts != exact_counts(TRANSACTIONS)

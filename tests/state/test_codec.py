@@ -12,24 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from state.codec import MAX_NESTING, CodecError, digest64, pack, pack_exact, unpack
-
-scalars = (
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False)
-    | st.text()
-    | st.binary()
-    | st.dates()
-    | st.datetimes()
-    | st.decimals(allow_nan=False)
-)
-hashable = st.integers() | st.text() | st.tuples(st.integers(), st.text())
-values = st.recursive(
-    scalars | st.sets(hashable) | st.frozensets(hashable),
-    lambda inner: st.lists(inner) | st.lists(inner).map(tuple) | st.dictionaries(st.text() | st.integers(), inner),
-    max_leaves=20,
-)
+from tests.support.values import nested, values
 
 
 @given(values)
@@ -61,13 +44,6 @@ def test_equal_sets_have_equal_bytes():
 def test_what_cannot_be_packed_is_named(value):
     with pytest.raises(CodecError, match="cannot be sent or stored"):
         pack(value)
-
-
-def nested(depth):
-    value: tuple[object, ...] = ()
-    for _ in range(depth - 1):
-        value = (value,)
-    return value
 
 
 def test_deep_nesting_is_refused_in_both_directions():

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 
 from state.codec import MAX_NESTING, CodecError, pack, pack_exact, unpack
 from state.own_copy import MAX_DEPTH, own_copy
-from tests.state.test_codec import nested, values
+from tests.support.values import nested, values
 
 BERLIN = ZoneInfo("Europe/Berlin")
 

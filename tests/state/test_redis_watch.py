@@ -10,7 +10,7 @@ from redis import exceptions
 from state.errors import StateRefusedError
 from state.redis_connection import RedisConnection
 from state.redis_watch import ServerWatch
-from tests.state.test_redis_connection import Scripted, Time
+from tests.support.stores.scripted_client import Scripted, Time
 
 SOUND: dict[str, Any] = {
     "redis_version": "7.0.15",

@@ -11,7 +11,7 @@ from coordinated_bolt.components.task_hook import ITaskHook
 from coordinated_bolt.streams.groupings import AllGrouping, CustomGrouping, GlobalGrouping, ShuffleGrouping
 from coordinated_bolt.streams.routing import Subscriber
 from state.codec import CodecError
-from tests.coordinated_bolt.batches.test_attempt_collector import contents, make
+from tests.support.tasks.collectors import contents, make
 
 ONE = Subscriber("one", (21,), GlobalGrouping())
 TWO = Subscriber("two", (31, 32), AllGrouping())

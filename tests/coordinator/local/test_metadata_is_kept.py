@@ -11,15 +11,15 @@ from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.local.cluster import LocalCluster
 from coordinator.spouts.opaque import (
-    IOpaquePartitionedTransactionalSpout,
     OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
 )
-from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
-from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+from coordinator.spouts.partitioned import PartitionedCoordinator, PartitionedEmitter
+from coordinator.spouts.transactional import SpoutCoordinator, SpoutEmitter
 from coordinator.transactional.options import RunOptions
 from state.errors import FailedException
 from state.handles import ListState
+from tests.support.topologies.spout_kinds import OpaqueSpout, PartitionedSpout, WholeSpout
 
 ROWS, TAKE = 24, 2
 
@@ -38,7 +38,7 @@ def spoil(position: Any) -> None:
 
 
 def emit_rows(collector, position):
-    collector.emit_all([n] for n in range(position["from"], position["to"][0]))
+    collector.emit_all(["row", n] for n in range(position["from"], position["to"][0]))
     spoil(position)
 
 
@@ -65,16 +65,6 @@ class Reader(SpoutEmitter):
         emit_rows(collector, metadata)
 
 
-class Moving(ITransactionalSpout):
-    output_fields = ("number",)
-
-    def get_coordinator(self, conf, context):
-        return Cutter()
-
-    def get_emitter(self, conf, context):
-        return Reader()
-
-
 class OnePartition(PartitionedCoordinator):
     def number_of_partitions(self):
         return 1
@@ -86,21 +76,11 @@ class OnePartition(PartitionedCoordinator):
 class PartitionReader(PartitionedEmitter):
     def emit_partition_batch_new(self, attempt, collector, partition, last):
         position = moved(last)
-        collector.emit_all([n] for n in range(position["from"], position["to"][0]))
+        collector.emit_all(["row", n] for n in range(position["from"], position["to"][0]))
         return position
 
     def emit_partition_batch(self, attempt, collector, partition, metadata):
         emit_rows(collector, metadata)
-
-
-class MovingPartition(IPartitionedTransactionalSpout):
-    output_fields = ("number",)
-
-    def get_coordinator(self, conf, context):
-        return OnePartition()
-
-    def get_emitter(self, conf, context):
-        return PartitionReader()
 
 
 class OneOpaquePartition(OpaquePartitionedCoordinator):
@@ -117,18 +97,15 @@ class OneOpaquePartition(OpaquePartitionedCoordinator):
 class OpaqueReader(OpaquePartitionedEmitter):
     def emit_partition_batch(self, attempt, collector, partition, last):
         position = moved(last)
-        collector.emit_all([n] for n in range(position["from"], position["to"][0]))
+        collector.emit_all(["row", n] for n in range(position["from"], position["to"][0]))
         return position
 
 
-class MovingOpaque(IOpaquePartitionedTransactionalSpout):
-    output_fields = ("number",)
-
-    def get_coordinator(self, conf, context):
-        return OneOpaquePartition()
-
-    def get_emitter(self, conf, context):
-        return OpaqueReader()
+EVERY_KIND = [
+    WholeSpout(Cutter, Reader),
+    PartitionedSpout(OnePartition, PartitionReader),
+    OpaqueSpout(OneOpaquePartition, OpaqueReader),
+]
 
 
 class Keep(BaseBatchBolt, ICommitter):
@@ -147,7 +124,7 @@ class Keep(BaseBatchBolt, ICommitter):
         self.numbers.extend(self.__dict__.get("found", []))
 
 
-@pytest.mark.parametrize("spout", [Moving(), MovingPartition(), MovingOpaque()], ids=lambda spout: type(spout).__name__)
+@pytest.mark.parametrize("spout", EVERY_KIND, ids=lambda spout: type(spout).__name__)
 @pytest.mark.parametrize("window", [1, 4, 8])
 def test_a_spout_that_changes_its_metadata_in_place_loses_and_doubles_nothing(spout, window):
     Keep.failures = 0
@@ -160,7 +137,7 @@ def test_a_spout_that_changes_its_metadata_in_place_loses_and_doubles_nothing(sp
         assert Keep.failures == 2
 
 
-@pytest.mark.parametrize("spout", [Moving(), MovingPartition(), MovingOpaque()], ids=lambda spout: type(spout).__name__)
+@pytest.mark.parametrize("spout", EVERY_KIND, ids=lambda spout: type(spout).__name__)
 def test_a_run_that_goes_on_where_another_was_abandoned_is_not_misled_either(spout):
     Keep.failures = 2
     builder = TransactionalTopologyBuilder("moving", "numbers", spout)

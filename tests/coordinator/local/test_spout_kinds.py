@@ -13,7 +13,7 @@ from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpou
 from coordinator.spouts.opaque import OpaquePartitionedEmitter
 from coordinator.transactional.options import RunOptions
 from state.errors import FailedException, UserCodeError
-from tests.coordinator.transactional.test_whole_runs import Count0
+from tests.support.runs.whole_runs import Count0
 from tests.support.topologies.components import Pass
 
 ROWS = [[[f"{partition}/{number}", number] for number in range(7)] for partition in range(3)]

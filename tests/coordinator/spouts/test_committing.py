@@ -21,7 +21,8 @@ from state.attempt import TransactionAttempt
 from state.commit import CommitReply, CommitStatus
 from state.errors import FailedException, FencedError, SourceError, TopologyError, UserCodeError
 from state.redis_store import RECEIPTS_KEPT
-from tests.coordinator.transactional.test_whole_runs import (
+from tests.support.runs.scripted import Run
+from tests.support.runs.whole_runs import (
     Count0,
     CrashingStore,
     RandomFaults,
@@ -30,7 +31,6 @@ from tests.coordinator.transactional.test_whole_runs import (
     run,
     run_until_it_ends,
 )
-from tests.support.runs.scripted import Run
 from tests.support.stores.memory_store import MemoryStore
 from tests.support.topologies.components import Lines, Pass
 

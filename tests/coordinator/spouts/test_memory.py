@@ -9,7 +9,7 @@ import pytest
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from state.errors import SourceError, TopologyError
-from tests.coordinator.transactional.test_whole_runs import Count0, run
+from tests.support.runs.whole_runs import Count0, run
 from tests.support.stores.memory_store import MemoryStore
 from tests.support.topologies.components import build
 

@@ -9,15 +9,15 @@ import pytest
 
 from coordinator.local.cluster import LocalCluster
 from coordinator.spouts.opaque import (
-    IOpaquePartitionedTransactionalSpout,
     OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
 )
-from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
+from coordinator.spouts.partitioned import PartitionedCoordinator, PartitionedEmitter
 from coordinator.spouts.run_so_far import RunSoFar
-from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+from coordinator.spouts.transactional import SpoutCoordinator, SpoutEmitter
 from coordinator.transactional.options import RunOptions
 from tests.support.topologies.components import Count, build
+from tests.support.topologies.spout_kinds import OpaqueSpout, PartitionedSpout, WholeSpout
 
 
 class Limited:
@@ -48,16 +48,6 @@ class CountsOpaqueParts(Limited, OpaquePartitionedCoordinator):
     """The same, opaque."""
 
 
-class Plain(ITransactionalSpout):
-    output_fields = ("line", "number")
-
-    def get_coordinator(self, conf, context):
-        return CutsTxids()
-
-    def get_emitter(self, conf, context):
-        return EmitsTxid()
-
-
 class EmitsTxid(SpoutEmitter, PartitionedEmitter, OpaquePartitionedEmitter):
     """One tuple of each batch, whatever the kind."""
 
@@ -73,27 +63,11 @@ class EmitsTxid(SpoutEmitter, PartitionedEmitter, OpaquePartitionedEmitter):
         return attempt.txid
 
 
-class ByPartition(IPartitionedTransactionalSpout):
-    output_fields = ("line", "number")
-
-    def get_coordinator(self, conf, context):
-        return CountsParts()
-
-    def get_emitter(self, conf, context):
-        return EmitsTxid()
-
-
-class Opaque(IOpaquePartitionedTransactionalSpout):
-    output_fields = ("line", "number")
-
-    def get_coordinator(self, conf, context):
-        return CountsOpaqueParts()
-
-    def get_emitter(self, conf, context):
-        return EmitsTxid()
-
-
-KINDS = {"plain": (Plain(), "cut {}"), "partitioned": (ByPartition(), 2), "opaque": (Opaque(), 2)}
+KINDS = {
+    "plain": (WholeSpout(CutsTxids, EmitsTxid), "cut {}"),
+    "partitioned": (PartitionedSpout(CountsParts, EmitsTxid), 2),
+    "opaque": (OpaqueSpout(CountsOpaqueParts, EmitsTxid), 2),
+}
 
 
 @pytest.fixture(autouse=True)

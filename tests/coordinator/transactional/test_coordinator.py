@@ -32,25 +32,18 @@ from state.errors import (
     UserCodeError,
 )
 from state.write_set import StateKind, StateWrites, ValueType, WriteSet
+from tests.support.runs.answers import (
+    SOURCE,
+    USER,
+    Endless,
+    committing_fails_at,
+    everything,
+    failing_at,
+    once,
+    with_metadata,
+)
 from tests.support.runs.scripted import Run, failed
 from tests.support.topologies.components import Commit, Count, Lines, LinesCoordinator, Pass, build, plan
-
-USER, LATER, SOURCE = FailureKind.USER, FailureKind.FAILED, FailureKind.SOURCE
-
-
-def everything(count):
-    return {"counts": {f"tx{txid}": 1 for txid in range(1, count + 1)}}
-
-
-def once(script, otherwise):
-    """The first call is answered by `script`, all others as usual."""
-    scripts = [script]
-
-    def answer(*asked):
-        return scripts.pop()(*asked) if scripts else otherwise(*asked)
-
-    return answer
-
 
 # The plain course of things
 
@@ -219,18 +212,6 @@ def test_metadata_is_stored_before_anything_of_it_is_emitted():
             assert {f"coordinator:{txid}" for txid in arguments[1]} <= stored
 
 
-def with_metadata(run, **failures):
-    """Emitters cut the partition's metadata anew in every attempt."""
-
-    def answer(wave_id, attempts):
-        event = run.engine.processed(wave_id, attempts, **failures)
-        for outcome in event.outcomes:
-            outcome.metadata["partition.0"] = [outcome.attempt.txid, outcome.attempt.attempt_id]
-        return event
-
-    return answer
-
-
 @pytest.mark.case(id="P-08")
 def test_what_emitters_cut_is_stored_before_the_commit_phase():
     run = Run(4, max_spout_pending=4)
@@ -295,34 +276,6 @@ def test_a_fence_found_while_storing_metadata_ends_the_run_before_anything_is_em
 
 
 # Failures of attempts
-
-
-def failing_at(run, txid, times=1, kind=LATER, text="no"):
-    """The processing phase of a txid fails so often."""
-    left = [None] * times
-
-    def answer(wave_id, attempts):
-        failures = {}
-        if left and txid in [a.txid for a in attempts]:
-            left.pop()
-            failures[f"at_{txid}"] = failed(kind, text)
-        return run.engine.processed(wave_id, attempts, **failures)
-
-    return answer
-
-
-def committing_fails_at(run, txid, times=1, kind=LATER, text="no"):
-    """The commit phase of a txid fails so often."""
-    left = [None] * times
-
-    def answer(wave_id, attempts, composed):
-        failures = {}
-        if left and txid in [a.txid for a in attempts]:
-            left.pop()
-            failures[f"at_{txid}"] = failed(kind, text)
-        return run.engine.executed(wave_id, attempts, composed, **failures)
-
-    return answer
 
 
 def test_a_failed_attempt_and_all_later_ones_are_replayed():
@@ -847,14 +800,6 @@ def test_every_other_answer_ends_the_run_at_once(reply, error):
 # Source and listener
 
 
-class Endless(LinesCoordinator):
-    def __init__(self):
-        super().__init__(10**9)
-
-    def is_exhausted(self, last):
-        return False
-
-
 def test_a_drained_run_commits_what_is_under_way_and_takes_nothing_more():
     run = Run(source=Endless(), max_spout_pending=4)
     run.on_progress = lambda statistics: run.coordinator.drain() if statistics.committed >= 4 else None
@@ -994,7 +939,7 @@ MODES = [(False, True), (True, True), (True, False)]
 """(early_commit, whether committers read)."""
 
 
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 2**32), st.integers(1, 12), st.integers(1, 8), st.booleans(), st.sampled_from(MODES))
 def test_whatever_the_engine_does_each_transaction_is_published_once_and_in_order(
     seed, window, group_max, overlaps, mode

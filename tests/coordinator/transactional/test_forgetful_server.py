@@ -23,7 +23,7 @@ from coordinator.spark import stage
 from tests.support.runs.forgetful_world import KINDS, TRANSACTIONS, Told, World, folded, spouts, topology_on
 from tests.support.stores.forgetful_server import Faults, ForgetfulServer
 
-STEPS = int(os.environ.get("TXBATCH_FORGETFUL_STEPS", "1500"))
+STEPS = int(os.environ.get("TXBATCH_FORGETFUL_STEPS", "1000"))
 
 
 def play(world: World, server: ForgetfulServer, steps: int) -> None:

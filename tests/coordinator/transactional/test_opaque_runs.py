@@ -22,7 +22,7 @@ from coordinator.spouts.opaque import (
 from state.attempt import TransactionAttempt
 from state.commit import CommitReply, CommitStatus
 from state.errors import FailedException, FencedError, ReplayLimitError
-from tests.coordinator.transactional.test_whole_runs import (
+from tests.support.runs.whole_runs import (
     Count0,
     Crash,
     CrashingStore,

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from state.commit import Commit, CommitReply
 from state.write_set import VALUE_FIELD
-from tests.coordinator.transactional.test_whole_runs import RandomFaults, run
+from tests.support.runs.whole_runs import RandomFaults, run
 from tests.support.scenarios.random_bolts import LocalTally, topology_of
 from tests.support.scenarios.random_topologies import Scenario, random_scenario
 from tests.support.scenarios.reference_fold import fold

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from coordinator.spark.shipping import SPEC_LIMIT_BYTES
+
 USAGE, FAILED, STATE, ENGINE = 2, 1, 4, 5
 
 
@@ -125,8 +127,21 @@ WIRING = [
     row(
         "a topology's name with a blank", "run jobs:sound -p topology_id=a/b", USAGE, "topology id 'a/b' is not a valid"
     ),
-    row("a socket in a bolt", "run jobs:socket_in_a_bolt", USAGE, "cannot be shipped", "open sockets,", "in prepare"),
-    row("a huge bolt", "run jobs:huge_bolt", USAGE, "component 'one' pickles to 94", "load large data in prepare"),
+    row(
+        "a socket in a bolt",
+        "run jobs:socket_in_a_bolt",
+        USAGE,
+        "component 'one' cannot be shipped to executors: ",
+        "socket",
+        "open sockets, files, locks and clients in prepare, not in __init__",
+    ),
+    row(
+        "a huge bolt",
+        "run jobs:huge_bolt",
+        USAGE,
+        "component 'one' pickles to 94",
+        f"the limit is {SPEC_LIMIT_BYTES}; load large data in prepare, or ship it as a file",
+    ),
 ]
 
 INPUT = [

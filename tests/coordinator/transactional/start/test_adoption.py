@@ -24,7 +24,7 @@ from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpou
 from coordinator.transactional.options import RunOptions
 from state.errors import SourceError, StateRefusedError, TopologyError, UserCodeError
 from state.handles import HashState
-from tests.coordinator.transactional.test_whole_runs import Count0
+from tests.support.runs.whole_runs import Count0
 from tests.support.topologies.components import Lines, LinesCoordinator, build
 
 CONTROL = "{files}:txbatch:control"

@@ -1,0 +1,71 @@
+"""What a scripted run answers: faults at a transaction, once or always, and what is stored at the end."""
+
+from __future__ import annotations
+
+from coordinated_bolt.completeness.failure import FailureKind
+from tests.support.runs.scripted import failed
+from tests.support.topologies.components import LinesCoordinator
+
+USER, LATER, SOURCE = FailureKind.USER, FailureKind.FAILED, FailureKind.SOURCE
+
+
+def everything(count):
+    return {"counts": {f"tx{txid}": 1 for txid in range(1, count + 1)}}
+
+
+def once(script, otherwise):
+    """The first call is answered by `script`, all others as usual."""
+    scripts = [script]
+
+    def answer(*asked):
+        return scripts.pop()(*asked) if scripts else otherwise(*asked)
+
+    return answer
+
+
+def with_metadata(run, **failures):
+    """Emitters cut the partition's metadata anew in every attempt."""
+
+    def answer(wave_id, attempts):
+        event = run.engine.processed(wave_id, attempts, **failures)
+        for outcome in event.outcomes:
+            outcome.metadata["partition.0"] = [outcome.attempt.txid, outcome.attempt.attempt_id]
+        return event
+
+    return answer
+
+
+def failing_at(run, txid, times=1, kind=LATER, text="no"):
+    """The processing phase of a txid fails so often."""
+    left = [None] * times
+
+    def answer(wave_id, attempts):
+        failures = {}
+        if left and txid in [a.txid for a in attempts]:
+            left.pop()
+            failures[f"at_{txid}"] = failed(kind, text)
+        return run.engine.processed(wave_id, attempts, **failures)
+
+    return answer
+
+
+def committing_fails_at(run, txid, times=1, kind=LATER, text="no"):
+    """The commit phase of a txid fails so often."""
+    left = [None] * times
+
+    def answer(wave_id, attempts, composed):
+        failures = {}
+        if left and txid in [a.txid for a in attempts]:
+            left.pop()
+            failures[f"at_{txid}"] = failed(kind, text)
+        return run.engine.executed(wave_id, attempts, composed, **failures)
+
+    return answer
+
+
+class Endless(LinesCoordinator):
+    def __init__(self):
+        super().__init__(10**9)
+
+    def is_exhausted(self, last):
+        return False

@@ -1,0 +1,229 @@
+"""Whole runs in this process, over the real stages: committers that count, frames disturbed, drivers that die."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import ExitStack
+from itertools import count
+from random import Random
+from typing import Any
+from unittest import mock
+
+import pytest
+from hypothesis import strategies as st
+
+from committers.committer import ICommitter
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinated_bolt.transport.frames import Frame, FrameKind, pack_frame, unpack_frame
+from coordinator.building.topology import Topology
+from coordinator.spark import stage
+from coordinator.spouts.opaque import OpaqueCountCoordinator
+from coordinator.transactional.assembly import new_coordinator
+from coordinator.transactional.coordinator import Coordinator
+from coordinator.transactional.machine.metadata_log import MetadataLog
+from coordinator.transactional.options import RunOptions
+from coordinator.transactional.publisher import Publisher
+from coordinator.transactional.start.spout_start import SpoutStart
+from state.attempt import TransactionAttempt
+from state.codec import pack, unpack
+from state.handles import HashState
+from tests.support.runs.in_process_engine import InProcessEngine
+from tests.support.runs.scripted import validated
+from tests.support.stores.memory_store import MemoryStore
+from tests.support.topologies.components import plan
+
+
+class Counting(BaseBatchBolt, ICommitter):
+    """Counts its tuples by line, and passes them on when it finishes; reads each count it changes."""
+
+    output_fields = ("line", "number")
+    counts: HashState
+    is_reading = False
+
+    def prepare(self, conf, context, collector, attempt):
+        super().prepare(conf, context, collector, attempt)
+        self.rows: list[list[Any]] = []
+
+    def execute(self, tup):
+        self.rows.append(list(tup))
+
+    def finish_batch(self):
+        for line, number in Counter(line for line, _ in self.rows).items():
+            if self.is_reading:
+                self.counts.put(line, (self.counts.get(line) or 0) + number)
+                self.counts.put("all", (self.counts.get("all") or 0) + number)
+            else:
+                self.counts.increment(line, number)
+                self.counts.increment("all", number)
+        self.collector.emit_all(self.rows)
+
+
+class Count0(Counting):
+    counts = HashState("counts0")
+
+
+class Count1(Counting):
+    counts = HashState("counts1")
+
+
+class Count2(Counting):
+    counts = HashState("counts2")
+    is_reading = True
+
+
+def run(topology: Topology, store: MemoryStore, *, seed=0, fault=None, **options: int) -> Coordinator:
+    """Runs a topology to the end of its input, on what the store holds."""
+    made = plan(topology)
+    engine = InProcessEngine(made, Random(seed), fault)
+    context = made.wirings[1].context()
+    start = SpoutStart(topology, context, tries=1, pause=lambda seconds: None)
+    source = start.coordinator(ExitStack())
+    is_opaque = isinstance(source, OpaqueCountCoordinator)
+    metadata = MetadataLog(store.metadata, is_opaque=is_opaque, committed_txid=store.committed_txid)
+    given: dict[str, Any] = {"max_attempts": 1_000} | options
+    run_options = RunOptions(**given)
+    coordinator = new_coordinator(
+        plan=made,
+        source=source,
+        engine=engine,
+        publisher=Publisher(store, "test"),
+        metadata=metadata,
+        committed_txid=store.committed_txid,
+        new_attempt_id=count(1 + 1_000 * len(store.calls)).__next__,
+        options=run_options,
+        clock=lambda: 0.0,
+        on_progress=lambda statistics: None,
+        message_timeout_s=60.0,
+        committer=start.committer(ExitStack()),
+        last_group=store.last_group(),
+    )
+    validated(coordinator._machine)
+    with mock.patch.object(stage, "_LazyReader", return_value=store):
+        coordinator.run()
+    engine.close()
+    return coordinator
+
+
+bounds = st.fixed_dictionaries(
+    {"max_spout_pending": st.integers(1, 8), "commit_group_max": st.integers(1, 8), "early_commit": st.booleans()}
+)
+
+
+in_both_modes = pytest.mark.parametrize("early_commit", [False, True], ids=["two jobs", "one job"])
+
+
+class RandomFaults:
+    """Disturbs some of the frames that tasks read, so often and no more."""
+
+    def __init__(self, random: Random, budget: int) -> None:
+        self.random, self.budget = random, budget
+        self.done: list[tuple[str, FrameKind]] = []
+
+    def __call__(self, task_id: int, frames: list[bytes]) -> list[bytes]:
+        frames = list(frames)
+        while self.budget and frames and self.random.random() < 0.3:
+            self.budget -= 1
+            place = self.random.randrange(len(frames))
+            kind = self.random.choice(["drop", "double", "flip", "misfile", "resequence", "alter"])
+            frame = unpack_frame(frames.pop(place))
+            self.done.append((kind, frame.kind))
+            frames += self._changed(kind, frame, [unpack_frame(packed).attempt for packed in frames])
+        return frames
+
+    def _changed(self, kind: str, frame: Frame, others: list[TransactionAttempt]) -> list[bytes]:
+        packed = pack_frame(frame)
+        match kind:
+            case "double":
+                return [packed, packed]
+            case "flip":
+                bit = self.random.randrange(len(packed) * 8)
+                flipped = bytearray(packed)
+                flipped[bit // 8] ^= 1 << bit % 8
+                self.budget = 0  # what is damaged cannot be unpacked by the next fault
+                return [bytes(flipped)]
+            case "misfile":
+                return [
+                    pack_frame(frame._replace(attempt=self.random.choice([*others, TransactionAttempt(1, 999_999)])))
+                ]
+            case "resequence":
+                return [pack_frame(frame._replace(sequence=frame.sequence + 1))]
+            case "alter":
+                return [pack_frame(frame._replace(payload=_altered(frame)))]
+        return []
+
+
+def _altered(frame: Frame) -> bytes:
+    content = unpack(frame.payload)
+    if frame.kind is FrameKind.COORD:
+        return pack(content + 1)
+    if frame.kind is FrameKind.ACK:
+        return pack([content[0], content[1], content[2] ^ 1, *content[3:]])
+    if frame.kind is FrameKind.META:
+        return pack({scope: [99, 99] for scope in content})
+    content[0][1][0][0] = "lines of another batch"
+    return pack(content)
+
+
+class Crash(Exception):  # noqa: N818 - not an error of anything: the driver is killed
+    """The driver dies here; what the store holds stays."""
+
+
+class CrashingStore(MemoryStore):
+    """Kills the driver before or after the effect of some of its calls."""
+
+    def __init__(self, crashes: list[tuple[int, bool]]) -> None:
+        super().__init__()
+        self.crashes = dict(crashes)
+        self.call_count = 0
+
+    def store_metadata(self, entries):
+        self._at(is_done=False)
+        super().store_metadata(entries)
+        self._at(is_done=True)
+
+    def commit(self, commit):
+        self._at(is_done=False)
+        reply = super().commit(commit)
+        self._at(is_done=True)
+        return reply
+
+    def _at(self, *, is_done: bool) -> None:
+        self.call_count += not is_done
+        if self.crashes.get(self.call_count) is is_done:
+            del self.crashes[self.call_count]
+            raise Crash
+
+
+def run_until_it_ends(topology: Topology, store: MemoryStore, **options: Any) -> None:
+    while True:
+        try:
+            run(topology, store, **options)
+        except Crash:
+            continue
+        return
+
+
+crash_points = st.lists(st.tuples(st.integers(1, 12), st.booleans()), max_size=5, unique_by=lambda point: point[0])
+
+
+class OneFault:
+    """Changes the first frame of a kind that a task reads for a txid."""
+
+    def __init__(self, component_id: str, kind: str, frame_kind: FrameKind, txid: int = 2) -> None:
+        self.tasks = {"pass": (3, 4), "count": (5, 6)}[component_id]
+        self.kind, self.frame_kind, self.txid = kind, frame_kind, txid
+        self.is_done = False
+
+    def __call__(self, task_id: int, frames: list[bytes]) -> list[bytes]:
+        for packed in sorted(frames) if task_id in self.tasks and not self.is_done else []:
+            frame = unpack_frame(packed)
+            if (frame.attempt.txid, frame.kind) == (self.txid, self.frame_kind):
+                self.is_done = True
+                rest = [other for other in frames if other is not packed]
+                return rest + RandomFaults(Random(0), 0)._changed(self.kind, frame, [])
+        return frames
+
+
+def once_each(*partitions, values=7):
+    counts = {f"{partition}/{number}": 1 for partition in partitions for number in range(values)}
+    return {"counts0": {**counts, "all": len(counts)}}

@@ -1,0 +1,154 @@
+"""Components of Spark topologies of every shape: streams sorted by name, chained committers, a join."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from committers.committer import ICommitter
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from state.handles import HashState, ListState
+from tests.support.spark.bolts import NumberEmitter, Numbers, Store
+
+TRANSACTIONS, SIZE = 6, 8
+NUMBERS = range(TRANSACTIONS * SIZE)
+
+
+def builder_of(topology_id, spout=None, parallelism=2):
+    return TransactionalTopologyBuilder(topology_id, "numbers", spout or Numbers(TRANSACTIONS), parallelism=parallelism)
+
+
+class Sorting(BaseBatchBolt):
+    """Even numbers to one named stream, odd ones to another; every number directly to the task it names."""
+
+    def declare_output_fields(self, declarer):
+        declarer.declare_stream("even", ("number",))
+        declarer.declare_stream("odd", ("number", "is_odd"))
+        declarer.declare_stream("named", ("number",), direct=True)
+
+    def execute(self, tup):
+        number = tup["number"]
+        if number % 2:
+            self.collector.emit([number, True], "odd")
+        else:
+            self.collector.emit([number], "even")
+        tasks = self.context.component_tasks("by_name")
+        self.collector.emit_direct(tasks[number % len(tasks)], [number], "named")
+
+
+class Seen(BaseBatchBolt, ICommitter):
+    """Counts "<stream> <number> <task>"."""
+
+    def prepare(self, conf, context, collector, attempt):
+        super().prepare(conf, context, collector, attempt)
+        self.seen: Counter[str] = Counter()
+
+    def execute(self, tup):
+        self.seen[f"{tup.stream_id} {tup['number']} {self.context.task_index}"] += 1
+
+    def finish_batch(self):
+        for what, count in self.seen.items():
+            self.state().increment(what, count)
+
+    def state(self):
+        raise NotImplementedError
+
+
+class SeenOnStreams(Seen):
+    on_streams = HashState("on_streams")
+
+    def state(self):
+        return self.on_streams
+
+
+class SeenByName(Seen):
+    by_name = HashState("by_name")
+
+    def state(self):
+        return self.by_name
+
+
+class SeenByAll(Seen):
+    by_all = HashState("by_all")
+
+    def state(self):
+        return self.by_all
+
+
+class SeenByOne(Seen):
+    by_one = HashState("by_one")
+
+    def state(self):
+        return self.by_one
+
+
+class First(Store):
+    """A committer that hands on what its state says after each transaction."""
+
+    output_fields = ("txid", "total")
+    running = HashState("running", value=int)
+
+    def finish_batch(self):
+        super().finish_batch()
+        total = (self.running.get("total") or 0) + sum(number * count for number, count in self.numbers.items())
+        self.running.put("total", total)
+        self.collector.emit([self.attempt.txid, total])
+
+
+class Double(BaseBatchBolt):
+    """No committer, but below one: it runs in the commit phase."""
+
+    output_fields = ("txid", "total")
+
+    def execute(self, tup):
+        self.collector.emit([tup["txid"], 2 * tup["total"]])
+
+
+class Last(BaseBatchBolt, ICommitter):
+    doubled = HashState("doubled", value=int, field=int)
+    order = ListState("order", value=int)
+
+    def prepare(self, conf, context, collector, attempt):
+        super().prepare(conf, context, collector, attempt)
+        self.found: dict[int, int] = {}
+
+    def execute(self, tup):
+        self.found[tup["txid"]] = tup["total"]
+
+    def finish_batch(self):
+        for txid, total in self.found.items():
+            self.doubled.put(txid, total)
+        if self.context.task_index == 0:
+            self.order.append(self.attempt.txid)
+
+
+class Join(BaseBatchBolt):
+    """Hears a committer and a bolt that is none; emits once it has both."""
+
+    output_fields = ("txid", "total")
+
+    def prepare(self, conf, context, collector, attempt):
+        super().prepare(conf, context, collector, attempt)
+        self.from_bolt = self.from_committer = 0
+
+    def execute(self, tup):
+        if tup.source_component == "first":
+            self.from_committer += tup["total"]
+        else:
+            self.from_bolt += tup["number"]
+
+    def finish_batch(self):
+        self.collector.emit([self.attempt.txid, self.from_committer * 1_000_000 + self.from_bolt])
+
+
+class SparseEmitter(NumberEmitter):
+    def emit_batch(self, attempt, metadata, collector):
+        if attempt.txid % 3 == 0:
+            super().emit_batch(attempt, metadata, collector)
+
+
+class Sparse(Numbers):
+    """Most of its transactions are empty."""
+
+    def get_emitter(self, conf, context):
+        return SparseEmitter(context)

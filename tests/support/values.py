@@ -1,0 +1,30 @@
+"""Values of every kind that may travel, drawn by Hypothesis."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text()
+    | st.binary()
+    | st.dates()
+    | st.datetimes()
+    | st.decimals(allow_nan=False)
+)
+hashable = st.integers() | st.text() | st.tuples(st.integers(), st.text())
+values = st.recursive(
+    scalars | st.sets(hashable) | st.frozensets(hashable),
+    lambda inner: st.lists(inner) | st.lists(inner).map(tuple) | st.dictionaries(st.text() | st.integers(), inner),
+    max_leaves=20,
+)
+
+
+def nested(depth):
+    value: tuple[object, ...] = ()
+    for _ in range(depth - 1):
+        value = (value,)
+    return value
