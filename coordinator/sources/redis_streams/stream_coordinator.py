@@ -127,8 +127,8 @@ class StreamCoordinator(PartitionedCoordinator):
 class StreamTrimmer(SpoutCommitter):
     """Trims each stream up to a position that is durable.
 
-    What is durable is known by txid, and positions only as those of the last cut. So a position is noted with the
-    highest txid there was then, and trimmed once that txid is committed: a little late, and never too much.
+    Positions are known of what was cut last, which may not be committed. So one that is not durable yet is kept until
+    its transaction is: streams are trimmed a little late, and never too far.
 
     Args:
         reader: of the server.
@@ -138,30 +138,26 @@ class StreamTrimmer(SpoutCommitter):
 
     def __init__(self, reader: StreamReader, coordinator: StreamCoordinator, *, trims: bool) -> None:
         self._reader, self._coordinator, self._trims = reader, coordinator, trims
-        self._noted: tuple[int, list[StreamRange | None]] | None = None
+        self._waiting: dict[str, StreamRange] = {}
 
     def commit(self, attempt: TransactionAttempt) -> None:
         """Nothing is acknowledged one by one."""
 
     def cleanup_before(self, txid: int) -> None:
-        """Trims what is known to be durable; what a server does not answer now is trimmed later."""
-        if not self._trims:
-            return
-        if self._noted is not None and self._noted[0] <= txid:
-            self._trim(self._noted[1])
-            self._noted = None
-        if self._noted is None:
-            last_txid, positions = self._coordinator.run_so_far.last_txid, self._coordinator.positions()
-            if last_txid <= txid:
-                self._trim(positions)
-            else:
-                self._noted = (last_txid, positions)
-
-    def _trim(self, positions: list[StreamRange | None]) -> None:
-        for position in positions:
-            if position is None or position.last_id == BEGINNING:
+        """Trims what is durable now that a transaction is committed."""
+        for position in self._coordinator.positions() if self._trims else ():
+            if position is None:
                 continue
-            try:
-                self._reader.trim(position.key, position.last_id)
-            except FailedException as error:
-                _LOG.info("stream %r is not trimmed now: %s", position.key, said_by(error))
+            waiting = self._waiting.get(position.key)
+            if position.txid <= txid:
+                self._trim(position)
+            elif waiting is None or waiting.txid <= txid:
+                self._waiting[position.key] = position
+                if waiting is not None:
+                    self._trim(waiting)
+
+    def _trim(self, durable: StreamRange) -> None:
+        try:
+            self._reader.trim(durable.key, durable.last_id)
+        except FailedException as error:  # trimmed after a later commit
+            _LOG.info("stream %r is not trimmed now: %s", durable.key, said_by(error))

@@ -53,7 +53,7 @@ class StreamEmitter(PartitionedEmitter):
         before = None if last is None else StreamRange.from_plain(last, self._context.topology_id)
         if before is None and self._starts_at_end:
             facts = self._reader.facts(key)
-            return StreamRange(key, "", facts.last_id, 0, 0, facts.added).to_plain()
+            return StreamRange(key, "", facts.last_id, 0, 0, facts.added, attempt.txid).to_plain()
         position = BEGINNING if before is None else before.last_id
         facts, entries = self._reader.after(key, position, self._take)
         added = facts.removed if before is None else self._checked(before, facts)
@@ -64,7 +64,8 @@ class StreamEmitter(PartitionedEmitter):
             added += len(entries)
         ids = [entry_id for entry_id, _ in entries]
         first_id, last_id = (ids[0], ids[-1]) if ids else ("", position)
-        return StreamRange(key, first_id, last_id, len(entries), digest_of_entries(entries), added).to_plain()
+        digest = digest_of_entries(entries)
+        return StreamRange(key, first_id, last_id, len(entries), digest, added, attempt.txid).to_plain()
 
     def emit_partition_batch(
         self, attempt: TransactionAttempt, collector: BatchOutputCollector, partition: int, metadata: Any

@@ -21,6 +21,7 @@ class StreamRange:
         count: entries.
         digest: of their ids, fields and values.
         added: how many entries were ever added to the stream up to the position.
+        txid: the transaction; once it is committed, everything up to the position is durable.
     """
 
     key: str
@@ -29,6 +30,7 @@ class StreamRange:
     count: int
     digest: int
     added: int
+    txid: int
 
     @classmethod
     def from_plain(cls, plain: Any, topology_id: str) -> StreamRange:
@@ -38,8 +40,8 @@ class StreamRange:
             SourceError: it is the metadata of another kind of spout.
         """
         match plain:
-            case [str(key), str(first_id), str(last_id), int(count), int(digest), int(added)]:
-                return cls(key, first_id, last_id, count, digest, added)
+            case [str(key), str(first_id), str(last_id), int(count), int(digest), int(added), int(txid)]:
+                return cls(key, first_id, last_id, count, digest, added, txid)
         raise SourceError(
             f"topology {topology_id!r} has stored {plain!r}, which is not a range of a Redis Stream: it was run with "
             f"another kind of spout before; start over by `txbatch drop {topology_id}`, or take another topology id"
@@ -47,7 +49,7 @@ class StreamRange:
 
     def to_plain(self) -> list[Any]:
         """The range as plain data, to be stored."""
-        return [self.key, self.first_id, self.last_id, self.count, self.digest, self.added]
+        return [self.key, self.first_id, self.last_id, self.count, self.digest, self.added, self.txid]
 
 
 def digest_of_entries(entries: Iterable[tuple[str, list[bytes]]]) -> int:
