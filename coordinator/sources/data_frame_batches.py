@@ -20,6 +20,9 @@ from coordinator.spouts.row_spout import RowSpout
 from coordinator.spouts.transactional import SpoutCoordinator
 from state.errors import FailedException, SourceError, TopologyError
 
+ESTIMATED_ROW_BYTES = 100
+"""What a row is taken to weigh, to keep waves within memory; nobody knows before it is read."""
+
 
 @dataclass(frozen=True, slots=True)
 class ColumnRanges:
@@ -247,6 +250,9 @@ class DataFrameCoordinator(SpoutCoordinator):
         else:
             told = f"up to {unit.last!r} {unit.through[0]} {what} were read, and {behind[0]} are there now"
         return InputChange(changed=(f"{told}; what joined there is never read",))
+
+    def estimated_bytes(self, metadata: Any) -> int:
+        return (self._unit(metadata).row_count or 0) * ESTIMATED_ROW_BYTES
 
     def progress(self, last: Any) -> float | None:
         catalogue = self._catalogue
