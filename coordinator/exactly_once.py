@@ -14,8 +14,6 @@ from coordinator.building.topology import Topology
 from coordinator.building.topology_checks import check_is_a
 from coordinator.run import started
 from coordinator.sources.micro_batches import MicroBatch, MicroBatchCoordinator, MicroBatches
-from coordinator.spark.rows.intake import RowIntake
-from coordinator.spark.rows.streaming_query import micro_batch_of
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
@@ -56,6 +54,8 @@ class ExactlyOnce:
             StateRefusedError: the topology is bound to another query.
             TransactionError: as `run`.
         """
+        from coordinator.spark.rows.streaming_query import micro_batch_of  # takes as long to import as all else
+
         batch = micro_batch_of(rows, batch_id)
         with self._lock:
             try:
@@ -77,6 +77,8 @@ class ExactlyOnce:
         self._run.commit(batch, rows)
 
     def _opened(self, query_id: str, rows: Any) -> _BoundRun:
+        from coordinator.spark.rows.intake import RowIntake
+
         source = MicroBatchCoordinator(query_id, self._topology.topology_id, self._first_batch_id)
         spout = self._topology.spout
         assert isinstance(spout.spec, MicroBatches)

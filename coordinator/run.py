@@ -17,9 +17,9 @@ from coordinator.server_choice import ServerChoice, choose_server
 from coordinator.spark.engine import SparkEngine
 from coordinator.spark.frame_flow import FrameFault
 from coordinator.spark.intake import Intake
-from coordinator.spark.rows.binding import bound_to_spark
 from coordinator.spark.session import spark_lease
 from coordinator.spark.shipping import pickle_spec, ship_topology
+from coordinator.spouts.row_spout import RowSpout
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
@@ -119,7 +119,9 @@ def started(  # noqa: D417 - the others are those of `run`
         spark_lease(topology.topology_id, spark, master, conf or {}) as lease,
     ):
         lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
-        if intake is None:
+        if intake is None and isinstance(topology.spout.spec, RowSpout):
+            from coordinator.spark.rows.binding import bound_to_spark  # takes as long to import as all else
+
             topology, intake = bound_to_spark(topology, lease, spark)
         nonce = secrets.token_hex(16)
         timeout_s = topology.message_timeout_s
