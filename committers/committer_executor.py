@@ -10,9 +10,9 @@ from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor, NewC
 from coordinated_bolt.batches.batch_task import BatchTask, Inbox, TaskResult
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
 from coordinated_bolt.components.batch_bolts import IBatchBolt
-from coordinated_bolt.components.task_hook import ITaskHook
 from coordinated_bolt.transport.outbox import Send
 from coordinated_bolt.watching.metrics import no_clock
+from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
 from state.handles import bind_states
@@ -28,10 +28,10 @@ class CommitterExecutor(BatchBoltExecutor):
         wiring: TaskWiring,
         new_collector: NewCollector,
         *,
-        hooks: Sequence[ITaskHook] = (),
+        observer: TaskObserver | None = None,
         clock: Callable[[], int] = no_clock,
     ) -> None:
-        super().__init__(wiring, new_collector, hooks=hooks, clock=clock)
+        super().__init__(wiring, new_collector, observer=observer, clock=clock)
         self.session = StateSession()
         self.as_of_txid = 0
         self.earlier = WriteSet()
@@ -55,7 +55,7 @@ class CommitTask:
         wiring: the task.
         reader: reads committed state.
         send: takes frames for commit tasks further down.
-        hooks: watch every attempt; see `CoordinatedBolt`.
+        observer: is told what every attempt's bolt does.
         clock: nanoseconds, for the metrics.
 
     Attributes:
@@ -69,11 +69,13 @@ class CommitTask:
         reader: StateReader,
         send: Send,
         *,
-        hooks: Sequence[ITaskHook] = (),
+        observer: TaskObserver | None = None,
         clock: Callable[[], int] = no_clock,
     ) -> None:
         self._wiring = wiring
-        bolt = CoordinatedBolt(wiring, attempt_outboxes(wiring, send), CommitterExecutor, hooks=hooks, clock=clock)
+        bolt = CoordinatedBolt(
+            wiring, attempt_outboxes(wiring, send), CommitterExecutor, observer=observer, clock=clock
+        )
         assert isinstance(bolt.executor, CommitterExecutor)
         self._executor = bolt.executor
         self._executor.session = StateSession(reader)

@@ -13,8 +13,8 @@ from coordinated_bolt.components.rich_bolts import BaseRichBolt, IRichBolt, Outp
 from coordinated_bolt.components.spouts import BaseSpout, IAckValueSpout, IFailValueSpout, ISpout, SpoutOutputCollector
 from coordinated_bolt.components.task_hook import AckInfo, EmitInfo, ExecuteInfo, FailInfo, ITaskHook
 from coordinated_bolt.rotating_map import RotatingMap
-from coordinated_bolt.streams.declared import DEFAULT_STREAM, OutputFieldsDeclarer
-from coordinated_bolt.streams.groupings import CustomGrouping, GroupingContext
+from coordinated_bolt.streams.declared import OutputFieldsDeclarer
+from coordinated_bolt.streams.groupings import CustomGrouping
 from coordinated_bolt.streams.plain_tuple import TICK_TUPLE_FREQ_SECS, is_tick
 from coordinated_bolt.streams.tuples import Tuple
 from coordinated_bolt.time_cache_map import TimeCacheMap
@@ -28,12 +28,10 @@ __all__ = [
     "BasicOutputCollector",
     "BatchOutputCollector",
     "CustomGrouping",
-    "DEFAULT_STREAM",
     "EmitInfo",
     "ExecuteInfo",
     "FailInfo",
     "FinishedCallback",
-    "GroupingContext",
     "IAckValueSpout",
     "IBasicBolt",
     "IBatchBolt",

@@ -8,9 +8,9 @@ from coordinator.building.batch_subtopology_builder import BatchSubtopologyBuild
 from coordinator.building.plain_topology import PlainTopology
 from coordinator.building.plain_topology_builder import TopologyBuilder
 from coordinator.building.topology import Topology
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.building.topology_builder import BoltDeclarer, TransactionalTopologyBuilder
 from coordinator.exactly_once import ExactlyOnce, exactly_once
-from coordinator.local.attempt_book import AttemptEnd, AttemptRecord, HeldPhase
+from coordinator.local.attempt_book import AttemptRecord, HeldPhase
 from coordinator.local.bolt_trial import BoltTrial, run_bolt
 from coordinator.local.cluster import LocalCluster
 from coordinator.local.plain_run import PlainRun
@@ -41,10 +41,10 @@ from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
 
 __all__ = [
-    "AttemptEnd",
     "AttemptRecord",
     "BatchSubtopologyBuilder",
     "Batches",
+    "BoltDeclarer",
     "BoltTrial",
     "ColumnRanges",
     "DataFrameBatches",

@@ -54,7 +54,7 @@ class ExactlyOnce:
             StateRefusedError: the topology is bound to another query.
             TransactionError: as `run`.
         """
-        from coordinator.spark.rows.streaming_query import micro_batch_of  # takes as long to import as all else
+        from coordinator.spark.intake.streaming_query import micro_batch_of  # takes as long to import as all else
 
         batch = micro_batch_of(rows, batch_id)
         with self._lock:
@@ -77,7 +77,7 @@ class ExactlyOnce:
         self._run.commit(batch, rows)
 
     def _opened(self, query_id: str, rows: Any) -> _BoundRun:
-        from coordinator.spark.rows.intake import RowIntake
+        from coordinator.spark.intake.row_intake import RowIntake
 
         source = MicroBatchCoordinator(query_id, self._topology.topology_id, self._first_batch_id)
         spout = self._topology.spout

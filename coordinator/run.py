@@ -6,27 +6,26 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from coordinator.building.topology import Topology
 from coordinator.building.topology_checks import check_is_a
-from coordinator.planning.plan import make_plan
+from coordinator.planning.plan import Plan, make_plan
 from coordinator.server_choice import ServerChoice, choose_server
-from coordinator.spark.engine import SparkEngine
-from coordinator.spark.frame_flow import FrameFault
-from coordinator.spark.intake import Intake
-from coordinator.spark.session import spark_lease
-from coordinator.spark.shipping import pickle_spec, ship_topology
-from coordinator.spouts.row_spout import RowSpout
+from coordinator.sources.data_frame_batches import DataFrameBatches
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
+from coordinator.transactional.engine import Engine
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
 from state.redis_embedded import EmbeddedServer
 from state.redis_encryption import require_encryption
 from state.redis_store import RedisStore
+
+if TYPE_CHECKING:
+    from coordinator.spark.intake.intake import Intake
 
 _LOG = logging.getLogger("txbatch")
 OnStart = Callable[[Coordinator], None]
@@ -45,7 +44,6 @@ def run(
     on_start: OnStart | None = None,
     on_progress: Callable[[RunStatistics], None] | None = None,
     factory_module: str | None = None,
-    frame_fault: FrameFault | None = None,
 ) -> RunStatistics:
     """Runs a topology from its first uncommitted transaction to the end of its input (driver).
 
@@ -62,7 +60,6 @@ def run(
         on_start: given the coordinator once it owns the topology, to `drain` it later.
         on_progress: called with the statistics after every event, on the calling thread.
         factory_module: module to ship besides those of the components' classes.
-        frame_fault: for tests: loses or alters frames on their way.
 
     Returns:
         The statistics of this run.
@@ -83,7 +80,6 @@ def run(
         options=options,
         on_progress=on_progress,
         factory_module=factory_module,
-        frame_fault=frame_fault,
     ) as coordinator:
         if on_start is not None:
             on_start(coordinator)
@@ -104,7 +100,6 @@ def started(  # noqa: D417 - the others are those of `run`
     on_progress: Callable[[RunStatistics], None] | None = None,
     factory_module: str | None = None,
     intake: Intake | None = None,
-    frame_fault: FrameFault | None = None,
 ) -> Iterator[Coordinator]:
     """Becomes the owner of a topology and yields the coordinator of its run, which has not begun; see `run`.
 
@@ -113,36 +108,57 @@ def started(  # noqa: D417 - the others are those of `run`
     """
     check_is_a(Topology, topology, "use run_plain for a plain topology")
     server = choose_server(redis_url, data_dir, allow_plaintext=allow_plaintext)
+    # here, since importing Spark takes as long as all the rest
+    from coordinator.spark.engine import SparkEngine
+    from coordinator.spark.session import spark_lease
+    from coordinator.spark.shipping import pickle_spec, ship_topology
+
     plan = make_plan(topology, pickle_spec)
+    nonce = secrets.token_hex(16)
     with (
         _state_store(topology, server) as (store, url),
         spark_lease(topology.topology_id, spark, master, conf or {}) as lease,
     ):
         lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
-        if intake is None and isinstance(topology.spout.spec, RowSpout):
-            from coordinator.spark.rows.binding import bound_to_spark  # takes as long to import as all else
+        if intake is None and isinstance(topology.spout.spec, DataFrameBatches):
+            from coordinator.spark.intake.binding import bound_to_spark
 
             topology, intake = bound_to_spark(topology, lease, spark)
-        nonce = secrets.token_hex(16)
-        timeout_s = topology.message_timeout_s
-        engine = SparkEngine(lease, plan, url, nonce, timeout_s, intake=intake, frame_fault=frame_fault)
-        try:
-            with assembled(
-                topology,
-                plan,
-                store,
-                engine,
-                options or RunOptions(),
-                nonce=nonce,
-                new_generation=secrets.token_hex(16),
-                clock=time.monotonic,
-                draw_bits=secrets.randbits,
-                on_progress=on_progress,
-                pause=time.sleep,
-            ) as coordinator:
-                yield coordinator
-        finally:
-            engine.close()
+        engine = SparkEngine(lease, plan, url, nonce, topology.message_timeout_s, intake=intake)
+        bounds = options or RunOptions()
+        with (
+            closing(engine),
+            _coordinated(
+                topology, plan, store, engine, options=bounds, nonce=nonce, on_progress=on_progress
+            ) as coordinator,
+        ):
+            yield coordinator
+
+
+def _coordinated(
+    topology: Topology,
+    plan: Plan,
+    store: RedisStore,
+    engine: Engine,
+    *,
+    options: RunOptions,
+    nonce: str,
+    on_progress: Callable[[RunStatistics], None] | None,
+) -> AbstractContextManager[Coordinator]:
+    """The coordinator of a run, with this machine's clock and randomness."""
+    return assembled(
+        topology,
+        plan,
+        store,
+        engine,
+        options,
+        nonce=nonce,
+        new_generation=secrets.token_hex(16),
+        clock=time.monotonic,
+        draw_bits=secrets.randbits,
+        on_progress=on_progress,
+        pause=time.sleep,
+    )
 
 
 @contextmanager

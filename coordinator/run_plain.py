@@ -37,10 +37,6 @@ from coordinator.plain.options import PlainRunOptions
 from coordinator.plain.run_summary import PlainStatistics
 from coordinator.planning.plain_plan import PlainPlan, make_plain_plan
 from coordinator.planning.wave_plan import make_wave_plan
-from coordinator.spark.frame_flow import FrameFault
-from coordinator.spark.plain_engine import SparkPlainEngine
-from coordinator.spark.session import spark_lease
-from coordinator.spark.shipping import pickle_spec, ship_topology
 
 _LOG = logging.getLogger("txbatch")
 OnPlainStart = Callable[[PlainCoordinator], None]
@@ -56,7 +52,6 @@ def run_plain(
     on_start: OnPlainStart | None = None,
     on_progress: Callable[[PlainStatistics], None] | None = None,
     factory_module: str | None = None,
-    frame_fault: FrameFault | None = None,
 ) -> PlainStatistics:
     """Runs a plain topology until it is drained or, with `stop_when_idle`, until its spouts have nothing more.
 
@@ -74,7 +69,6 @@ def run_plain(
         on_start: given the coordinator before its spouts are opened, to `drain` it later.
         on_progress: called with the statistics after every wave, on the calling thread.
         factory_module: module to ship besides those of the components' classes.
-        frame_fault: for tests: loses or alters frames on their way.
 
     Returns:
         The statistics of this run.
@@ -87,13 +81,18 @@ def run_plain(
     Source: backtype.storm.StormSubmitter.
     """
     check_is_a(PlainTopology, topology, "use run for a transactional topology")
+    # here, since importing Spark takes as long as all the rest
+    from coordinator.spark.plain_engine import SparkPlainEngine
+    from coordinator.spark.session import spark_lease
+    from coordinator.spark.shipping import pickle_spec, ship_topology
+
     plan = make_plain_plan(topology, pickle_spec)
     wave_plan = make_wave_plan(plan)
     _warn_of_ticks(plan)
     with spark_lease(topology.topology_id, spark, master, conf or {}) as lease:
         lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
         timeout_s = None if topology.message_timeout_s is None else 2 * topology.message_timeout_s
-        engine = SparkPlainEngine(lease, wave_plan, wave_timeout_s=timeout_s, frame_fault=frame_fault)
+        engine = SparkPlainEngine(lease, wave_plan, wave_timeout_s=timeout_s)
         try:
             coordinator = PlainCoordinator(
                 plan,

@@ -26,3 +26,12 @@ def test_the_demo_counts_exactly_from_nothing_and_finds_nothing_to_do_the_second
     again = demo(tmp_path / ".txbatch")
     assert "Everything was committed already, up to transaction 3" in again
     assert "has its exact count" in again
+
+
+def test_the_readme_word_count_runs_next_to_the_demo_in_one_folder(tmp_path):
+    demo(tmp_path / ".txbatch")
+    (tmp_path / "lines.txt").write_text("to be\nor not to be\n")
+    command = [str(Path(sys.executable).with_name("txbatch")), "run", "examples.word_count:topology"]
+    command += ["-p", f"input={tmp_path}/lines.txt", "--data-dir", str(tmp_path / ".txbatch"), "--master", "local[2]"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr

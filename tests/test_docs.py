@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from functools import cache
 from pathlib import Path
@@ -14,15 +15,25 @@ from tests.architecture import PURE_MODULES
 from tests.support import golden_cases
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCUMENTS = ("README.md", "CHANGELOG.md", *(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/*.md")))
+DOCUMENTS = (
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "benchmarks/README.md",
+    *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/**/*.md")),
+)
 PYTHON_BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 FENCED = re.compile(r"```.*?```", re.DOTALL)
 CODE = re.compile(r"`([^`\n]+)`")
-LINK = re.compile(r"\]\(([^)#]+)")
+LINK = re.compile(r"\]\(([^)#]*)(?:#([^)]+))?\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+MODULE = re.compile(r"[\w.-]+(/[\w.-]+)*\.(py|lua|sh)")
+FOLDER = re.compile(r"[\w.-]+(/[\w.-]+)*/")
 OURS = re.compile(r"I?[A-Z][a-z]+[A-Z]\w*|[a-z]+(_[a-z]+)+")
 """What looks like a class or a method of ours: several words, in capitals or with underscores."""
 
 PACKAGES = ("state", "coordinated_bolt", "committers", "coordinator")
+COMPANIONS = ("examples", "tools", "benchmarks")
 NOT_HERE = {"IStatefulBolt", "IWindowedBolt", "LinearDRPCTopologyBuilder", "ShellBolt"}
 
 
@@ -42,19 +53,25 @@ def test_every_block_on_testing_topologies_runs():
     assert run_blocks("docs/testing.md", "testing_guide") > 3
 
 
+@pytest.mark.redis
 def test_every_block_of_the_readme_runs_and_counts(tmp_path, monkeypatch, capsys):
-    (tmp_path / "corpus").mkdir()
-    (tmp_path / "corpus" / "lines.txt").write_text("to be\nor not to be\n")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "lines.md").write_text("the cat\nthe dog\n")
     monkeypatch.chdir(tmp_path)
-    assert run_blocks("README.md", "readme") == 2
-    assert capsys.readouterr().out == "{'to': 2, 'be': 2, 'or': 1, 'not': 1}\n"
+    assert run_blocks("README.md", "readme") == 3
+    counted_before_any_run, counted_in_process = capsys.readouterr().out.splitlines()
+    assert (counted_before_any_run, counted_in_process) == ("None", "2")
+
+
+def test_the_readme_shows_the_word_count_verbatim():
+    assert PYTHON_BLOCK.findall(read("README.md"))[0] == read("examples/word_count.py")
 
 
 @cache
 def ours():
-    """Every module of our packages, and what they define: classes, functions, parameters, attributes."""
-    known = set()
-    for path in (path for package in PACKAGES for path in (ROOT / package).rglob("*.*")):
+    """Every module of ours, and what it defines: classes, functions, parameters, attributes."""
+    known = set(vars(builtins))
+    for path in (path for package in (*PACKAGES, *COMPANIONS) for path in (ROOT / package).rglob("*.*")):
         known.add(path.stem)
         for node in ast.walk(ast.parse(path.read_bytes())) if path.suffix == ".py" else ():
             match node:
@@ -78,7 +95,7 @@ def names_in(text):
         yield from (part for part in code.removesuffix("()").split(".") if OURS.fullmatch(part))
 
 
-@pytest.mark.parametrize("document", DOCUMENTS)
+@pytest.mark.parametrize("document", [document for document in DOCUMENTS if not document.startswith("benchmarks/")])
 def test_every_name_is_there(document):
     assert sorted(set(names_in(here(document))) - ours() - NOT_HERE) == []
 
@@ -143,7 +160,51 @@ def test_a_name_that_is_not_there_is_found():
     }
 
 
+def paths_in(text):
+    """What looks like a file of source or a folder; a run-time folder such as `.txbatch` has no slash."""
+    return [code for code in CODE.findall(text) if MODULE.fullmatch(code) or FOLDER.fullmatch(code)]
+
+
+def is_there(document, path):
+    """Whether a path exists from the root or from the document's folder; a bare file name may be any module's."""
+    found = (ROOT / path).exists() or (ROOT / document).parent.joinpath(path).exists()
+    return found or ("/" not in path and path.removesuffix(".py").removesuffix(".lua") in ours())
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_path_is_there(document):
+    paths = paths_in(FENCED.sub("", read(document)))
+    assert [path for path in paths if not is_there(document, path)] == []
+
+
+def test_a_path_that_is_not_there_is_found():
+    paths = paths_in("`state/gone.py`, `state/attempt.py`, `no/such/room/`, `gone.py`, `wave.py`, `a/b`, `*.py`")
+    assert [path for path in paths if not is_there("README.md", path)] == ["state/gone.py", "no/such/room/", "gone.py"]
+
+
+def anchor(heading):
+    """A heading's anchor as GitHub makes it."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def anchors(document):
+    """Every anchor of a document; a heading that is repeated gets a number."""
+    names = [anchor(heading) for heading in HEADING.findall(FENCED.sub("", document.read_text(encoding="utf-8")))]
+    earlier = [names[:position].count(name) for position, name in enumerate(names)]
+    return {f"{name}-{count}" if count else name for name, count in zip(names, earlier, strict=True)}
+
+
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_link_leads_somewhere(document):
-    targets = [target for target in LINK.findall(read(document)) if "://" not in target]
-    assert [target for target in targets if not (ROOT / document).parent.joinpath(target).exists()] == []
+    here_ = ROOT / document
+    links = [(target, name) for target, name in LINK.findall(FENCED.sub("", read(document))) if "://" not in target]
+    leads = [(here_.parent / target if target else here_, name) for target, name in links]
+    assert [path for path, _ in leads if not path.exists()] == []
+    assert [(path, name) for path, name in leads if name and path.suffix == ".md" and name not in anchors(path)] == []
+
+
+def test_the_tour_has_a_line_for_every_room():
+    rooms = {path.parent.name for package in PACKAGES for path in (ROOT / package).rglob("*/__init__.py")}
+    tree = FENCED.findall(read("docs/architecture.md"))[0]
+    lines = {line.split()[0] for line in tree.splitlines() if "/ " in line}
+    assert {f"{room}/" for room in rooms} - lines == set()

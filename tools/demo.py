@@ -1,8 +1,8 @@
 """The demo: counts the words of real text exactly once, and shows that Redis holds the true answer.
 
 It gathers text from the packages installed in .venv, counts its words with `txbatch run` on the embedded
-server, reads the counts back from Redis and holds them against a plain count of the same files. Kill it
-whenever you like and start it again: the run goes on after the last commit. `make demo` starts it.
+server, reads the counts back from Redis and compares them with a plain count of the same files. Kill it
+whenever you like and start it again: the run continues after the last commit. `make demo` starts it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rich.table import Table
 
 from state import EmbeddedServer
 
-TOPOLOGY_ID = "word_count"
+TOPOLOGY_ID = "demo"  # not the example's own, so that users run that next to the demo on one server
 COUNTS_KEY = f"{{{TOPOLOGY_ID}}}:counts"
 TEXT_SUFFIXES = frozenset({".md", ".py", ".pyi", ".rst", ".txt"})
 TEXT_NAMES = ("AUTHORS", "LICENSE", "METADATA", "NOTICE")
@@ -69,7 +69,7 @@ def run_job(pattern: str, data_dir: Path) -> dict[str, Any]:
     Raises:
         SystemExit: the job was interrupted, killed or failed; with the exit code a shell would give it.
     """
-    arguments = ["run", f"examples.{TOPOLOGY_ID}:topology", "-p", f"input={pattern}"]
+    arguments = ["run", "examples.word_count:topology", "-p", f"input={pattern}", "-p", f"topology_id={TOPOLOGY_ID}"]
     arguments += ["--data-dir", str(data_dir), "--json"]
     console.print(f"$ txbatch {' '.join(arguments)}", style="bold", markup=False, soft_wrap=True)
     command = [str(Path(sys.executable).with_name("txbatch")), *arguments]
@@ -89,7 +89,7 @@ def run_job(pattern: str, data_dir: Path) -> dict[str, Any]:
 
 def give_up(how: str, code: int) -> NoReturn:
     """Ends the demo with the job."""
-    console.print(f"\nThe job {how}. Run make demo again: it goes on after the last commit.")
+    console.print(f"\nThe job {how}. Run make demo again: it continues after the last commit.")
     raise SystemExit(code)
 
 

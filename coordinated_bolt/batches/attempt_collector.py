@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from coordinated_bolt.components.task_hook import EmitInfo, ITaskHook
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
 from coordinated_bolt.streams.routing import Router
 from coordinated_bolt.transport.outbox import RowOutbox
+from coordinated_bolt.watching.hook_observer import HookObserver
 from coordinated_bolt.watching.metrics import TaskMetrics
+from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
 from state.codec import digest64
-from state.own_copy import own_copy
 
 
 class AttemptCollector:
@@ -23,21 +23,22 @@ class AttemptCollector:
         wiring: the task that emits.
         attempt: the attempt everything belongs to.
         outbox: where rows go.
-        hooks: told of every emit; the list may still grow.
+        observer: told of every emit, while it has watchers.
 
     Attributes:
         emitted: stream id -> tuples emitted.
     """
 
     def __init__(
-        self, wiring: TaskWiring, attempt: TransactionAttempt, outbox: RowOutbox, hooks: Sequence[ITaskHook] = ()
+        self, wiring: TaskWiring, attempt: TransactionAttempt, outbox: RowOutbox, observer: HookObserver | None = None
     ) -> None:
         seed = digest64(b"%d %d %d" % (attempt.txid, attempt.attempt_id, wiring.task_id))
         self._router = Router(wiring.component_id, wiring.streams, seed)
         self._streams = wiring.streams
         self._outbox = outbox
-        self._task_id, self._attempt = wiring.task_id, attempt
-        self._hooks = hooks
+        self._attempt = attempt
+        self._observer = observer or TaskObserver()
+        self._watchers: Sequence[object] = () if observer is None else observer.watchers
         self.emitted = dict.fromkeys(wiring.streams, 0)
 
     @property
@@ -51,14 +52,14 @@ class AttemptCollector:
         for task in receivers:
             self._outbox.add(task, stream, row)
         self.emitted[stream_id] += 1
-        if self._hooks:
-            self._tell_hooks(row, stream_id, receivers)
+        if self._watchers:
+            self._observer.emitted(stream_id, row, receivers, self._attempt)
         return receivers
 
     def emit_all(self, rows: Iterable[Sequence[Any]], stream_id: str = DEFAULT_STREAM) -> None:
         """Sends many tuples, as `emit` one by one would."""
         stream, lists, choosers = self._router.route_all(rows, stream_id)
-        if self._hooks:
+        if self._watchers:
             for row in lists:
                 self.emit(row, stream_id)
             return
@@ -72,8 +73,8 @@ class AttemptCollector:
         stream, row = self._router.route_direct(task_id, values, stream_id)
         self._outbox.add(task_id, stream, row)
         self.emitted[stream_id] += 1
-        if self._hooks:
-            self._tell_hooks(row, stream_id, [task_id])
+        if self._watchers:
+            self._observer.emitted(stream_id, row, [task_id], self._attempt)
 
     def count_into(self, metrics: TaskMetrics) -> None:
         """Puts what was emitted, and how many receivers it had, into the attempt's metrics."""
@@ -81,8 +82,3 @@ class AttemptCollector:
         if self._outbox.transferred:
             names = {stream.index: stream_id for stream_id, stream in self._streams.items()}
             metrics.transferred = {names[index]: count for index, count in self._outbox.transferred.items()}
-
-    def _tell_hooks(self, row: list[Any], stream_id: str, receivers: list[int]) -> None:
-        info = EmitInfo(tuple(map(own_copy, row)), stream_id, self._task_id, tuple(receivers), self._attempt)
-        for hook in self._hooks:
-            hook.emit(info)

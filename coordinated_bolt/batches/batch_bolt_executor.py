@@ -18,14 +18,16 @@ from coordinated_bolt.components.basic_bolts import IBasicBolt
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector, IBatchBolt
 from coordinated_bolt.components.callbacks import FinishedCallback, TimeoutCallback
 from coordinated_bolt.components.context import TopologyContext
-from coordinated_bolt.components.task_hook import ExecuteInfo, ITaskHook, install_hooks
+from coordinated_bolt.components.task_hook import install_hooks
 from coordinated_bolt.streams.tuples import Tuple, TupleOrigin, shortened
 from coordinated_bolt.user_code import is_interruption
+from coordinated_bolt.watching.hook_observer import HookObserver
 from coordinated_bolt.watching.metrics import TaskMetrics, no_clock
+from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
 
-NewCollector = Callable[[TransactionAttempt, TopologyContext], BatchOutputCollector]
+NewCollector = Callable[[TransactionAttempt, HookObserver], BatchOutputCollector]
 
 
 @dataclass(slots=True)
@@ -34,6 +36,7 @@ class _Live:
 
     bolt: IBatchBolt
     context: TopologyContext
+    observer: HookObserver
     metrics: TaskMetrics
 
 
@@ -43,7 +46,7 @@ class BatchBoltExecutor:
     Args:
         wiring: the task.
         new_collector: makes the collector of an attempt.
-        hooks: watch every attempt, besides those the topology and its bolts add.
+        observer: is told what every attempt's bolt does, before the hooks of the topology and of the bolt are.
         clock: nanoseconds, for the metrics; read twice per run of tuples.
     """
 
@@ -52,12 +55,12 @@ class BatchBoltExecutor:
         wiring: TaskWiring,
         new_collector: NewCollector,
         *,
-        hooks: Sequence[ITaskHook] = (),
+        observer: TaskObserver | None = None,
         clock: Callable[[], int] = no_clock,
     ) -> None:
         self._wiring = wiring
         self._new_collector = new_collector
-        self._hooks = hooks
+        self._observer = observer
         self._clock = clock
         self._attempts: dict[TransactionAttempt, _Live] = {}
 
@@ -66,7 +69,7 @@ class BatchBoltExecutor:
         tup: Tuple | None = None
         try:
             live = self._live(attempt)
-            execute = self._watched(live) if live.context.hooks else live.bolt.execute
+            execute = self._watched(live) if live.observer.watchers else live.bolt.execute
             started_ns = self._clock()
             for tup in map(Tuple, rows, repeat(origin)):
                 execute(tup)
@@ -142,22 +145,20 @@ class BatchBoltExecutor:
             spec: IBatchBolt | IBasicBolt = pickle.loads(self._wiring.spec)
             bolt = BasicBoltExecutor(spec) if isinstance(spec, IBasicBolt) else spec
             context = self._wiring.context()
-            live = self._attempts[attempt] = _Live(bolt, context, TaskMetrics())
+            live = self._attempts[attempt] = _Live(bolt, context, HookObserver(self._observer, context), TaskMetrics())
             # cleanup follows from here on, whatever raises
-            install_hooks(context, self._wiring.hook_specs, self._hooks)
-            bolt.prepare(context.conf, context, self._new_collector(attempt, context), attempt)
+            install_hooks(context, self._wiring.hook_specs)
+            bolt.prepare(context.conf, context, self._new_collector(attempt, live.observer), attempt)
         return live
 
     def _watched(self, live: _Live) -> Callable[[Tuple], None]:
-        """The bolt's `execute` with its hooks behind it."""
-        execute, hooks, clock = live.bolt.execute, live.context.hooks, self._clock
+        """The bolt's `execute`, after which its observer is told."""
+        execute, tell, clock = live.bolt.execute, live.observer.executed, self._clock
 
         def watched(tup: Tuple) -> None:
             started_ns = clock()
             execute(tup)
-            info = ExecuteInfo(tup, clock() - started_ns)
-            for hook in hooks:
-                hook.execute(info)
+            tell(tup, clock() - started_ns)
 
         return watched
 

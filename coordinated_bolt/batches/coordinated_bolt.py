@@ -11,7 +11,7 @@ Source: backtype.storm.coordination.CoordinatedBolt. See `tracking` for what dif
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
@@ -19,11 +19,11 @@ from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.completeness.tracking import SourceArgs, Tracking, TrackingStatus
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
-from coordinated_bolt.components.context import TopologyContext
-from coordinated_bolt.components.task_hook import ITaskHook
 from coordinated_bolt.streams.tuples import TupleOrigin
 from coordinated_bolt.transport.outbox import NewOutbox, RowOutbox
+from coordinated_bolt.watching.hook_observer import HookObserver
 from coordinated_bolt.watching.metrics import TaskMetrics, no_clock
+from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
 from state.codec import CodecError
@@ -54,7 +54,7 @@ class CoordinatedBolt:
         new_outbox: makes the outbox of an attempt, which reports to the tasks downstream: how tuples travel
             is its affair alone.
         executor_class: how the bolts are run; committers bring their own.
-        hooks: watch every attempt; prepared and cleaned up with each, and shared by all of them.
+        observer: is told what every attempt's bolt does.
         clock: nanoseconds, for the metrics.
     """
 
@@ -64,12 +64,12 @@ class CoordinatedBolt:
         new_outbox: NewOutbox,
         executor_class: type[BatchBoltExecutor] = BatchBoltExecutor,
         *,
-        hooks: Sequence[ITaskHook] = (),
+        observer: TaskObserver | None = None,
         clock: Callable[[], int] = no_clock,
     ) -> None:
         self._wiring = wiring
         self._new_outbox = new_outbox
-        self.executor = executor_class(wiring, self._open, hooks=hooks, clock=clock)
+        self.executor = executor_class(wiring, self._open, observer=observer, clock=clock)
         self._tracking = _tracking(wiring)
         self._outboxes: dict[TransactionAttempt, RowOutbox] = {}
         self._collectors: dict[TransactionAttempt, AttemptCollector] = {}
@@ -163,8 +163,8 @@ class CoordinatedBolt:
             collector.count_into(metrics)
         return metrics
 
-    def _open(self, attempt: TransactionAttempt, context: TopologyContext) -> BatchOutputCollector:
-        collector = AttemptCollector(self._wiring, attempt, self._outbox(attempt), context.hooks)
+    def _open(self, attempt: TransactionAttempt, observer: HookObserver) -> BatchOutputCollector:
+        collector = AttemptCollector(self._wiring, attempt, self._outbox(attempt), observer)
         self._collectors[attempt] = collector
         return collector
 

@@ -74,7 +74,7 @@ class TopologyContext:
         return {name: _checked_count(name, amount) for name, amount in self.counters.items()}
 
     def add_task_hook(self, hook: ITaskHook) -> None:
-        """Has a hook watch this task from now on; called in `prepare`, or by an engine.
+        """Has a hook watch this task from now on; called in `prepare`.
 
         Raises:
             TypeError: it is no hook.

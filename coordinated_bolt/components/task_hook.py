@@ -121,9 +121,7 @@ class ITaskHook(ABC):  # noqa: B024 - every method is optional, so B027 below
         """Called last, after the bolt's `cleanup`, or when the emitter is closed."""
 
 
-def install_hooks(context: TopologyContext, specs: Sequence[bytes], installed: Sequence[ITaskHook] = ()) -> None:
-    """Has fresh copies of the topology's pickled hooks, and those an engine has installed, watch a task."""
+def install_hooks(context: TopologyContext, specs: Sequence[bytes]) -> None:
+    """Has fresh copies of the topology's pickled hooks watch a task."""
     for spec in specs:
         context.add_task_hook(pickle.loads(spec))
-    for hook in installed:
-        context.add_task_hook(hook)

@@ -18,7 +18,6 @@ from random import Random
 
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
 from coordinated_bolt.completeness.failure import Failure
-from coordinated_bolt.components.task_hook import EmitInfo, ITaskHook
 from coordinated_bolt.rotating_map import RotatingMap
 from coordinated_bolt.streams.tuples import TupleOrigin
 from coordinated_bolt.subtopology.subtopology_outbox import BatchOutbox
@@ -54,16 +53,6 @@ class _Batch:
     origins: dict[tuple[int, int], TupleOrigin] = field(default_factory=dict)
 
 
-class _EmitHook(ITaskHook):
-    """Tells an observer what is emitted, batch by batch."""
-
-    def __init__(self, observer: TaskObserver) -> None:
-        self._observer = observer
-
-    def emit(self, info: EmitInfo) -> None:
-        self._observer.emitted(info.stream_id, list(info.values), list(info.out_tasks))
-
-
 class CoordinatedTask:
     """One task of a sub-topology: call `start` once, then `receive` for each message, one at a time, and `close`.
 
@@ -94,8 +83,7 @@ class CoordinatedTask:
         # touched by every message, so that a batch lasts as long as something happens to it
         self._batches = RotatingMap[TransactionAttempt, _Batch](BUCKET_COUNT)
         self._has_failed: dict[TransactionAttempt, bool] = {}  # the batches that have ended
-        hooks = () if observer is None else (_EmitHook(observer),)
-        self._bolt = CoordinatedBolt(wiring, self._new_outbox, hooks=hooks, clock=clock)
+        self._bolt = CoordinatedBolt(wiring, self._new_outbox, observer=observer, clock=clock)
 
     def start(self) -> None:
         """Does nothing: the bolt is made anew for every batch."""

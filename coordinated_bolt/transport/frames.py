@@ -15,6 +15,8 @@ from zlib import crc32
 from state.attempt import TransactionAttempt
 from state.codec import CodecError
 
+Header = tuple[int, int, int, int, int, int]
+"""Identity (two numbers of 64 bits), source, sequence, target, kind."""
 _HEADER = struct.Struct(">QQIIIB")
 _CHECKSUM = struct.Struct(">I")
 NOWHERE = -1
@@ -34,12 +36,6 @@ class FrameKind(IntEnum):
     """A processing task's report to the acker."""
     VERDICT = 5
     """A commit task's report to the driver."""
-    MESSAGES = 6
-    """Messages of a plain topology, each packed by itself."""
-    FAILURE = 7
-    """What user code of a plain topology raised, on its way to the driver."""
-    METRICS = 8
-    """What a bolt task of a plain topology did, on its way to the driver."""
 
 
 class Frame(NamedTuple):
@@ -64,9 +60,15 @@ class Frame(NamedTuple):
 
 def pack_frame(frame: Frame) -> bytes:
     """Header, checksum and payload in one piece."""
-    txid, attempt_id = frame.attempt.txid, frame.attempt.attempt_id
-    header = _HEADER.pack(txid, attempt_id, frame.source, frame.sequence, frame.target, frame.kind)
-    return header + _CHECKSUM.pack(crc32(frame.payload, crc32(header))) + frame.payload
+    attempt = frame.attempt
+    header = (attempt.txid, attempt.attempt_id, frame.source, frame.sequence, frame.target, frame.kind)
+    return seal_frame(header, frame.payload)
+
+
+def seal_frame(header: Header, payload: bytes) -> bytes:
+    """A frame of any kind as it travels."""
+    packed = _HEADER.pack(*header)
+    return packed + _CHECKSUM.pack(crc32(payload, crc32(packed))) + payload
 
 
 def frame_target(packed: bytes) -> int:
@@ -82,6 +84,17 @@ def unpack_frame(packed: bytes) -> Frame:
 
     Raises:
         CodecError: the frame is torn or one of its bytes has changed.
+        ValueError: it is a frame of a plain topology's wave.
+    """
+    (txid, attempt_id, source, sequence, target, kind), payload = open_frame(packed)
+    return Frame(TransactionAttempt(txid, attempt_id), source, sequence, target, FrameKind(kind), payload)
+
+
+def open_frame(packed: bytes) -> tuple[Header, bytes]:
+    """Inverse of `seal_frame`.
+
+    Raises:
+        CodecError: the frame is torn or one of its bytes has changed.
     """
     if len(packed) < _PAYLOAD_START:
         raise CodecError(f"frame of {len(packed)} bytes is shorter than its header")
@@ -89,5 +102,5 @@ def unpack_frame(packed: bytes) -> Frame:
     (checksum,) = _CHECKSUM.unpack_from(packed, _HEADER.size)
     if checksum != crc32(payload, crc32(packed[: _HEADER.size])):
         raise CodecError("frame is damaged: its checksum does not match")
-    txid, attempt_id, source, sequence, target, kind = _HEADER.unpack_from(packed)
-    return Frame(TransactionAttempt(txid, attempt_id), source, sequence, target, FrameKind(kind), payload)
+    header: Header = _HEADER.unpack_from(packed)
+    return header, payload

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from coordinated_bolt.transport.frames import Frame, FrameKind
+from collections.abc import Callable
+
 from coordinated_bolt.transport.messages import Message
-from coordinated_bolt.transport.outbox import FRAME_TUPLES, Send, check_tuple_size
-from state.attempt import TransactionAttempt
+from coordinated_bolt.transport.outbox import FRAME_TUPLES, check_tuple_size
+from coordinated_bolt.transport.wave_frames import WaveFrame, WaveFrameKind, WaveId
 from state.codec import CodecError, pack, unpack
 
 FRAME_BYTES = 4 * 1024 * 1024
@@ -27,7 +28,7 @@ class MessageOutbox:
     """Everything one task sends for one wave.
 
     Args:
-        attempt: the wave's identity.
+        wave_id: the wave.
         source: task id of the sender.
         send: takes each finished frame.
         frame_messages: most messages of a frame; 1 sends each message when it is added.
@@ -37,9 +38,9 @@ class MessageOutbox:
     """
 
     def __init__(
-        self, attempt: TransactionAttempt, source: int, send: Send, frame_messages: int = FRAME_TUPLES
+        self, wave_id: WaveId, source: int, send: Callable[[WaveFrame], None], frame_messages: int = FRAME_TUPLES
     ) -> None:
-        self._attempt, self._source, self._send = attempt, source, send
+        self._wave_id, self._source, self._send = wave_id, source, send
         self._frame_messages = frame_messages
         self._boxes: dict[int, _TargetBox] = {}
         self.byte_count = 0
@@ -68,18 +69,18 @@ class MessageOutbox:
                 self._flush(target, box)
 
     def _flush(self, target: int, box: _TargetBox) -> None:
-        frame = Frame(self._attempt, self._source, box.sequence, target, FrameKind.MESSAGES, pack(box.held))
+        frame = WaveFrame(self._wave_id, self._source, box.sequence, target, WaveFrameKind.MESSAGES, pack(box.held))
         box.sequence += 1
         box.held, box.byte_count = [], 0
         self._send(frame)
 
 
-def messages_of(frame: Frame) -> list[Message]:
+def messages_of(frame: WaveFrame) -> list[Message]:
     """The messages of a frame, in the order they were added.
 
     Raises:
         CodecError: it holds something else.
     """
-    if frame.kind is not FrameKind.MESSAGES:
+    if frame.kind is not WaveFrameKind.MESSAGES:
         raise CodecError(f"frame of kind {frame.kind.name} holds no messages")
     return [Message.from_wire(unpack(packed)) for packed in unpack(frame.payload)]

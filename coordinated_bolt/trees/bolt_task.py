@@ -57,7 +57,7 @@ class BoltTask:
         self._wiring = wiring
         self._clock = clock
         self._context = wiring.context()
-        self._observer = HookObserver(observer or TaskObserver(), self._context)
+        self._observer = HookObserver(observer, self._context)
         self._origins: dict[tuple[int, int], TupleOrigin] = {}
         self.collector = TreeOutputCollector(wiring, send, random, self._observer, clock)
         self._anchoring = AnchoringCollector(self.collector)

@@ -56,7 +56,7 @@ class SpoutTask:
     ) -> None:
         self._wiring = wiring
         self._context = wiring.context()
-        self._observer = HookObserver(observer or TaskObserver(), self._context)
+        self._observer = HookObserver(observer, self._context)
         self._max_spout_pending = max_spout_pending
         self._clock = clock
         self._collector = TreeSpoutOutputCollector(wiring, send, random, self._observer, clock)

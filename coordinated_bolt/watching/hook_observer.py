@@ -1,41 +1,54 @@
-"""Tells hooks what a task of a plain topology does."""
+"""The end of the one direction of watching: a task tells its observer, and this one tells users' hooks."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.components.task_hook import AckInfo, EmitInfo, ExecuteInfo, FailInfo
 from coordinated_bolt.streams.pending_message import PendingMessage
 from coordinated_bolt.streams.plain_tuple import PlainTuple
+from coordinated_bolt.streams.tuples import Tuple
 from coordinated_bolt.watching.task_observer import TaskObserver
+from state.attempt import TransactionAttempt
 from state.own_copy import own_copy
 
 
 class HookObserver(TaskObserver):
-    """Tells another observer first, and then the hooks of a context, also those that are added later.
+    """Tells the engine's observer first, and then the hooks of a context, also those that are added later.
+
+    How a batch ends only engines hear: they tell their observer themselves.
 
     Args:
-        observer: told first.
+        observer: the engine's; None if it does not want to know.
         context: of the task; its hooks are told.
+
+    Attributes:
+        watchers: empty as long as nobody would be told of an emit or execution; its truth is all that costs then.
     """
 
-    def __init__(self, observer: TaskObserver, context: TopologyContext) -> None:
-        self._observer = observer
+    def __init__(self, observer: TaskObserver | None, context: TopologyContext) -> None:
+        self._observer = observer or TaskObserver()
         self._hooks = context.hooks
         self._task_id = context.task_id
+        self.watchers: Sequence[object] = self._hooks if observer is None else (observer,)
 
-    def emitted(self, stream_id: str, values: list[Any], receivers: list[int]) -> None:
-        self._observer.emitted(stream_id, values, receivers)
+    def emitted(
+        self, stream_id: str, values: list[Any], receivers: list[int], attempt: TransactionAttempt | None = None
+    ) -> None:
+        self._observer.emitted(stream_id, values, receivers, attempt)
         if self._hooks:
-            info = EmitInfo(tuple(map(own_copy, values)), stream_id, self._task_id, tuple(receivers))
+            info = EmitInfo(tuple(map(own_copy, values)), stream_id, self._task_id, tuple(receivers), attempt)
             for hook in self._hooks:
                 hook.emit(info)
 
-    def executed(self, tup: PlainTuple, latency_ns: int) -> None:
+    def executed(self, tup: Tuple, latency_ns: int) -> None:
         self._observer.executed(tup, latency_ns)
-        for hook in self._hooks:
-            hook.execute(ExecuteInfo(tup, latency_ns))
+        if self._hooks:
+            info = ExecuteInfo(tup, latency_ns)
+            for hook in self._hooks:
+                hook.execute(info)
 
     def acked(self, tup: PlainTuple, latency_ns: int) -> None:
         self._observer.acked(tup, latency_ns)

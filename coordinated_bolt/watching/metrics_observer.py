@@ -7,6 +7,7 @@ from typing import Any
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.streams.pending_message import PendingMessage
 from coordinated_bolt.streams.plain_tuple import PlainTuple
+from coordinated_bolt.streams.tuples import Tuple
 from coordinated_bolt.watching.metrics import ComponentMetrics, TaskMetrics
 from coordinated_bolt.watching.task_observer import TaskObserver
 from state.attempt import TransactionAttempt
@@ -26,12 +27,14 @@ class MetricsObserver(TaskObserver):
         self._observer = observer or TaskObserver()
         self.metrics = ComponentMetrics()
 
-    def emitted(self, stream_id: str, values: list[Any], receivers: list[int]) -> None:
-        self._observer.emitted(stream_id, values, receivers)
+    def emitted(
+        self, stream_id: str, values: list[Any], receivers: list[int], attempt: TransactionAttempt | None = None
+    ) -> None:
+        self._observer.emitted(stream_id, values, receivers, attempt)
         _count(self.metrics.work.emitted, stream_id)
         _count(self.metrics.work.transferred, stream_id, len(receivers))
 
-    def executed(self, tup: PlainTuple, latency_ns: int) -> None:
+    def executed(self, tup: Tuple, latency_ns: int) -> None:
         self._observer.executed(tup, latency_ns)
         self.metrics.work.add_run(_stream_of(tup), 1, latency_ns)
 
@@ -46,9 +49,10 @@ class MetricsObserver(TaskObserver):
 
     def batch_ended(self, batch: TransactionAttempt, failure: Failure | None, metrics: TaskMetrics) -> None:
         self._observer.batch_ended(batch, failure, metrics)
-        # what it emitted was told tuple by tuple
-        done = TaskMetrics({}, {}, metrics.executed, metrics.execute_ns, metrics.finish_ns, metrics.batches)
-        self.metrics.add(done, is_committed=failure is None)
+        self.metrics.work.finish_ns += metrics.finish_ns
+        self.metrics.work.batches += metrics.batches
+        for run, tuple_count in metrics.executed.items():
+            _count(self.metrics.acked if failure is None else self.metrics.failed, run, tuple_count)
 
     def message_acked(self, message: PendingMessage, latency_ns: int) -> None:
         self._observer.message_acked(message, latency_ns)
@@ -60,7 +64,7 @@ class MetricsObserver(TaskObserver):
         _count(self.metrics.failed, message.stream_id)
 
 
-def _stream_of(tup: PlainTuple) -> str:
+def _stream_of(tup: Tuple) -> str:
     return f"{tup.source_component}/{tup.stream_id}"
 
 

@@ -1,4 +1,7 @@
-"""Whoever wants to know what a task of a plain topology does: tests, metrics, hooks."""
+"""The one way to watch a task: it tells its observer, observers tell each other, the last one tells hooks.
+
+Recorders of tests, metrics and counters are observers. `ITaskHook` is for users only; nothing of ours is one.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +10,27 @@ from typing import Any
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.streams.pending_message import PendingMessage
 from coordinated_bolt.streams.plain_tuple import PlainTuple
+from coordinated_bolt.streams.tuples import Tuple
 from coordinated_bolt.watching.metrics import TaskMetrics
 from state.attempt import TransactionAttempt
 
 
 class TaskObserver:
-    """Is told after each step of one task, in order; this one does not care.
+    """Is told after each step of one task, in order; this one ignores it all.
 
-    Called where the task runs, on its thread; what it raises ends the run.
+    Called by tasks of every kind, where the task runs, on its thread. What it raises counts as raised by the bolt
+    or spout.
     """
 
-    def emitted(self, stream_id: str, values: list[Any], receivers: list[int]) -> None:
-        """A tuple was emitted, once however many tasks receive it."""
+    def emitted(
+        self, stream_id: str, values: list[Any], receivers: list[int], attempt: TransactionAttempt | None = None
+    ) -> None:
+        """A tuple was emitted, once however many tasks receive it; keep copies of its values, not the values.
 
-    def executed(self, tup: PlainTuple, latency_ns: int) -> None:
+        `attempt` is the attempt, or the batch of a sub-topology, that it belongs to.
+        """
+
+    def executed(self, tup: Tuple, latency_ns: int) -> None:
         """A bolt has executed a tuple, in that time."""
 
     def acked(self, tup: PlainTuple, latency_ns: int) -> None:
@@ -32,7 +42,8 @@ class TaskObserver:
     def batch_ended(self, batch: TransactionAttempt, failure: Failure | None, metrics: TaskMetrics) -> None:
         """A task of a sub-topology has finished a batch, or it failed there.
 
-        What its bolt emits is told by `emitted`; its tuples are neither acked nor failed one by one.
+        What its bolt emitted and executed, which `metrics` counts, was told one by one; tuples of a batch are acked
+        or failed together.
         """
 
     def message_acked(self, message: PendingMessage, latency_ns: int) -> None:

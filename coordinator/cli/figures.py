@@ -5,13 +5,12 @@ What progress needs of figures is the same for runs of every kind; what they cou
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
+from coordinator.cli.recent_rates import RecentRates
 from coordinator.transactional.run_summary import RunStatistics
 
-WINDOW_S = 10.0
 Statistics_contra = TypeVar("Statistics_contra", contravariant=True)
 
 
@@ -46,29 +45,21 @@ class Figures:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._samples: deque[tuple[float, int, int]] = deque([(clock(), 0, 0)])
+        self._rates = RecentRates(clock, 2)
         self.statistics = RunStatistics()
 
     def update(self, statistics: RunStatistics) -> None:
         self.statistics = statistics
-        now_s = self._clock()
-        if len(self._samples) == 1 and statistics.first_issue_s is not None:
-            self._samples[0] = (statistics.first_issue_s, 0, 0)  # Spark's start is not part of any rate
-        self._samples.append((now_s, statistics.committed, statistics.tuples))
-        while len(self._samples) > 2 and self._samples[1][0] < now_s - WINDOW_S:
-            self._samples.popleft()
+        self._rates.update(statistics.first_wave_s, statistics.committed, statistics.tuples)
 
     def rates(self) -> tuple[float, float]:
         """Transactions and tuples committed per second of late."""
-        started_s, committed, tuples = self._samples[0]
-        seconds = self._clock() - started_s
-        if seconds <= 0:
-            return 0.0, 0.0
-        return (self.statistics.committed - committed) / seconds, (self.statistics.tuples - tuples) / seconds
+        transactions, tuples = self._rates.per_second()
+        return transactions, tuples
 
     def lag_s(self) -> float:
         """Seconds since the last commit, or the first issue before it; 0 when nothing is under way."""
-        since = self.statistics.last_commit_s or self.statistics.first_issue_s
+        since = self.statistics.last_result_s or self.statistics.first_wave_s
         if since is None or not self.statistics.active:
             return 0.0
         return max(0.0, self._clock() - since)
@@ -90,7 +81,7 @@ class Figures:
         return summary_line(self.statistics)
 
     def has_begun(self) -> bool:
-        return self.statistics.first_issue_s is not None
+        return self.statistics.first_wave_s is not None
 
     def has_result(self) -> bool:
         return self.statistics.committed > 0

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 
-from coordinator.cli.figures import WINDOW_S
+from coordinator.cli.recent_rates import RecentRates
 from coordinator.plain.run_summary import PlainStatistics
 
 
@@ -17,24 +16,17 @@ class PlainFigures:
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._samples: deque[tuple[float, int]] = deque([(clock(), 0)])
+        self._rates = RecentRates(clock, 1)
         self.statistics = PlainStatistics()
 
     def update(self, statistics: PlainStatistics) -> None:
         self.statistics = statistics
-        now_s = self._clock()
-        if len(self._samples) == 1 and statistics.first_wave_s is not None:
-            self._samples[0] = (statistics.first_wave_s, 0)  # Spark's start is not part of any rate
-        self._samples.append((now_s, statistics.emitted))
-        while len(self._samples) > 2 and self._samples[1][0] < now_s - WINDOW_S:
-            self._samples.popleft()
+        self._rates.update(statistics.first_wave_s, statistics.emitted)
 
     def rate(self) -> float:
         """Tuples emitted per second of late."""
-        started_s, emitted = self._samples[0]
-        seconds = self._clock() - started_s
-        return (self.statistics.emitted - emitted) / seconds if seconds > 0 else 0.0
+        (emitted,) = self._rates.per_second()
+        return emitted
 
     def line(self) -> str:
         counts = f"{self.statistics.acked:,} acked · {self.statistics.failed:,} failed"

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, Self
 
 from coordinator.cli.exits import StoppedError
-from coordinator.spark.gateway import end_java
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 FIRST_SIGNAL = "finishing what is under way; once more stops at once"
@@ -27,7 +27,10 @@ DRAIN_SHARE = 2 / 3
 
 def end_process(number: int) -> None:
     """Ends this process and its Java process as they stand."""
-    end_java()
+    # not imported: without Spark there is no Java process, and an import may be what this process hangs on
+    end_java = getattr(sys.modules.get("coordinator.spark.gateway"), "end_java", None)
+    if end_java is not None:
+        end_java()
     os._exit(128 + number)
 
 

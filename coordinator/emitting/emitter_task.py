@@ -18,11 +18,13 @@ from coordinated_bolt.batches.attempt_outbox import attempt_outbox
 from coordinated_bolt.batches.batch_task import TaskResult
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.components.context import TopologyContext
-from coordinated_bolt.components.task_hook import ITaskHook, install_hooks
+from coordinated_bolt.components.task_hook import install_hooks
 from coordinated_bolt.transport.edges import batch_edge
 from coordinated_bolt.transport.outbox import Send
 from coordinated_bolt.user_code import is_interruption
+from coordinated_bolt.watching.hook_observer import HookObserver
 from coordinated_bolt.watching.metrics import TaskMetrics
+from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.spouts.answers import expect_made
 from coordinator.spouts.count_coordinator import partition_scope
@@ -78,7 +80,7 @@ class EmitterTask:
         wiring: the task.
         send: takes the frames.
         stored: scope -> txid -> metadata of the partitions, as far as the driver knows it (not of plain spouts).
-        hooks: watch the task, besides those the topology and its emitter add.
+        observer: is told what the task emits, before the hooks of the topology and its emitter are.
         rows: what a spout over DataFrames emits in the one batch it is given.
     """
 
@@ -88,15 +90,15 @@ class EmitterTask:
         send: Send,
         stored: Mapping[str, Mapping[int, Any]],
         *,
-        hooks: Sequence[ITaskHook] = (),
+        observer: TaskObserver | None = None,
         rows: Rows | None = None,
     ) -> None:
         self._wiring = wiring
         self._rows = rows
         self._send = send
         self._stored = stored
-        self._hooks = hooks
         self._context: TopologyContext = wiring.context()
+        self._observer = HookObserver(observer, self._context)
         self._emitter: SpoutEmitter | PartitionBatches | OpaqueBatches | None = None
         self._states: dict[int, RotatingTransactionalState] = {}
         self._failed: Failure | None = None
@@ -131,7 +133,7 @@ class EmitterTask:
             return Emitted(attempt, TaskResult(self._failed))
         self._context.counters = Counter()
         outbox = attempt_outbox(self._wiring, attempt, self._send)
-        collector = AttemptCollector(self._wiring, attempt, outbox, self._context.hooks)
+        collector = AttemptCollector(self._wiring, attempt, outbox, self._observer)
         metrics = TaskMetrics()
         try:
             metadata = self._call(attempt, unpack(batch.packed_metadata), collector)
@@ -165,7 +167,7 @@ class EmitterTask:
 
     def _open(self) -> SpoutEmitter | PartitionBatches | OpaqueBatches:
         spec = pickle.loads(self._wiring.spec)
-        install_hooks(self._context, self._wiring.hook_specs, self._hooks)
+        install_hooks(self._context, self._wiring.hook_specs)
         made = spec.get_emitter(self._context.conf, self._context)
         if isinstance(spec, IPartitionedTransactionalSpout):
             return PartitionBatches(expect_made(PartitionedEmitter, "get_emitter", made), self._states)

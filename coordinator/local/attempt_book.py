@@ -43,7 +43,7 @@ class AttemptRecord:
 
     Attributes:
         attempt: the attempt.
-        end: how it stands.
+        end: how it stands; equals "under way", "committed", "failed" or "dropped".
         phase: the phase in which it, or the one it was dropped with, failed; None if none did.
         reason: why it failed, with component and task, or what it was dropped with; "" if it did not.
     """

@@ -15,9 +15,9 @@ from committers.slot_report import SlotReport
 from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
 from coordinated_bolt.batches.batch_task import BatchTask, TaskResult
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
-from coordinated_bolt.components.task_hook import ITaskHook
 from coordinated_bolt.transport.frames import Frame
 from coordinated_bolt.transport.outbox import Send
+from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
 from state.session import StateReader
@@ -32,11 +32,11 @@ class ProcessingTask:
         wiring: the task.
         send: takes the frames for tasks downstream.
         report: takes what came of an attempt, once per attempt.
-        hooks: watch every attempt.
+        observer: is told what every attempt's bolt does.
     """
 
-    def __init__(self, wiring: TaskWiring, send: Send, report: Report, hooks: Sequence[ITaskHook] = ()) -> None:
-        self._task = BatchTask(wiring, CoordinatedBolt(wiring, attempt_outboxes(wiring, send), hooks=hooks))
+    def __init__(self, wiring: TaskWiring, send: Send, report: Report, observer: TaskObserver | None = None) -> None:
+        self._task = BatchTask(wiring, CoordinatedBolt(wiring, attempt_outboxes(wiring, send), observer=observer))
         self._report = report
         self._reported: set[TransactionAttempt] = set()
 
@@ -73,7 +73,7 @@ class CommittingTask:
         reader: reads committed state.
         send: takes the frames for commit tasks further down.
         commit_tasks: all tasks of the commit phase; what they send is made anew by the next run.
-        hooks: watch every attempt.
+        observer: is told what every attempt's bolt does.
     """
 
     def __init__(
@@ -82,10 +82,10 @@ class CommittingTask:
         reader: StateReader,
         send: Send,
         commit_tasks: frozenset[int],
-        hooks: Sequence[ITaskHook] = (),
+        observer: TaskObserver | None = None,
     ) -> None:
         self._wiring = wiring
-        self._commit = CommitTask(wiring, reader, send, hooks=hooks)
+        self._commit = CommitTask(wiring, reader, send, observer=observer)
         self._commit_tasks = commit_tasks
         self._kept: dict[TransactionAttempt, list[Frame]] = {}
         self._spent: set[TransactionAttempt] = set()

@@ -13,11 +13,11 @@ from coordinator.building.topology import Topology
 from coordinator.building.topology_builder import described
 from coordinator.local.engine import FrameFault
 from coordinator.local.mailroom import DEFAULT_RECEIVE_CAPACITY
+from coordinator.local.pickling import pickle_spec
 from coordinator.local.plain_run import MessageFault, PlainRun
 from coordinator.local.transactional_run import TransactionalRun
 from coordinator.planning.plain_plan import make_plain_plan
 from coordinator.planning.plan import make_plan
-from coordinator.spark.shipping import pickle_spec
 from coordinator.transactional.options import RunOptions
 from state.errors import TopologyError
 from state.redis_address import redact
@@ -36,7 +36,8 @@ class LocalCluster:
     The coordinator, the tasks, the acker and the commit are those of a run on Spark; bolts are pickled as
     they are there. Messages between two tasks keep their order, and everything else comes in an order that
     the seed draws, so a test that passes under many seeds passes under many interleavings. Time stands
-    still until it is moved.
+    still until it is moved. Spark is imported only for components that Python's own pickler cannot take, such as
+    classes that a test defines in a function.
 
         with LocalCluster(seed=7) as cluster:
             run = cluster.submit(topology())

@@ -88,12 +88,12 @@ class LocalEngine:
         for task_id in plan.acker_tasks:
             mailroom.attach(task_id, self._receiver(self._acknowledge))
         for task_id, wiring in plan.wirings.items():
-            hooks = (self.recorders[task_id],)
+            recorder = self.recorders[task_id]
             if task_id in plan.commit_tasks:
-                self._committing[task_id] = CommittingTask(wiring, reader, self._send, plan.commit_tasks, hooks)
+                self._committing[task_id] = CommittingTask(wiring, reader, self._send, plan.commit_tasks, recorder)
                 mailroom.attach(task_id, self._receiver(self._commit_tuple))
             elif task_id not in plan.emitter_tasks:
-                self._processing[task_id] = ProcessingTask(wiring, self._send, self._reporter(task_id), hooks)
+                self._processing[task_id] = ProcessingTask(wiring, self._send, self._reporter(task_id), recorder)
                 mailroom.attach(task_id, self._receiver(self._process_tuple))
 
     def process(
@@ -107,7 +107,7 @@ class LocalEngine:
         self.command_count += 1
         plan = self._plan
         emitters = {
-            task: EmitterTask(plan.wirings[task], self._send, stored, hooks=(self.recorders[task],))
+            task: EmitterTask(plan.wirings[task], self._send, stored, observer=self.recorders[task])
             for task in plan.emitter_tasks
         }
         wave = self._waves[wave_id] = _Wave(wave_id, batches, emitters, {})

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from coordinated_bolt.completeness.failure import Failure
-from coordinated_bolt.components.task_hook import EmitInfo, ITaskHook
 from coordinated_bolt.streams.pending_message import PendingMessage
 from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinated_bolt.watching.task_observer import TaskObserver
@@ -17,8 +16,8 @@ Emission = tuple[str, list[Any]]
 """Stream id and values of one tuple."""
 
 
-class AttemptRecorder(ITaskHook):
-    """Watches one task of a transactional topology: what it emitted in each attempt."""
+class AttemptRecorder(TaskObserver):
+    """Observes one task of a transactional topology: what it emitted in each attempt."""
 
     def __init__(self) -> None:
         self._by_attempt: dict[TransactionAttempt, list[Emission]] = {}
@@ -37,9 +36,11 @@ class AttemptRecorder(ITaskHook):
         """Txid -> the last attempt it has begun."""
         return self._last
 
-    def emit(self, info: EmitInfo) -> None:
-        assert info.attempt is not None
-        self._by_attempt[info.attempt].append((info.stream_id, list(info.values)))
+    def emitted(
+        self, stream_id: str, values: list[Any], receivers: list[int], attempt: TransactionAttempt | None = None
+    ) -> None:
+        assert attempt is not None, "a task of a transactional topology emits in attempts only"
+        self._by_attempt[attempt].append((stream_id, list(map(own_copy, values))))
 
 
 class Recorder(TaskObserver):
@@ -58,7 +59,9 @@ class Recorder(TaskObserver):
         self.failed_ids: list[Any] = []
         self.batch_failures: list[Failure] = []
 
-    def emitted(self, stream_id: str, values: list[Any], receivers: list[int]) -> None:
+    def emitted(
+        self, stream_id: str, values: list[Any], receivers: list[int], attempt: TransactionAttempt | None = None
+    ) -> None:
         self.emissions.append((stream_id, list(map(own_copy, values))))
 
     def batch_ended(self, batch: TransactionAttempt, failure: Failure | None, metrics: TaskMetrics) -> None:

@@ -17,6 +17,7 @@ from coordinated_bolt.closing import close_all
 from coordinated_bolt.streams.pending_message import PendingMessage
 from coordinated_bolt.transport.edges import DRIVER
 from coordinated_bolt.transport.messages import Message, MessageKind, tree_message
+from coordinated_bolt.transport.wave_frames import WaveId
 from coordinated_bolt.trees.spout_task import SpoutTask
 from coordinated_bolt.watching.metrics_observer import MetricsObserver
 from coordinated_bolt.watching.task_observer import TaskObserver
@@ -163,9 +164,9 @@ class PlainCoordinator:
 
     def _run_wave(self) -> None:
         wave, self._wave = self._wave, self._new_wave()
-        self.statistics.started(self._clock())
+        self.statistics.wave_started(self._clock())
         ended = self._engine.run_wave(wave.close())
-        self.statistics.last_wave_s = self._clock()
+        self.statistics.last_result_s = self._clock()
         acked: frozenset[int] = frozenset()
         if isinstance(ended, WaveDrained):
             _raise_first(ended)
@@ -195,7 +196,7 @@ class PlainCoordinator:
 
     def _new_wave(self) -> SpoutWave:
         self._wave_count += 1
-        return SpoutWave(TransactionAttempt(self._wave_count, self._draw_bits(64)), self._wirings)
+        return SpoutWave(WaveId(self._wave_count, self._draw_bits(64)), self._wirings)
 
     def _send(self, message: Message) -> None:
         self._wave.send(message)
@@ -207,7 +208,9 @@ class _Counter(TaskObserver):
     def __init__(self, coordinator: PlainCoordinator) -> None:
         self._coordinator = coordinator
 
-    def emitted(self, stream_id: str, values: list[Any], receivers: list[int]) -> None:
+    def emitted(
+        self, stream_id: str, values: list[Any], receivers: list[int], attempt: TransactionAttempt | None = None
+    ) -> None:
         self._coordinator.count_emitted()
 
     def message_acked(self, message: PendingMessage, latency_ns: int) -> None:

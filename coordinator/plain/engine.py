@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from coordinated_bolt.completeness.failure import Failure
+from coordinated_bolt.transport.wave_frames import WaveId
 from coordinated_bolt.watching.metrics import ComponentMetrics
 from coordinator.transactional.engine import WaveCrashed
-from state.attempt import TransactionAttempt
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,12 +17,11 @@ class PlainWave:
     """What the spouts have emitted for one wave.
 
     Attributes:
-        attempt: the wave's number in this run and random bits: frames of another wave are told apart by it,
-            and what its bolts draw at random comes from it.
+        wave_id: tells its frames from those of another wave, and seeds what its bolts draw at random.
         frames: messages for bolts and ackers, packed.
     """
 
-    attempt: TransactionAttempt
+    wave_id: WaveId
     frames: tuple[bytes, ...]
 
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from coordinated_bolt.transport.frames import Frame, pack_frame
 from coordinated_bolt.transport.message_outbox import MessageOutbox
 from coordinated_bolt.transport.messages import Message, MessageKind
+from coordinated_bolt.transport.wave_frames import WaveFrame, WaveId, pack_wave_frame
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.plain.engine import PlainWave
-from state.attempt import TransactionAttempt
 
 
 class SpoutWave:
     """A wave while it is filled (driver).
 
     Args:
-        attempt: its identity.
+        wave_id: its identity.
         wirings: task id -> wiring, the spouts' among them.
 
     Attributes:
@@ -24,8 +23,8 @@ class SpoutWave:
         tuple_count: tuples emitted, one however many tasks receive it; counted by whoever is told of emissions.
     """
 
-    def __init__(self, attempt: TransactionAttempt, wirings: Mapping[int, TaskWiring]) -> None:
-        self._attempt = attempt
+    def __init__(self, wave_id: WaveId, wirings: Mapping[int, TaskWiring]) -> None:
+        self._wave_id = wave_id
         self._wirings = wirings
         self._outboxes: dict[int, MessageOutbox] = {}
         self._frames: list[bytes] = []
@@ -46,7 +45,7 @@ class SpoutWave:
         outbox = self._outboxes.get(message.source)
         if outbox is None:
             frame_messages = self._wirings[message.source].frame_tuples
-            outbox = MessageOutbox(self._attempt, message.source, self._keep, frame_messages)
+            outbox = MessageOutbox(self._wave_id, message.source, self._keep, frame_messages)
             self._outboxes[message.source] = outbox
         outbox.add(message)
         if message.kind is MessageKind.INIT:
@@ -56,7 +55,7 @@ class SpoutWave:
         """The wave as an engine takes it; nothing may be sent after."""
         for outbox in self._outboxes.values():
             outbox.close()
-        return PlainWave(self._attempt, tuple(self._frames))
+        return PlainWave(self._wave_id, tuple(self._frames))
 
-    def _keep(self, frame: Frame) -> None:
-        self._frames.append(pack_frame(frame))
+    def _keep(self, frame: WaveFrame) -> None:
+        self._frames.append(pack_wave_frame(frame))

@@ -3,7 +3,7 @@
 Tasks are numbered 1.. over all components; a task's number is its slot. Processing components get the
 level of their longest path from the spout and run in stages 0..L. Stage L+1 holds the acker tasks and
 the first level of the commit phase; deeper commit levels follow. A component is in the commit phase
-iff it is a committer or has one upstream. A frame for a stage further down is carried through.
+iff it is a committer or has one upstream.
 """
 
 from __future__ import annotations
@@ -15,18 +15,8 @@ from coordinated_bolt.completeness.acker import ACKER_COMPONENT
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.building.topology import ComponentKind, Topology
 from coordinator.planning.placement import workers
+from coordinator.planning.stage_chain import Stage, StageChain
 from coordinator.planning.task_wirings import PickleSpec, executors_of, make_wirings, number_tasks
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """One stage of the chain.
-
-    Attributes:
-        tasks: task ids, one partition each, in partition order.
-    """
-
-    tasks: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +25,8 @@ class Plan:
 
     Attributes:
         topology_id: the topology.
-        stages: processing stages, then the stage of ackers and first committers, then deeper ones.
+        chain: processing stages, then the stage of ackers and first committers, then deeper ones. Ackers carry
+            nothing: the job of the commit phase does without them.
         meeting_stage: index of the stage that holds the ackers.
         wirings: task id -> wiring, of all tasks but the ackers.
         acker_tasks: task ids of the ackers.
@@ -47,7 +38,7 @@ class Plan:
     """
 
     topology_id: str
-    stages: tuple[Stage, ...]
+    chain: StageChain
     meeting_stage: int
     wirings: dict[int, TaskWiring]
     acker_tasks: tuple[int, ...]
@@ -57,15 +48,10 @@ class Plan:
     executor_of: Mapping[int, int] = field(default_factory=dict)
     worker_of: Mapping[int, int] = field(default_factory=dict)
 
-    def routes(self, stage_index: int) -> dict[int, int]:
-        """Target task -> partition of the next stage, for every task further down."""
-        following = self.stages[stage_index + 1]
-        routes = {task: partition for partition, task in enumerate(following.tasks)}
-        carriers = [p for p, task in enumerate(following.tasks) if task not in self.acker_tasks]
-        for stage in self.stages[stage_index + 2 :]:
-            for task in stage.tasks:
-                routes[task] = carriers[task % len(carriers)]
-        return routes
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages of the chain."""
+        return self.chain.stages
 
     def acker_of(self, txid: int) -> int:
         """The acker task that decides an attempt at `txid`."""
@@ -127,7 +113,7 @@ def make_plan(topology: Topology, pickle_spec: PickleSpec, *, worker_count: int 
         stages.append(Stage(tuple(members)))
     return Plan(
         topology_id=topology.topology_id,
-        stages=tuple(stages),
+        chain=StageChain(tuple(stages), idle_tasks=frozenset(acker_tasks)),
         meeting_stage=depth + 1,
         wirings=wirings,
         acker_tasks=acker_tasks,

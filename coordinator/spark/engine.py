@@ -16,10 +16,11 @@ from coordinator.planning.plan import Plan
 from coordinator.spark.alarm import Deadline
 from coordinator.spark.crash_story import crash_story
 from coordinator.spark.frame_flow import FrameFault
-from coordinator.spark.intake import EmitterIntake, Intake
+from coordinator.spark.intake.intake import Intake
 from coordinator.spark.lane import Lane
 from coordinator.spark.session import SparkLease, is_fair
 from coordinator.spark.stage import Reading, WaveInput
+from coordinator.spark.stage_entry import StageEntry
 from coordinator.spark.wave import Wave, deploy
 from coordinator.transactional.engine import CrashKind, EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed
 from state.attempt import TransactionAttempt
@@ -41,7 +42,9 @@ class SparkEngine:
         nonce: of this run; its committers read no state that another run has written.
         message_timeout_s: how long a job may take before user code that does not return is ended; None for ever.
         intake: what feeds stage 0, unless the spout's tasks read by themselves.
-        frame_fault: installed by tests only.
+
+    Attributes:
+        frame_fault: fault point ``frames.read``; tests set it before the first wave.
     """
 
     def __init__(
@@ -53,15 +56,14 @@ class SparkEngine:
         message_timeout_s: float | None = None,
         *,
         intake: Intake | None = None,
-        frame_fault: FrameFault | None = None,
     ) -> None:
         self._context, self._watch = context, watch = lease.context, lease.watch
         self._plan = plan
         self._message_timeout_s = message_timeout_s
-        self._frame_fault = frame_fault
+        self.frame_fault: FrameFault | None = None
         self._private = tempfile.TemporaryDirectory(prefix="txbatch-run-")
         reading = Reading(save_redis_url(redis_url, Path(self._private.name)), nonce)
-        self._deployment = watch.call(lambda: deploy(context, plan, reading, intake or EmitterIntake()))
+        self._deployment = watch.call(lambda: deploy(context, plan, reading, intake))
         self._waves: dict[int, Wave] = {}
         self._running: set[str] = set()
         self._events: queue.SimpleQueue[Event | EngineError] = queue.SimpleQueue()
@@ -81,10 +83,11 @@ class SparkEngine:
     ) -> None:
         """Starts job 1 of a wave."""
         copied = {scope: dict(values) for scope, values in stored.items()}
-        wave_input = WaveInput(wave_id, batches, copied, self._frame_fault, self._deadline())
+        wave_input = WaveInput(wave_id, batches, copied)
+        entry = StageEntry(self._deployment.shipped_plan, self.frame_fault, self._deadline())
 
         def job() -> Event:
-            wave = self._waves[wave_id] = Wave(self._deployment, wave_input)
+            wave = self._waves[wave_id] = Wave(self._deployment, wave_input, entry)
             return wave.process(early)
 
         crashed = partial(WaveCrashed, wave_id)

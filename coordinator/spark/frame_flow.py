@@ -1,30 +1,38 @@
-"""How frames come into a stage and leave it; what stages of every kind of topology do alike."""
+"""How frames go from one stage to the next, whatever kind of topology they belong to."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from coordinated_bolt.transport.frames import Frame, frame_target, pack_frame
+from coordinated_bolt.transport.frames import Frame, frame_target
+from coordinated_bolt.transport.wave_frames import WaveFrame
+
+if TYPE_CHECKING:
+    from pyspark import RDD
 
 Addressed = tuple[int, bytes]
 FrameFault = Callable[[int, list[bytes]], list[bytes]]
 """Fault point ``frames.read``: (task id, frames it read) -> the frames it is given instead."""
+FrameT = TypeVar("FrameT", Frame, WaveFrame)
 
 
-class Post:
+class Post(Generic[FrameT]):
     """Outgoing frames of one task on their way to the next stage.
 
     Args:
         routes: target task -> partition of the next stage.
+        pack: makes bytes of a frame.
     """
 
-    def __init__(self, routes: dict[int, int]) -> None:
+    def __init__(self, routes: Mapping[int, int], pack: Callable[[FrameT], bytes]) -> None:
         self._routes = routes
+        self._pack: Callable[[FrameT], bytes] = pack
         self._held: list[Addressed] = []
 
-    def send(self, frame: Frame) -> None:
+    def send(self, frame: FrameT) -> None:
         """Takes one frame."""
-        self._held.append((self._routes[frame.target], pack_frame(frame)))
+        self._held.append((self._routes[frame.target], self._pack(frame)))
 
     def take(self) -> list[Addressed]:
         """What was sent since the last call."""
@@ -33,22 +41,29 @@ class Post:
 
 
 def sort_out(
-    records: Iterable[Addressed], own_tasks: set[int], own: list[bytes], routes: dict[int, int]
-) -> Iterator[Addressed]:
-    """Keeps the frames for this task and carries the others on; those that go nowhere are dropped."""
+    records: Iterable[Addressed], own_task: int, routes: Mapping[int, int]
+) -> Generator[Addressed, None, list[bytes]]:
+    """Carries on the frames for other tasks, but for those without a route; returns the frames for this one."""
+    own: list[bytes] = []
     for _, packed in records:
         target = frame_target(packed)
-        if target in own_tasks:
+        if target == own_task:
             own.append(packed)
         elif target in routes:
             yield routes[target], packed
+    return own
 
 
-def disturbed(fault: FrameFault | None, task_id: int, frames: list[bytes]) -> list[bytes]:
-    """The frames as a task is given them."""
-    return frames if fault is None else fault(task_id, frames)
+def shuffled(frames: RDD[Any], task_count: int) -> RDD[Any]:
+    """Moves frames to the partitions of a stage that they name (driver)."""
+    return frames.partitionBy(task_count, _named_partition)
 
 
-def named_partition(partition: int) -> int:
-    """The identity partitioner: frames name the partition they go to."""
+def delete_shuffle_files(rdd: RDD[Any]) -> None:
+    """Deletes the files of every shuffle that leads to an RDD (driver); nothing below it can be run again."""
+    rdd._jrdd.rdd().cleanShuffleDependencies(True)  # noqa: SLF001 - public on the JVM's RDD only
+
+
+def _named_partition(partition: int) -> int:
+    """The identity partitioner."""
     return partition

@@ -1,98 +1,40 @@
-"""Starts Spark's Java process with its output in our hands, so that what says nothing is not shown.
+"""Starts, stops and gives up Spark's Java process.
 
-What is left out is a closed list of lines that every start prints and nobody can act on. What else a
-start prints is held back until it has succeeded; if it fails, the line that tells why becomes the reason.
-From then on all that Java and the tasks write is passed on to standard error as it comes.
+What Spark logs is configured by `log4j2.properties`. That file alone is not enough: one line of the Java machine comes
+before any configuration, workers write to the same pipe whether they are fine or complain of its end, and pyspark says
+of a start that failed only that it failed, since the reason is on the process's standard error. So that process writes
+into a pipe of ours, see `java_output`.
+
+pyspark has no public way to ask for the gateway, or to forget one whose process is gone, so its private names are used
+here, and those two questions of `session` are answered here as well.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import re
 import signal
-import sys
 import threading
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import Enum
+from pathlib import Path
 from typing import Any
 
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 
+from coordinator.spark.java_output import JavaOutput, reason_of
 from coordinator.spark.java_process import GatewayProcess
 from coordinator.spark.java_watch import JavaWatch
 from state.errors import EngineError
 
 _LOG = logging.getLogger("txbatch")
-NOISE = re.compile(
-    r"WARNING: Using incubator modules: jdk\.incubator\.vector$"
-    r"|Using Spark's default log4j profile: "
-    r"|Setting default log level to "
-    r"|To adjust logging level use sc\.setLogLevel"
-    r"|Setting Spark log level to "
-    r"|\S+ \S+ WARN Utils: (Your hostname, .* resolves to|Set SPARK_LOCAL_IP if you need)"
-    r"|\S+ \S+ WARN NativeCodeLoader: Unable to load native-hadoop library"
-)
-RAISED = re.compile(r"\b[\w.$]+(?:Exception|Error): (?P<text>.+)")
-JAVA_MISSING = re.compile(r"JAVA_HOME is not set|bin/java: |java: (command )?not found")
+LOG_CONFIGURATION = Path(__file__).with_name("log4j2.properties")
+LOG_LEVEL = "spark.log.level"
+LOG_OPTIONS = "spark.driver.defaultJavaOptions"
+"""Options that stand before those of spark.driver.extraJavaOptions: another file named there wins."""
 LOCAL_ENVIRONMENT = {"SPARK_LOCAL_IP": "127.0.0.1"}
-"""Spares Spark the search for an address, which it warns about and nobody needs."""
-LAST_WORDS_TIMEOUT_S = 2.0
-HELD_LINES = 500
-
-
-class Showing(Enum):
-    """What becomes of a line."""
-
-    HELD = "held"
-    PASSED_ON = "passed on"
-    MUTED = "muted"
-    """The context stops, and its workers complain of closed pipes."""
-
-
-class JavaOutput:
-    """Reads what the Java process and the tasks write, in a thread that ends with that process."""
-
-    def __init__(self, read_fd: int) -> None:
-        self._read_fd = read_fd
-        self._showing = Showing.HELD
-        self._held: deque[str] = deque(maxlen=HELD_LINES)
-        self._lock = threading.Lock()
-        self._thread = threading.Thread(target=self._read, name="txbatch-spark-output", daemon=True)
-        self._thread.start()
-
-    def show(self, showing: Showing) -> None:
-        """Says what becomes of lines from now on; those held so far are passed on if these are."""
-        with self._lock:
-            self._showing = showing
-            if showing is Showing.PASSED_ON:
-                for line in self._held:
-                    _write(line)
-            self._held.clear()
-
-    def take_held(self) -> list[str]:
-        """The lines of a start that failed; waits a little for the last words of a process that has ended."""
-        self._thread.join(LAST_WORDS_TIMEOUT_S)
-        with self._lock:
-            held = list(self._held)
-            self._held.clear()
-        return held
-
-    def _read(self) -> None:
-        with os.fdopen(self._read_fd, encoding="utf-8", errors="replace") as lines:
-            for line in lines:
-                if NOISE.match(line) is None:
-                    with self._lock:
-                        self._take(line)
-
-    def _take(self, line: str) -> None:
-        if self._showing is Showing.HELD:
-            self._held.append(line)
-        elif self._showing is Showing.PASSED_ON:
-            _write(line)
+"""Spares Spark the search for an address, which fails where the machine's own name is not known."""
 
 
 def start_context(conf: SparkConf, *, is_local: bool) -> SparkContext:
@@ -102,39 +44,36 @@ def start_context(conf: SparkConf, *, is_local: bool) -> SparkContext:
         EngineError: the Java process ends or freezes meanwhile.
         RuntimeError: Spark does not start; the message is the reason, in one line.
     """
-    output = output_of(SparkContext._gateway)  # noqa: SLF001 - there is no public question
+    gateway, output = running_gateway(), output_of(running_gateway())
     try:
-        if SparkContext._gateway is None:  # noqa: SLF001
-            output, write_fd = _piped_output()
-            try:
-                gateway = _launch(conf, write_fd, is_local=is_local)
-            finally:
-                os.close(write_fd)
-            gateway.txbatch_output = output  # beside gateway.proc, which pyspark keeps there
-        else:
-            gateway = SparkContext._gateway  # noqa: SLF001
+        if gateway is None:
+            output, gateway = _launched(conf, is_local=is_local)
         with JavaWatch(GatewayProcess(gateway, is_ours=output is not None)) as watch:
             context = watch.call(lambda: SparkContext(conf=conf, gateway=gateway))
-        context._accumulatorServer.handle_error = _say_nothing  # type: ignore[assignment,method-assign] # noqa: SLF001
+            if not conf.contains(LOG_LEVEL):
+                watch.call(lambda: context.setLogLevel("FATAL"))
+        context._accumulatorServer.handle_error = _log_error  # type: ignore[assignment,method-assign] # noqa: SLF001
     except EngineError:
+        if output is not None:
+            output.show_last_words()  # they tell more than its exit code
         forget_java()
         raise
     except Exception as error:
-        held = output.take_held() if output is not None else []
-        _LOG.debug("Spark said:\n%s", "".join(held))
-        raise RuntimeError(reason_of([*held, *str(error).splitlines()])) from error
+        said = [*(output.take_held() if output is not None else []), *str(error).splitlines(keepends=True)]
+        _LOG.debug("Spark said:\n%s", "".join(said))
+        raise RuntimeError(reason_of(said)) from error
     if output is not None:
-        output.show(Showing.PASSED_ON)
+        output.show()
     return context
 
 
 def stop_context(context: SparkContext) -> None:
-    """Stops a context of our own; what its workers say about that is not shown.
+    """Stops a context of our own; what its workers say about that is only logged.
 
     It raises nothing: a Java process that is gone, or does not answer any more, has nothing left to stop.
     """
-    mute_java()
-    gateway = SparkContext._gateway  # noqa: SLF001 - there is no public question
+    quieten_java()
+    gateway = running_gateway()
     try:
         with JavaWatch(GatewayProcess(gateway, is_ours=output_of(gateway) is not None)) as watch:
             watch.call(context.stop)
@@ -143,16 +82,16 @@ def stop_context(context: SparkContext) -> None:
         forget_java()
 
 
-def mute_java() -> None:
-    """Shows nothing more of what a Java process of ours, its workers and its connections say."""
-    output = output_of(SparkContext._gateway)  # noqa: SLF001 - there is no public question
+def quieten_java() -> None:
+    """What a Java process of ours, its workers and its connections say goes to the debug log from now on."""
+    output = output_of(running_gateway())
     if output is not None:
-        output.show(Showing.MUTED)
+        output.log()
 
 
 def abandon_context(context: SparkContext) -> None:
     """Lets go of a context of our own whose Java process is gone."""
-    mute_java()
+    quieten_java()
     server = getattr(context, "_accumulatorServer", None)
     if server is not None:
         server.shutdown()
@@ -166,9 +105,14 @@ def forget_java() -> None:
 
 def end_java() -> None:
     """Ends a Java process of ours without a word; called when this process is about to end as it stands."""
-    gateway: Any = SparkContext._gateway  # noqa: SLF001 - there is no public question
+    gateway = running_gateway()
     if output_of(gateway) is not None:
         gateway.proc.kill()
+
+
+def running_gateway() -> Any:
+    """Pyspark's gateway to the Java process of this process; None if there is none."""
+    return SparkContext._gateway  # noqa: SLF001 - there is no public question
 
 
 def output_of(gateway: Any) -> JavaOutput | None:
@@ -177,31 +121,28 @@ def output_of(gateway: Any) -> JavaOutput | None:
     return output if isinstance(output, JavaOutput) else None
 
 
-def reason_of(lines: list[str]) -> str:
-    """The line of a failed start that tells why."""
-    telling = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("at ")]
-    for line in telling:
-        if JAVA_MISSING.search(line):
-            return f"{line}; install Java 17 or newer, or set JAVA_HOME to it"
-    for line in telling:
-        raised = RAISED.search(line)
-        if raised is not None:
-            return raised["text"][:500]
-    return telling[0][:500] if telling else "it does not say why"
+def _log_error(*_: object) -> None:
+    """In place of a traceback on standard error for a connection that ends: why it does, the watch finds out."""
+    _LOG.debug("a connection of Spark's accumulators broke", exc_info=True)
 
 
-def _say_nothing(*_: object) -> None:
-    """In place of a traceback for a connection that ends with the Java process: that is told by the watch."""
-
-
-def _piped_output() -> tuple[JavaOutput, int]:
+def _launched(conf: SparkConf, *, is_local: bool) -> tuple[JavaOutput, Any]:
+    """Starts the Java process; its output and its gateway."""
+    if LOG_CONFIGURATION.is_file():  # not if the package is in an archive
+        option = f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()}"
+        conf.set(LOG_OPTIONS, f"{option} {conf.get(LOG_OPTIONS, '')}".strip())
     read_fd, write_fd = os.pipe()
-    return JavaOutput(read_fd), write_fd
-
-
-def _launch(conf: SparkConf, output_fd: int, *, is_local: bool) -> Any:
-    with _environment(LOCAL_ENVIRONMENT if is_local else {}), _signals_deferred():
-        return launch_gateway(conf, {"stdout": output_fd, "stderr": output_fd})  # type: ignore[no-untyped-call]
+    output = JavaOutput(read_fd)
+    try:
+        try:
+            with _environment(LOCAL_ENVIRONMENT if is_local else {}), _signals_deferred():
+                gateway = launch_gateway(conf, {"stdout": write_fd, "stderr": write_fd})  # type: ignore[no-untyped-call]
+        finally:
+            os.close(write_fd)  # or nobody knows which words are the last ones
+    except Exception as error:  # pyspark only says that the process has ended
+        raise RuntimeError("".join([*output.take_held(), str(error)])) from error
+    gateway.txbatch_output = output  # beside gateway.proc, which pyspark keeps there
+    return output, gateway
 
 
 @contextmanager
@@ -244,12 +185,3 @@ def _environment(wanted: dict[str, str]) -> Iterator[None]:
     finally:
         for name in added:
             del os.environ[name]
-
-
-def _write(line: str) -> None:
-    stream = sys.stderr  # asked each time: a progress bar or a test puts another one there
-    try:
-        stream.write(line)
-        stream.flush()
-    except (OSError, ValueError, AttributeError):  # closed or gone; Java must not block on a full pipe
-        return

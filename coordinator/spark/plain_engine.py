@@ -9,7 +9,6 @@ from functools import partial
 from coordinator.plain.engine import PlainWave, WaveDrained
 from coordinator.planning.wave_plan import WavePlan
 from coordinator.spark.crash_story import crash_story
-from coordinator.spark.frame_flow import FrameFault
 from coordinator.spark.lane import Lane
 from coordinator.spark.plain_wave import PlainDeployment
 from coordinator.spark.session import SparkLease
@@ -28,22 +27,14 @@ class SparkPlainEngine:
         lease: a Spark context, which stays running after `close`, and the watch over its Java process.
         plan: what to run.
         wave_timeout_s: a wave that takes longer is cancelled; None lets it take its time.
-        frame_fault: installed by tests only.
     """
 
-    def __init__(
-        self,
-        lease: SparkLease,
-        plan: WavePlan,
-        *,
-        wave_timeout_s: float | None = None,
-        frame_fault: FrameFault | None = None,
-    ) -> None:
+    def __init__(self, lease: SparkLease, plan: WavePlan, *, wave_timeout_s: float | None = None) -> None:
         self._context, self._watch = context, watch = lease.context, lease.watch
         self._topology_id = plan.plain.topology_id
         self._wave_timeout_s = wave_timeout_s
         shipped_plan = watch.call(lambda: context.broadcast(plan))
-        self._deployment = PlainDeployment(context, plan, shipped_plan, frame_fault, wave_timeout_s)
+        self._deployment = PlainDeployment(context, plan, shipped_plan, wave_timeout_s)
         self._job_group = f"txbatch-{id(self)}-plain"
         self._lane = Lane("txbatch-plain")
         self._running: Future[WaveDrained] | None = None
@@ -64,7 +55,7 @@ class SparkPlainEngine:
                 return self._cancelled(wave, running)
             _LOG.debug("a wave crashed:\n%s", error)
             story = crash_story(error)
-            return WaveCrashed(wave.attempt.txid, story.reason, story.kind)
+            return WaveCrashed(wave.wave_id.number, story.reason, story.kind)
 
     def _cancelled(self, wave: PlainWave, running: Future[WaveDrained]) -> WaveCrashed:
         """Cancels a wave and waits for its end, for the next one is to have the executors to itself."""
@@ -79,7 +70,7 @@ class SparkPlainEngine:
                     f"Spark did not end a cancelled wave within {CANCEL_MAX_S:g} s; look at its executors"
                 ) from error
         reason = f"it took longer than {self._wave_timeout_s:g} s and was cancelled"
-        return WaveCrashed(wave.attempt.txid, reason, CrashKind.OVERDUE)
+        return WaveCrashed(wave.wave_id.number, reason, CrashKind.OVERDUE)
 
     def close(self) -> None:
         """Cancels what runs, waits for it, and deletes what was shipped."""

@@ -1,40 +1,39 @@
 """What runs on executors for a plain topology: bolts of one level of a wave, and its ackers.
 
-As in `stage`, a stage collects its frames and puts them in order before it executes any, and whatever it
-draws at random is seeded by wave and task: computed again, it does the same again. A bolt's memory lasts one
-wave, since its task does.
+How a task begins is in `stage_entry`. Whatever it draws at random is seeded by wave and task: computed again, it does
+the same again. A bolt's memory lasts one wave, since its task does.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from random import Random
-from typing import TYPE_CHECKING
+from time import perf_counter_ns
 
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.subtopology.coordinated_task import make_task
 from coordinated_bolt.transport.edges import DRIVER
-from coordinated_bolt.transport.frames import Frame, FrameKind, unpack_frame
 from coordinated_bolt.transport.message_outbox import MessageOutbox, messages_of
 from coordinated_bolt.transport.messages import Message, MessageKind
+from coordinated_bolt.transport.wave_frames import (
+    WaveFrame,
+    WaveFrameKind,
+    WaveId,
+    pack_wave_frame,
+    unpack_wave_frame,
+)
 from coordinated_bolt.trees.acker_task import AckerTask
 from coordinated_bolt.watching.metrics import ComponentMetrics
 from coordinated_bolt.watching.metrics_observer import MetricsObserver
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.plain.engine import WaveDrained
 from coordinator.planning.wave_plan import WavePlan
-from coordinator.spark.alarm import Deadline, alarm_for
-from coordinator.spark.frame_flow import Addressed, FrameFault, Post, disturbed, sort_out
-from coordinator.spark.worker import settle_worker
-from state.attempt import TransactionAttempt
+from coordinator.spark.frame_flow import Addressed, Post
+from coordinator.spark.stage_entry import StageEntry
 from state.codec import CodecError, digest64, pack, unpack
 from state.errors import UserCodeError
-
-if TYPE_CHECKING:
-    from pyspark import Broadcast
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,46 +41,36 @@ class BoltStage:
     """Bolt tasks of one level: each is prepared, executes what reached it, and cleans up.
 
     Attributes:
-        plan: the plan.
-        attempt: the wave's identity.
+        entry: of the wave's job.
+        wave_id: the wave.
         stage_index: which stage.
-        frame_fault: installed by tests only.
-        deadline: by when the wave has to be done.
     """
 
-    plan: Broadcast[WavePlan]
-    attempt: TransactionAttempt
+    entry: StageEntry[WavePlan]
+    wave_id: WaveId
     stage_index: int
-    frame_fault: FrameFault | None = None
-    deadline: Deadline | None = None
 
     def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[Addressed]:
-        settle_worker()
-        plan = self.plan.value
-        task_id = plan.stages[self.stage_index].tasks[partition]
-        routes = plan.routes_into(self.stage_index + 1)
-        own: list[bytes] = []
-        yield from sort_out(records, {task_id}, own, routes)
-        frames = _in_order(disturbed(self.frame_fault, task_id, own))
-        own.clear()
-        post = Post(routes)
+        task = self.entry.task(self.stage_index, partition)
+        frames = yield from task.read(records)
+        post = Post(task.routes, pack_wave_frame)
+        wiring = task.plan.plain.wirings[task.task_id]
         try:
-            wiring = plan.plain.wirings[task_id]
-            with alarm_for(wiring, self.deadline):
-                for _ in self._execute(wiring, _unpacked(frames, self.attempt), post):
+            with task.alarm(wiring):
+                for _ in self._execute(wiring, _unpacked(frames, self.wave_id), post):
                     yield from post.take()
         except UserCodeError as error:
             failure = Failure(
                 FailureKind.USER, error.component_id, error.task_index, error.traceback_text, error.tuple_text
             )
-            post.send(Frame(self.attempt, task_id, 0, DRIVER, FrameKind.FAILURE, pack(failure.to_wire())))
+            self._tell_driver(post, task.task_id, WaveFrameKind.FAILURE, pack(failure.to_wire()))
         yield from post.take()
 
-    def _execute(self, wiring: TaskWiring, frames: Iterator[list[Message]], post: Post) -> Iterator[None]:
+    def _execute(self, wiring: TaskWiring, frames: Iterator[list[Message]], post: Post[WaveFrame]) -> Iterator[None]:
         """Runs the bolt; pauses after every frame, so that what it has sent can go."""
-        outbox = MessageOutbox(self.attempt, wiring.task_id, post.send, wiring.frame_tuples)
+        outbox = MessageOutbox(self.wave_id, wiring.task_id, post.send, wiring.frame_tuples)
         meter = MetricsObserver()
-        task = make_task(wiring, outbox.add, self._random(wiring), meter, time.perf_counter_ns)
+        task = make_task(wiring, outbox.add, self._random(wiring), meter, perf_counter_ns)
         task.start()
         for messages in frames:
             for message in messages:
@@ -90,10 +79,13 @@ class BoltStage:
         task.close()
         outbox.close()
         done = pack([wiring.component_id, meter.metrics.to_wire()])
-        post.send(Frame(self.attempt, wiring.task_id, 0, DRIVER, FrameKind.METRICS, done))
+        self._tell_driver(post, wiring.task_id, WaveFrameKind.METRICS, done)
+
+    def _tell_driver(self, post: Post[WaveFrame], task_id: int, kind: WaveFrameKind, payload: bytes) -> None:
+        post.send(WaveFrame(self.wave_id, task_id, 0, DRIVER, kind, payload))
 
     def _random(self, wiring: TaskWiring) -> Random:
-        parts = (wiring.topology_id, str(self.attempt), str(wiring.task_id))
+        parts = (wiring.topology_id, str(self.wave_id), str(wiring.task_id))
         return Random(digest64(*(part.encode() for part in parts)))
 
 
@@ -112,35 +104,39 @@ class PlainAckerStage:
     """The last stage: trees of the wave, each on the acker its root names; what ended goes to the driver.
 
     Attributes:
-        plan: the plan.
-        attempt: the wave's identity.
-        frame_fault: installed by tests only.
+        entry: of the wave's job.
+        wave_id: the wave.
+        stage_index: the last one.
     """
 
-    plan: Broadcast[WavePlan]
-    attempt: TransactionAttempt
-    frame_fault: FrameFault | None = None
+    entry: StageEntry[WavePlan]
+    wave_id: WaveId
+    stage_index: int
 
     def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[Addressed]:
-        settle_worker()
-        plan = self.plan.value
-        task_id = plan.stages[-1].tasks[partition]
-        own: list[bytes] = []
-        routes = plan.routes_into(len(plan.stages))
-        yield from sort_out(records, {task_id}, own, routes)
-        post = Post(routes)
-        outbox = MessageOutbox(self.attempt, task_id, post.send)
+        task = self.entry.task(self.stage_index, partition)
+        frames = yield from task.read(records)
+        post = Post(task.routes, pack_wave_frame)
+        outbox = MessageOutbox(self.wave_id, task.task_id, post.send)
 
         def send(message: Message) -> None:
             if message.kind is MessageKind.ACKED:  # what did not end well has failed, so nothing else matters
                 outbox.add(message)
 
-        acker = AckerTask(task_id, send)
-        for messages in _unpacked(_in_order(disturbed(self.frame_fault, task_id, own)), self.attempt):
+        acker = AckerTask(task.task_id, send)
+        for messages in _unpacked(frames, self.wave_id):
             for message in messages:
                 acker.receive(message)
         outbox.close()
         yield from post.take()
+
+
+def plain_stage(
+    entry: StageEntry[WavePlan], plan: WavePlan, wave_id: WaveId, stage_index: int
+) -> BoltStage | PlainAckerStage:
+    """What runs as one stage of a wave (driver)."""
+    is_last = stage_index == len(plan.stages) - 1
+    return (PlainAckerStage if plan.is_tracked and is_last else BoltStage)(entry, wave_id, stage_index)
 
 
 def wave_drained(collected: Iterable[Addressed]) -> WaveDrained:
@@ -149,10 +145,10 @@ def wave_drained(collected: Iterable[Addressed]) -> WaveDrained:
     failures: list[tuple[int, Failure]] = []
     metrics: dict[str, ComponentMetrics] = {}
     for _, packed in collected:
-        frame = unpack_frame(packed)
-        if frame.kind is FrameKind.FAILURE:
+        frame = unpack_wave_frame(packed)
+        if frame.kind is WaveFrameKind.FAILURE:
             failures.append((frame.source, Failure.from_wire(unpack(frame.payload))))
-        elif frame.kind is FrameKind.METRICS:
+        elif frame.kind is WaveFrameKind.METRICS:
             component_id, done = unpack(frame.payload)
             metrics.setdefault(component_id, ComponentMetrics()).merge(ComponentMetrics.from_wire(done))
         else:
@@ -161,21 +157,16 @@ def wave_drained(collected: Iterable[Addressed]) -> WaveDrained:
     return WaveDrained(frozenset(acked), tuple(failure for _, failure in failures), metrics)
 
 
-def _in_order(packed_frames: Iterable[bytes]) -> list[bytes]:
-    """Frames by source and sequence; one that came twice counts once."""
-    return sorted(set(packed_frames))
-
-
-def _unpacked(packed_frames: list[bytes], attempt: TransactionAttempt) -> Iterator[list[Message]]:
-    """Messages frame by frame.
+def _unpacked(packed_frames: Iterable[bytes], wave_id: WaveId) -> Iterator[list[Message]]:
+    """Messages frame by frame; a frame that arrived twice counts once.
 
     A frame that is torn, or of another wave, is left out: trees it had a part in stay open, and so their messages
     fail.
     """
-    for packed in packed_frames:
+    for packed in dict.fromkeys(packed_frames):
         try:
-            frame = unpack_frame(packed)
-            messages = messages_of(frame) if frame.attempt == attempt else []
+            frame = unpack_wave_frame(packed)
+            messages = messages_of(frame) if frame.wave_id == wave_id else []
         except (CodecError, ValueError):
             continue
         yield messages

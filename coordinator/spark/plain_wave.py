@@ -10,8 +10,9 @@ from coordinated_bolt.transport.frames import frame_target
 from coordinator.plain.engine import PlainWave, WaveDrained
 from coordinator.planning.wave_plan import WavePlan
 from coordinator.spark.alarm import Deadline
-from coordinator.spark.frame_flow import Addressed, FrameFault, named_partition
-from coordinator.spark.plain_stage import BoltStage, PlainAckerStage, SpoutEnd, wave_drained
+from coordinator.spark.frame_flow import Addressed, delete_shuffle_files, shuffled
+from coordinator.spark.plain_stage import BoltStage, SpoutEnd, plain_stage, wave_drained
+from coordinator.spark.stage_entry import StageEntry
 
 if TYPE_CHECKING:
     from pyspark import RDD, Broadcast, SparkContext
@@ -25,41 +26,30 @@ class PlainDeployment:
         context: the Spark context.
         plan: the plan.
         shipped_plan: the same, broadcast.
-        frame_fault: installed by tests only.
         wave_timeout_s: a wave that takes longer is cancelled, user code that does not return a little before that.
     """
 
     context: SparkContext
     plan: WavePlan
     shipped_plan: Broadcast[WavePlan]
-    frame_fault: FrameFault | None = None
     wave_timeout_s: float | None = None
 
     def run(self, wave: PlainWave) -> WaveDrained:
         """Runs one wave, and deletes its shuffle files whatever comes of it."""
-        rdd, last_shuffled = self._stages(wave)
+        plan = self.plan
+        deadline = None if self.wave_timeout_s is None else Deadline(time.time(), self.wave_timeout_s)
+        entry = StageEntry(self.shipped_plan, deadline=deadline)
+        first = BoltStage(entry, wave.wave_id, 0)
+        frames: RDD[Addressed] = self._emitted(wave).mapPartitionsWithIndex(SpoutEnd(first))
+        last_shuffled: RDD[Any] | None = None
+        for index in range(1, len(plan.stages)):
+            last_shuffled = shuffled(frames, len(plan.stages[index].tasks))
+            frames = last_shuffled.mapPartitionsWithIndex(plain_stage(entry, plan, wave.wave_id, index))
         try:
-            return wave_drained(self.context.runJob(rdd, list))
+            return wave_drained(self.context.runJob(frames, list))
         finally:
             if last_shuffled is not None:
-                last_shuffled._jrdd.rdd().cleanShuffleDependencies(True)  # noqa: SLF001 - public on the JVM's RDD only
-
-    def _stages(self, wave: PlainWave) -> tuple[RDD[Addressed], RDD[Any] | None]:
-        last_shuffled: RDD[Any] | None = None
-        deadline = None if self.wave_timeout_s is None else Deadline(time.time(), self.wave_timeout_s)
-
-        def bolts(index: int) -> BoltStage:
-            return BoltStage(self.shipped_plan, wave.attempt, index, self.frame_fault, deadline)
-
-        rdd: RDD[Addressed] = self._emitted(wave).mapPartitionsWithIndex(SpoutEnd(bolts(0)))
-        for index in range(1, len(self.plan.stages)):
-            last_shuffled = rdd.partitionBy(len(self.plan.stages[index].tasks), named_partition)
-            is_acker_stage = self.plan.is_tracked and index == len(self.plan.stages) - 1
-            stage = (
-                PlainAckerStage(self.shipped_plan, wave.attempt, self.frame_fault) if is_acker_stage else bolts(index)
-            )
-            rdd = last_shuffled.mapPartitionsWithIndex(stage)
-        return rdd, last_shuffled
+                delete_shuffle_files(last_shuffled)
 
     def _emitted(self, wave: PlainWave) -> RDD[list[Addressed]]:
         """What the spouts have emitted, in the partitions of stage 0: nothing has to be shuffled for it."""
@@ -69,7 +59,7 @@ class PlainDeployment:
 
 def emitted_parts(plan: WavePlan, wave: PlainWave) -> list[list[Addressed]]:
     """The frames of a wave by partition of stage 0 (driver)."""
-    routes = plan.routes_into(0)
+    routes = plan.chain.routes_into(0)
     parts: list[list[Addressed]] = [[] for _ in plan.stages[0].tasks]
     for packed in wave.frames:
         partition = routes[frame_target(packed)]

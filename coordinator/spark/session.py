@@ -12,7 +12,14 @@ from typing import Any
 
 from pyspark import SparkConf, SparkContext
 
-from coordinator.spark.gateway import abandon_context, mute_java, output_of, start_context, stop_context
+from coordinator.spark.gateway import (
+    abandon_context,
+    output_of,
+    quieten_java,
+    running_gateway,
+    start_context,
+    stop_context,
+)
 from coordinator.spark.java_process import GatewayProcess
 from coordinator.spark.java_watch import JavaWatch
 from coordinator.spark.masters import check_reachable
@@ -31,8 +38,6 @@ OUR_SETTINGS = {
     "spark.ui.retainedJobs": "50",
     "spark.ui.retainedStages": "50",
     "spark.ui.retainedTasks": "500",
-    # what it says of failed tasks, in hundreds of lines, we say in one
-    "spark.log.level": "FATAL",
     # otherwise whatever lies in a worker's current directory hides what is shipped, a folder called state for one
     "spark.executorEnv.PYTHONSAFEPATH": "1",
 }
@@ -132,9 +137,8 @@ def spark_lease(topology_id: str, spark: Any, master: str, settings: Mapping[str
             yield SparkLease(context, watch)
         return
     context = open_context(topology_id, master, settings)
-    gateway = SparkContext._gateway  # noqa: SLF001 - there is no public question
-    with _watch_over(context, is_ours=output_of(gateway) is not None) as watch:
-        watch.tell(lambda _: mute_java())
+    with _watch_over(context, is_ours=output_of(running_gateway()) is not None) as watch:
+        watch.tell(lambda _: quieten_java())
         try:
             watch.call(lambda: warn_of_open_cluster(context))
             yield SparkLease(context, watch)

@@ -15,38 +15,24 @@ from typing import TYPE_CHECKING, Any
 from pyspark import cloudpickle
 
 from coordinator.building.topology import ComponentGraph
+from coordinator.planning.spec_pickling import spec_pickler
 from state.codec import digest64
-from state.errors import TopologyError
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
 OUR_PACKAGES = ("state", "coordinated_bolt", "committers", "coordinator")
-SPEC_LIMIT_BYTES = 8 * 1024 * 1024
-"""Largest pickled bolt; it is unpickled for every attempt."""
 UNCHECKED_HASH = 1
 """Header flag of byte code that is not compared with its source."""
 
 
-def pickle_spec(component_id: str, spec: Any) -> bytes:
-    """Pickles a bolt or spout to be shipped (driver, before a txid is issued).
-
-    Raises:
-        TopologyError: it does not pickle, or is larger than `SPEC_LIMIT_BYTES`.
-    """
-    try:
-        packed: bytes = cloudpickle.dumps(spec)  # type: ignore[no-untyped-call] # pyspark ships it untyped
-    except Exception as error:  # pickling runs user code
-        raise TopologyError(
-            f"component {component_id!r} cannot be shipped to executors: {type(error).__name__}: {error}; "
-            "open sockets, files, locks and clients in prepare, not in __init__"
-        ) from error
-    if len(packed) > SPEC_LIMIT_BYTES:
-        raise TopologyError(
-            f"component {component_id!r} pickles to {len(packed)} bytes, the limit is {SPEC_LIMIT_BYTES}; "
-            "load large data in prepare, or ship it as a file"
-        )
+def dumps(spec: Any) -> bytes:
+    """Pickles by value whatever is not in an importable module (driver, once a component)."""
+    packed: bytes = cloudpickle.dumps(spec)  # type: ignore[no-untyped-call] # pyspark ships it untyped
     return packed
+
+
+pickle_spec = spec_pickler(dumps)
 
 
 def ship_code(context: SparkContext, user_modules: list[str]) -> None:

@@ -1,8 +1,7 @@
-"""What runs on executors: one callable per stage, shipped by reference with its plan and wave.
+"""What runs on executors for a transactional topology: one callable per stage, shipped with its plan and wave.
 
-Each takes the frames of one partition and yields ``(partition of the next stage, frame)`` pairs. A
-stage collects its frames and puts them in order before it executes any, so that it does exactly the
-same when it is computed again. Frames for stages further down pass through.
+Each takes the frames of one partition and yields ``(partition of the next stage, frame)`` pairs; how they all begin is
+in `stage_entry`.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from committers.committer_executor import CommitTask
 from committers.refusing_reader import RefusingReader
@@ -20,20 +19,16 @@ from coordinated_bolt.batches.batch_acker import AttemptOutcome, BatchAcker
 from coordinated_bolt.batches.batch_task import BatchTask, Inbox
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
 from coordinated_bolt.transport.edges import DRIVER
-from coordinated_bolt.transport.frames import Frame, FrameKind, unpack_frame
+from coordinated_bolt.transport.frames import Frame, FrameKind, pack_frame, unpack_frame
 from coordinator.emitting.emitter_task import Batch, Emitted, EmitterTask
 from coordinator.emitting.reporting import batch_edges, report_to_acker
 from coordinator.planning.plan import Plan
-from coordinator.spark.alarm import Deadline, alarm_for
-from coordinator.spark.frame_flow import Addressed, FrameFault, Post, disturbed, sort_out
-from coordinator.spark.worker import settle_worker
+from coordinator.spark.frame_flow import Addressed, Post
+from coordinator.spark.stage_entry import StageEntry, StageTask
 from coordinator.transactional.engine import EarlyCommit, GroupExecuted, WaveProcessed
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, pack, unpack
 from state.redis_reader import RedisReader, load_redis_url
-
-if TYPE_CHECKING:
-    from pyspark import Broadcast
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,39 +39,32 @@ class WaveInput:
         wave_id: its number in this run.
         batches: the attempts, ascending.
         stored: scope -> txid -> metadata of partitions, as far as the wave may need it.
-        frame_fault: installed by tests only.
-        deadline: by when its processing phase has to be done.
     """
 
     wave_id: int
     batches: tuple[Batch, ...]
     stored: dict[str, dict[int, Any]] = field(default_factory=dict)
-    frame_fault: FrameFault | None = None
-    deadline: Deadline | None = None
 
     def without_content(self) -> WaveInput:
         """The same, as stages need it that do not emit."""
-        batches = tuple(Batch(batch.attempt, b"") for batch in self.batches)
-        return WaveInput(self.wave_id, batches, {}, self.frame_fault, self.deadline)
+        return WaveInput(self.wave_id, tuple(Batch(batch.attempt, b"") for batch in self.batches))
 
 
 @dataclass(frozen=True, slots=True)
 class EmitterStage:
     """Stage 0: spout tasks emit their share of every batch."""
 
-    plan: Broadcast[Plan]
+    entry: StageEntry[Plan]
     wave: WaveInput
 
     def __call__(self, partition: int, records: Iterable[Any]) -> Iterator[Addressed]:
-        settle_worker()
-        plan = self.plan.value
-        task_id = plan.stages[0].tasks[partition]
-        post = Post(plan.routes(0))
-        wiring = plan.wirings[task_id]
+        task = self.entry.task(0, partition)
+        post = Post(task.routes, pack_frame)
+        wiring = task.plan.wirings[task.task_id]
         emitter = EmitterTask(wiring, post.send, self.wave.stored)
-        with alarm_for(wiring, self.wave.deadline) as alarm:
+        with task.alarm(wiring) as alarm:
             for emitted in emitter.run(self.wave.batches, alarm.begin):
-                report_to_acker(plan, task_id, emitted, post.send)
+                report_to_acker(task.plan, task.task_id, emitted, post.send)
                 yield from post.take()
 
 
@@ -84,55 +72,67 @@ class EmitterStage:
 class ProcessingStage:
     """Stages 1..L: bolts of the processing phase."""
 
-    plan: Broadcast[Plan]
+    entry: StageEntry[Plan]
     wave: WaveInput
     stage_index: int
 
     def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[Addressed]:
-        settle_worker()
-        plan = self.plan.value
-        task_id = plan.stages[self.stage_index].tasks[partition]
-        routes = plan.routes(self.stage_index)
-        own: list[bytes] = []
-        yield from sort_out(records, {task_id}, own, routes)
-        inbox = Inbox(disturbed(self.wave.frame_fault, task_id, own))
-        own.clear()
-        post = Post(routes)
-        wiring = plan.wirings[task_id]
-        task = BatchTask(wiring, CoordinatedBolt(wiring, attempt_outboxes(wiring, post.send), clock=perf_counter_ns))
-        with alarm_for(wiring, self.wave.deadline) as alarm:
+        task = self.entry.task(self.stage_index, partition)
+        inbox = Inbox((yield from task.read(records)))
+        post = Post(task.routes, pack_frame)
+        wiring = task.plan.wirings[task.task_id]
+        bolt = CoordinatedBolt(wiring, attempt_outboxes(wiring, post.send), clock=perf_counter_ns)
+        batch_task = BatchTask(wiring, bolt)
+        with task.alarm(wiring) as alarm:
             for batch in self.wave.batches:
                 alarm.begin(batch.attempt)
-                result = task.run(batch.attempt, inbox.take(batch.attempt))
-                report_to_acker(plan, task_id, Emitted(batch.attempt, result), post.send)
+                result = batch_task.run(batch.attempt, inbox.take(batch.attempt))
+                report_to_acker(task.plan, task.task_id, Emitted(batch.attempt, result), post.send)
                 yield from post.take()
 
 
 @dataclass(frozen=True, slots=True)
-class AckerStage:
-    """The acker partitions of the meeting stage: verdicts on the processing phase, to the driver."""
+class MeetingStage:
+    """The meeting stage in job 1: ackers, and committers that run on trust and may not read.
 
-    plan: Broadcast[Plan]
+    Yields (task id, packed verdicts): an acker's on the processing phase, a committer's on each group of
+    `early`, up to the first it could not finish.
+    """
+
+    entry: StageEntry[Plan]
     wave: WaveInput
+    early: EarlyCommit
 
-    def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[bytes]:
-        plan = self.plan.value
-        task_id = plan.stages[plan.meeting_stage].tasks[partition]
-        init = {
-            batch.attempt: batch_edges(plan, batch)
-            for batch in self.wave.batches
-            if plan.acker_of(batch.attempt.txid) == task_id
-        }
-        acker = BatchAcker(task_id, init, plan.processing_tasks())
-        own: list[bytes] = []
-        for _ in sort_out(records, {task_id}, own, {}):
-            pass
-        for packed in sorted(disturbed(self.wave.frame_fault, task_id, own)):
+    def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[tuple[int, bytes]]:
+        task = self.entry.task(self.entry.plan.value.meeting_stage, partition)
+        frames = yield from task.read(records, carries=False)
+        is_committer = task.task_id in task.plan.commit_tasks
+        yield task.task_id, pack(self._committed(task, frames) if is_committer else self._acknowledged(task, frames))
+
+    def _acknowledged(self, task: StageTask[Plan], frames: list[bytes]) -> list[Any]:
+        plan = task.plan
+        own = [batch for batch in self.wave.batches if plan.acker_of(batch.attempt.txid) == task.task_id]
+        init = {batch.attempt: batch_edges(plan, batch) for batch in own}
+        acker = BatchAcker(task.task_id, init, plan.processing_tasks())
+        for packed in frames:
             try:
                 acker.receive(unpack_frame(packed))
             except (CodecError, ValueError):
                 continue  # its attempt lacks the report and fails
-        yield pack([outcome.to_wire() for outcome in acker.outcomes()])
+        return [outcome.to_wire() for outcome in acker.outcomes()]
+
+    def _committed(self, task: StageTask[Plan], frames: list[bytes]) -> list[Any]:
+        wiring, inbox = task.plan.wirings[task.task_id], Inbox(frames)
+        frames.clear()  # they are in the inbox, unpacked
+        commit_task = CommitTask(wiring, RefusingReader(), Post({}, pack_frame).send, clock=perf_counter_ns)
+        reports = []
+        with task.alarm(wiring) as alarm:
+            for attempts in self.early.groups:
+                report = commit_task.run_group(attempts, inbox, composed=self.early.composed, begin=alarm.begin)
+                reports.append(report.to_wire())
+                if report.good_count() < len(attempts):
+                    break
+        return reports
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,80 +150,34 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class CommitStage:
-    """The commit partitions of the meeting stage, and the stages below it.
+    """The commit partitions of the meeting stage in job 2, and the stages below it.
 
     Attributes:
-        plan: the plan.
-        wave: the wave, for its faults.
+        entry: of job 2.
         stage_index: which stage.
         attempts: the group, in order.
         composed: whether tasks compose their prefix.
         reading: how its committers read state.
-        deadline: by when the phase has to be done.
     """
 
-    plan: Broadcast[Plan]
-    wave: WaveInput
+    entry: StageEntry[Plan]
     stage_index: int
     attempts: tuple[TransactionAttempt, ...]
     composed: bool
     reading: Reading
-    deadline: Deadline | None = None
 
     def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[Addressed]:
-        settle_worker()
-        plan = self.plan.value
-        task_id = plan.stages[self.stage_index].tasks[partition]
-        if task_id not in plan.commit_tasks:
+        task = self.entry.task(self.stage_index, partition)
+        if task.task_id not in task.plan.commit_tasks:
             return
-        last = self.stage_index == len(plan.stages) - 1
-        routes = {} if last else plan.routes(self.stage_index)
-        routes[DRIVER] = 0 if last else min(routes.values())
-        own: list[bytes] = []
-        yield from sort_out(records, {task_id}, own, routes)
-        inbox = Inbox(disturbed(self.wave.frame_fault, task_id, own))
-        own.clear()
-        post = Post(routes)
-        reader = _LazyReader(self.reading, plan.topology_id)
-        task = CommitTask(plan.wirings[task_id], reader, post.send, clock=perf_counter_ns)
-        with alarm_for(plan.wirings[task_id], self.deadline) as alarm:
-            report = task.run_group(self.attempts, inbox, composed=self.composed, begin=alarm.begin)
-        post.send(Frame(self.attempts[0], task_id, 0, DRIVER, FrameKind.VERDICT, pack(report.to_wire())))
+        inbox = Inbox((yield from task.read(records)))
+        post = Post(task.routes, pack_frame)
+        wiring, reader = task.plan.wirings[task.task_id], _LazyReader(self.reading, task.plan.topology_id)
+        commit_task = CommitTask(wiring, reader, post.send, clock=perf_counter_ns)
+        with task.alarm(wiring) as alarm:
+            report = commit_task.run_group(self.attempts, inbox, composed=self.composed, begin=alarm.begin)
+        post.send(Frame(self.attempts[0], task.task_id, 0, DRIVER, FrameKind.VERDICT, pack(report.to_wire())))
         yield from post.take()
-
-
-@dataclass(frozen=True, slots=True)
-class MeetingStage:
-    """The meeting stage in one job: ackers, and beside them committers that run on trust and may not read.
-
-    Yields (task id, packed verdicts): an acker's on the processing phase, a committer's on each group of
-    `early`, up to the first it could not finish.
-    """
-
-    ackers: AckerStage
-    early: EarlyCommit
-
-    def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[tuple[int, bytes]]:
-        settle_worker()
-        plan, wave = self.ackers.plan.value, self.ackers.wave
-        task_id = plan.stages[plan.meeting_stage].tasks[partition]
-        if task_id not in plan.commit_tasks:
-            yield from ((task_id, packed) for packed in self.ackers(partition, records))
-            return
-        own: list[bytes] = []
-        for _ in sort_out(records, {task_id}, own, {}):
-            pass
-        inbox = Inbox(disturbed(wave.frame_fault, task_id, own))
-        own.clear()
-        task = CommitTask(plan.wirings[task_id], RefusingReader(), Post({}).send, clock=perf_counter_ns)
-        reports = []
-        with alarm_for(plan.wirings[task_id], wave.deadline) as alarm:
-            for attempts in self.early.groups:
-                report = task.run_group(attempts, inbox, composed=self.early.composed, begin=alarm.begin)
-                reports.append(report.to_wire())
-                if report.good_count() < len(attempts):
-                    break
-        yield task_id, pack(reports)
 
 
 def wave_processed(

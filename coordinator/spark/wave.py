@@ -1,24 +1,23 @@
 """One wave as one or two Spark jobs over one shuffle.
 
-Job 1 runs the processing stages and collects the ackers' verdicts. Job 2 runs the commit phase of a
-group from the same shuffle files; the map stages in front of it are skipped. Committers that only write
-run in job 1 already, beside the ackers, and there is no job 2 unless something went wrong. Only few large
-frames cross a shuffle, moved to the partition they name.
+Job 1 runs the processing stages and collects the ackers' verdicts. Job 2 runs the commit phase of a group from the same
+shuffle files; the map stages in front of it are skipped. Committers that only write run in job 1 already, together with
+the ackers, and there is no job 2 unless something went wrong. Only few large frames cross a shuffle, moved to the
+partition they name.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from committers.slot_report import SlotReport
 from coordinated_bolt.transport.frames import FrameKind, unpack_frame
 from coordinator.planning.plan import Plan
 from coordinator.spark.alarm import Deadline
-from coordinator.spark.frame_flow import named_partition
-from coordinator.spark.intake import Intake
+from coordinator.spark.frame_flow import delete_shuffle_files, shuffled
+from coordinator.spark.intake.intake import EmitterIntake, Intake
 from coordinator.spark.stage import (
-    AckerStage,
     CommitStage,
     MeetingStage,
     ProcessingStage,
@@ -26,6 +25,7 @@ from coordinator.spark.stage import (
     WaveInput,
     wave_processed,
 )
+from coordinator.spark.stage_entry import StageEntry
 from coordinator.transactional.engine import EarlyCommit, WaveProcessed
 from state.attempt import TransactionAttempt
 from state.codec import unpack
@@ -53,9 +53,9 @@ class Deployment:
     reading: Reading
 
 
-def deploy(context: SparkContext, plan: Plan, reading: Reading, intake: Intake) -> Deployment:
+def deploy(context: SparkContext, plan: Plan, reading: Reading, intake: Intake | None = None) -> Deployment:
     """Ships a plan (driver, once a run)."""
-    return Deployment(context, plan, context.broadcast(plan), intake, reading)
+    return Deployment(context, plan, context.broadcast(plan), intake or EmitterIntake(context, plan), reading)
 
 
 class Wave:
@@ -64,23 +64,24 @@ class Wave:
     Args:
         deployment: where it runs.
         wave_input: the attempts.
+        entry: of job 1.
     """
 
-    def __init__(self, deployment: Deployment, wave_input: WaveInput) -> None:
+    def __init__(self, deployment: Deployment, wave_input: WaveInput, entry: StageEntry[Plan]) -> None:
         self._deployment = deployment
         self._plan = plan = deployment.plan
-        self._input = wave_input
-        self._lean_input = wave_input.without_content()
-        frames = deployment.intake.frames(deployment.context, deployment.shipped_plan, wave_input)
+        self._input, self._entry = wave_input, entry
+        frames = deployment.intake.frames(deployment.context, entry, wave_input)
+        lean_input = wave_input.without_content()
         for index in range(1, plan.meeting_stage):
-            stage = ProcessingStage(deployment.shipped_plan, self._lean_input, index)
+            stage = ProcessingStage(entry, lean_input, index)
             frames = self._shuffled(frames, index).mapPartitionsWithIndex(stage)
         self._meeting: RDD[Any] = self._shuffled(frames, plan.meeting_stage)
         self._below: list[RDD[Any]] = []
 
     def process(self, early: EarlyCommit) -> WaveProcessed:
         """Job 1: the processing phase of all attempts, and the commit phase of `early`."""
-        stage = MeetingStage(AckerStage(self._deployment.shipped_plan, self._input), early)
+        stage = MeetingStage(self._entry, self._input, early)
         partitions = self._plan.acker_partitions() + (self._plan.commit_partitions() if early.groups else [])
         verdicts = self._deployment.context.runJob(self._meeting.mapPartitionsWithIndex(stage), list, partitions)
         processed = wave_processed(self._plan, self._input.wave_id, early, verdicts)
@@ -90,10 +91,10 @@ class Wave:
         self, attempts: tuple[TransactionAttempt, ...], *, composed: bool, deadline: Deadline | None = None
     ) -> list[SlotReport]:
         """Job 2: the commit phase of some attempts, in order."""
-        shipped_plan, reading = self._deployment.shipped_plan, self._deployment.reading
+        entry, reading = replace(self._entry, deadline=deadline), self._deployment.reading
 
         def commit_stage(index: int) -> CommitStage:
-            return CommitStage(shipped_plan, self._lean_input, index, attempts, composed, reading, deadline)
+            return CommitStage(entry, index, attempts, composed, reading)
 
         first, last = self._plan.meeting_stage, len(self._plan.stages) - 1
         frames = self._meeting.mapPartitionsWithIndex(commit_stage(first))
@@ -108,8 +109,7 @@ class Wave:
     def release(self) -> None:
         """Deletes the wave's shuffle files; nothing of it can be run again."""
         for rdd in (*self._below, self._meeting):
-            rdd._jrdd.rdd().cleanShuffleDependencies(True)  # noqa: SLF001 - public on the JVM's RDD only
+            delete_shuffle_files(rdd)
 
     def _shuffled(self, frames: RDD[Any], stage_index: int) -> RDD[Any]:
-        partition_count = len(self._plan.stages[stage_index].tasks)
-        return frames.partitionBy(partition_count, named_partition)
+        return shuffled(frames, len(self._plan.stages[stage_index].tasks))

@@ -9,12 +9,16 @@ from typing import Any
 
 from committers.slot_report import SlotReport
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
-from coordinated_bolt.watching.metrics import ComponentMetrics, TaskMetrics
+from coordinated_bolt.watching.metrics import TaskMetrics
+from coordinator.wave_statistics import WaveStatistics
 
 
 @dataclass(slots=True)
-class RunStatistics:
-    """Figures of one run; times are seconds on the run's clock.
+class RunStatistics(WaveStatistics):
+    """Figures of one run of a transactional topology; times are seconds on the run's clock.
+
+    A run that `is_interrupted` was drained before a finite input had ended; a new one continues. `components` counts
+    all attempts that tasks reported of, and `waves` the processing phases.
 
     Attributes:
         last_txid: last committed txid, of all runs of the topology.
@@ -22,18 +26,13 @@ class RunStatistics:
         tuples: tuples the spout emitted in them.
         attempts: attempts issued.
         failed_attempts: attempts that failed, or were dropped because a lower one did.
-        waves: Spark jobs of the processing phase.
         commit_groups: atomic commits.
         active: attempts under way.
         fraction: part of the input that is cut into transactions, None if its size is unknown.
-        is_interrupted: the run was drained before a finite input had ended; a new run goes on.
         counters: what components counted, of committed attempts.
-        components: component id -> what it did, of all attempts that tasks reported of.
         notices: what is different from the run before, in topology and input, a sentence each.
         server_away_count: how often the server left a call without answer for a second or more.
         server_away_s: for how long altogether, in seconds.
-        first_issue_s: when the first wave was started, None before.
-        last_commit_s: when the last group was committed, None before.
     """
 
     last_txid: int = 0
@@ -41,32 +40,18 @@ class RunStatistics:
     tuples: int = 0
     attempts: int = 0
     failed_attempts: int = 0
-    waves: int = 0
     commit_groups: int = 0
     active: int = 0
     fraction: float | None = None
-    is_interrupted: bool = False
     counters: Counter[str] = field(default_factory=Counter)
-    components: dict[str, ComponentMetrics] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
     server_away_count: int = 0
     server_away_s: float = 0.0
-    first_issue_s: float | None = None
-    last_commit_s: float | None = None
-
-    @property
-    def seconds(self) -> float:
-        """From the first issue to the last commit."""
-        if self.first_issue_s is None or self.last_commit_s is None:
-            return 0.0
-        return self.last_commit_s - self.first_issue_s
 
     def started(self, attempt_count: int, now_s: float) -> None:
         """A wave was started."""
-        self.waves += 1
+        self.wave_started(now_s)
         self.attempts += attempt_count
-        if self.first_issue_s is None:
-            self.first_issue_s = now_s
 
     def committed_one(self, txid: int, outcome: AttemptOutcome) -> None:
         """A transaction was committed."""
@@ -84,12 +69,12 @@ class RunStatistics:
     def worked(self, reports: Iterable[tuple[str, TaskMetrics]], *, is_committed: bool) -> None:
         """Tasks of these components have worked on an attempt that was committed, or failed."""
         for component_id, work in reports:
-            self.components.setdefault(component_id, ComponentMetrics()).add(work, is_committed=is_committed)
+            self.component(component_id).add(work, is_committed=is_committed)
 
     def committed_group(self, now_s: float, counted: Iterable[Mapping[str, int]]) -> None:
         """A group was committed; `counted` is what its committers counted."""
         self.commit_groups += 1
-        self.last_commit_s = now_s
+        self.last_result_s = now_s
         for counters in counted:
             self.counters.update(counters)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,10 @@ import redis
 
 from coordinator.building.topology import Topology
 from coordinator.run import run
+from coordinator.spark.engine import SparkEngine
+from coordinator.spark.frame_flow import FrameFault
 from coordinator.spark.session import close_context, open_context
+from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
 from tests.conftest import Backend
@@ -70,16 +74,25 @@ class Cluster:
     client: redis.Redis
     notes: Path
 
-    def run(self, topology: Topology, **more: Any) -> RunStatistics:
-        """Runs a topology on the shared context; names of `RunOptions` go there."""
+    def run(self, topology: Topology, *, frame_fault: FrameFault | None = None, **more: Any) -> RunStatistics:
+        """Runs a topology on the shared context; names of `RunOptions` go there, a fault to the engine."""
         known = RunOptions.__dataclass_fields__
         options = RunOptions(**{name: more.pop(name) for name in list(more) if name in known})
+        if frame_fault is not None:
+            more["on_start"] = partial(_install, frame_fault)
         return run(topology, spark=self.context, redis_url=self.redis_url, options=options, **more)
 
     def hash(self, key: str) -> dict[str, int]:
         """A hash of integers, read by an ordinary client."""
         found: Any = self.client.hgetall(key)
         return {field.decode(): int(value) for field, value in found.items()}
+
+
+def _install(fault: FrameFault, coordinator: Coordinator) -> None:
+    """Has a run's engine lose or alter frames on their way; called before its first wave."""
+    engine = coordinator._engine
+    assert isinstance(engine, SparkEngine)
+    engine.frame_fault = fault
 
 
 @pytest.fixture(scope="session")

@@ -51,7 +51,7 @@ class Watching(TaskObserver):
     def __init__(self):
         self.seen = []
 
-    def emitted(self, stream_id, values, receivers):
+    def emitted(self, stream_id, values, receivers, attempt=None):
         self.seen.append(("emitted", stream_id, values, receivers))
 
     def batch_ended(self, batch, failure, metrics):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from coordinated_bolt.transport import message_outbox as module
-from coordinated_bolt.transport.frames import Frame, FrameKind
 from coordinated_bolt.transport.message_outbox import MessageOutbox, messages_of
 from coordinated_bolt.transport.messages import MessageKind, edges_message, tuple_message
+from coordinated_bolt.transport.wave_frames import WaveFrame, WaveFrameKind, WaveId
 from state.codec import CodecError
-from tests.support.tasks.wirings import Sent, attempt
+
+WAVE = WaveId(3, 7)
 
 
 def message(target, value):
@@ -17,23 +18,23 @@ def message(target, value):
 
 
 def test_messages_come_out_as_they_went_in_target_by_target():
-    sent = Sent()
-    outbox = MessageOutbox(attempt(3), 1, sent.send)
+    sent: list[WaveFrame] = []
+    outbox = MessageOutbox(WAVE, 1, sent.append)
     init = edges_message(MessageKind.INIT, 1, 9, root=(1 << 64) - 1, edges=5)
     given = [message(2, (1, "a")), message(3, b"\xff"), init, message(2, None)]
     for each in given:
         outbox.add(each)
     assert sent == []
     outbox.close()
-    assert [(f.attempt, f.source, f.sequence, f.target, f.kind) for f in sent] == [
-        (attempt(3), 1, 0, target, FrameKind.MESSAGES) for target in (2, 3, 9)
+    assert [(f.wave_id, f.source, f.sequence, f.target, f.kind) for f in sent] == [
+        (WAVE, 1, 0, target, WaveFrameKind.MESSAGES) for target in (2, 3, 9)
     ]
     assert [messages_of(frame) for frame in sent] == [[given[0], given[3]], [given[1]], [init]]
 
 
 def test_a_frame_is_sent_once_it_is_full_and_the_next_one_follows_it():
-    sent = Sent()
-    outbox = MessageOutbox(attempt(3), 1, sent.send, frame_messages=2)
+    sent: list[WaveFrame] = []
+    outbox = MessageOutbox(WAVE, 1, sent.append, frame_messages=2)
     for number in range(5):
         outbox.add(message(2, number))
     assert [frame.sequence for frame in sent] == [0, 1]
@@ -43,8 +44,8 @@ def test_a_frame_is_sent_once_it_is_full_and_the_next_one_follows_it():
 
 
 def test_a_frame_is_sent_once_it_is_large():
-    sent = Sent()
-    outbox = MessageOutbox(attempt(3), 1, sent.send)
+    sent: list[WaveFrame] = []
+    outbox = MessageOutbox(WAVE, 1, sent.append)
     for _ in range(3):
         outbox.add(message(2, "x" * (module.FRAME_BYTES // 2)))
     assert [len(messages_of(frame)) for frame in sent] == [2]
@@ -52,8 +53,8 @@ def test_a_frame_is_sent_once_it_is_large():
 
 
 def test_what_cannot_travel_is_refused_at_once_and_leaves_no_trace():
-    sent = Sent()
-    outbox = MessageOutbox(attempt(3), 1, sent.send)
+    sent: list[WaveFrame] = []
+    outbox = MessageOutbox(WAVE, 1, sent.append)
     outbox.add(message(2, 1))
     with pytest.raises(CodecError, match="cannot be sent or stored"):
         outbox.add(message(2, object()))
@@ -63,5 +64,5 @@ def test_what_cannot_travel_is_refused_at_once_and_leaves_no_trace():
 
 
 def test_other_frames_hold_no_messages():
-    with pytest.raises(CodecError, match="frame of kind COORD holds no messages"):
-        messages_of(Frame(attempt(3), 1, 0, 2, FrameKind.COORD, b""))
+    with pytest.raises(CodecError, match="frame of kind FAILURE holds no messages"):
+        messages_of(WaveFrame(WAVE, 1, 0, 2, WaveFrameKind.FAILURE, b""))

@@ -28,7 +28,7 @@ class Seen(TaskObserver):
     def __init__(self):
         self.steps = []
 
-    def emitted(self, stream_id, values, receivers):
+    def emitted(self, stream_id, values, receivers, attempt=None):
         self.steps.append(("emitted", stream_id, values, receivers))
 
     def acked(self, tup, latency_ns):

@@ -303,7 +303,7 @@ def test_an_observer_is_told_what_the_spout_emits_and_hears():
         def __init__(self):
             self.steps = []
 
-        def emitted(self, stream_id, values, receivers):
+        def emitted(self, stream_id, values, receivers, attempt=None):
             self.steps.append(("emitted", stream_id, values, receivers))
 
         def message_acked(self, message, latency_ns):

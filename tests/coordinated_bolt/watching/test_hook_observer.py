@@ -14,6 +14,7 @@ from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.components.task_hook import EmitInfo, ITaskHook
 from coordinated_bolt.streams.declared import StreamSpec
+from coordinated_bolt.watching.task_observer import TaskObserver
 from state.errors import FailedException
 from tests.support.tasks.wirings import ONE_FIELD, Calls, Sent, attempt, origin_of, output, wire
 
@@ -72,10 +73,11 @@ class Bolt(BaseBatchBolt):
         Calls.log.append(("bolt", "cleanup"))
 
 
-def run(bolt, *values, hooks=(), hook_specs=(), of=A):
+def run(bolt, *values, observer=None, hook_specs=(), of=A):
     wiring = wire(bolt, targets=(21, 22), streams=output((21, 22), None, ONE_FIELD, DIRECT))
     wiring = replace(wiring, hook_specs=hook_specs)
-    task = CoordinatedBolt(wiring, attempt_outboxes(wiring, Sent().send), hooks=hooks, clock=count().__next__)
+    outboxes, clock = attempt_outboxes(wiring, Sent().send), count().__next__
+    task = CoordinatedBolt(wiring, outboxes, observer=observer, clock=clock)
     task.regular(of, origin_of(wiring, of), [[value] for value in values])
     task.coord(of, 1, len(values))
     return task.end(of)
@@ -114,26 +116,42 @@ def test_the_latency_of_each_tuple_is_measured_by_the_tasks_clock():
     assert [line[2:] for line in Calls.take() if line[1] == "execute"] == [("a", 1), ("b", 1)]
 
 
-def test_hooks_of_the_topology_the_engine_and_the_bolt_all_watch_in_that_order():
+class Engine(TaskObserver):
+    """Notes what it is told."""
+
+    def emitted(self, stream_id, values, receivers, attempt=None):
+        Calls.log.append(("engine", "emit", list(values), attempt))
+
+    def executed(self, tup, latency_ns):
+        Calls.log.append(("engine", "execute", tup["value"], latency_ns))
+
+
+def test_the_engines_observer_is_told_first_then_hooks_of_the_topology_and_of_the_bolt():
     shipped = pickle.dumps(Hook("topology"))
-    run(Bolt(Hook("bolt's")), "a", hooks=[Hook("engine")], hook_specs=(shipped,))
+    run(Bolt(Hook("bolt's")), "a", observer=Engine(), hook_specs=(shipped,))
     log = Calls.take()
-    for what in ("prepare", "emit", "execute", "cleanup"):
-        names = [line[0] for line in log if line[1] == what and line[0] != "bolt"]
-        assert names[:3] == ["topology", "engine", "bolt's"], what
+    for what in ("emit", "execute"):
+        names = [line[0] for line in log if line[1] == what]
+        assert names[:3] == ["engine", "topology", "bolt's"], what
+    for what in ("prepare", "cleanup"):
+        assert [line[0] for line in log if line[1] == what and line[0] != "bolt"] == ["topology", "bolt's"], what
 
 
-def test_shipped_hooks_are_made_anew_for_each_attempt_and_an_engines_hook_is_shared():
-    engine = Hook("engine")
+def test_an_engines_observer_hears_of_every_tuple_of_every_attempt_though_there_are_no_hooks():
+    engine = Engine()
     for of in (A, B):
-        run(Bolt(), of=of, hooks=[engine], hook_specs=(pickle.dumps(Hook("topology")),))
+        assert run(Bolt(), "a", observer=engine, of=of).failure is None
+    told = [[("engine", "emit", [value], of) for value in ("a", "x", "y", "z")] for of in (A, B)]
+    log = [line for line in Calls.take() if line[0] == "engine"]
+    assert [line for line in log if line[1] == "emit"] == [*told[0], *told[1]]
+    assert [line for line in log if line[1] == "execute"] == 2 * [("engine", "execute", "a", 1)]
+
+
+def test_shipped_hooks_are_made_anew_for_each_attempt():
+    for of in (A, B):
+        run(Bolt(), of=of, hook_specs=(pickle.dumps(Hook("topology")),))
     log = [line[:2] for line in Calls.take() if line[1] in ("prepare", "cleanup") and line[0] != "bolt"]
-    assert log == 2 * [
-        ("topology", "prepare"),
-        ("engine", "prepare"),
-        ("topology", "cleanup"),
-        ("engine", "cleanup"),
-    ]
+    assert log == 2 * [("topology", "prepare"), ("topology", "cleanup")]
 
 
 @pytest.mark.parametrize("where", ["prepare", "emit", "execute", "cleanup"])

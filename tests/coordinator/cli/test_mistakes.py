@@ -97,8 +97,7 @@ def no_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
         def started(*arguments: Any, **options: Any) -> Any:
             raise AssertionError("Spark was started")
 
-        for module in ("coordinator.run", "coordinator.run_plain"):
-            monkeypatch.setattr(sys.modules[module], "spark_lease", started)
+        monkeypatch.setattr("coordinator.spark.session.spark_lease", started)
 
 
 @by_name(argvalues=COMMAND_LINE)

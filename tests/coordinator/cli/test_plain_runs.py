@@ -80,7 +80,7 @@ DONE: dict[str, Any] = {
     "waves": 3,
     "crashed_waves": 1,
     "first_wave_s": 5.0,
-    "last_wave_s": 9.0,
+    "last_result_s": 9.0,
 }
 
 

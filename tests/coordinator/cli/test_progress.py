@@ -23,7 +23,7 @@ class Clock:
 def test_rates_are_those_of_the_last_ten_seconds_and_leave_out_the_start() -> None:
     clock = Clock()
     figures = Figures(clock)
-    statistics = RunStatistics(first_issue_s=130.0)
+    statistics = RunStatistics(first_wave_s=130.0)
 
     clock.now_s = 134.0
     statistics.committed, statistics.tuples = 8, 800
@@ -47,11 +47,11 @@ def test_the_lag_counts_from_the_last_commit_while_something_is_under_way() -> N
     statistics = RunStatistics()
     assert figures.lag_s() == 0.0
 
-    statistics.first_issue_s, statistics.active = 90.0, 4
+    statistics.first_wave_s, statistics.active = 90.0, 4
     figures.update(statistics)
     assert figures.lag_s() == 10.0
 
-    statistics.last_commit_s = 97.0
+    statistics.last_result_s = 97.0
     assert figures.lag_s() == 3.0
 
     statistics.active = 0
@@ -66,8 +66,8 @@ def test_a_line_has_all_figures() -> None:
             last_txid=1_250,
             committed=1_000,
             tuples=90_000,
-            first_issue_s=90.0,
-            last_commit_s=99.5,
+            first_wave_s=90.0,
+            last_result_s=99.5,
             active=3,
             fraction=0.25,
         )
@@ -84,7 +84,7 @@ def test_without_a_terminal_there_is_a_line_every_five_seconds() -> None:
         progress.begun()
         for _ in range(12):
             clock.now_s += 1.0
-            progress.update(RunStatistics(attempts=1, first_issue_s=100.0))
+            progress.update(RunStatistics(attempts=1, first_wave_s=100.0))
 
     kinds = [line.split(": ")[1].split(" ")[0] for line in stream.getvalue().splitlines()]
     assert kinds == ["starting", "running", "txid", "txid", "0"]
@@ -108,7 +108,7 @@ def test_a_terminal_shows_a_bar_and_perhaps_a_last_line(leaves_line: bool) -> No
     console = Console(file=stream, force_terminal=True, width=200, color_system=None)
     with BarProgress("[red]words", console, Figures(Clock()), leaves_line=leaves_line) as progress:
         progress.begun()
-        progress.update(RunStatistics(attempts=1, committed=1, first_issue_s=90.0, fraction=0.5))
+        progress.update(RunStatistics(attempts=1, committed=1, first_wave_s=90.0, fraction=0.5))
         progress.say("finishing")
 
     shown = stream.getvalue()

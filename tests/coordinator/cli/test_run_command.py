@@ -70,8 +70,8 @@ DONE: dict[str, Any] = {
     "failed_attempts": 1,
     "waves": 3,
     "commit_groups": 2,
-    "first_issue_s": 5.0,
-    "last_commit_s": 9.0,
+    "first_wave_s": 5.0,
+    "last_result_s": 9.0,
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import pytest
@@ -340,7 +341,7 @@ class Hook(ITaskHook):
 
 
 def run_watched(hook, *pairs):
-    task = EmitterTask(wiring_of(Log()), Sent().send, {}, hooks=[hook])
+    task = EmitterTask(replace(wiring_of(Log()), hook_specs=(pickle.dumps(hook),)), Sent().send, {})
     emitted = list(task.run(batches(*pairs)))
     task.close()  # once more, which does nothing
     return emitted, [line[1:] for line in Calls.log if line[0] in ("hook", "close")]

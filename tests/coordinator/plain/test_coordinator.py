@@ -9,9 +9,9 @@ import pytest
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.spouts import BaseSpout
-from coordinated_bolt.transport.frames import unpack_frame
 from coordinated_bolt.transport.message_outbox import messages_of
 from coordinated_bolt.transport.messages import MessageKind
+from coordinated_bolt.transport.wave_frames import unpack_wave_frame
 from coordinator.building.plain_topology_builder import TopologyBuilder
 from coordinator.plain.engine import WaveDrained
 from coordinator.plain.options import PlainRunOptions
@@ -45,9 +45,9 @@ class Answering:
         self.waves = []
 
     def run_wave(self, wave):
-        messages = [message for packed in wave.frames for message in messages_of(unpack_frame(packed))]
+        messages = [message for packed in wave.frames for message in messages_of(unpack_wave_frame(packed))]
         self.waves.append([m.payload[1][0] for m in messages if m.kind is MessageKind.TUPLE])
-        Diary.note("wave", wave.attempt.txid)
+        Diary.note("wave", wave.wave_id.number)
         answer = self.answers.pop(0) if self.answers else None
         return answer or WaveDrained(frozenset(m.root for m in messages if m.kind is MessageKind.INIT))
 
@@ -306,12 +306,12 @@ def test_waves_have_numbers_and_identities_of_their_own():
 
     class Noting(Answering):
         def run_wave(self, wave):
-            identities.append(wave.attempt)
+            identities.append(wave.wave_id)
             return super().run_wave(wave)
 
     coordinator_of(plan_of(Told(range(3)), pending=1), Noting()).run()
-    assert [attempt.txid for attempt in identities] == [1, 2, 3]
-    assert len({attempt.attempt_id for attempt in identities}) == 3
+    assert [wave_id.number for wave_id in identities] == [1, 2, 3]
+    assert len({wave_id.draw_id for wave_id in identities}) == 3
 
 
 def test_figures_are_those_of_the_run():

@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.components.task_hook import ITaskHook
-from coordinated_bolt.transport.frames import FrameKind, pack_frame, unpack_frame
 from coordinated_bolt.transport.message_outbox import messages_of
 from coordinated_bolt.transport.messages import MessageKind
+from coordinated_bolt.transport.wave_frames import WaveFrameKind, WaveId, pack_wave_frame, unpack_wave_frame
 from coordinator.building.plain_topology_builder import TopologyBuilder
 from coordinator.planning.wave_plan import WavePlan
 from coordinator.spark.plain_stage import BoltStage
 from coordinator.spark.plain_wave import emitted_parts
-from state.attempt import TransactionAttempt
 from state.errors import UserCodeError
 from tests.support.runs.in_process_plain_engine import InProcessPlainEngine
 from tests.support.topologies.plain_jobs import Diary, Scripted, Told, coordinator_of, planned
@@ -275,13 +274,13 @@ def test_a_stage_that_is_computed_again_sends_the_same_whatever_order_its_frames
     (wave,) = engine.waves
     (records,) = emitted_parts(plan, wave)
 
-    def computed(seed, attempt=wave.attempt):
+    def computed(seed, wave_id=wave.wave_id):
         shuffled = list(records)
         Random(seed).shuffle(shuffled)
-        stage = BoltStage(engine._shipped, attempt, 0)
-        sent = [packed for _, packed in stage(0, shuffled) if unpack_frame(packed).source == 4]
+        stage = BoltStage(engine.entry, wave_id, 0)
+        sent = [packed for _, packed in stage(0, shuffled) if unpack_wave_frame(packed).source == 4]
         # how long it took is the one thing that may differ
-        return sorted(packed for packed in sent if unpack_frame(packed).kind is not FrameKind.METRICS)
+        return sorted(packed for packed in sent if unpack_wave_frame(packed).kind is not WaveFrameKind.METRICS)
 
     first = computed(1)
     assert len(first) == 40 * 2  # a tuple and an ack for each
@@ -300,9 +299,9 @@ def test_frames_of_another_wave_and_torn_ones_fail_what_they_belong_to_and_nothi
             return frames
         done.append(task_id)
         frames = sorted(frames)
-        strange = unpack_frame(frames[1])
-        strange = strange._replace(attempt=TransactionAttempt(strange.attempt.txid, 7))
-        return [frames[0], pack_frame(strange), frames[2][:-1], *frames[3:]]
+        strange = unpack_wave_frame(frames[1])
+        strange = strange._replace(wave_id=WaveId(strange.wave_id.number, 7))
+        return [frames[0], pack_wave_frame(strange), frames[2][:-1], *frames[3:]]
 
     engine = InProcessPlainEngine(plan, Random(1), frame_fault=fault)
     coordinator_of(plan.plain, engine).run()
@@ -336,7 +335,7 @@ def test_what_no_bolt_subscribes_to_is_acked_at_the_end_of_its_wave_and_what_has
 
     assert [event for event in Diary.take() if event[0] in ("ack", "fail")] == [("ack", 0), ("ack", 1), ("ack", 2)]
     assert (statistics.emitted, statistics.acked, statistics.failed) == (6, 3, 0)
-    kinds = Counter(m.kind for packed in engine.waves[0].frames for m in messages_of(unpack_frame(packed)))
+    kinds = Counter(m.kind for packed in engine.waves[0].frames for m in messages_of(unpack_wave_frame(packed)))
     assert kinds == {MessageKind.TUPLE: 6, MessageKind.INIT: 3}
 
 

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinated_bolt.completeness.acker import ACKER_COMPONENT
+from coordinated_bolt.transport.edges import DRIVER
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.planning.plan import make_plan
 from state.errors import TopologyError
@@ -207,9 +208,10 @@ def test_a_frame_for_the_next_stage_goes_to_its_slot_and_deeper_ones_are_carried
         )
     )
     assert [stage.tasks for stage in made.stages] == [(1,), (2, 3), (8, 4, 5), (6, 7)]
-    assert made.routes(0) == {2: 0, 3: 1, 8: 0, 4: 0, 5: 1, 6: 0, 7: 1}
-    assert made.routes(1) == {8: 0, 4: 1, 5: 2, 6: 1, 7: 2}
-    assert made.routes(2) == {6: 0, 7: 1}
+    assert made.chain.routes_into(1) == {2: 0, 3: 1, 8: 0, 4: 0, 5: 1, 6: 0, 7: 1, DRIVER: 0}
+    assert made.chain.routes_into(2) == {8: 0, 4: 1, 5: 2, 6: 1, 7: 2, DRIVER: 1}
+    assert made.chain.routes_into(3) == {6: 0, 7: 1, DRIVER: 0}
+    assert made.chain.routes_into(4) == {DRIVER: 0}
     assert [stage_of(made, task) for task in (1, 3, 8, 4, 7)] == [0, 1, 2, 2, 3]
 
 
@@ -217,7 +219,7 @@ def test_ackers_carry_nothing():
     """Their partitions do not run in the commit phase, so a frame left there would be lost."""
     made = plan(build(("store", Commit(), ["lines"]), ("below", Pass(), ["store", "lines"]), ackers=4))
     assert made.stages[1].tasks == (4, 5, 6, 7, 2)
-    assert made.routes(0) == {4: 0, 5: 1, 6: 2, 7: 3, 2: 4, 3: 4}
+    assert made.chain.routes_into(1) == {4: 0, 5: 1, 6: 2, 7: 3, 2: 4, 3: 4, DRIVER: 4}
 
 
 class Two(Pass):
@@ -284,8 +286,8 @@ def test_every_frame_finds_its_way_and_nothing_hears_what_runs_later(topology):
             index, carriers = stage_of(made, task), []
             assert index < stage_of(made, target)
             while index < stage_of(made, target):
-                partition = made.routes(index)[target]
                 index += 1
+                partition = made.chain.routes_into(index)[target]
                 carriers.append(made.stages[index].tasks[partition])
             assert carriers[-1] == target
             assert not set(carriers[:-1]) & set(made.acker_tasks)

@@ -7,7 +7,7 @@ import pytest
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.transport.edges import DRIVER
 from coordinator.building.plain_topology_builder import TopologyBuilder
-from coordinator.planning.plan import Stage
+from coordinator.planning.stage_chain import Stage
 from coordinator.spouts.feeder import FeederSpout
 from tests.support.topologies.plain_jobs import planned
 
@@ -50,12 +50,12 @@ def test_whatever_is_sent_reaches_its_task_or_the_driver_stage_by_stage(ackers):
         for target in [*below, DRIVER]:
             for index in range(start, len(plan.stages)):
                 tasks = plan.stages[index].tasks
-                partition = plan.routes_into(index)[target]
+                partition = plan.chain.routes_into(index)[target]
                 if target in tasks:
                     assert tasks[partition] == target
                     break
                 assert 0 <= partition < len(tasks)
             else:
                 assert target == DRIVER
-    assert plan.routes_into(len(plan.stages)) == {DRIVER: 0, 1: 0, 2: 0}
-    assert set(plan.routes_into(1)) == {5, 6, 7, *plan.plain.acker_tasks, DRIVER}
+    assert plan.chain.routes_into(len(plan.stages)) == {DRIVER: 0, 1: 0, 2: 0}
+    assert set(plan.chain.routes_into(1)) == {5, 6, 7, *plan.plain.acker_tasks, DRIVER}

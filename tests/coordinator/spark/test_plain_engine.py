@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from coordinated_bolt.transport.wave_frames import WaveId
 from coordinator.plain.engine import PlainWave
 from coordinator.planning.plain_plan import make_plain_plan
 from coordinator.planning.wave_plan import make_wave_plan
@@ -14,7 +15,6 @@ from coordinator.spark.java_watch import JavaWatch
 from coordinator.spark.plain_engine import SparkPlainEngine
 from coordinator.spark.session import SparkLease
 from coordinator.transactional.engine import WaveCrashed
-from state.attempt import TransactionAttempt
 from tests.support.spark.processes import RunningProcess
 from tests.support.topologies.plain_components import Identity, fed_builder
 
@@ -49,7 +49,7 @@ def test_a_job_that_raises_a_timeout_of_its_own_is_not_taken_for_one_that_takes_
     with JavaWatch(RunningProcess()) as watch:
         engine = SparkPlainEngine(SparkLease(context, watch), make_wave_plan(plan), wave_timeout_s=timeout_s)
         try:
-            ended = engine.run_wave(PlainWave(TransactionAttempt(1, 1), ()))
+            ended = engine.run_wave(PlainWave(WaveId(1, 1), ()))
         finally:
             engine.close()
     assert ended == WaveCrashed(1, "the gateway does not answer")

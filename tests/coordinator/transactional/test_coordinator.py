@@ -616,7 +616,7 @@ def test_the_message_timeout_begins_when_the_wave_does_however_long_cutting_took
     run.engine.on_wave = processed_later
     run()
     assert run.lines("cancel") == []
-    assert run.coordinator.statistics.first_issue_s == 400.0
+    assert run.coordinator.statistics.first_wave_s == 400.0
 
 
 def test_a_commit_phase_that_hangs_is_cancelled_at_the_message_timeout():

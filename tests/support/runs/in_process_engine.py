@@ -14,7 +14,6 @@ from coordinator.emitting.emitter_task import Batch
 from coordinator.planning.plan import Plan
 from coordinator.spark.frame_flow import FrameFault
 from coordinator.spark.stage import (
-    AckerStage,
     CommitStage,
     EmitterStage,
     MeetingStage,
@@ -23,6 +22,7 @@ from coordinator.spark.stage import (
     WaveInput,
     wave_processed,
 )
+from coordinator.spark.stage_entry import StageEntry
 from coordinator.transactional.engine import EarlyCommit, Event, GroupExecuted
 from state.attempt import TransactionAttempt
 from state.codec import unpack
@@ -45,12 +45,11 @@ class InProcessEngine:
     def __init__(self, plan: Plan, random: Random, frame_fault: FrameFault | None = None, *, nonce: str = "") -> None:
         self._reading = Reading("", nonce)
         self._plan = plan
-        self._shipped: Any = SimpleNamespace(value=plan)
+        shipped: Any = SimpleNamespace(value=plan)
+        self._entry: StageEntry[Plan] = StageEntry(shipped, frame_fault)
         self._random = random
-        self._frame_fault = frame_fault
         self._events: deque[Event] = deque()
         self._meetings: dict[int, Records] = {}
-        self._waves: dict[int, WaveInput] = {}
 
     def process(
         self,
@@ -60,17 +59,17 @@ class InProcessEngine:
         early: EarlyCommit,
     ) -> None:
         plan, copied = self._plan, {scope: dict(values) for scope, values in stored.items()}
-        wave = WaveInput(wave_id, batches, copied, self._frame_fault)
-        lean = self._waves[wave_id] = wave.without_content()
-        emitters = EmitterStage(self._shipped, wave)
+        wave = WaveInput(wave_id, batches, copied)
+        lean = wave.without_content()
+        emitters = EmitterStage(self._entry, wave)
         records = self._shuffled(out for p in range(len(plan.stages[0].tasks)) for out in emitters(p, []))
         for index in range(1, plan.meeting_stage):
-            bolts = ProcessingStage(self._shipped, lean, index)
+            bolts = ProcessingStage(self._entry, lean, index)
             records = self._shuffled(
                 out for p in range(len(plan.stages[index].tasks)) for out in bolts(p, records.get(p, []))
             )
         self._meetings[wave_id] = records
-        stage = MeetingStage(AckerStage(self._shipped, wave), early)
+        stage = MeetingStage(self._entry, wave, early)
         partitions = plan.acker_partitions() + (plan.commit_partitions() if early.groups else [])
         verdicts = [verdict for p in partitions for verdict in stage(p, records.get(p, []))]
         self._events.append(wave_processed(plan, wave_id, early, verdicts))
@@ -79,7 +78,7 @@ class InProcessEngine:
         plan, records = self._plan, self._meetings[wave_id]
         collected: list[tuple[int, bytes]] = []
         for index in range(plan.meeting_stage, len(plan.stages)):
-            stage = CommitStage(self._shipped, self._waves[wave_id], index, attempts, composed, self._reading)
+            stage = CommitStage(self._entry, index, attempts, composed, self._reading)
             collected = [out for p in range(len(plan.stages[index].tasks)) for out in stage(p, records.get(p, []))]
             records = self._shuffled(collected)
         frames = [unpack_frame(packed) for _, packed in collected]
@@ -90,7 +89,7 @@ class InProcessEngine:
         """What runs has run already."""
 
     def release(self, wave_id: int) -> None:
-        del self._meetings[wave_id], self._waves[wave_id]
+        del self._meetings[wave_id]
 
     def next_event(self, timeout_s: float) -> Event | None:
         return self._events.popleft() if self._events else None

@@ -10,8 +10,9 @@ from typing import Any
 from coordinator.plain.engine import PlainWave, WaveDrained
 from coordinator.planning.wave_plan import WavePlan
 from coordinator.spark.frame_flow import Addressed, FrameFault
-from coordinator.spark.plain_stage import BoltStage, PlainAckerStage, wave_drained
+from coordinator.spark.plain_stage import plain_stage, wave_drained
 from coordinator.spark.plain_wave import emitted_parts
+from coordinator.spark.stage_entry import StageEntry
 from coordinator.transactional.engine import WaveCrashed
 
 CrashFault = Callable[[PlainWave], str | None]
@@ -29,6 +30,7 @@ class InProcessPlainEngine:
 
     Attributes:
         waves: every wave that was run.
+        entry: what its stages are shipped with.
     """
 
     def __init__(
@@ -40,26 +42,21 @@ class InProcessPlainEngine:
         crash_fault: CrashFault = lambda wave: None,
     ) -> None:
         self._plan = plan
-        self._shipped: Any = SimpleNamespace(value=plan)
+        shipped: Any = SimpleNamespace(value=plan)
+        self.entry: StageEntry[WavePlan] = StageEntry(shipped, frame_fault)
         self._random = random
-        self._frame_fault = frame_fault
         self._crash_fault = crash_fault
         self.waves: list[PlainWave] = []
 
     def run_wave(self, wave: PlainWave) -> WaveDrained | WaveCrashed:
         self.waves.append(wave)
         outputs: Iterable[Addressed] = [addressed for part in emitted_parts(self._plan, wave) for addressed in part]
-        last = len(self._plan.stages) - 1
         for index, stage in enumerate(self._plan.stages):
             records = self._shuffled(outputs)
-            run = (
-                PlainAckerStage(self._shipped, wave.attempt, self._frame_fault)
-                if self._plan.is_tracked and index == last
-                else BoltStage(self._shipped, wave.attempt, index, self._frame_fault)
-            )
+            run = plain_stage(self.entry, self._plan, wave.wave_id, index)
             outputs = [out for p in range(len(stage.tasks)) for out in run(p, records.get(p, []))]
         reason = self._crash_fault(wave)
-        return wave_drained(outputs) if reason is None else WaveCrashed(wave.attempt.txid, reason)
+        return wave_drained(outputs) if reason is None else WaveCrashed(wave.wave_id.number, reason)
 
     def close(self) -> None:
         """There is nothing to let go of."""

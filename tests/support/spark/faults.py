@@ -1,4 +1,4 @@
-"""Frame faults: what `run(frame_fault=…)` takes. They run in Python workers, so a marker file says "done"."""
+"""Frame faults: what `SparkEngine.frame_fault` is set to. They run in Python workers, so a marker file says "done"."""
 
 from __future__ import annotations
 

@@ -296,7 +296,7 @@ def test_the_timeout_of_a_wave_begins_when_it_does_however_long_cutting_took():
     driven.turn(now_s=100.0)
     assert driven.handle(TimePassed(210.0)) == []
     assert driven.handle(TimePassed(210.1)) == [CancelWave(1)]
-    assert driven.machine.statistics.first_issue_s == 150.0
+    assert driven.machine.statistics.first_wave_s == 150.0
 
 
 def test_an_overdue_commit_phase_is_cancelled_once_a_timeout():
@@ -372,7 +372,7 @@ def test_a_group_is_published_then_told_then_its_wave_released():
     assert driven.executed() == [Publish(attempts, write_set, MetadataChanges(forgets=("coordinator:1",)))]
     assert driven.handle(Published(9.0)) == [Tell(attempts), ReleaseWave(1)]
     assert driven.handle(Told()) == []
-    assert driven.machine.statistics.last_commit_s == 9.0
+    assert driven.machine.statistics.last_result_s == 9.0
 
 
 def test_an_attempt_whose_commit_was_sent_is_never_failed_or_issued_again():

@@ -10,16 +10,17 @@ from pyspark.sql import functions as sql
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.planning.plan import Plan
 from coordinator.spark.frame_flow import Addressed
-from coordinator.spark.rows.stage import HASH_SUM, ROW_COUNT, Role, RowStage
-from coordinator.spark.rows.values import shape_of
+from coordinator.spark.intake.row_stage import HASH_SUM, ROW_COUNT, Role, RowStage
+from coordinator.spark.intake.row_values import shape_of
 from coordinator.spark.stage import WaveInput
+from coordinator.spark.stage_entry import StageEntry
 from coordinator.spouts.count_coordinator import partition_scope
 from coordinator.transactional.engine import WaveProcessed
 from state.codec import unpack
 from state.errors import SourceError
 
 if TYPE_CHECKING:
-    from pyspark import RDD, Broadcast, SparkContext
+    from pyspark import RDD, SparkContext
     from pyspark.sql import Column, DataFrame
 
 FrameOf = Callable[[Any], "DataFrame"]
@@ -46,9 +47,9 @@ class RowIntake:
         self._frame_of = frame_of
         self._expected = expected
 
-    def frames(self, context: SparkContext, shipped_plan: Broadcast[Plan], wave: WaveInput) -> RDD[Addressed]:
+    def frames(self, context: SparkContext, entry: StageEntry[Plan], wave: WaveInput) -> RDD[Addressed]:
         """See `Intake.frames`."""
-        tasks = shipped_plan.value.stages[0].tasks
+        tasks = entry.plan.value.chain.stages[0].tasks
         is_tallied = self._expected is not None
         read: list[RDD[Any]] = []
         roles: list[tuple[Role, ...]] = []
@@ -72,12 +73,10 @@ class RowIntake:
             without_rows += [Role(index, task) for task in tasks[partition_count:]]
         frames = []
         if read:
-            frames.append(
-                context.union(read).mapPartitionsWithIndex(RowStage(shipped_plan, wave, tuple(roles), is_tallied))
-            )
+            frames.append(context.union(read).mapPartitionsWithIndex(RowStage(entry, wave, tuple(roles), is_tallied)))
         if without_rows:
             one = context.parallelize([0], 1)
-            frames.append(one.mapPartitionsWithIndex(RowStage(shipped_plan, wave, (tuple(without_rows),), is_tallied)))
+            frames.append(one.mapPartitionsWithIndex(RowStage(entry, wave, (tuple(without_rows),), is_tallied)))
         return context.union(frames)
 
     def checked(self, wave: WaveInput, processed: WaveProcessed) -> WaveProcessed:

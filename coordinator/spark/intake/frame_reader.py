@@ -19,7 +19,7 @@ from coordinator.sources.data_frame_batches import (
     Unit,
     Versions,
 )
-from coordinator.spark.rows.intake import quoted
+from coordinator.spark.intake.row_intake import quoted
 from coordinator.spouts.answers import expect_made
 from state.codec import digest64
 from state.errors import SourceError, TopologyError

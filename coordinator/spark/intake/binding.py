@@ -9,9 +9,9 @@ from pyspark.sql import SparkSession
 
 from coordinator.building.topology import Topology
 from coordinator.sources.data_frame_batches import DataFrameBatches, Unit
-from coordinator.spark.intake import EmitterIntake, Intake
-from coordinator.spark.rows.frame_reader import SparkFrameReader
-from coordinator.spark.rows.intake import RowIntake
+from coordinator.spark.intake.frame_reader import SparkFrameReader
+from coordinator.spark.intake.intake import Intake
+from coordinator.spark.intake.row_intake import RowIntake
 from coordinator.spark.session import SparkLease
 
 
@@ -19,14 +19,12 @@ def bound_to_spark(topology: Topology, lease: SparkLease, spark: Any) -> tuple[T
     """The topology as the driver runs it, and what feeds its stage 0 (driver, once a run).
 
     Args:
-        topology: as built.
+        topology: as built; its spout is a `DataFrameBatches`.
         lease: the context of the run.
         spark: the user's session, or whatever else was given.
     """
-    spout = topology.spout
-    if not isinstance(spout.spec, DataFrameBatches):
-        return topology, EmitterIntake()
-    spec = spout.spec
+    spout, spec = topology.spout, topology.spout.spec
+    assert isinstance(spec, DataFrameBatches)
     session = spark if isinstance(spark, SparkSession) else SparkSession(lease.context)
     reader = SparkFrameReader(session, spec, lease.watch.call)
     intake = RowIntake(spec.columns, reader.rows, lambda metadata: Unit.from_plain(metadata, "").row_count)

@@ -8,21 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from coordinated_bolt.transport.frames import pack_frame
 from coordinator.emitting.emitter_task import EmitterTask
 from coordinator.emitting.reporting import report_to_acker
 from coordinator.planning.plan import Plan
-from coordinator.spark.alarm import alarm_for
 from coordinator.spark.frame_flow import Addressed, Post
-from coordinator.spark.rows.values import Shape, row_converter
+from coordinator.spark.intake.row_values import Shape, row_converter
 from coordinator.spark.stage import WaveInput
+from coordinator.spark.stage_entry import StageEntry, StageTask
 from coordinator.spark.worker import settle_worker
 from state.errors import SourceError
-
-if TYPE_CHECKING:
-    from pyspark import Broadcast
-
 
 ROW_COUNT, HASH_SUM = "__rows", "__row_hashes"
 """Counters that tell the driver what was read; users do not see them."""
@@ -91,26 +88,28 @@ class RowStage:
     """Runs the spout's tasks over rows.
 
     Attributes:
-        plan: the plan.
+        entry: of the wave's job.
         wave: the attempts.
         roles: Spark partition -> what it does; only a partition with a single role has rows.
         is_tallied: whether rows end with their hash, and are added up.
     """
 
-    plan: Broadcast[Plan]
+    entry: StageEntry[Plan]
     wave: WaveInput
     roles: tuple[tuple[Role, ...], ...]
     is_tallied: bool = False
 
     def __call__(self, partition: int, records: Iterable[Any]) -> Iterator[Addressed]:
         settle_worker()
-        plan = self.plan.value
-        post = Post(plan.routes(0))
+        plan = self.entry.plan.value
+        routes = plan.chain.routes_into(1)
         for role in self.roles[partition]:
+            task = StageTask(plan, role.task_id, routes, self.entry)
+            post = Post(routes, pack_frame)
             wiring = plan.wirings[role.task_id]
             rows = RoleRows(role, records, is_tallied=self.is_tallied)
             emitter = EmitterTask(wiring, post.send, {}, rows=rows)
-            with alarm_for(wiring, self.wave.deadline) as alarm:
+            with task.alarm(wiring) as alarm:
                 for emitted in emitter.run([self.wave.batches[role.batch_index]], alarm.begin):
                     report_to_acker(plan, role.task_id, emitted, post.send)
                     yield from post.take()

@@ -1,0 +1,77 @@
+"""Frames of a plain topology: the messages of one wave, and what its tasks tell the driver.
+
+Their header is that of `frames`: they sort as bytes by (wave, source task, sequence), and `frame_target` reads them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+from coordinated_bolt.transport.frames import open_frame, seal_frame
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class WaveId:
+    """One wave of a plain topology's run.
+
+    Attributes:
+        number: of the wave in its run, from 1.
+        draw_id: 64 bits drawn for the wave: they tell it from a wave of another run, and seed what its bolts draw.
+    """
+
+    number: int
+    draw_id: int
+
+    def __str__(self) -> str:
+        return f"wave {self.number}:{self.draw_id:016x}"
+
+
+class WaveFrameKind(IntEnum):
+    """What a frame of a wave carries; no value is also one of `FrameKind`."""
+
+    MESSAGES = 6
+    """Messages, each packed by itself."""
+    FAILURE = 7
+    """What user code raised, on its way to the driver."""
+    METRICS = 8
+    """What a bolt task did, on its way to the driver."""
+
+
+class WaveFrame(NamedTuple):
+    """One frame, unpacked.
+
+    Attributes:
+        wave_id: the wave it belongs to.
+        source: task id of the sender.
+        sequence: position among the frames of this wave from this source to this target, from 0.
+        target: task id of the receiver.
+        kind: what the payload is.
+        payload: packed by the codec.
+    """
+
+    wave_id: WaveId
+    source: int
+    sequence: int
+    target: int
+    kind: WaveFrameKind
+    payload: bytes
+
+
+def pack_wave_frame(frame: WaveFrame) -> bytes:
+    """Header, checksum and payload in one piece."""
+    wave_id = frame.wave_id
+    header = (wave_id.number, wave_id.draw_id, frame.source, frame.sequence, frame.target, frame.kind)
+    return seal_frame(header, frame.payload)
+
+
+def unpack_wave_frame(packed: bytes) -> WaveFrame:
+    """Inverse of `pack_wave_frame`.
+
+    Raises:
+        CodecError: the frame is torn or one of its bytes has changed.
+        ValueError: it is a frame of an attempt.
+    """
+    (number, draw_id, source, sequence, target, kind), payload = open_frame(packed)
+    return WaveFrame(WaveId(number, draw_id), source, sequence, target, WaveFrameKind(kind), payload)

@@ -1,0 +1,54 @@
+"""The stages a wave goes through on Spark, and which way frames travel from one to the next.
+
+A stage's partitions are its tasks. Each stage is given frames for its own tasks and for those further down, which one
+of its partitions carries on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from coordinated_bolt.transport.edges import DRIVER
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage of the chain.
+
+    Attributes:
+        tasks: task ids, one partition each, in partition order.
+    """
+
+    tasks: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StageChain:
+    """All stages of a plan, of either kind of topology.
+
+    Attributes:
+        stages: from the first to the last.
+        idle_tasks: tasks that not every job of a wave runs, so that they carry nothing.
+        driver_tasks: tasks that live in the driver and are told what the last stage sends them.
+    """
+
+    stages: tuple[Stage, ...]
+    idle_tasks: frozenset[int] = frozenset()
+    driver_tasks: tuple[int, ...] = ()
+
+    def routes_into(self, stage_index: int) -> dict[int, int]:
+        """Target -> partition of a stage, for what the stage above sends into it.
+
+        What is meant for the driver is carried too. Into the stage after the last one, which is the driver itself,
+        everything goes by partition 0.
+        """
+        if stage_index == len(self.stages):
+            return dict.fromkeys((DRIVER, *self.driver_tasks), 0)
+        tasks = self.stages[stage_index].tasks
+        routes = {task: partition for partition, task in enumerate(tasks)}
+        carriers = [partition for partition, task in enumerate(tasks) if task not in self.idle_tasks]
+        if carriers:
+            for stage in self.stages[stage_index + 1 :]:
+                routes.update((task, carriers[task % len(carriers)]) for task in stage.tasks)
+            routes[DRIVER] = carriers[0]
+        return routes

@@ -1,0 +1,78 @@
+"""What a user sees of Spark's Java process: nothing while all is well, and why it does not start when it does not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.spark
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = """
+import sys
+from coordinator.spark.session import close_context, open_context
+from state.errors import TopologyError
+
+def work(number):
+    print(f"bolt {number}", file=sys.stderr)
+    return 1 // number
+
+settings = dict(setting.split("=", 1) for setting in sys.argv[2:])
+try:
+    context = open_context("quiet", sys.argv[1], settings)
+except TopologyError as error:
+    sys.exit(f"refused: {error}")
+print("started", file=sys.stderr)
+for numbers in ([1], [0]):
+    try:
+        context.parallelize(numbers, 1).map(work).collect()
+    except Exception as error:
+        print("raised", file=sys.stderr)
+close_context(context)
+print("stopped", file=sys.stderr)
+"""
+
+
+def said(master: str, *settings: str, **environment: str) -> list[str]:
+    """Lines on standard error of a process that starts Spark, runs a good job and one that raises, and stops it."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, master, *settings],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.stdout == ""
+    return done.stderr.splitlines()
+
+
+def test_a_run_shows_what_its_tasks_write_and_not_a_line_of_sparks_own():
+    assert said("local[1]") == ["started", "bolt 1", "bolt 0", "raised", "stopped"]
+
+
+def test_a_user_who_asks_for_sparks_log_gets_it():
+    lines = said("local[1]", "spark.log.level=ERROR")
+
+    assert any(" ERROR Executor: Exception in task 0.0" in line for line in lines), lines
+
+
+def test_an_error_of_java_before_spark_begins_reaches_the_user():
+    (line,) = said("local[1]", "spark.driver.memory=900000g", JAVA_TOOL_OPTIONS="-Dnothing=wrong")
+
+    assert line.startswith("refused: spark does not start with master 'local[1]': Error occurred during initialization")
+    assert "Could not reserve enough space" in line
+
+
+def test_an_error_of_spark_while_it_begins_reaches_the_user():
+    (line,) = said("local[x]")
+
+    assert line == (
+        "refused: spark does not start with master 'local[x]': Could not parse Master URL: 'local[x]'; check master "
+        "and conf"
+    )

@@ -1,0 +1,80 @@
+"""What the four packages export is decided here, and documented where users look."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.architecture import PACKAGES
+from tools import api_docs
+
+ROOT = Path(__file__).resolve().parent.parent
+
+SURFACE = {
+    "state": """
+        EmbeddedServer EngineError FailedException FencedError HashState ListState ReplayLimitError SetState Snapshot
+        SortedSetState SourceError StateRefusedError StateUnreachableError TopologyError TransactionAttempt
+        TransactionError TransactionTooLargeError UserCodeError ValueState WaveCrashError snapshot
+    """,
+    "coordinated_bolt": """
+        AckInfo BaseBasicBolt BaseBatchBolt BaseRichBolt BaseSpout BasicOutputCollector BatchOutputCollector
+        CustomGrouping EmitInfo ExecuteInfo FailInfo FinishedCallback IAckValueSpout IBasicBolt IBatchBolt IComponent
+        IFailValueSpout IRichBolt ISpout ITaskHook OutputCollector OutputFieldsDeclarer RotatingMap
+        SpoutOutputCollector TICK_TUPLE_FREQ_SECS TimeCacheMap TimeoutCallback TopologyContext Tuple is_tick
+    """,
+    "committers": "ICommitter",
+    "coordinator": """
+        AttemptRecord BatchSubtopologyBuilder Batches BoltDeclarer BoltTrial ColumnRanges DataFrameBatches ExactlyOnce
+        FeederSpout FixedBatchesSpout FormerInput HeldPhase ICommitterTransactionalSpout
+        IOpaquePartitionedTransactionalSpout IPartitionedTransactionalSpout ITransactionalSpout InputChange InputFiles
+        LocalCluster MemoryTransactionalSpout MicroBatches OpaqueMemoryTransactionalSpout OpaquePartitionedCoordinator
+        OpaquePartitionedEmitter PartitionPositions PartitionedCoordinator PartitionedEmitter PlainRun PlainRunOptions
+        PlainStatistics PlainTopology RedisStreams RunOptions RunSoFar RunStatistics SpoutCommitter SpoutCoordinator
+        SpoutEmitter TextFiles Topology TopologyBuilder TransactionalRun TransactionalTopologyBuilder Versions
+        exactly_once run run_bolt run_plain
+    """,
+}
+"""A name here is a promise: users may write it, so removing or renaming it breaks them."""
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_exports_exactly_what_was_decided(package: str) -> None:
+    assert import_module(package).__all__ == SURFACE[package].split()
+
+
+def has_docstring(name: str, thing: Any) -> bool:
+    """Whether somebody wrote one: a dataclass without gets its own call instead."""
+    return isinstance(thing, str) or not (thing.__doc__ or name).startswith(name)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_exported_name_has_a_docstring_of_its_own(package: str) -> None:
+    module = import_module(package)
+
+    assert [name for name in module.__all__ if not has_docstring(name, getattr(module, name))] == []
+
+
+def test_a_name_is_exported_by_one_package_only() -> None:
+    names = [name for exported in SURFACE.values() for name in exported.split()]
+
+    assert len(names) == len(set(names))
+
+
+def test_the_reference_is_what_the_docstrings_say() -> None:
+    if (ROOT / "docs" / "api.md").read_text(encoding="utf-8") != api_docs.render():
+        pytest.fail("docs/api.md is out of date; run: .venv/bin/python -m tools.api_docs", pytrace=False)
+
+
+def test_the_reference_shows_a_call_as_users_write_it() -> None:
+    page = api_docs.render()
+
+    assert "```text\nHashState(name: str, value: type | str = int, field: type | str = str)\n```" in page
+    assert "**`emitted(stream_id: str = 'default') -> list[list[Any]]`**" in page
+    assert "[snapshot](#snapshot-1)" in page  # the heading Snapshot has taken #snapshot
+
+
+def test_the_reference_leaves_out_what_only_the_framework_calls() -> None:
+    assert {name for name in api_docs.FRAMEWORK_ONLY if f"**`{name}(" in api_docs.render()} == set()
