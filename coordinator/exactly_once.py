@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ class ExactlyOnce:
     """Commits each micro-batch of one streaming query as one transaction; made by `exactly_once`.
 
     Spark calls it on the driver, once a batch, or again for a batch whose end it did not note. It returns when the
-    batch is durable and raises if it is not; then the query stops, and goes on from there when it is started again.
+    batch is durable and raises if it is not; then the query stops, and repeats the batch when it is started again.
     Server, plan and ownership are kept from one batch to the next.
     """
 
@@ -100,18 +100,24 @@ class ExactlyOnce:
             run.resources.close()
 
 
-@dataclass(slots=True, init=False)
 class _BoundRun:
-    """A run that takes its batches from a streaming query, one at a time."""
+    """A run that takes its batches from a streaming query, one at a time.
 
-    context: Any
-    source: MicroBatchCoordinator
+    Args:
+        context: the Spark context of the query.
+        source: the coordinator of the spout.
+
+    Attributes:
+        rows: of the batch that is being committed.
+        coordinator, resources: set once the run has started.
+    """
+
     coordinator: Coordinator
     resources: ExitStack
-    rows: Any
 
     def __init__(self, context: Any, source: MicroBatchCoordinator) -> None:
-        self.context, self.source, self.rows = context, source, None
+        self.context, self.source = context, source
+        self.rows: Any = None
 
     def commit(self, batch: MicroBatch, rows: Any) -> None:
         """Drives the run until the batch is durable."""
