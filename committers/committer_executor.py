@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from committers.slot_report import AttemptVerdict, SlotReport
+from committers.task_report import AttemptVerdict, TaskReport
 from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
 from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor, NewCollector
 from coordinated_bolt.batches.batch_task import BatchTask, Inbox, TaskResult
@@ -80,7 +80,7 @@ class CommitTask:
         self._executor = bolt.executor
         self._executor.session = StateSession(reader)
         self.task = BatchTask(wiring, bolt)
-        self.report = SlotReport(wiring.task_id, wiring.component_id)
+        self.report = TaskReport(wiring.task_id, wiring.component_id)
 
     def run_group(
         self,
@@ -89,7 +89,7 @@ class CommitTask:
         *,
         composed: bool,
         begin: Callable[[TransactionAttempt], None] = lambda attempt: None,
-    ) -> SlotReport:
+    ) -> TaskReport:
         """Runs the attempts in order up to the first failure, one live bolt at a time.
 
         Args:
@@ -111,7 +111,7 @@ class CommitTask:
 
     def begin(self, first_txid: int, *, composed: bool) -> None:
         """A group begins; everything below its first txid is committed."""
-        self.report = SlotReport(self._wiring.task_id, self._wiring.component_id, composed=composed)
+        self.report = TaskReport(self._wiring.task_id, self._wiring.component_id, composed=composed)
         self._executor.as_of_txid = first_txid - 1
         self._executor.earlier = WriteSet()
         if composed:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from committers.slot_report import SlotReport
+from committers.task_report import TaskReport
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from state.attempt import TransactionAttempt
 from state.write_set import Field, OrderMattersError, WriteSet, compose
@@ -31,12 +31,10 @@ class Publish:
     Attributes:
         attempts: the prefix to publish; may be empty.
         write_set: its composed changes.
-        has_read: some commit task has read state in the group.
     """
 
     attempts: tuple[TransactionAttempt, ...]
     write_set: WriteSet
-    has_read: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,7 @@ class Group:
     operations_max: int
 
 
-def decide_group(group: Group, reports: Sequence[SlotReport]) -> GroupDecision:
+def decide_group(group: Group, reports: Sequence[TaskReport]) -> GroupDecision:
     """Decides what becomes of a group, given the report of every commit task."""
     rank = {component_id: place for place, component_id in enumerate(group.component_order)}
     ordered = sorted(reports, key=lambda report: (rank[report.component_id], report.task_id))
@@ -95,7 +93,7 @@ def decide_group(group: Group, reports: Sequence[SlotReport]) -> GroupDecision:
     return GroupDecision(_step(group, ordered, good), failed)
 
 
-def _step(group: Group, reports: Sequence[SlotReport], good: int) -> Publish | Again:
+def _step(group: Group, reports: Sequence[TaskReport], good: int) -> Publish | Again:
     prefix = group.attempts[:good]
     if not good or not reports:
         return Publish(prefix, WriteSet())
@@ -111,7 +109,7 @@ def _step(group: Group, reports: Sequence[SlotReport], good: int) -> Publish | A
     return _from_composed(group, reports, prefix)
 
 
-def _good_prefix(group: Group, reports: Sequence[SlotReport]) -> tuple[int, Failure | None]:
+def _good_prefix(group: Group, reports: Sequence[TaskReport]) -> tuple[int, Failure | None]:
     task_ids = [report.task_id for report in reports]
     if sorted(task_ids) != sorted(group.commit_tasks):
         story = f"verdicts came from tasks {task_ids}, expected one from each of {sorted(group.commit_tasks)}"
@@ -135,7 +133,7 @@ def _good_prefix(group: Group, reports: Sequence[SlotReport]) -> tuple[int, Fail
 
 
 def _from_composed(
-    group: Group, reports: Sequence[SlotReport], prefix: tuple[TransactionAttempt, ...]
+    group: Group, reports: Sequence[TaskReport], prefix: tuple[TransactionAttempt, ...]
 ) -> Publish | Again:
     total = WriteSet()
     try:
@@ -154,7 +152,7 @@ def _from_composed(
     return Publish(prefix, total)
 
 
-def _from_transactions(group: Group, reports: Sequence[SlotReport], good: int, *, has_read: bool) -> Publish:
+def _from_transactions(group: Group, reports: Sequence[TaskReport], good: int, *, has_read: bool) -> Publish:
     writers: dict[Read, set[int]] = {}
     total = WriteSet()
     count = 0
@@ -170,10 +168,10 @@ def _from_transactions(group: Group, reports: Sequence[SlotReport], good: int, *
                     writers.setdefault(key, set()).add(report.task_id)
         total.then(compose(parts))
         count += 1
-    return Publish(group.attempts[:count], total, has_read)
+    return Publish(group.attempts[:count], total)
 
 
-def _reads_anothers_write(reports: Sequence[SlotReport], place: int, writers: Mapping[Read, set[int]]) -> bool:
+def _reads_anothers_write(reports: Sequence[TaskReport], place: int, writers: Mapping[Read, set[int]]) -> bool:
     return any(
         writers.get((name, key), set()) - {report.task_id}
         for report in reports

@@ -1,23 +1,13 @@
-"""Closing several things of the user's: each gets its turn, whatever the others raise."""
+"""Closing several things of the user's: each gets its turn, whatever becomes of the others."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from state.errors import UserCodeError
+from coordinated_bolt.completeness.failure import Failure
 
 
-def close_all(closings: Iterable[Callable[[], None]]) -> None:
-    """Calls every one, in order, and only then raises what the first of them raised that did.
-
-    Raises:
-        UserCodeError: the first; anything else ends the calls at once.
-    """
-    errors = []
-    for close in closings:
-        try:
-            close()
-        except UserCodeError as error:
-            errors.append(error)
-    if errors:
-        raise errors[0]
+def close_all(closings: Iterable[Callable[[], Failure | None]]) -> Failure | None:
+    """Calls every one, in order, and returns the first failure, if there is one."""
+    failures = [close() for close in closings]
+    return next((failure for failure in failures if failure is not None), None)

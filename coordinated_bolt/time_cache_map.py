@@ -1,13 +1,12 @@
 """A `RotatingMap` that a clock rotates, for several threads.
 
-The clock is a parameter and nothing waits in here: whoever owns the map calls `tick` now and then, or
-gives a thread to `run`.
+The clock is a parameter and nothing waits in here: the owner calls `tick` now and then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Event, Lock
+from threading import Lock
 from typing import Generic
 
 from coordinated_bolt.rotating_map import DEFAULT_BUCKET_COUNT, Key, RotatingMap, Value
@@ -52,7 +51,6 @@ class TimeCacheMap(Generic[Key, Value]):
         self._on_expire = on_expire
         self._expired: list[tuple[Key, Value]] = []
         self._lock = Lock()
-        self._stopped = Event()
 
     def put(self, key: Key, value: Value) -> None:
         """Sets a key's value and starts its time anew."""
@@ -88,17 +86,6 @@ class TimeCacheMap(Generic[Key, Value]):
                 self._on_expire(key, value)
         return expired
 
-    def run(self) -> None:
-        """Ticks on the calling thread, once an interval, until the map is stopped."""
-        while not self._stopped.wait(self._interval_s):
-            self.tick()
-        self.tick()
-
-    def stop(self) -> None:
-        """Ends expiry for good; the map keeps what it holds, and a thread in `run` returns."""
-        with self._lock:
-            self._stopped.set()
-
     def __contains__(self, key: Key) -> bool:
         with self._lock:
             return key in self._map
@@ -108,8 +95,6 @@ class TimeCacheMap(Generic[Key, Value]):
             return len(self._map)
 
     def _rotate_to_present(self) -> None:
-        if self._stopped.is_set():
-            return
         due = int((self._clock() - self._started_at_s) / self._interval_s)
         # after as many rotations as there are buckets, all that was there is gone
         for _ in range(min(due - self._rotation_count, self._map.bucket_count)):

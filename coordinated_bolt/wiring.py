@@ -19,7 +19,7 @@ from state.own_copy import own_copy
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class UpstreamTask:
     """One task upstream.
 
     Attributes:
@@ -52,13 +52,13 @@ class TaskWiring:
     Attributes:
         topology_id: the topology.
         component_id: the component.
-        task_id: the task among all of the topology's, from 1; also called its slot.
+        task_id: the task among all of the topology's, from 1.
         task_index: the task among its component's, from 0.
         task_count: number of tasks of the component.
         tasks_of: component id -> task ids, of the whole topology.
         conf: the component's configuration over the topology's; users see copies, see `context`.
         spec: the pickled bolt or spout.
-        sources: task id -> source, every task upstream.
+        upstream: task id -> task, every one upstream.
         streams: stream id -> stream, what the component declares.
         targets: every task downstream.
         needs_id: a committer.
@@ -75,7 +75,7 @@ class TaskWiring:
     tasks_of: dict[str, tuple[int, ...]]
     conf: Mapping[str, Any]
     spec: bytes
-    sources: Mapping[int, Source] = field(default_factory=dict)
+    upstream: Mapping[int, UpstreamTask] = field(default_factory=dict)
     streams: Mapping[str, OutputStream] = field(default_factory=dict)
     targets: tuple[int, ...] = ()
     needs_id: bool = False
@@ -103,18 +103,18 @@ class TaskWiring:
             conf={name: own_copy(value) for name, value in self.conf.items()},
         )
 
-    def origin(self, attempt: TransactionAttempt | None, source_task: int, stream_index: int) -> TupleOrigin:
+    def origin(self, attempt: TransactionAttempt | None, upstream_task: int, stream_index: int) -> TupleOrigin:
         """What the tuples of one run have in common; in a plain topology they belong to no attempt.
 
         Raises:
-            KeyError, IndexError: the task is no source, or has no such stream.
+            KeyError, IndexError: the task is not upstream, or has no such stream.
         """
-        source = self.sources[source_task]
-        stream = source.streams[stream_index]
+        upstream = self.upstream[upstream_task]
+        stream = upstream.streams[stream_index]
         return TupleOrigin(
             attempt=attempt,
-            source_component=source.component_id,
-            source_task=source_task,
+            source_component=upstream.component_id,
+            source_task=upstream_task,
             stream_id=stream.stream_id,
             fields=stream.fields,
         )

@@ -25,7 +25,6 @@ from coordinator.sources.files import TextFiles
 from coordinator.sources.micro_batches import MicroBatches
 from coordinator.sources.redis_streams.redis_streams import RedisStreams
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
-from coordinator.spouts.count_coordinator import PartitionPositions
 from coordinator.spouts.feeder import FeederSpout
 from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
@@ -34,6 +33,7 @@ from coordinator.spouts.opaque import (
     OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
 )
+from coordinator.spouts.partition_positions import PartitionPositions
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
 from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter

@@ -16,7 +16,7 @@ from state.redis_address import redact
 from state.redis_embedded import EmbeddedServer
 from state.redis_encryption import require_encryption
 from state.redis_reader import URL_VARIABLE
-from state.redis_store import RedisStore
+from state.redis_topology import RedisTopology
 
 DEFAULT_DATA_DIR = ".txbatch"
 LOOK_TIMEOUT_S = 10.0
@@ -42,8 +42,8 @@ class ServerChoice:
         return f"the private server in {str(self.data_dir)!r}"
 
     @contextmanager
-    def store(self, topology_id: str) -> Iterator[RedisStore]:
-        """A store to look at what is there; a private server is not started where there never was one.
+    def store(self, topology_id: str) -> Iterator[RedisTopology]:
+        """A topology, to look at what is there or remove it; a private server is not started where there never was one.
 
         Raises:
             TopologyError: the data directory was never used, the id is not a name, or the address is none.
@@ -51,7 +51,7 @@ class ServerChoice:
         """
         if self.redis_url is not None:
             require_encryption(self.redis_url, allow_plaintext=self.allow_plaintext)
-            store = RedisStore(self.redis_url, topology_id, unreachable_timeout_s=LOOK_TIMEOUT_S)
+            store = RedisTopology(self.redis_url, topology_id, unreachable_timeout_s=LOOK_TIMEOUT_S)
             try:
                 yield store
             finally:
@@ -69,7 +69,7 @@ class ServerChoice:
                 f"data directory {str(self.data_dir)!r} holds no state; give --data-dir, or --redis for a server"
             )
         with EmbeddedServer(self.data_dir) as server:
-            store = RedisStore(server.url, topology_id, unreachable_timeout_s=LOOK_TIMEOUT_S)
+            store = RedisTopology(server.url, topology_id, unreachable_timeout_s=LOOK_TIMEOUT_S)
             try:
                 yield store
             finally:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-MAX_TXID = 2**53 - 1
-"""Largest txid: every integer up to here is exact in Lua, JSON and Redis alike."""
-
 
 @dataclass(frozen=True, slots=True, order=True)
 class TransactionAttempt:

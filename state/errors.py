@@ -24,6 +24,9 @@ They cross from executors to the driver, so each one pickles: every argument goe
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 
 class TransactionError(Exception):
     """Root of all errors txbatch raises on purpose."""
@@ -67,25 +70,34 @@ class SourceError(TransactionError):
 class UserCodeError(TransactionError):
     """User code raised something that is not a `FailedException`.
 
-    Lower txids are committed, nothing of this one is; a plain topology has no txids, and ``attempt`` is
-    empty there. ``traceback_text`` is the traceback as it was
-    where the code ran, usually an executor.
+    Made on the driver only: tasks report a `Failure`. Lower txids are committed, nothing of this one is.
+
+    Args:
+        component_id: whose code raised.
+        traceback_text: the traceback as it was where the code ran, usually an executor.
+        task_index: its task, from 0.
+        attempt: the attempt, or the batch of a sub-topology; empty where there is neither.
+        tuple_text: the tuple that was executed, if one was.
+        method: what the driver called, of a spout's coordinator.
     """
 
     def __init__(
         self,
-        component_id: str,
-        task_index: int,
-        attempt: str,
-        tuple_text: str,
-        traceback_text: str,
         *,
+        component_id: str,
+        traceback_text: str,
+        task_index: int = 0,
+        attempt: str = "",
+        tuple_text: str = "",
         method: str = "",
     ) -> None:
-        super().__init__(component_id, task_index, attempt, tuple_text, traceback_text)
+        super().__init__(component_id, task_index, attempt, tuple_text, traceback_text, method)
         self.component_id, self.task_index, self.attempt = component_id, task_index, attempt
-        self.tuple_text, self.traceback_text = tuple_text, traceback_text
-        self.method = method  # of a spout, called by the driver; kept in __dict__, which pickles too
+        self.tuple_text, self.traceback_text, self.method = tuple_text, traceback_text, method
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        made_by = partial(type(self), component_id=self.component_id, traceback_text=self.traceback_text)
+        return made_by, (), self.__dict__
 
     def __str__(self) -> str:
         if self.method:

@@ -12,6 +12,7 @@ from typing import Any
 from state.errors import FencedError, StateRefusedError
 from state.keys import Keys
 from state.redis_connection import RedisConnection
+from state.redis_replies import text_of
 
 BEGIN_TRIES = 20
 KEYS_PER_CALL = 500
@@ -48,7 +49,7 @@ def _begin(connection: RedisConnection, keys: Keys, own: list[str], nonce: str) 
     """Takes the fence; "" where there is no control hash to take it from."""
     previous = ""
     for _ in range(BEGIN_TRIES):
-        status, fence = map(_text, connection.function("drop_begin", "3", *own, previous, nonce))
+        status, fence = map(text_of, connection.function("drop_begin", "3", *own, previous, nonce))
         if status != "RACED":
             return fence
         previous = fence
@@ -61,19 +62,15 @@ def _scan(connection: RedisConnection, pattern: str) -> set[bytes]:
     while True:  # bounded: SCAN ends after one pass over the server's keys
         reply = connection.call("SCAN", cursor, "MATCH", pattern, "COUNT", "1000")
         found.update(reply[1])
-        cursor = _text(reply[0])
+        cursor = text_of(reply[0])
         if cursor == "0":
             return found
 
 
 def _check(keys: Keys, reply: list[Any]) -> None:
-    status, sentence = map(_text, reply)
+    status, sentence = map(text_of, reply)
     if status not in ("OK", "ALREADY"):
         raise StateRefusedError(
             f"topology {keys.topology_id!r} was started again while it was being dropped ({sentence}); "
             "stop that run, then drop it again"
         )
-
-
-def _text(item: Any) -> str:
-    return item.decode("utf-8", "backslashreplace") if isinstance(item, bytes) else str(item)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from state.errors import StateRefusedError
@@ -13,29 +12,8 @@ OLDEST = {"redis": (7, 0, 0), "valkey": (7, 2, 0)}
 """First versions with what the function library needs."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServerFacts:
-    """A server that was found fit.
-
-    Attributes:
-        product: "redis" or "valkey".
-        version: as the server gives it; "" when it did not say (fakeredis).
-        maxmemory_policy: always a policy that does not evict our keys.
-        is_cluster: the node is part of a cluster; a topology lives on one node of it.
-        has_append_only_file: False means a restart of the server may lose committed transactions.
-        evicted_keys: keys it has evicted since it was started, whosever they were.
-    """
-
-    product: str
-    version: str
-    maxmemory_policy: str
-    is_cluster: bool
-    has_append_only_file: bool
-    evicted_keys: int = 0
-
-
-def facts_of(info: Mapping[str, Any], server: str) -> ServerFacts:
-    """Judges the answer to INFO; called by `RedisStore.check_server`.
+def refuse_unfit_server(info: Mapping[str, Any], server: str) -> None:
+    """Judges the answer to INFO; called at start, and again while a run lasts.
 
     Args:
         info: INFO as a mapping of name to value.
@@ -62,14 +40,6 @@ def facts_of(info: Mapping[str, Any], server: str) -> ServerFacts:
             f"server {server} has maxmemory-policy {policy!r}, which may silently delete committed state; "
             "set it to noeviction (CONFIG SET maxmemory-policy noeviction)"
         )
-    return ServerFacts(
-        product=product,
-        version=version,
-        maxmemory_policy=policy,
-        is_cluster=_text(info, "cluster_enabled") == "1",
-        has_append_only_file=_text(info, "aof_enabled") == "1",
-        evicted_keys=evicted_keys(info),
-    )
 
 
 def evicted_keys(info: Mapping[str, Any]) -> int:

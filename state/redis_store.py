@@ -1,4 +1,4 @@
-"""The state of a topology as the driver sees it: acquire, store metadata, commit, look, drop.
+"""The state of a topology as its owner writes it: acquire, store metadata, commit, confirm.
 
 The owner's writes are one sequence. Each carries the revision it expects and the server applies it at that
 revision or not at all, so a server that has lost its last writes refuses the next one before it changes
@@ -7,21 +7,17 @@ anything; see redis_functions.lua.
 
 from __future__ import annotations
 
-import secrets
 import threading
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, Unpack
 
 from state.attempt import TransactionAttempt
 from state.codec import pack_exact
 from state.commit import Commit, CommitReply, CommitStatus
 from state.errors import FencedError, ProtocolError, StateRefusedError
-from state.keys import Keys
 from state.metadata_sum import MetadataSum, MetadataSumChange
 from state.receipt import parse_receipt
-from state.redis_address import redact
 from state.redis_arguments import (
     Argument,
     CommitTooLargeError,
@@ -29,17 +25,13 @@ from state.redis_arguments import (
     commit_arguments,
     metadata_arguments,
 )
-from state.redis_connection import RedisConnection, connect
-from state.redis_drop import drop_topology
-from state.redis_presence import announce_run, connected_runs
-from state.redis_rights import require_all_rights
-from state.redis_server import ServerFacts, facts_of
-from state.redis_watch import ServerWatch
-from state.stored_metadata import checked_control, unpack_metadata, unreadable_metadata
-from state.stored_topology import Acquired, FoundTopology, TopologyStatus
+from state.redis_presence import announce_run
+from state.redis_refusals import acquire_refusal, state_not_as_left
+from state.redis_replies import text_of
+from state.redis_topology import ConnectionOptions, RedisTopology
+from state.stored_metadata import unpack_metadata, verified_metadata
+from state.stored_topology import Acquired, FoundTopology
 
-FIRST_CONTACT_TIMEOUT_S = 10.0
-"""How long `check_server` waits for a server that was perhaps never there."""
 ACQUIRE_TRIES = 20
 RECEIPTS_KEPT = 1024
 """Receipts of so many txids are kept; the same number stands in redis_functions.lua."""
@@ -64,91 +56,18 @@ class Ownership:
         return [self.fence, self.generation, str(self.revision)]
 
 
-class RedisStore:
+class RedisStore(RedisTopology):
     """The one writer of a topology's state; lives in the driver, safe to use from several threads.
 
-    Args:
-        url: redis://, rediss:// or unix:// address. Credentials in it never appear in a message.
-        topology_id: a valid name.
-        client: used instead of connecting to `url` (fakeredis in tests).
-        revive: brings an embedded server back after a lost connection.
-        clock, sleep: seconds; injected by tests.
-        unreachable_timeout_s: how long a call without answer is repeated.
-
-    Raises:
-        StateRefusedError: the URL cannot be understood.
-        TopologyError: the topology id is not a valid name.
+    Args and errors are those of `RedisTopology`.
     """
 
-    def __init__(
-        self,
-        url: str,
-        topology_id: str,
-        *,
-        client: Any = None,
-        revive: Callable[[], None] | None = None,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-        unreachable_timeout_s: float = 60.0,
-    ) -> None:
-        self.keys = Keys(topology_id)
-        self.server = redact(url)
-        self._is_injected = client is not None
-        self._timeout_s = unreachable_timeout_s
-        self._evicted_keys = 0
+    def __init__(self, url: str, topology_id: str, **options: Unpack[ConnectionOptions]) -> None:
+        super().__init__(url, topology_id, **options)
         self._owned: Ownership | None = None
         self._metadata_sum = MetadataSum({})
         self._new_descriptions = ("", "")  # source fingerprint and topology, until a write has stored them
         self._sequence = threading.Lock()
-        self._connection = RedisConnection(
-            client if client is not None else connect(url),
-            self.server,
-            timeout_s=unreachable_timeout_s,
-            revive=revive,
-            clock=clock,
-            sleep=sleep,
-        )
-
-    def check_server(self) -> ServerFacts:
-        """Makes sure of the server and loads the function library; called once at start.
-
-        Raises:
-            StateRefusedError: too old, a replica, evicting, wrong password, or lacking a command or the right
-                to use one.
-            StateUnreachableError: nobody answers within ten seconds.
-        """
-        first_contact_s = min(FIRST_CONTACT_TIMEOUT_S, self._timeout_s)
-        try:
-            facts = facts_of(self._connection.call("INFO", timeout_s=first_contact_s), self.server)
-        except StateRefusedError as error:
-            if not self._is_injected or "unknown command" not in str(error.__cause__):
-                raise
-            facts = ServerFacts("redis", "", "noeviction", is_cluster=False, has_append_only_file=False)
-        self._connection.load_library()
-        require_all_rights(self._connection, self.keys)
-        self._evicted_keys = facts.evicted_keys
-        return facts
-
-    def watch(self, clock: Callable[[], float]) -> ServerWatch:
-        """What looks at the server again while a run lasts; called once, after `check_server`."""
-        return ServerWatch(self._connection, evicted_before=self._evicted_keys, clock=clock)
-
-    def look(self) -> FoundTopology | None:
-        """What the next owner would take over, or None if there is nothing that `acquire` would; changes nothing.
-
-        Called once at start, before `acquire`, so a start that is refused for what it finds fences nobody out.
-
-        Raises:
-            StateRefusedError: some of the stored metadata is lost or altered.
-            StateUnreachableError: no answer within the time allowed.
-        """
-        reply = self._connection.function("look", "2", self.keys.control, self.keys.metadata, read_only=True)
-        if not reply:
-            return None
-        committed, source, topology, stored_sum = map(_text, reply[:4])
-        checked_control(self.keys, {"committed": committed})
-        packed = self._verified(reply[4:], stored_sum)[0]
-        return FoundTopology(int(committed), source, topology, unpack_metadata(self.keys, packed))
 
     def acquire(
         self,
@@ -183,14 +102,14 @@ class RedisStore:
         previous = self._control().get("fence", "")
         for _ in range(ACQUIRE_TRIES):
             reply = self._connection.function("acquire", "3", *own, previous, *given)
-            status = _text(reply[0])
+            status = text_of(reply[0])
             if status == "OK":
                 acquired = self._acquired(reply, source_fingerprint, topology)
                 announce_run(self._connection, self.keys)
                 return acquired
             if status != "RACED":
-                self._refuse_acquire(status, [_text(item) for item in reply[1:]])
-            previous = _text(reply[1])
+                raise acquire_refusal(self.keys.topology_id, status, [text_of(item) for item in reply[1:]])
+            previous = text_of(reply[1])
         raise FencedError(self.keys.topology_id)
 
     def store_metadata(self, entries: Mapping[str, Any], forget: Sequence[str] = ()) -> None:
@@ -240,28 +159,6 @@ class RedisStore:
             self.store_metadata({})
         self._owned_reply("confirm", self.keys.control)
 
-    def status(self) -> TopologyStatus | None:
-        """What is stored about the topology, or None; needs no ownership.
-
-        Raises:
-            StateRefusedError, StateUnreachableError: as `acquire`.
-        """
-        reply = self._status()
-        control = checked_control(self.keys, _pairs(reply[2:]))
-        if not control:
-            return None
-        return TopologyStatus(
-            topology_id=self.keys.topology_id,
-            committed_txid=int(control.get("committed", "0")),
-            generation=control.get("generation", ""),
-            fence=control.get("fence", ""),
-            topology=control.get("topology", ""),
-            source_fingerprint=control.get("source_fingerprint", ""),
-            metadata_count=int(reply[0]),
-            last_receipt=parse_receipt(self.keys, _text(reply[1])),
-            is_dropping="dropping" in control,
-        )
-
     def last_group(self) -> tuple[TransactionAttempt, ...]:
         """The attempts that were committed together last, in order; of a group beyond `RECEIPTS_KEPT` the last ones.
 
@@ -271,47 +168,12 @@ class RedisStore:
             FencedError, StateRefusedError, StateUnreachableError: as `confirm`.
         """
         items = self._owned_reply("last_group", self.keys.control, self.keys.receipts)
-        receipts = {int(items[i]): parse_receipt(self.keys, _text(items[i + 1])) for i in range(0, len(items), 2)}
+        receipts = {int(items[i]): parse_receipt(self.keys, text_of(items[i + 1])) for i in range(0, len(items), 2)}
         return tuple(TransactionAttempt(txid, receipt.attempt_id) for txid, receipt in receipts.items() if receipt)
 
-    def has_records(self) -> bool:
-        """Whether the topology's control key is there, readable or not."""
-        return bool(int(self._connection.call("EXISTS", self.keys.control)))
-
-    def existing_states(self, names: Iterable[str]) -> list[str]:
-        """Which of these states hold something on the server; called once at start, before `acquire`."""
-        return [name for name in names if int(self._connection.call("EXISTS", self.keys.state(name)))]
-
-    def connected_runs(self) -> int:
-        """How many runs of the topology are connected to the server, as far as it tells; needs no ownership."""
-        return connected_runs(self._connection, self.keys)
-
-    def drop(self) -> int:
-        """Deletes every key of the topology and returns how many there were.
-
-        A running coordinator is fenced out first and the control key goes last, so nothing of it can
-        come back. Interrupted, the topology stays unusable until it is dropped again.
-
-        Raises:
-            StateRefusedError, StateUnreachableError: as `acquire`.
-            FencedError: others keep taking over at the same time.
-        """
-        return drop_topology(self._connection, self.keys, nonce=secrets.token_hex(16))
-
-    def close(self) -> None:
-        """Closes the connection; state stays."""
-        self._connection.close()
-
-    def _status(self) -> list[Any]:
-        own = [self.keys.control, self.keys.metadata, self.keys.receipts]
-        return list(self._connection.function("status", "3", *own, read_only=True))
-
-    def _control(self) -> dict[str, str]:
-        return checked_control(self.keys, _pairs(self._status()[2:]))
-
     def _acquired(self, reply: Sequence[Any], source_fingerprint: str, topology: str) -> Acquired:
-        fence, generation, revision, committed, stored_sum, stored_source, stored_topology = map(_text, reply[1:8])
-        packed, found_sum = self._verified(reply[8:], stored_sum)
+        fence, generation, revision, committed, stored_sum, stored_source, stored_topology = map(text_of, reply[1:8])
+        packed, found_sum = verified_metadata(self.keys, reply[8:], stored_sum)
         metadata = unpack_metadata(self.keys, packed)
         self._owned = Ownership(fence, generation, int(revision))
         self._metadata_sum = found_sum
@@ -319,19 +181,7 @@ class RedisStore:
             "" if source_fingerprint == stored_source else source_fingerprint,
             "" if topology == stored_topology else topology,
         )
-        return Acquired(fence, generation, int(committed), metadata)
-
-    def _verified(self, items: Sequence[Any], stored_sum: str) -> tuple[dict[str, bytes], MetadataSum]:
-        packed = {_text(items[i]): bytes(items[i + 1]) for i in range(0, len(items), 2)}
-        found_sum = MetadataSum(packed)
-        if str(found_sum) != stored_sum:
-            raise StateRefusedError(
-                f"topology {self.keys.topology_id!r} cannot start: its {len(packed)} stored metadata entries are not "
-                f"the ones its last write left (checksum {found_sum}, expected {stored_sum}), so the server has lost "
-                f"or altered some{unreadable_metadata(packed)}; restore its data from a copy taken at one moment, or "
-                f"start over with `txbatch drop {self.keys.topology_id}`"
-            )
-        return packed, found_sum
+        return Acquired(int(committed), metadata)
 
     def _ownership(self) -> Ownership:
         if self._owned is None:
@@ -348,20 +198,20 @@ class RedisStore:
             digest = call_digest([*descriptions, *arguments])
             head = [*owned.arguments(), digest, str(change), *descriptions]
             reply = self._connection.function(name, str(len(keys)), *keys, *head, *arguments)
-            status = CommitStatus(_text(reply[0]))
+            status = CommitStatus(text_of(reply[0]))
             if status in (CommitStatus.OK, CommitStatus.ALREADY):
                 self._owned = Ownership(owned.fence, owned.generation, owned.revision + 1)
                 self._metadata_sum.accept(change)
                 self._new_descriptions = ("", "")
-            return CommitReply(status, _text(reply[1]))
+            return CommitReply(status, text_of(reply[1]))
 
     def _owned_reply(self, name: str, *keys: str) -> list[Any]:
         """What a function that changes nothing tells the owner, and nobody else."""
         reply = self._connection.function(name, str(len(keys)), *keys, *self._ownership().arguments(), read_only=True)
-        status = CommitStatus(_text(reply[0]))
+        status = CommitStatus(text_of(reply[0]))
         self._refuse_strangers(status)
         if status is not CommitStatus.OK:
-            raise self._not_as_left("was stopped", CommitReply(status, _text(reply[1])))
+            raise self._not_as_left("was stopped", CommitReply(status, text_of(reply[1])))
         return list(reply[2:])
 
     def _refuse_strangers(self, status: CommitStatus) -> None:
@@ -372,47 +222,3 @@ class RedisStore:
         return StateRefusedError(
             f"topology {self.keys.topology_id!r} {what}: {reply.status}: {reply.detail}; {state_not_as_left(reply)}"
         )
-
-    def _refuse_acquire(self, status: str, details: list[str]) -> NoReturn:
-        name = self.keys.topology_id
-        if status == "SOURCE_CHANGED":
-            raise StateRefusedError(
-                f"topology {name!r} was started on another input: stored fingerprint {details[0]!r}, given "
-                f"{details[1]!r}; run `txbatch drop {name}` to start over, choose another topology id, or "
-                "adopt the new input from here on"
-            )
-        if status == "TOPOLOGY_CHANGED":
-            raise StateRefusedError(
-                f"topology {name!r} has changed since its last run, and nobody has agreed to that: stored description "
-                f"{details[0]!r}, given {details[1]!r}; it was changed while this run started: start it again"
-            )
-        if status == "DROPPING":
-            raise StateRefusedError(f"topology {name!r} is being dropped; finish it with `txbatch drop {name}`")
-        remedy = {
-            "REGRESSED": f"restore the server's data, or start over with `txbatch drop {name}`",
-            "VERSION": "run the version of txbatch that wrote it, or drop the topology",
-        }.get(status, f"remove the key, or start over with `txbatch drop {name}`")
-        raise StateRefusedError(f"topology {name!r} cannot start: {status}: {details[0]}; {remedy}")
-
-
-def state_not_as_left(reply: CommitReply) -> str:
-    """What to do about a reply that says the server does not hold what its owner left there."""
-    if reply.status is CommitStatus.REGRESSED and reply.detail.endswith("is gone"):
-        return (
-            "the topology was dropped, or the server has lost all it held of it; this run stops; restore the server's "
-            "data, or run again to begin with the first transaction"
-        )
-    if reply.status is CommitStatus.REGRESSED:
-        return (
-            "the server has gone back to an earlier state (a restored backup, a lagging replica, a lost last second); "
-            "this run stops and has changed nothing since; run again to continue from what the server holds now"
-        )
-    return "the state in Redis is not the one this run left; find out what changed it before you run again"
-
-
-def _text(item: Any) -> str:
-    return item.decode("utf-8", "backslashreplace") if isinstance(item, bytes) else str(item)
-
-
-def _pairs(items: Sequence[Any]) -> dict[str, str]:
-    return {_text(items[i]): _text(items[i + 1]) for i in range(0, len(items), 2)}

@@ -11,7 +11,7 @@ from typing import Any
 
 from state.errors import StateRefusedError, StateUnreachableError
 from state.redis_connection import RedisConnection
-from state.redis_server import evicted_keys, facts_of
+from state.redis_server import evicted_keys, refuse_unfit_server
 
 LOOK_EVERY_S = 10.0
 
@@ -78,7 +78,7 @@ class ServerWatch:
             )
         self._evicted = found  # a server that was started again counts from 0
         try:
-            facts_of(info, self._connection.server)
+            refuse_unfit_server(info, self._connection.server)
         except StateRefusedError as error:
             raise StateRefusedError(
                 f"{error}; it was changed while this run was going, which stops here: what is committed stays, and a "

@@ -29,19 +29,6 @@ class RotatingTransactionalState:
     def __init__(self, state: TransactionalState, scope: str, *, is_strict: bool = True) -> None:
         self._state, self._scope, self._is_strict = state, scope, is_strict
 
-    def get_last_state(self) -> Any:
-        """The value of the greatest txid, or None when there is none."""
-        values = self._state.values(self._scope)
-        return values[max(values)] if values else None
-
-    def override_state(self, txid: int, value: Any) -> None:
-        """Sets the value of a txid, whatever was there."""
-        self._state.put(self._scope, txid, value)
-
-    def remove_state(self, txid: int) -> None:
-        """Forgets one txid, if it is there."""
-        self._state.remove(self._scope, [txid])
-
     def get_state(self, txid: int, initialize: StateInitializer) -> Any:
         """The value of a txid, made by `initialize` the first time it is asked for.
 

@@ -7,15 +7,34 @@ all the same, and what is unreadable may carry the right sum, if other software 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from state.codec import CodecError, unpack
 from state.errors import StateRefusedError
 from state.keys import Keys
+from state.metadata_sum import MetadataSum
 
 _FIELD = re.compile(r".+:[1-9][0-9]{0,15}", re.DOTALL)
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,15}")
+
+
+def verified_metadata(keys: Keys, items: Sequence[Any], stored_sum: str) -> tuple[dict[str, bytes], MetadataSum]:
+    """Stored metadata, field -> packed value, from a flat list of both, and its checksum.
+
+    Raises:
+        StateRefusedError: the checksum is not the stored one.
+    """
+    packed = {str(items[i], "utf-8", "backslashreplace"): bytes(items[i + 1]) for i in range(0, len(items), 2)}
+    found_sum = MetadataSum(packed)
+    if str(found_sum) != stored_sum:
+        raise StateRefusedError(
+            f"topology {keys.topology_id!r} cannot start: its {len(packed)} stored metadata entries are not "
+            f"the ones its last write left (checksum {found_sum}, expected {stored_sum}), so the server has lost "
+            f"or altered some{unreadable_metadata(packed)}; restore its data from a copy taken at one moment, or "
+            f"start over with `txbatch drop {keys.topology_id}`"
+        )
+    return packed, found_sum
 
 
 def unpack_metadata(keys: Keys, packed: Mapping[str, bytes]) -> dict[str, Any]:

@@ -13,14 +13,10 @@ class Acquired:
     """What a coordinator owns after `RedisStore.acquire`, and where it goes on.
 
     Attributes:
-        fence: token that every write must carry.
-        generation: hexadecimal number drawn at the topology's first start.
         committed_txid: last committed transaction, 0 at first.
         metadata: stored metadata field -> value.
     """
 
-    fence: str
-    generation: str
     committed_txid: int
     metadata: dict[str, Any]
 

@@ -62,7 +62,7 @@ PURE_MODULES = (
     "committers/group_commit",
     "committers/group_size",
     "committers/refusing_reader",
-    "committers/slot_report",
+    "committers/task_report",
     "coordinator/building",
     "coordinator/local/mailroom",
     "coordinator/planning",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 
-from coordinated_bolt.transport.outbox import NewOutbox, Outbox, Send
+from coordinated_bolt.transport.outbox import FrameOutbox, NewOutbox, Send
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
 
 
-def attempt_outbox(wiring: TaskWiring, attempt: TransactionAttempt, send: Send) -> Outbox:
+def attempt_outbox(wiring: TaskWiring, attempt: TransactionAttempt, send: Send) -> FrameOutbox:
     """A fresh outbox to every task downstream."""
-    return Outbox(attempt, wiring.task_id, wiring.targets, send, wiring.frame_tuples)
+    return FrameOutbox(attempt, wiring.task_id, wiring.targets, send, wiring.frame_tuples)
 
 
 def attempt_outboxes(wiring: TaskWiring, send: Send) -> NewOutbox:

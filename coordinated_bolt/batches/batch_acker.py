@@ -128,7 +128,7 @@ class BatchAcker:
             elif frame.kind is FrameKind.ACK:
                 self._receive_report(frame, content)
         except (CodecError, LookupError, TypeError, ValueError) as error:
-            self._fail(frame.attempt, self._incomplete(frame.source, f"report is not readable: {error!r}"))
+            self._fail(frame.attempt, self._incomplete(frame.sender, f"report is not readable: {error!r}"))
 
     def outcomes(self) -> Iterable[AttemptOutcome]:
         """The verdicts, once nothing more can come."""
@@ -142,7 +142,7 @@ class BatchAcker:
         return self._outcomes.values()
 
     def _receive_metadata(self, frame: Frame, content: dict[str, Any]) -> None:
-        digest = EdgeDigest(frame.attempt, frame.source, self._task_id)
+        digest = EdgeDigest(frame.attempt, frame.sender, self._task_id)
         digest.add(frame, 0)
         self._outcomes[frame.attempt].metadata.update(content)
         self._note(frame.attempt, self._acker.ack(frame.attempt, digest.edge_id()))
@@ -150,15 +150,15 @@ class BatchAcker:
     def _receive_report(self, frame: Frame, content: list[Any]) -> None:
         failure, edges, residue, emitted_count, counters, metrics = content
         outcome = self._outcomes[frame.attempt]
-        if frame.source in self._reported[frame.attempt]:
-            self._fail(frame.attempt, self._incomplete(frame.source, "reported more than once"))
+        if frame.sender in self._reported[frame.attempt]:
+            self._fail(frame.attempt, self._incomplete(frame.sender, "reported more than once"))
             return
-        self._reported[frame.attempt].add(frame.source)
+        self._reported[frame.attempt].add(frame.sender)
         outcome.residue ^= residue
         outcome.tuple_count += emitted_count
         outcome.counters.update(counters)
-        if frame.source in self._component_of:
-            component_id, _ = self._component_of[frame.source]
+        if frame.sender in self._component_of:
+            component_id, _ = self._component_of[frame.sender]
             outcome.metrics.setdefault(component_id, TaskMetrics()).add(TaskMetrics.from_wire(metrics))
         if failure is not None:
             self._fail(frame.attempt, Failure.from_wire(failure))

@@ -47,7 +47,7 @@ class BatchBoltExecutor:
         wiring: the task.
         new_collector: makes the collector of an attempt.
         observer: is told what every attempt's bolt does, before the hooks of the topology and of the bolt are.
-        clock: nanoseconds, for the metrics; read twice per run of tuples.
+        clock: nanoseconds, for the metrics; read twice per stretch of tuples.
     """
 
     def __init__(
@@ -73,8 +73,8 @@ class BatchBoltExecutor:
             started_ns = self._clock()
             for tup in map(Tuple, rows, repeat(origin)):
                 execute(tup)
-            run = f"{origin.source_component}/{origin.stream_id}"
-            live.metrics.add_run(run, len(rows), self._clock() - started_ns)
+            stream = f"{origin.source_component}/{origin.stream_id}"
+            live.metrics.add_stretch(stream, len(rows), self._clock() - started_ns)
         except BaseException as error:
             if is_interruption(error):
                 raise

@@ -48,12 +48,10 @@ class Inbox:
 
     def __init__(self, packed_frames: Iterable[bytes]) -> None:
         self._frames: dict[TransactionAttempt, list[Frame]] = {}
-        self.damaged_count = 0
         for packed in sorted(packed_frames):
             try:
                 frame = unpack_frame(packed)
             except (CodecError, ValueError):
-                self.damaged_count += 1
                 continue
             self._frames.setdefault(frame.attempt, []).append(frame)
 
@@ -89,16 +87,16 @@ class BatchTask:
         try:
             content = unpack(frame.payload)
             if frame.kind is FrameKind.COORD:
-                self._bolt.coord(attempt, frame.source, _tuple_count(content))
+                self._bolt.coord(attempt, frame.sender, _tuple_count(content))
                 return
-            runs = [(self._wiring.origin(attempt, frame.source, stream), rows) for stream, rows in content]
-            self._edges_of(attempt)[frame.source].add(frame, sum(len(rows) for _, rows in runs))
+            stretches = [(self._wiring.origin(attempt, frame.sender, stream), rows) for stream, rows in content]
+            self._edges_of(attempt)[frame.sender].add(frame, sum(len(rows) for _, rows in stretches))
         except (CodecError, KeyError, IndexError, TypeError, ValueError) as error:
-            text = f"frame {frame.sequence} of task {frame.source} is not readable: {error!r}"
+            text = f"frame {frame.sequence} of task {frame.sender} is not readable: {error!r}"
             where = (self._wiring.component_id, self._wiring.task_index)
             self._bolt.fail(attempt, Failure(FailureKind.INCOMPLETE, *where, text))
             return
-        for origin, rows in runs:
+        for origin, rows in stretches:
             self._bolt.regular(attempt, origin, rows)
 
     def id(self, attempt: TransactionAttempt) -> None:
@@ -126,7 +124,7 @@ class BatchTask:
         edges = self._edges.get(attempt)
         if edges is None:
             task_id = self._wiring.task_id
-            edges = {source: EdgeDigest(attempt, source, task_id) for source in self._wiring.sources}
+            edges = {sender: EdgeDigest(attempt, sender, task_id) for sender in self._wiring.upstream}
             self._edges[attempt] = edges
         return edges
 

@@ -1,8 +1,8 @@
 """A batch bolt that knows when its batch is complete.
 
 Three kinds of tuples reach a task. REGULAR ones are data and go to the bolt. A COORD tuple tells how
-many REGULAR ones its source has sent for the attempt. The ID tuple reaches committers only and says
-that the commit phase has begun. When every source has reported, the counts match and the ID is there
+many REGULAR ones its sender has sent for the attempt. The ID tuple reaches committers only and says
+that the commit phase has begun. When every task upstream has reported, the counts match and the ID is there
 where one is needed, the batch is finished, once: the bolt's `finish_batch` runs and every task
 downstream is told how many tuples it was sent, zero included.
 
@@ -92,9 +92,9 @@ class CoordinatedBolt:
         self._tracking.regular(attempt, origin.source_task, len(rows))
         self._finish_when_complete(attempt)
 
-    def coord(self, attempt: TransactionAttempt, source_task: int, tuple_count: int) -> None:
+    def coord(self, attempt: TransactionAttempt, upstream_task: int, tuple_count: int) -> None:
         """A COORD tuple arrives."""
-        self._tracking.coord(attempt, source_task, tuple_count)
+        self._tracking.coord(attempt, upstream_task, tuple_count)
         self._finish_when_complete(attempt)
 
     def id(self, attempt: TransactionAttempt) -> None:
@@ -177,16 +177,16 @@ class CoordinatedBolt:
 
 def _tracking(wiring: TaskWiring) -> Tracking:
     """A fresh tracking of what a task receives: from which tasks one by one, and where one of several is enough."""
-    sources: list[int] = []
+    upstream: list[int] = []
     groups: list[tuple[int, ...]] = []
     if wiring.coordination is None:
-        sources = list(wiring.sources)
+        upstream = list(wiring.upstream)
     else:
         for component_id, args in wiring.coordination.source_args.items():
             tasks = wiring.tasks_of[component_id]
-            groups.append(tasks) if args is SourceArgs.SINGLE else sources.extend(tasks)
+            groups.append(tasks) if args is SourceArgs.SINGLE else upstream.extend(tasks)
     return Tracking(
-        sources,
+        upstream,
         single_groups=groups,
         needs_id=wiring.needs_id,
         component_id=wiring.component_id,

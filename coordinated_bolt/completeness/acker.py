@@ -66,12 +66,6 @@ class Acker(Generic[Root]):
         """Drops a root that nobody waits for any more."""
         self._trees.pop(root, None)
 
-    def drain(self) -> list[Root]:
-        """Roots still open once nothing more can come; they are dropped."""
-        roots = list(self._trees)
-        self._trees.clear()
-        return roots
-
     def __contains__(self, root: Root) -> bool:
         return root in self._trees
 

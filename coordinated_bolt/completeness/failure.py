@@ -45,6 +45,7 @@ class Failure:
         task_index: task of that component, from 0.
         text: message, or the user's traceback.
         tuple_text: the tuple that was executed, if one was.
+        batch: the batch of a sub-topology it belongs to; empty elsewhere.
     """
 
     kind: FailureKind
@@ -52,6 +53,12 @@ class Failure:
     task_index: int
     text: str
     tuple_text: str = ""
+    batch: str = ""
+
+    @classmethod
+    def of_user(cls, error: BaseException, component_id: str, task_index: int, tuple_text: str = "") -> Failure:
+        """What user code raised where nothing may be replayed, so even a `FailedException` is the user's mistake."""
+        return cls(FailureKind.USER, component_id, task_index, user_traceback(error), tuple_text)
 
     @classmethod
     def from_exception(cls, error: BaseException, component_id: str, task_index: int, tuple_text: str = "") -> Failure:
@@ -70,11 +77,22 @@ class Failure:
         """Whether a replay would only fail again."""
         return self.kind <= FailureKind.STATE
 
-    def to_error(self, attempt: TransactionAttempt) -> TransactionError:
-        """The error a run that halts on this ends with."""
+    def to_error(self, attempt: TransactionAttempt | None = None) -> TransactionError:
+        """The error a run that halts on this ends with (driver).
+
+        Args:
+            attempt: the attempt that failed; None in a plain topology, where `batch` may say more.
+        """
+        during = self.batch if attempt is None else str(attempt)
         if self.kind is FailureKind.USER:
-            return UserCodeError(self.component_id, self.task_index, str(attempt), self.tuple_text, self.text)
-        where = f"{self.text} (component {self.component_id!r}, attempt {attempt})"
+            return UserCodeError(
+                component_id=self.component_id,
+                task_index=self.task_index,
+                attempt=during,
+                tuple_text=self.tuple_text,
+                traceback_text=self.text,
+            )
+        where = f"{self.text} (component {self.component_id!r}" + (f", attempt {during})" if during else ")")
         if self.kind is FailureKind.SOURCE:
             return SourceError(where)
         if self.kind is FailureKind.STATE:
@@ -83,7 +101,8 @@ class Failure:
 
     def to_wire(self) -> list[Any]:
         """Plain data for the codec; text that is no valid Unicode, as file names may be, is escaped."""
-        return [int(self.kind), self.component_id, self.task_index, _valid(self.text), _valid(self.tuple_text)]
+        texts = [_valid(self.text), _valid(self.tuple_text), self.batch]
+        return [int(self.kind), self.component_id, self.task_index, *texts]
 
     @classmethod
     def from_wire(cls, wire: list[Any]) -> Failure:

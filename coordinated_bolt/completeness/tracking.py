@@ -2,11 +2,11 @@
 
 Pure: events in, a verdict out. The events of an attempt may come in any order and a report may come
 twice; whichever event makes the counts match completes the attempt, exactly once. Everything is kept
-per attempt and per source task, because one sum for all sources lets a surplus of one hide a deficit
+per attempt and per task upstream, because one sum for all of them lets a surplus of one hide a deficit
 of another. A failure sticks, also one that comes before anything else.
 
 Source: backtype.storm.coordination.CoordinatedBolt.TrackingInfo and .SourceArgs. Differs from Storm: counts are per
-source; completion on any event; repeats are compared, not added; failure is sticky.
+task upstream; completion on any event; repeats are compared, not added; failure is sticky.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from state.attempt import TransactionAttempt
 
 
 class SourceArgs(Enum):
-    """How many tasks of a source component report each batch.
+    """How many tasks of a component upstream report each batch.
 
     Source: backtype.storm.coordination.CoordinatedBolt.SourceArgs.
     """
@@ -51,7 +51,7 @@ class Tracking:
     """Counts what one task receives, for all attempts in its hands.
 
     Args:
-        sources: task ids that each have to report for every attempt.
+        upstream: task ids that each have to report for every attempt.
         single_groups: groups of further task ids; of each group exactly one has to report for an attempt.
         needs_id: an ID tuple is awaited too (committers).
         component_id: whose task this is, for messages.
@@ -60,34 +60,34 @@ class Tracking:
 
     def __init__(
         self,
-        sources: Iterable[int],
+        upstream: Iterable[int],
         *,
         single_groups: Iterable[Iterable[int]] = (),
         needs_id: bool,
         component_id: str,
         task_index: int,
     ) -> None:
-        self._sources = frozenset(sources)
+        self._upstream = frozenset(upstream)
         self._groups = [frozenset(group) for group in single_groups]
-        self._group_of = {source: group for group in self._groups for source in group}
-        self._report_count = len(self._sources) + len(self._groups)
+        self._group_of = {task: group for group in self._groups for task in group}
+        self._report_count = len(self._upstream) + len(self._groups)
         self._needs_id = needs_id
         self._where = (component_id, task_index)
         self._attempts: dict[TransactionAttempt, _Attempt] = {}
 
-    def regular(self, attempt: TransactionAttempt, source: int, tuple_count: int = 1) -> None:
+    def regular(self, attempt: TransactionAttempt, task: int, tuple_count: int = 1) -> None:
         """REGULAR tuples were executed."""
         received = self._entry(attempt).received
-        received[source] = received.get(source, 0) + tuple_count
+        received[task] = received.get(task, 0) + tuple_count
 
-    def coord(self, attempt: TransactionAttempt, source: int, tuple_count: int) -> None:
-        """A COORD tuple came: the source says how many tuples it has sent to this task."""
+    def coord(self, attempt: TransactionAttempt, task: int, tuple_count: int) -> None:
+        """A COORD tuple came: the task upstream says how many tuples it has sent to this task."""
         entry = self._entry(attempt)
-        known = entry.expected.setdefault(source, tuple_count)
-        if source not in self._sources:
-            self._check_single(attempt, entry, source)
+        known = entry.expected.setdefault(task, tuple_count)
+        if task not in self._upstream:
+            self._check_single(attempt, entry, task)
         if known != tuple_count:
-            self.fail(attempt, self._incomplete(f"task {source} reported {known} tuples, then {tuple_count}"))
+            self.fail(attempt, self._incomplete(f"task {task} reported {known} tuples, then {tuple_count}"))
 
     def id(self, attempt: TransactionAttempt) -> None:
         """The ID tuple came: the attempt's commit phase has begun."""
@@ -114,7 +114,7 @@ class Tracking:
         """Whether the attempt can never be complete: it has failed, or more has come than was sent."""
         entry = self._entry(attempt)
         return entry.failure is not None or any(
-            entry.received.get(source, 0) > expected for source, expected in entry.expected.items()
+            entry.received.get(task, 0) > expected for task, expected in entry.expected.items()
         )
 
     def noted(self, attempt: TransactionAttempt) -> Failure | None:
@@ -152,24 +152,24 @@ class Tracking:
 
     def _mismatches(self, entry: _Attempt) -> list[str]:
         stories = []
-        reporters = self._sources | entry.received.keys()
+        reporters = self._upstream | entry.received.keys()
         if self._groups:
             silent = (group for group in self._groups if group.isdisjoint(entry.expected))
             stories += [f"none of tasks {sorted(group)} reported" for group in silent]
             reporters |= entry.expected.keys()
-        for source in reporters:
-            expected, received = entry.expected.get(source), entry.received.get(source, 0)
+        for task in reporters:
+            expected, received = entry.expected.get(task), entry.received.get(task, 0)
             if expected is None:
-                stories.append(f"task {source} sent {received} tuples and no report")
+                stories.append(f"task {task} sent {received} tuples and no report")
             elif expected != received:
-                stories.append(f"task {source} sent {expected} tuples, {received} came")
+                stories.append(f"task {task} sent {expected} tuples, {received} came")
         return sorted(stories)
 
-    def _check_single(self, attempt: TransactionAttempt, entry: _Attempt, source: int) -> None:
-        """Fails the attempt unless `source` is the only one of its group that has reported."""
-        group = self._group_of.get(source)
+    def _check_single(self, attempt: TransactionAttempt, entry: _Attempt, task: int) -> None:
+        """Fails the attempt unless `task` is the only one of its group that has reported."""
+        group = self._group_of.get(task)
         if group is None:
-            self.fail(attempt, self._incomplete(f"task {source} reported but is no source"))
+            self.fail(attempt, self._incomplete(f"task {task} sent a report but is not upstream"))
         elif len(reported := sorted(group & entry.expected.keys())) > 1:
             self.fail(attempt, self._incomplete(f"tasks {reported} reported, of which only one may"))
 

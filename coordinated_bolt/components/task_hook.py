@@ -1,6 +1,6 @@
 """Hooks: code that watches what a task does without being part of a bolt.
 
-A hook that is never added costs one truth test per emit and per run of tuples.
+A hook that is never added costs one truth test per emit and per stretch of tuples.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ Source: backtype.storm.coordination.CoordinatedBolt, outside transactions, and i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import xor
 from random import Random
@@ -20,7 +20,7 @@ from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.rotating_map import RotatingMap
 from coordinated_bolt.streams.tuples import TupleOrigin
-from coordinated_bolt.subtopology.subtopology_outbox import BatchOutbox
+from coordinated_bolt.subtopology.subtopology_outbox import SubtopologyOutbox
 from coordinated_bolt.transport.messages import Message, MessageKind, SendMessage, acker_of, edges_message, tree_message
 from coordinated_bolt.transport.outbox import RowOutbox
 from coordinated_bolt.trees.bolt_task import BoltTask
@@ -29,7 +29,7 @@ from coordinated_bolt.watching.metrics import no_clock
 from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import Coordination, TaskWiring
 from state.attempt import TransactionAttempt
-from state.errors import ProtocolError, UserCodeError
+from state.errors import ProtocolError
 
 BUCKET_COUNT = 3
 """One more than the spout's map has: a task keeps a batch for longer than the spout waits for it."""
@@ -55,6 +55,8 @@ class _Batch:
 
 class CoordinatedTask:
     """One task of a sub-topology: call `start` once, then `receive` for each message, one at a time, and `close`.
+
+    `receive` returns the `Failure` of what the bolt raised, if the run has to end with that.
 
     Args:
         wiring: the task; it has a `Coordination`, and its spec is a batch bolt or a basic bolt.
@@ -85,27 +87,28 @@ class CoordinatedTask:
         self._has_failed: dict[TransactionAttempt, bool] = {}  # the batches that have ended
         self._bolt = CoordinatedBolt(wiring, self._new_outbox, observer=observer, clock=clock)
 
-    def start(self) -> None:
-        """Does nothing: the bolt is made anew for every batch."""
+    def start(self) -> Failure | None:
+        """Does nothing: each batch gets a new bolt."""
+        return None
 
-    def receive(self, message: Message) -> None:
+    def receive(self, message: Message) -> Failure | None:
         """Has the bolt execute a tuple, and finish its batch if that is complete now.
 
+        Returns:
+            What the bolt raised, but for a `FailedException`: that fails the batch.
+
         Raises:
-            UserCodeError: the bolt raised anything but `FailedException`.
             ProtocolError: the task does not receive such messages.
         """
         is_master = not self._coordination.source_args
         match message.kind:
             case MessageKind.TUPLE if is_master:
-                self._begin(message)
+                return self._begin(message)
             case MessageKind.REGULAR | MessageKind.COORD if not is_master:
                 if message.batch in self._has_failed:
                     self._receive_late(message)
-                elif message.kind is MessageKind.REGULAR:
-                    self._regular(message)
-                else:
-                    self._coord(message)
+                    return None
+                return self._regular(message) if message.kind is MessageKind.REGULAR else self._coord(message)
             case _:
                 raise ProtocolError(f"task {self._wiring.task_id} of a sub-topology received {message}")
 
@@ -119,41 +122,42 @@ class CoordinatedTask:
             self._drop(batch)
             self._fail(kept.roots)  # a spout may have started its time anew
 
-    def close(self) -> None:
-        """Lets the bolts of batches under way clean up."""
+    def close(self) -> Failure | None:
+        """Lets the bolts of batches under way clean up; what they raise then is only told to the observer."""
         for _ in range(BUCKET_COUNT):
             for batch in self._batches.rotate():
                 self._drop(batch)
+        return None
 
     def __len__(self) -> int:
         """Batches under way."""
         return len(self._batches)
 
-    def _begin(self, message: Message) -> None:
+    def _begin(self, message: Message) -> Failure | None:
         stream_index, values, roots = message.payload
         self._begun_count += 1
         batch = TransactionAttempt(self._begun_count, self._random.getrandbits(EDGE_BITS))
-        self._keep(batch, roots).held[message.source] = roots
-        self._bolt.begin(batch, self._wiring.origin(batch, message.source, stream_index), values)
-        self._conclude(batch)
+        self._keep(batch, roots).held[message.sender] = roots
+        self._bolt.begin(batch, self._wiring.origin(batch, message.sender, stream_index), values)
+        return self._conclude(batch)
 
-    def _regular(self, message: Message) -> None:
+    def _regular(self, message: Message) -> Failure | None:
         batch = message.batch
         _, roots, stream_index, values = message.payload
         origins = self._keep(batch, roots).origins
-        origin = origins.get((message.source, stream_index))
+        origin = origins.get((message.sender, stream_index))
         if origin is None:
-            origin = self._wiring.origin(batch, message.source, stream_index)
-            origins[message.source, stream_index] = origin
+            origin = self._wiring.origin(batch, message.sender, stream_index)
+            origins[message.sender, stream_index] = origin
         self._bolt.regular(batch, origin, [values])
-        self._conclude(batch)
+        return self._conclude(batch)
 
-    def _coord(self, message: Message) -> None:
+    def _coord(self, message: Message) -> Failure | None:
         batch = message.batch
         _, roots, tuple_count = message.payload
-        self._keep(batch, roots).held.setdefault(message.source, roots)
-        self._bolt.coord(batch, message.source, tuple_count)
-        self._conclude(batch)
+        self._keep(batch, roots).held.setdefault(message.sender, roots)
+        self._bolt.coord(batch, message.sender, tuple_count)
+        return self._conclude(batch)
 
     def _receive_late(self, message: Message) -> None:
         """The batch has ended here: a report of one that has failed fails, and so does one that gets a tuple more."""
@@ -163,20 +167,20 @@ class CoordinatedTask:
             self._has_failed[batch] = True
             self._fail(message.payload[1])
 
-    def _conclude(self, batch: TransactionAttempt) -> None:
-        """Acks or fails what the batch came from, once it has ended here."""
+    def _conclude(self, batch: TransactionAttempt) -> Failure | None:
+        """Acks or fails what the batch came from, once it has ended here; returns what ends the run."""
         if not self._bolt.is_finished(batch) and not self._bolt.is_lost(batch):
-            return
+            return None
         kept = self._batches.pop(batch)
         assert kept is not None
         failure, sent_edges = self._drop(batch)
         if failure is None:
             self._ack(kept, sent_edges)
         elif failure.halts():
-            where = (self._wiring.component_id, self._wiring.task_index, str(batch))
-            raise UserCodeError(*where, failure.tuple_text, failure.text)
+            return replace(failure, batch=str(batch))
         else:
             self._fail(kept.roots)
+        return None
 
     def _drop(self, batch: TransactionAttempt) -> tuple[Failure | None, Iterable[int]]:
         """Lets go of a batch; returns why it failed, and the edges of what it sent."""
@@ -209,10 +213,10 @@ class CoordinatedTask:
     def _new_outbox(self, batch: TransactionAttempt) -> RowOutbox:
         kept = self._batches.get(batch)
         assert kept is not None
-        return BatchOutbox(
+        return SubtopologyOutbox(
             batch,
             kept.roots,
-            source=self._wiring.task_id,
+            sender=self._wiring.task_id,
             inside=self._coordination.targets,
             send=self._send,
             random=self._random,

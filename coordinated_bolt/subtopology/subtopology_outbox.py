@@ -17,13 +17,13 @@ from coordinated_bolt.trees.output_collector import EDGE_BITS
 from state.attempt import TransactionAttempt
 
 
-class BatchOutbox:
+class SubtopologyOutbox:
     """The `RowOutbox` of one batch on one task.
 
     Args:
         batch: the batch.
         roots: the trees it belongs to.
-        source: task id of the sender.
+        sender: task id of the sender.
         inside: every task downstream within the sub-topology, each of which gets a report.
         send: takes the messages.
         random: draws the edges.
@@ -40,14 +40,14 @@ class BatchOutbox:
         batch: TransactionAttempt,
         roots: Sequence[int],
         *,
-        source: int,
+        sender: int,
         inside: Sequence[int],
         send: SendMessage,
         random: Random,
     ) -> None:
         self._batch = batch
         self._roots = roots
-        self._source = source
+        self._sender = sender
         self._counts = dict.fromkeys(inside, 0)
         self.transferred: dict[int, int] = {}
         self._edges: dict[int, int] = {}
@@ -59,14 +59,14 @@ class BatchOutbox:
         """Sends one row to a target."""
         if self._is_closed:
             raise RuntimeError(EMITTED_LATE)
-        source, roots = self._source, self._roots
+        sender, roots = self._sender, self._roots
         if target in self._counts:
-            self._send(regular_message(source, target, batch=self._batch, roots=roots, stream_index=stream, values=row))
+            self._send(regular_message(sender, target, batch=self._batch, roots=roots, stream_index=stream, values=row))
             self._counts[target] += 1
         else:
             edge = self._random.getrandbits(EDGE_BITS)
             anchored = dict.fromkeys(roots, edge)
-            self._send(tuple_message(source, target, stream_index=stream, values=row, roots=anchored))
+            self._send(tuple_message(sender, target, stream_index=stream, values=row, roots=anchored))
             self._edges[target] = self._edges.get(target, 0) ^ edge
         self.transferred[stream] = self.transferred.get(stream, 0) + 1
 
@@ -80,7 +80,7 @@ class BatchOutbox:
         for target, tuple_count in self._counts.items():
             edge = self._random.getrandbits(EDGE_BITS)
             anchored = dict.fromkeys(self._roots, edge)
-            self._send(coord_message(self._source, target, batch=self._batch, roots=anchored, tuple_count=tuple_count))
+            self._send(coord_message(self._sender, target, batch=self._batch, roots=anchored, tuple_count=tuple_count))
             self._edges[target] = edge
         self._is_closed = True
         return self._edges

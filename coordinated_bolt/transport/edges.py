@@ -1,8 +1,8 @@
 """Edges of the ack tree, addressed by content.
 
-There is one edge per (attempt, source task, target task). Its id is a hash of who sent how many
+There is one edge per (attempt, sender, target). Its id is a hash of who sent how many
 tuples to whom, and of the very bytes. The sender puts the id into the tree; the receiver computes it
-anew from what it read. The two cancel only if the target has read exactly what the source has sent:
+anew from what it read. The two cancel only if the target has read exactly what the sender has sent:
 a frame lost, doubled, altered or filed under another attempt leaves the tree open.
 """
 
@@ -14,16 +14,16 @@ from coordinated_bolt.transport.frames import Frame
 from state.attempt import TransactionAttempt
 
 DRIVER = 0
-"""Task id of the driver, as the source of batch tuples; tasks count from 1."""
+"""Task id of the driver, as the sender of batch tuples; tasks count from 1."""
 
 
 class EdgeDigest:
     """Grows with every frame of one edge, in sequence; the same class on both ends."""
 
-    __slots__ = ("_attempt", "_hasher", "_source", "_target", "tuple_count")
+    __slots__ = ("_attempt", "_hasher", "_sender", "_target", "tuple_count")
 
-    def __init__(self, attempt: TransactionAttempt, source: int, target: int) -> None:
-        self._attempt, self._source, self._target = attempt, source, target
+    def __init__(self, attempt: TransactionAttempt, sender: int, target: int) -> None:
+        self._attempt, self._sender, self._target = attempt, sender, target
         self._hasher = hashlib.blake2b(digest_size=8)
         self.tuple_count = 0
 
@@ -38,7 +38,7 @@ class EdgeDigest:
         hasher = self._hasher.copy()
         attempt = self._attempt
         hasher.update(
-            b"%d %d %d %d %d" % (attempt.txid, attempt.attempt_id, self._source, self._target, self.tuple_count)
+            b"%d %d %d %d %d" % (attempt.txid, attempt.attempt_id, self._sender, self._target, self.tuple_count)
         )
         return int.from_bytes(hasher.digest(), "big")
 

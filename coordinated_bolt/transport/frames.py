@@ -1,6 +1,6 @@
 """Frames: how what one task sends to another travels, in few large pieces.
 
-A frame is a fixed header, sorting as bytes by (attempt, source task, sequence), and a packed payload.
+A frame is a fixed header, sorting as bytes by (attempt, sender, sequence), and a packed payload.
 The order matters: an engine delivers frames in any order, a stage executes them in this one, so a
 stage that is computed again does the same again.
 """
@@ -16,7 +16,7 @@ from state.attempt import TransactionAttempt
 from state.codec import CodecError
 
 Header = tuple[int, int, int, int, int, int]
-"""Identity (two numbers of 64 bits), source, sequence, target, kind."""
+"""Identity (two numbers of 64 bits), sender, sequence, target, kind."""
 _HEADER = struct.Struct(">QQIIIB")
 _CHECKSUM = struct.Struct(">I")
 NOWHERE = -1
@@ -27,9 +27,9 @@ class FrameKind(IntEnum):
     """What a frame carries."""
 
     REGULAR = 1
-    """Tuples: a list of runs [stream index, rows]."""
+    """Tuples: a list of stretches [stream index, rows]."""
     COORD = 2
-    """How many tuples the source sent to the target for the attempt."""
+    """How many tuples the sender sent to the target for the attempt."""
     META = 3
     """Metadata an emitter cut, on its way to be stored."""
     ACK = 4
@@ -43,15 +43,15 @@ class Frame(NamedTuple):
 
     Attributes:
         attempt: the attempt it belongs to.
-        source: task id of the sender.
-        sequence: position among the frames of this attempt from this source to this target, from 0.
+        sender: task id of the sender.
+        sequence: position among the frames of this attempt from this sender to this target, from 0.
         target: task id of the receiver.
         kind: what the payload is.
         payload: packed by the codec.
     """
 
     attempt: TransactionAttempt
-    source: int
+    sender: int
     sequence: int
     target: int
     kind: FrameKind
@@ -61,7 +61,7 @@ class Frame(NamedTuple):
 def pack_frame(frame: Frame) -> bytes:
     """Header, checksum and payload in one piece."""
     attempt = frame.attempt
-    header = (attempt.txid, attempt.attempt_id, frame.source, frame.sequence, frame.target, frame.kind)
+    header = (attempt.txid, attempt.attempt_id, frame.sender, frame.sequence, frame.target, frame.kind)
     return seal_frame(header, frame.payload)
 
 
@@ -86,8 +86,8 @@ def unpack_frame(packed: bytes) -> Frame:
         CodecError: the frame is torn or one of its bytes has changed.
         ValueError: it is a frame of a plain topology's wave.
     """
-    (txid, attempt_id, source, sequence, target, kind), payload = open_frame(packed)
-    return Frame(TransactionAttempt(txid, attempt_id), source, sequence, target, FrameKind(kind), payload)
+    (txid, attempt_id, sender, sequence, target, kind), payload = open_frame(packed)
+    return Frame(TransactionAttempt(txid, attempt_id), sender, sequence, target, FrameKind(kind), payload)
 
 
 def open_frame(packed: bytes) -> tuple[Header, bytes]:

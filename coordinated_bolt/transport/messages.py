@@ -17,7 +17,7 @@ class MessageKind(IntEnum):
     """What a message is; its payload in brackets."""
 
     TUPLE = 1
-    """A tuple for a bolt (stream index of the source, values, root -> edge)."""
+    """A tuple for a bolt (stream index of the sender, values, root -> edge)."""
     INIT = 2
     """A spout task tells an acker of a root it has emitted (root, xor of its edges)."""
     ACK = 3
@@ -33,7 +33,7 @@ class MessageKind(IntEnum):
     TICK = 8
     """The engine tells a bolt task that its tick period is over (period in seconds)."""
     REGULAR = 9
-    """A tuple within a batch of a sub-topology (batch, its roots, stream index of the source, values)."""
+    """A tuple within a batch of a sub-topology (batch, its roots, stream index of the sender, values)."""
     COORD = 10
     """A task has finished a batch and tells how many REGULAR ones it sent for it (batch, root -> edge, count)."""
 
@@ -43,13 +43,13 @@ class Message:
     """One message; make it with the functions below, which know each payload.
 
     Attributes:
-        source: task id of the sender; `DRIVER` for the engine itself.
+        sender: task id of the sender; `DRIVER` for the engine itself.
         target: task id of the receiver.
         kind: what it is.
         payload: plain data, see `MessageKind`.
     """
 
-    source: int
+    sender: int
     target: int
     kind: MessageKind
     payload: tuple[Any, ...]
@@ -67,13 +67,13 @@ class Message:
 
     def to_wire(self) -> list[Any]:
         """Plain data for the codec."""
-        return [self.source, self.target, int(self.kind), list(self.payload)]
+        return [self.sender, self.target, int(self.kind), list(self.payload)]
 
     @classmethod
     def from_wire(cls, wire: list[Any]) -> Message:
         """Inverse of `to_wire`."""
-        source, target, kind, payload = wire
-        return cls(source, target, MessageKind(kind), tuple(payload))
+        sender, target, kind, payload = wire
+        return cls(sender, target, MessageKind(kind), tuple(payload))
 
 
 SendMessage = Callable[[Message], None]
@@ -81,40 +81,40 @@ SendMessage = Callable[[Message], None]
 
 
 def tuple_message(
-    source: int, target: int, *, stream_index: int, values: Sequence[Any], roots: Mapping[int, int]
+    sender: int, target: int, *, stream_index: int, values: Sequence[Any], roots: Mapping[int, int]
 ) -> Message:
     """A tuple for a bolt task."""
-    return Message(source, target, MessageKind.TUPLE, (stream_index, list(values), dict(roots)))
+    return Message(sender, target, MessageKind.TUPLE, (stream_index, list(values), dict(roots)))
 
 
 def regular_message(
-    source: int, target: int, *, batch: TransactionAttempt, roots: Sequence[int], stream_index: int, values: list[Any]
+    sender: int, target: int, *, batch: TransactionAttempt, roots: Sequence[int], stream_index: int, values: list[Any]
 ) -> Message:
     """A REGULAR."""
     payload = (_identity(batch), list(roots), stream_index, list(values))
-    return Message(source, target, MessageKind.REGULAR, payload)
+    return Message(sender, target, MessageKind.REGULAR, payload)
 
 
 def coord_message(
-    source: int, target: int, *, batch: TransactionAttempt, roots: Mapping[int, int], tuple_count: int
+    sender: int, target: int, *, batch: TransactionAttempt, roots: Mapping[int, int], tuple_count: int
 ) -> Message:
     """A COORD."""
-    return Message(source, target, MessageKind.COORD, (_identity(batch), dict(roots), tuple_count))
+    return Message(sender, target, MessageKind.COORD, (_identity(batch), dict(roots), tuple_count))
 
 
-def tree_message(kind: MessageKind, source: int, target: int, root: int) -> Message:
+def tree_message(kind: MessageKind, sender: int, target: int, root: int) -> Message:
     """A FAIL, RESET_TIMEOUT, ACKED or FAILED."""
-    return Message(source, target, kind, (root,))
+    return Message(sender, target, kind, (root,))
 
 
-def edges_message(kind: MessageKind, source: int, target: int, *, root: int, edges: int) -> Message:
+def edges_message(kind: MessageKind, sender: int, target: int, *, root: int, edges: int) -> Message:
     """An INIT or ACK."""
-    return Message(source, target, kind, (root, edges))
+    return Message(sender, target, kind, (root, edges))
 
 
-def tick_message(source: int, target: int, period_s: float) -> Message:
+def tick_message(sender: int, target: int, period_s: float) -> Message:
     """A TICK."""
-    return Message(source, target, MessageKind.TICK, (period_s,))
+    return Message(sender, target, MessageKind.TICK, (period_s,))
 
 
 def acker_of(root: int, acker_tasks: Sequence[int]) -> int:

@@ -51,46 +51,46 @@ class _TargetBox:
     """Rows on their way to one target."""
 
     __slots__ = (
-        "_source",
+        "_sender",
         "_target",
         "attempt",
         "digest",
         "held",
         "rows",
-        "runs",
         "send",
         "sequence",
         "stream",
+        "stretches",
         "transferred",
     )
 
     def __init__(
-        self, attempt: TransactionAttempt, source: int, target: int, send: Send, transferred: dict[int, int]
+        self, attempt: TransactionAttempt, sender: int, target: int, send: Send, transferred: dict[int, int]
     ) -> None:
-        self.attempt, self._source, self._target, self.send = attempt, source, target, send
+        self.attempt, self._sender, self._target, self.send = attempt, sender, target, send
         self.transferred = transferred
-        self.digest = EdgeDigest(attempt, source, target)
+        self.digest = EdgeDigest(attempt, sender, target)
         self.sequence = 0
         self.stream = -1
         self.rows: list[list[Any]] = []
-        self.runs: list[list[Any]] = []
+        self.stretches: list[list[Any]] = []
         self.held = 0
 
-    def open_run(self, stream: int) -> list[list[Any]]:
-        """The rows of the current run, a new one if the stream has changed."""
+    def open_stretch(self, stream: int) -> list[list[Any]]:
+        """The rows of the current stretch, a new one if the stream has changed."""
         if stream != self.stream:
             self.stream = stream
             self.rows = []
-            self.runs.append([stream, self.rows])
+            self.stretches.append([stream, self.rows])
         return self.rows
 
     def flush(self) -> None:
         """Sends what is held as one frame."""
         if self.held:
-            self._send_rows(self.runs, self.held)
-            for stream, rows in self.runs:
+            self._send_rows(self.stretches, self.held)
+            for stream, rows in self.stretches:
                 self.transferred[stream] = self.transferred.get(stream, 0) + len(rows)
-            self.stream, self.runs, self.held = -1, [], 0
+            self.stream, self.stretches, self.held = -1, [], 0
 
     def close(self) -> int:
         """Sends the rest and the COORD report; returns the edge."""
@@ -98,33 +98,33 @@ class _TargetBox:
         self._send(FrameKind.COORD, pack(self.digest.tuple_count))
         return self.digest.edge_id()
 
-    def _send_rows(self, runs: list[list[Any]], tuple_count: int) -> None:
+    def _send_rows(self, stretches: list[list[Any]], tuple_count: int) -> None:
         """Sends rows as one frame, or as several where one would be too large.
 
         Raises:
             CodecError: a single tuple is larger than any receiver takes.
         """
-        payload = pack(runs)
+        payload = pack(stretches)
         if len(payload) > FRAME_BYTES_MAX and tuple_count > 1:
-            for part in _halves(runs, tuple_count // 2):
+            for part in _halves(stretches, tuple_count // 2):
                 self._send_rows(part, sum(len(rows) for _, rows in part))
             return
         check_tuple_size(payload)
         self.digest.add(self._send(FrameKind.REGULAR, payload), tuple_count)
 
     def _send(self, kind: FrameKind, payload: bytes) -> Frame:
-        frame = Frame(self.attempt, self._source, self.sequence, self._target, kind, payload)
+        frame = Frame(self.attempt, self._sender, self.sequence, self._target, kind, payload)
         self.sequence += 1
         self.send(frame)
         return frame
 
 
-class Outbox:
+class FrameOutbox:
     """All boxes of one attempt on one task.
 
     Args:
         attempt: the attempt.
-        source: task id of the sender.
+        sender: task id of the sender.
         targets: every task downstream, each of which gets a report.
         send: takes each finished frame.
         frame_tuples: most tuples of a frame; 1 sends each tuple when it is emitted.
@@ -136,19 +136,19 @@ class Outbox:
     def __init__(
         self,
         attempt: TransactionAttempt,
-        source: int,
+        sender: int,
         targets: Iterable[int],
         send: Send,
         frame_tuples: int = FRAME_TUPLES,
     ) -> None:
         self._frame_tuples = frame_tuples
         self.transferred: dict[int, int] = {}
-        self._boxes = {target: _TargetBox(attempt, source, target, send, self.transferred) for target in targets}
+        self._boxes = {target: _TargetBox(attempt, sender, target, send, self.transferred) for target in targets}
 
     def add(self, target: int, stream: int, row: list[Any]) -> None:
         """Sends one row to a target."""
         box = self._boxes[target]
-        box.open_run(stream).append(row)
+        box.open_stretch(stream).append(row)
         box.held += 1
         if box.held >= self._frame_tuples:
             box.flush()
@@ -158,7 +158,7 @@ class Outbox:
         box = self._boxes[target]
         for start in range(0, len(rows), self._frame_tuples):
             part = rows[start : start + self._frame_tuples]
-            box.open_run(stream).extend(part)
+            box.open_stretch(stream).extend(part)
             box.held += len(part)
             if box.held >= self._frame_tuples:
                 box.flush()
@@ -183,11 +183,11 @@ def check_tuple_size(packed: bytes) -> None:
         )
 
 
-def _halves(runs: list[list[Any]], first_count: int) -> tuple[list[list[Any]], list[list[Any]]]:
-    """Runs of rows, cut at fixed counts, so equal runs are always cut alike."""
+def _halves(stretches: list[list[Any]], first_count: int) -> tuple[list[list[Any]], list[list[Any]]]:
+    """Stretches of rows, cut at fixed counts, so equal stretches are always cut alike."""
     first: list[list[Any]] = []
     second: list[list[Any]] = []
-    for stream, rows in runs:
+    for stream, rows in stretches:
         place = max(0, min(len(rows), first_count))
         first_count -= place
         if place:

@@ -1,6 +1,6 @@
 """Frames of a plain topology: the messages of one wave, and what its tasks tell the driver.
 
-Their header is that of `frames`: they sort as bytes by (wave, source task, sequence), and `frame_target` reads them.
+Their header is that of `frames`: they sort as bytes by (wave, sender task, sequence), and `frame_target` reads them.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ class WaveFrame(NamedTuple):
 
     Attributes:
         wave_id: the wave it belongs to.
-        source: task id of the sender.
-        sequence: position among the frames of this wave from this source to this target, from 0.
+        sender: task id of the sender.
+        sequence: position among the frames of this wave from this sender to this target, from 0.
         target: task id of the receiver.
         kind: what the payload is.
         payload: packed by the codec.
     """
 
     wave_id: WaveId
-    source: int
+    sender: int
     sequence: int
     target: int
     kind: WaveFrameKind
@@ -62,7 +62,7 @@ class WaveFrame(NamedTuple):
 def pack_wave_frame(frame: WaveFrame) -> bytes:
     """Header, checksum and payload in one piece."""
     wave_id = frame.wave_id
-    header = (wave_id.number, wave_id.draw_id, frame.source, frame.sequence, frame.target, frame.kind)
+    header = (wave_id.number, wave_id.draw_id, frame.sender, frame.sequence, frame.target, frame.kind)
     return seal_frame(header, frame.payload)
 
 
@@ -73,5 +73,5 @@ def unpack_wave_frame(packed: bytes) -> WaveFrame:
         CodecError: the frame is torn or one of its bytes has changed.
         ValueError: it is a frame of an attempt.
     """
-    (number, draw_id, source, sequence, target, kind), payload = open_frame(packed)
-    return WaveFrame(WaveId(number, draw_id), source, sequence, target, WaveFrameKind(kind), payload)
+    (number, draw_id, sender, sequence, target, kind), payload = open_frame(packed)
+    return WaveFrame(WaveId(number, draw_id), sender, sequence, target, WaveFrameKind(kind), payload)

@@ -50,7 +50,7 @@ class AckerTask:
         spout = self._spout_of.get(root)
         match message.kind:
             case MessageKind.INIT:
-                spout = message.source
+                spout = message.sender
                 outcome = self._acker.init(root, message.payload[1])
             case MessageKind.ACK:
                 outcome = self._acker.ack(root, message.payload[1])

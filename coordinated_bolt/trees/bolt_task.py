@@ -1,7 +1,7 @@
 """Runs the bolt of one task of a plain topology: messages in, messages out.
 
-User code is called here and nowhere else, so this is where its exceptions become errors that say where
-they come from.
+User code is called here and nowhere else, so this is where its exceptions become failures that say where
+they happened.
 
 Source: backtype.storm.daemon.executor (bolts); backtype.storm.topology.BasicBoltExecutor.
 """
@@ -15,6 +15,7 @@ from random import Random
 from typing import Any
 
 from coordinated_bolt.closing import close_all
+from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.components.basic_bolts import IBasicBolt
 from coordinated_bolt.components.rich_bolts import IRichBolt
 from coordinated_bolt.components.task_hook import install_hooks
@@ -23,16 +24,17 @@ from coordinated_bolt.streams.tuples import TupleOrigin, shortened
 from coordinated_bolt.transport.messages import Message, MessageKind, SendMessage
 from coordinated_bolt.trees.output_collector import AnchoringCollector, TreeOutputCollector
 from coordinated_bolt.user_code import is_interruption
-from coordinated_bolt.user_traceback import user_traceback
 from coordinated_bolt.watching.hook_observer import HookObserver
 from coordinated_bolt.watching.metrics import no_clock
 from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
-from state.errors import FailedException, ProtocolError, UserCodeError
+from state.errors import FailedException, ProtocolError
 
 
 class BoltTask:
     """One bolt task: call `start` once, then `receive` for each message, one at a time, and `close`.
+
+    Each returns the `Failure` of what user code raised, if it did: the run ends with that.
 
     Args:
         wiring: the task; its spec is a rich or a basic bolt.
@@ -63,37 +65,30 @@ class BoltTask:
         self._anchoring = AnchoringCollector(self.collector)
         self.bolt: IRichBolt | IBasicBolt = pickle.loads(wiring.spec)
 
-    def start(self) -> None:
-        """Has the topology's hooks and the bolt prepared.
+    def start(self) -> Failure | None:
+        """Has the topology's hooks and the bolt prepared."""
+        return self._call(self._prepare)
 
-        Raises:
-            UserCodeError: it raised.
-        """
-        self._call(self._prepare)
-
-    def receive(self, message: Message) -> None:
+    def receive(self, message: Message) -> Failure | None:
         """Has the bolt execute a tuple or a tick.
 
+        Returns:
+            What it raised, but for a `FailedException` on a tuple it has not acked: that fails the tuple.
+
         Raises:
-            UserCodeError: it raised anything but `FailedException`, or that on a tuple it had acked.
             ProtocolError: a bolt task does not receive such messages.
         """
         if message.kind is MessageKind.TUPLE:
             stream_index, values, roots = message.payload
-            self._execute(PlainTuple(values, self._origin(message.source, stream_index), roots))
-        elif message.kind is MessageKind.TICK:
-            self._execute(PlainTuple(list(message.payload), TICK_ORIGIN, {}))
-        else:
-            raise ProtocolError(f"bolt task {self._wiring.task_id} received {message}")
+            return self._execute(PlainTuple(values, self._origin(message.sender, stream_index), roots))
+        if message.kind is MessageKind.TICK:
+            return self._execute(PlainTuple(list(message.payload), TICK_ORIGIN, {}))
+        raise ProtocolError(f"bolt task {self._wiring.task_id} received {message}")
 
-    def close(self) -> None:
-        """Lets the bolt clean up, and then its hooks, all of them.
-
-        Raises:
-            UserCodeError: what the first of them raised.
-        """
+    def close(self) -> Failure | None:
+        """Lets the bolt clean up, and then its hooks, all of them; returns the first failure."""
         cleanups = (self.bolt.cleanup, *(hook.cleanup for hook in self._context.hooks))
-        close_all(partial(self._call, cleanup) for cleanup in cleanups)
+        return close_all(partial(self._call, cleanup) for cleanup in cleanups)
 
     def _prepare(self) -> None:
         install_hooks(self._context, self._wiring.hook_specs)
@@ -102,8 +97,13 @@ class BoltTask:
         else:
             self.bolt.prepare(self._context.conf, self._context, self.collector)
 
-    def _execute(self, tup: PlainTuple) -> None:
+    def _execute(self, tup: PlainTuple) -> Failure | None:
         tup.received_ns = self._clock()
+        failure = self._executed(tup)
+        return failure or self._call(self._observer.executed, tup, self._clock() - tup.received_ns)
+
+    def _executed(self, tup: PlainTuple) -> Failure | None:
+        """Calls `execute`; a basic bolt's tuple is acked after it."""
         try:
             if isinstance(self.bolt, IBasicBolt):
                 self._anchoring.anchor = tup
@@ -112,32 +112,28 @@ class BoltTask:
                 self.bolt.execute(tup)
         except FailedException as error:
             if tup.status is TupleStatus.ACKED:  # too late to be failed
-                raise self._user_error(error, tup) from error
-            if tup.status is TupleStatus.OPEN:
-                self._call(self.collector.fail, tup)
+                return self._failure(error, shortened(tup))
+            return self._call(self.collector.fail, tup) if tup.status is TupleStatus.OPEN else None
         except BaseException as error:
             if is_interruption(error):
                 raise
-            raise self._user_error(error, tup) from error
-        else:
-            if isinstance(self.bolt, IBasicBolt):
-                self._call(self.collector.ack, tup)
-        self._call(self._observer.executed, tup, self._clock() - tup.received_ns)
+            return self._failure(error, shortened(tup))
+        return self._call(self.collector.ack, tup) if isinstance(self.bolt, IBasicBolt) else None
 
-    def _call(self, method: Callable[..., None], *arguments: Any) -> None:
+    def _call(self, method: Callable[..., None], *arguments: Any) -> Failure | None:
         try:
             method(*arguments)
         except BaseException as error:
             if is_interruption(error):
                 raise
-            raise self._user_error(error) from error
+            return self._failure(error)
+        return None
 
-    def _user_error(self, error: BaseException, tup: PlainTuple | None = None) -> UserCodeError:
-        text = "" if tup is None else shortened(tup)
-        return UserCodeError(self._wiring.component_id, self._wiring.task_index, "", text, user_traceback(error))
+    def _failure(self, error: BaseException, tuple_text: str = "") -> Failure:
+        return Failure.of_user(error, self._wiring.component_id, self._wiring.task_index, tuple_text)
 
-    def _origin(self, source_task: int, stream_index: int) -> TupleOrigin:
-        origin = self._origins.get((source_task, stream_index))
+    def _origin(self, upstream_task: int, stream_index: int) -> TupleOrigin:
+        origin = self._origins.get((upstream_task, stream_index))
         if origin is None:
-            origin = self._origins[source_task, stream_index] = self._wiring.origin(None, source_task, stream_index)
+            origin = self._origins[upstream_task, stream_index] = self._wiring.origin(None, upstream_task, stream_index)
         return origin

@@ -13,24 +13,24 @@ from random import Random
 from typing import Any
 
 from coordinated_bolt.closing import close_all
+from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.components.spouts import IAckValueSpout, IFailValueSpout, ISpout
 from coordinated_bolt.components.task_hook import install_hooks
 from coordinated_bolt.streams.pending_message import PendingMessage
 from coordinated_bolt.transport.messages import Message, MessageKind, SendMessage
 from coordinated_bolt.trees.spout_output_collector import TreeSpoutOutputCollector
 from coordinated_bolt.user_code import is_interruption
-from coordinated_bolt.user_traceback import user_traceback
 from coordinated_bolt.watching.hook_observer import HookObserver
 from coordinated_bolt.watching.metrics import no_clock
 from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
-from state.errors import ProtocolError, UserCodeError
+from state.errors import ProtocolError
 
 
 class SpoutTask:
     """One spout task: call `start` and `activate` first, `close` last, and one method at a time.
 
-    Every method raises `UserCodeError` for what the spout raises.
+    Every method that calls the spout returns the `Failure` of what it raised, if it did: the run ends with that.
 
     Args:
         wiring: the task; its spec is an `ISpout`.
@@ -68,100 +68,110 @@ class SpoutTask:
         """Messages under way."""
         return len(self._collector.pending)
 
-    def start(self) -> None:
+    @property
+    def emitted_count(self) -> int:
+        """Tuples the spout has emitted so far."""
+        return self._collector.emitted_count
+
+    def start(self) -> Failure | None:
         """Has the topology's hooks prepared and the spout opened."""
-        self._call(install_hooks, self._context, self._wiring.hook_specs)
-        self._call(self.spout.open, self._context.conf, self._context, self._collector)
-        self._ack_done()
+        conf, context = self._context.conf, self._context
+        return (
+            self._call(install_hooks, context, self._wiring.hook_specs)
+            or self._call(self.spout.open, conf, context, self._collector)
+            or self._ack_done()
+        )
 
-    def activate(self) -> None:
+    def activate(self) -> Failure | None:
         """Lets `next_tuple` be called."""
-        if not self._is_active:
-            self._is_active = True
-            self._call(self.spout.activate)
-            self._ack_done()
-
-    def deactivate(self) -> None:
-        """Lets `next_tuple` be called no more; acks and failures still arrive."""
         if self._is_active:
-            self._is_active = False
-            self._call(self.spout.deactivate)
-            self._ack_done()
+            return None
+        self._is_active = True
+        return self._call(self.spout.activate) or self._ack_done()
+
+    def deactivate(self) -> Failure | None:
+        """Lets `next_tuple` be called no more; acks and failures still arrive."""
+        if not self._is_active:
+            return None
+        self._is_active = False
+        return self._call(self.spout.deactivate) or self._ack_done()
 
     def is_ready(self) -> bool:
         """Whether `next_tuple` may be called now."""
         limit = self._max_spout_pending
         return self._is_active and (limit is None or self.pending_count < limit)
 
-    def next_tuple(self) -> bool:
-        """Asks the spout for a tuple; whether anything came of it, so that it is worth asking again."""
-        before = self._collector.emitted_count
-        self._call(self.spout.next_tuple)
-        self._ack_done()
-        return self._collector.emitted_count > before
+    def next_tuple(self) -> Failure | None:
+        """Asks the spout for a tuple; `emitted_count` tells whether it is worth asking again."""
+        return self._call(self.spout.next_tuple) or self._ack_done()
 
-    def receive(self, message: Message) -> None:
+    def receive(self, message: Message) -> Failure | None:
         """Takes in how a tree ended; what comes late, after the message has timed out, changes nothing.
 
         Raises:
             ProtocolError: spout tasks do not receive such messages.
         """
-        pending = self._collector.pending
+        pending, failure = self._collector.pending, None
         match message.kind:
             case MessageKind.ACKED:
                 ended = pending.pop(message.root)
                 if ended is not None:
-                    self._ack(ended)
+                    failure = self._ack(ended)
             case MessageKind.FAILED:
                 ended = pending.pop(message.root)
                 if ended is not None:
-                    self._fail(ended)
+                    failure = self._fail(ended)
             case MessageKind.RESET_TIMEOUT:
                 kept = pending.get(message.root)
                 if kept is not None:
                     pending.put(message.root, kept)
             case _:
                 raise ProtocolError(f"spout task {self._wiring.task_id} received {message}")
-        self._ack_done()
+        return failure or self._ack_done()
 
-    def tick(self) -> None:
+    def tick(self) -> Failure | None:
         """A message timeout is over: fails what is under way since before the last tick.
 
         Never called when timeouts are disabled.
         """
         for overdue in self._collector.pending.rotate().values():
-            self._fail(overdue)
-        self._ack_done()
+            failure = self._fail(overdue)
+            if failure is not None:
+                return failure
+        return self._ack_done()
 
-    def close(self) -> None:
-        """Closes the spout, and then lets its hooks clean up, all of them."""
+    def close(self) -> Failure | None:
+        """Closes the spout, and then lets its hooks clean up, all of them; returns the first failure."""
         closings = (self.spout.close, *(hook.cleanup for hook in self._context.hooks))
-        close_all(partial(self._call, close) for close in closings)
+        return close_all(partial(self._call, close) for close in closings)
 
-    def _ack(self, message: PendingMessage) -> None:
+    def _ack(self, message: PendingMessage) -> Failure | None:
         if isinstance(self.spout, IAckValueSpout):
-            self._call(self.spout.ack, message.message_id, message.values)
+            failure = self._call(self.spout.ack, message.message_id, message.values)
         else:
-            self._call(self.spout.ack, message.message_id)
-        self._call(self._observer.message_acked, message, self._clock() - message.emitted_ns)
+            failure = self._call(self.spout.ack, message.message_id)
+        return failure or self._call(self._observer.message_acked, message, self._clock() - message.emitted_ns)
 
-    def _fail(self, message: PendingMessage) -> None:
+    def _fail(self, message: PendingMessage) -> Failure | None:
         if isinstance(self.spout, IFailValueSpout):
-            self._call(self.spout.fail, message.message_id, message.values)
+            failure = self._call(self.spout.fail, message.message_id, message.values)
         else:
-            self._call(self.spout.fail, message.message_id)
-        self._call(self._observer.message_failed, message, self._clock() - message.emitted_ns)
+            failure = self._call(self.spout.fail, message.message_id)
+        return failure or self._call(self._observer.message_failed, message, self._clock() - message.emitted_ns)
 
-    def _ack_done(self) -> None:
+    def _ack_done(self) -> Failure | None:
         """Acks what needs no tree. Bounded: what these acks emit waits for the next call."""
         for _ in range(len(self._collector.done)):
-            self._ack(self._collector.done.popleft())
+            failure = self._ack(self._collector.done.popleft())
+            if failure is not None:
+                return failure
+        return None
 
-    def _call(self, method: Callable[..., None], *arguments: Any) -> None:
+    def _call(self, method: Callable[..., None], *arguments: Any) -> Failure | None:
         try:
             method(*arguments)
         except BaseException as error:
             if is_interruption(error):
                 raise
-            where = (self._wiring.component_id, self._wiring.task_index)
-            raise UserCodeError(*where, "", "", user_traceback(error)) from error
+            return Failure.of_user(error, self._wiring.component_id, self._wiring.task_index)
+        return None

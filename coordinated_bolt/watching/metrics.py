@@ -1,6 +1,6 @@
 """What every component is measured by without asking: tuples in and out, and the time they took.
 
-Counted per run of tuples, never per tuple where a run is at hand. Pure: nanoseconds come from a clock the
+Counted per stretch of tuples, never per tuple where a stretch is at hand. Pure: nanoseconds come from a clock the
 driver passes in, and tasks report them with their attempts.
 
 Source: org.apache.storm.stats.BoltExecutorStats, SpoutExecutorStats. Differs from Storm: nothing is sampled;
@@ -27,7 +27,7 @@ class TaskMetrics:
         emitted: stream id -> tuples emitted.
         transferred: stream id -> tuples sent, one for each receiving task; of an attempt that failed, as far as
             they had left the task.
-        executed: ``source component/stream`` -> tuples executed; the run of tuples in which the bolt raised is left
+        executed: ``source component/stream`` -> tuples executed; the stretch of tuples in which the bolt raised is left
             out.
         execute_ns: ``source component/stream`` -> time that took, in nanoseconds.
         finish_ns: time in `finish_batch` and `finished_id`, in nanoseconds.
@@ -41,10 +41,10 @@ class TaskMetrics:
     finish_ns: int = 0
     batches: int = 0
 
-    def add_run(self, run: str, tuple_count: int, duration_ns: int) -> None:
-        """Adds one run of tuples that was executed; `run` is ``source component/stream``."""
-        self.executed[run] = self.executed.get(run, 0) + tuple_count
-        self.execute_ns[run] = self.execute_ns.get(run, 0) + duration_ns
+    def add_stretch(self, stream: str, tuple_count: int, duration_ns: int) -> None:
+        """Adds one stretch of tuples that was executed; `stream` is ``source component/stream``."""
+        self.executed[stream] = self.executed.get(stream, 0) + tuple_count
+        self.execute_ns[stream] = self.execute_ns.get(stream, 0) + duration_ns
 
     def add(self, other: TaskMetrics) -> None:
         """Adds what another task did."""

@@ -36,7 +36,7 @@ class MetricsObserver(TaskObserver):
 
     def executed(self, tup: Tuple, latency_ns: int) -> None:
         self._observer.executed(tup, latency_ns)
-        self.metrics.work.add_run(_stream_of(tup), 1, latency_ns)
+        self.metrics.work.add_stretch(_stream_of(tup), 1, latency_ns)
 
     def acked(self, tup: PlainTuple, latency_ns: int) -> None:
         self._observer.acked(tup, latency_ns)

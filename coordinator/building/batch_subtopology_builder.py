@@ -78,7 +78,7 @@ class BatchSubtopologyBuilder:
                 f"the sub-topology of {self._master_id!r} has no bolt behind its master: add one with set_bolt"
             )
         for component_id, (bolt, _, declarer) in self._bolts.items():
-            outside = sorted({s.source for s in declarer.subscriptions} - self._bolts.keys())
+            outside = sorted({s.upstream_id for s in declarer.subscriptions} - self._bolts.keys())
             if component_id != self._master_id and outside:
                 raise TopologyError(
                     f"component {component_id!r} subscribes to {outside[0]!r}, which is not in the sub-topology of "

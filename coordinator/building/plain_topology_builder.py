@@ -12,9 +12,10 @@ from coordinated_bolt.components.rich_bolts import IRichBolt
 from coordinated_bolt.components.spouts import ISpout
 from coordinator.building.component_configuration import SpoutDeclarer, topology_configuration
 from coordinator.building.plain_topology import PlainTopology
-from coordinator.building.topology import ComponentKind, Spout
+from coordinator.building.topology import ComponentKind
 from coordinator.building.topology_builder import BoltDeclarer, GraphBuilder, described
 from coordinator.building.topology_checks import check_message_timeout, check_parallelism
+from coordinator.spouts.kinds.kind_of import Spout
 from state.errors import TopologyError
 from state.handles import declared_states
 

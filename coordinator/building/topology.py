@@ -14,11 +14,8 @@ from coordinated_bolt.components.spouts import ISpout
 from coordinated_bolt.components.task_hook import ITaskHook
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.groupings import Grouping
-from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout
-from coordinator.spouts.partitioned import IPartitionedTransactionalSpout
-from coordinator.spouts.transactional import ITransactionalSpout
+from coordinator.spouts.kinds.kind_of import Spout
 
-Spout = ITransactionalSpout | IPartitionedTransactionalSpout | IOpaquePartitionedTransactionalSpout
 Spec = Spout | IBatchBolt | ISpout | IRichBolt | IBasicBolt
 
 DEFAULT_MESSAGE_TIMEOUT_S = 60.0
@@ -38,12 +35,12 @@ class Subscription:
     """One stream a component receives.
 
     Attributes:
-        source: id of the emitting component.
+        upstream_id: the component that emits it.
         stream_id: its stream.
         grouping: how its tuples are spread over the subscriber's tasks.
     """
 
-    source: str
+    upstream_id: str
     stream_id: str
     grouping: Grouping
 
@@ -101,14 +98,6 @@ class ComponentGraph:
     def component(self, component_id: str) -> Component:
         """The component of that id."""
         return next(c for c in self.components if c.component_id == component_id)
-
-    def fingerprint(self) -> str:
-        """One line that changes when the graph, its numbers of tasks or its groupings change."""
-        parts = []
-        for component in self.components:
-            inputs = ",".join(f"{s.source}/{s.stream_id}:{s.grouping!r}" for s in component.subscriptions)
-            parts.append(f"{component.component_id}*{component.task_count}[{component.kind.value}]<-({inputs})")
-        return "; ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,6 @@ from coordinator.building.topology import (
     Component,
     ComponentKind,
     Spec,
-    Spout,
     Subscription,
     Topology,
 )
@@ -47,6 +46,7 @@ from coordinator.building.topology_checks import (
     check_states,
     in_flow_order,
 )
+from coordinator.spouts.kinds.kind_of import Spout
 from state.errors import TopologyError
 from state.keys import check_name
 
@@ -117,7 +117,7 @@ class BoltDeclarer(ComponentConfigurationDeclarer):
             raise TopologyError(
                 f"component {self.component_id!r}: grouping got {described(grouping)}; give an instance of Grouping"
             )
-        if any((s.source, s.stream_id) == (component_id, stream_id) for s in self.subscriptions):
+        if any((s.upstream_id, s.stream_id) == (component_id, stream_id) for s in self.subscriptions):
             raise TopologyError(
                 f"component {self.component_id!r} subscribes twice to stream {stream_id!r} of {component_id!r}; "
                 "keep one grouping"

@@ -44,21 +44,21 @@ def check_graph(components: Sequence[Component]) -> None:
                 f"component {component.component_id!r} has no input; subscribe it, as in .shuffle_grouping(...)"
             )
         for subscription in component.subscriptions:
-            _check_subscription(component, subscription.source, subscription.stream_id, by_id)
-            stream = by_id[subscription.source].streams[subscription.stream_id]
+            _check_subscription(component, subscription.upstream_id, subscription.stream_id, by_id)
+            stream = by_id[subscription.upstream_id].streams[subscription.stream_id]
             try:
                 subscription.grouping.check(stream.fields, direct=stream.direct)
             except TopologyError as error:
                 raise TopologyError(
                     f"component {component.component_id!r} cannot subscribe to stream {stream.stream_id!r} "
-                    f"of {subscription.source!r}: {error}"
+                    f"of {subscription.upstream_id!r}: {error}"
                 ) from None
     in_flow_order(components)
 
 
 def in_flow_order(components: Sequence[Component]) -> list[Component]:
     """The components, each after those it subscribes to, else as they were added."""
-    sorter = TopologicalSorter({c.component_id: sorted({s.source for s in c.subscriptions}) for c in components})
+    sorter = TopologicalSorter({c.component_id: sorted({s.upstream_id for s in c.subscriptions}) for c in components})
     try:
         position = {component_id: place for place, component_id in enumerate(sorter.static_order())}
     except CycleError as error:
@@ -86,10 +86,10 @@ def check_states(components: Sequence[Component]) -> None:
             owners[name] = component.component_id
 
 
-def _check_subscription(component: Component, source: str, stream_id: str, by_id: dict[str, Component]) -> None:
+def _check_subscription(component: Component, upstream_id: str, stream_id: str, by_id: dict[str, Component]) -> None:
     where = f"component {component.component_id!r} subscribes to"
-    if source not in by_id:
-        raise TopologyError(f"{where} the unknown component {source!r}; known: {sorted(by_id)}")
-    if stream_id not in by_id[source].streams:
-        known = sorted(by_id[source].streams) or "none, set its output_fields"
-        raise TopologyError(f"{where} the unknown stream {stream_id!r} of {source!r}; declared: {known}")
+    if upstream_id not in by_id:
+        raise TopologyError(f"{where} the unknown component {upstream_id!r}; known: {sorted(by_id)}")
+    if stream_id not in by_id[upstream_id].streams:
+        known = sorted(by_id[upstream_id].streams) or "none, set its output_fields"
+        raise TopologyError(f"{where} the unknown stream {stream_id!r} of {upstream_id!r}; declared: {known}")

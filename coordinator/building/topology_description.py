@@ -103,7 +103,7 @@ def check_topology(
 
 
 def _of_component(component: Component) -> dict[str, Any]:
-    inputs = sorted(f"{s.source}/{s.stream_id}: {s.grouping!r}" for s in component.subscriptions)
+    inputs = sorted(f"{s.upstream_id}/{s.stream_id}: {s.grouping!r}" for s in component.subscriptions)
     return {
         "kind": component.kind.value,
         "tasks": component.task_count,

@@ -11,7 +11,7 @@ from coordinator.building.topology_description import summary
 from coordinator.server_choice import ServerChoice
 from state.errors import StateRefusedError, TopologyError
 from state.printable import SENTENCE_LIMIT, one_line
-from state.redis_store import RedisStore
+from state.redis_topology import RedisTopology
 from state.stored_topology import TopologyStatus
 
 
@@ -58,7 +58,7 @@ def drop(topology_id: str, server: ServerChoice, *, confirm: Callable[[str], boo
     print(f"topology {topology_id!r} is dropped: {count:,} keys deleted on {server}{stopped}")
 
 
-def _found(store: RedisStore) -> str:
+def _found(store: RedisTopology) -> str:
     """What there is to drop; damage, which a drop is the remedy of, does not keep it from being dropped."""
     try:
         status = store.status()

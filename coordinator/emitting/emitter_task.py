@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import pickle
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,21 +26,11 @@ from coordinated_bolt.watching.hook_observer import HookObserver
 from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
-from coordinator.spouts.answers import expect_made
-from coordinator.spouts.count_coordinator import partition_scope
-from coordinator.spouts.opaque import (
-    IOpaquePartitionedTransactionalSpout,
-    OpaqueBatches,
-    OpaquePartitionedEmitter,
-)
-from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionBatches, PartitionedEmitter
-from coordinator.spouts.row_spout import RowEmitter, Rows
-from coordinator.spouts.transactional import SpoutEmitter
+from coordinator.spouts.kinds.kind_of import kind_of
+from coordinator.spouts.kinds.spout_kind import BatchEmitter, StoredPositions
+from coordinator.spouts.row_spout import Rows
 from state.attempt import TransactionAttempt
 from state.codec import unpack
-from state.keys import metadata_field
-from state.rotating_transactional_state import RotatingTransactionalState
-from state.transactional_state import TransactionalState
 
 _LOG = logging.getLogger("txbatch")
 
@@ -88,7 +78,7 @@ class EmitterTask:
         self,
         wiring: TaskWiring,
         send: Send,
-        stored: Mapping[str, Mapping[int, Any]],
+        stored: StoredPositions,
         *,
         observer: TaskObserver | None = None,
         rows: Rows | None = None,
@@ -99,8 +89,7 @@ class EmitterTask:
         self._stored = stored
         self._context: TopologyContext = wiring.context()
         self._observer = HookObserver(observer, self._context)
-        self._emitter: SpoutEmitter | PartitionBatches | OpaqueBatches | None = None
-        self._states: dict[int, RotatingTransactionalState] = {}
+        self._emitter: BatchEmitter | None = None
         self._failed: Failure | None = None
 
     def run(
@@ -155,34 +144,11 @@ class EmitterTask:
     def _call(self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector) -> dict[str, Any]:
         if self._emitter is None:
             self._emitter = self._open()
-        if isinstance(self._emitter, PartitionBatches):
-            return self._emitter.emit(attempt, self._with_states(self._partitions(metadata)), collector)
-        if isinstance(self._emitter, OpaqueBatches):
-            return self._emitter.emit(attempt, self._partitions(metadata), collector)
-        self._emitter.emit_batch(attempt, metadata, collector)
-        return {}
+        return self._emitter.emit(attempt, metadata, collector)
 
-    def _partitions(self, count: Any) -> range:
-        return range(self._wiring.task_index, int(count), self._wiring.task_count)
-
-    def _open(self) -> SpoutEmitter | PartitionBatches | OpaqueBatches:
+    def _open(self) -> BatchEmitter:
         spec = pickle.loads(self._wiring.spec)
         install_hooks(self._context, self._wiring.hook_specs)
-        made = spec.get_emitter(self._context.conf, self._context)
-        if isinstance(spec, IPartitionedTransactionalSpout):
-            return PartitionBatches(expect_made(PartitionedEmitter, "get_emitter", made), self._states)
-        if isinstance(spec, IOpaquePartitionedTransactionalSpout):
-            return OpaqueBatches(expect_made(OpaquePartitionedEmitter, "get_emitter", made), self._stored)
-        emitter: SpoutEmitter = expect_made(SpoutEmitter, "get_emitter", made)
-        if isinstance(emitter, RowEmitter) and self._rows is not None:
-            emitter.feed(self._rows)
-        return emitter
-
-    def _with_states(self, partitions: Sequence[int]) -> Sequence[int]:
-        for partition in partitions:
-            if partition not in self._states:
-                scope = partition_scope(partition)
-                stored = {metadata_field(scope, txid): value for txid, value in self._stored.get(scope, {}).items()}
-                # not strict: a partition may appear at any txid
-                self._states[partition] = RotatingTransactionalState(TransactionalState(stored), scope, is_strict=False)
-        return partitions
+        if self._rows is not None:
+            spec.feed(self._rows)
+        return kind_of(spec).emitter(self._context, self._stored)

@@ -15,7 +15,7 @@ class BatchLetter(NamedTuple):
 
     target: int
     batch: Batch
-    source: int = DRIVER
+    sender: int = DRIVER
 
     @property
     def attempt(self) -> TransactionAttempt:
@@ -29,7 +29,7 @@ class CommitLetter(NamedTuple):
     target: int
     attempts: tuple[TransactionAttempt, ...]
     composed: bool
-    source: int = DRIVER
+    sender: int = DRIVER
 
     @property
     def attempt(self) -> TransactionAttempt:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from committers.committer_executor import CommitTask
-from committers.slot_report import SlotReport
+from committers.task_report import TaskReport
 from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
 from coordinated_bolt.batches.batch_task import BatchTask, TaskResult
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
@@ -94,7 +94,7 @@ class CommittingTask:
 
     def receive(self, frame: Frame) -> None:
         """Executes a frame, in whichever phase it comes; one that comes after the verdict is a surplus."""
-        if frame.source not in self._commit_tasks:
+        if frame.sender not in self._commit_tasks:
             self._kept.setdefault(frame.attempt, []).append(frame)
         if frame.attempt not in self._spent:
             self._commit.task.receive(frame)
@@ -117,7 +117,7 @@ class CommittingTask:
         self._give_id()
         self._advance()
 
-    def end_group(self, attempts: Iterable[TransactionAttempt]) -> SlotReport:
+    def end_group(self, attempts: Iterable[TransactionAttempt]) -> TaskReport:
         """Nothing more comes for the group: the verdicts, up to the first failure."""
         if self._is_open and (unfinished := self._next()) is not None:
             self._conclude(unfinished)

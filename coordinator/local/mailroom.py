@@ -26,7 +26,7 @@ class Addressed(Protocol):
     """A message that knows its way."""
 
     @property
-    def source(self) -> int:
+    def sender(self) -> int:
         """Task id of the sender."""
 
     @property
@@ -41,7 +41,7 @@ Letter = TypeVar("Letter", bound=Addressed)
 class _Channel(Generic[Letter]):
     """What one task has sent another: first what the receiver's queue holds, then what overflows."""
 
-    source: int
+    sender: int
     target: int
     accepted: deque[Letter] = field(default_factory=deque)
     overflow: deque[Letter] = field(default_factory=deque)
@@ -94,7 +94,7 @@ class Mailroom(Generic[Letter]):
 
     def send(self, letter: Letter) -> None:
         """Sends a message; at once into the receiver's queue if there is room, else into the overflow buffer."""
-        key = (letter.source, letter.target)
+        key = (letter.sender, letter.target)
         channel = self._channels.get(key)
         if channel is None:
             channel = self._channels[key] = _Channel(*key)
@@ -105,8 +105,8 @@ class Mailroom(Generic[Letter]):
         if not channel.overflow:
             target.waiting.append(channel)
         channel.overflow.append(letter)
-        if letter.source in self._desks:
-            self._desks[letter.source].overflow_count += 1
+        if letter.sender in self._desks:
+            self._desks[letter.sender].overflow_count += 1
 
     def step(self) -> bool:
         """Delivers one message or wakes one spout; False if there is nothing to do."""
@@ -142,10 +142,10 @@ class Mailroom(Generic[Letter]):
             target.room += len(channel.accepted) - len(kept)
             channel.accepted = deque(kept)
             if not kept:
-                self._ready.pop((channel.source, channel.target), None)
+                self._ready.pop((channel.sender, channel.target), None)
             kept = [letter for letter in channel.overflow if not is_void(letter)]
-            if channel.source in self._desks:
-                self._desks[channel.source].overflow_count -= len(channel.overflow) - len(kept)
+            if channel.sender in self._desks:
+                self._desks[channel.sender].overflow_count -= len(channel.overflow) - len(kept)
             channel.overflow = deque(kept)
         for desk in self._desks.values():
             desk.waiting = deque(channel for channel in desk.waiting if channel.overflow)
@@ -165,7 +165,7 @@ class Mailroom(Generic[Letter]):
     def _deliver(self, channel: _Channel[Letter]) -> None:
         letter = channel.accepted.popleft()
         if not channel.accepted:
-            del self._ready[channel.source, channel.target]
+            del self._ready[channel.sender, channel.target]
         desk = self._desks[channel.target]
         desk.room += 1
         self._admit(desk)
@@ -177,12 +177,12 @@ class Mailroom(Generic[Letter]):
         while desk.room > 0 and desk.waiting:
             channel = desk.waiting.popleft()
             self._accept(channel, desk, channel.overflow.popleft())
-            if channel.source in self._desks:
-                self._desks[channel.source].overflow_count -= 1
+            if channel.sender in self._desks:
+                self._desks[channel.sender].overflow_count -= 1
             if channel.overflow:
                 desk.waiting.append(channel)
 
     def _accept(self, channel: _Channel[Letter], target: _Desk[Letter], letter: Letter) -> None:
         target.room -= 1
         channel.accepted.append(letter)
-        self._ready[channel.source, channel.target] = channel
+        self._ready[channel.sender, channel.target] = channel

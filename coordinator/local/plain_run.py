@@ -33,10 +33,11 @@ from coordinator.local.hand_bolt import HandBolt
 from coordinator.local.mailroom import DEFAULT_RECEIVE_CAPACITY, Mailroom
 from coordinator.local.recorder import Recorder
 from coordinator.local.timers import Timers
+from coordinator.plain.driving import end_on, has_emitted
 from coordinator.planning.plain_plan import PlainPlan
 from coordinator.spouts.feeder import FeederSpout
 from state.codec import digest64, pack, unpack
-from state.errors import TopologyError, UserCodeError
+from state.errors import TopologyError, TransactionError
 
 STEP_LIMIT = 1_000_000
 """Steps `run_until_idle` takes at most."""
@@ -82,7 +83,7 @@ class PlainRun:
         self._timers = Timers()
         self._recorders = {wiring.component_id: Recorder() for wiring in plan.wirings.values()}
         self._meters = {component: MetricsObserver(recorder) for component, recorder in self._recorders.items()}
-        self._error: UserCodeError | None = None
+        self._error: TransactionError | None = None
         self._is_closed = False
         self._started: list[BoltTask | CoordinatedTask | SpoutTask] = []
         self._fed = Counter[str]()
@@ -105,10 +106,10 @@ class PlainRun:
         try:
             tasks: list[BoltTask | CoordinatedTask | SpoutTask] = [*_all(self._bolts), *_all(self._spouts)]
             for component in tasks:
-                self._started.append(component)  # closed even if its start raises
-                component.start()
-        except UserCodeError:
-            with suppress(UserCodeError):  # the first error tells more
+                self._started.append(component)  # closed even if its start fails
+                end_on(component.start())
+        except TransactionError:
+            with suppress(TransactionError):  # the first error tells more
                 self.close()
             raise
 
@@ -121,14 +122,14 @@ class PlainRun:
         """Lets the spouts emit."""
         with self._ending_the_run():
             for spout in _all(self._spouts):
-                spout.activate()
+                end_on(spout.activate())
             self._mailroom.rouse()
 
     def deactivate(self) -> None:
         """Lets the spouts emit no more; what is under way goes on."""
         with self._ending_the_run():
             for spout in _all(self._spouts):
-                spout.deactivate()
+                end_on(spout.deactivate())
 
     def tick(self) -> bool:
         """Delivers one message or asks one spout for a tuple.
@@ -172,7 +173,7 @@ class PlainRun:
         if self._is_closed:
             return
         self._is_closed = True
-        close_all(component.close for component in reversed(self._started))
+        end_on(close_all(component.close for component in reversed(self._started)))
 
     def feed(self, spout_id: str, values: Sequence[Any], message_id: Any = None) -> None:
         """Has a `FeederSpout` emit values; its tasks take turns.
@@ -256,7 +257,7 @@ class PlainRun:
             clock=self._now_ns,
         )
         self._spouts.setdefault(wiring.component_id, []).append(task)
-        self._mailroom.attach(wiring.task_id, task.receive, wake=lambda: task.is_ready() and task.next_tuple())
+        self._mailroom.attach(wiring.task_id, _receiver(task), wake=lambda: has_emitted(task))
 
     def _add_bolt(self, wiring: TaskWiring, *, by_hand: bool) -> None:
         if by_hand and wiring.coordination is not None:
@@ -269,7 +270,7 @@ class PlainRun:
         random, meter = self._random_of(str(wiring.task_id)), self._meters[wiring.component_id]
         task = make_task(wiring, self._send, random, meter, self._now_ns)
         self._bolts.setdefault(wiring.component_id, []).append(task)
-        self._mailroom.attach(wiring.task_id, task.receive)
+        self._mailroom.attach(wiring.task_id, _receiver(task))
 
     def _send(self, message: Message) -> None:
         # as if it crossed between processes: tasks share no values, and what could not travel is refused here too
@@ -279,7 +280,7 @@ class PlainRun:
 
     def _time_out(self) -> None:
         for spout in _all(self._spouts):
-            spout.tick()
+            end_on(spout.tick())
         for acker in self._ackers:
             acker.tick()
         for bolt in _all(self._bolts):
@@ -314,9 +315,13 @@ class PlainRun:
             raise RuntimeError("the run is closed: its bolts and spouts are gone; submit the topology again")
         try:
             yield
-        except UserCodeError as error:
+        except TransactionError as error:
             self._error = error
             raise
+
+
+def _receiver(task: BoltTask | CoordinatedTask | SpoutTask) -> Callable[[Message], None]:
+    return lambda message: end_on(task.receive(message))
 
 
 def _all(tasks_of: Mapping[str, list[Held]]) -> list[Held]:

@@ -21,6 +21,7 @@ from coordinated_bolt.transport.wave_frames import WaveId
 from coordinated_bolt.trees.spout_task import SpoutTask
 from coordinated_bolt.watching.metrics_observer import MetricsObserver
 from coordinated_bolt.watching.task_observer import TaskObserver
+from coordinator.plain.driving import end_on, has_emitted
 from coordinator.plain.engine import PlainEngine, WaveDrained
 from coordinator.plain.options import PlainRunOptions
 from coordinator.plain.run_summary import PlainStatistics
@@ -29,7 +30,7 @@ from coordinator.plain.wave_size import WaveSize
 from coordinator.planning.plain_plan import PlainPlan
 from coordinator.transactional.engine import CrashKind, WaveCrashed
 from state.attempt import TransactionAttempt
-from state.errors import EngineError, UserCodeError, WaveCrashError
+from state.errors import EngineError, WaveCrashError
 
 _LOG = logging.getLogger("txbatch")
 SHORTEST_PAUSE_S = 0.001
@@ -110,20 +111,19 @@ class PlainCoordinator:
         try:
             for spout in self._spouts.values():
                 opened.append(spout)
-                spout.start()
+                end_on(spout.start())
             for spout in self._spouts.values():
-                spout.activate()
+                end_on(spout.activate())
             self._run_waves()
             for spout in self._spouts.values():
-                spout.deactivate()
+                end_on(spout.deactivate())
         except BaseException:
             for spout in opened:
-                try:
-                    spout.close()
-                except UserCodeError as error:  # the first error is the one to report
-                    _LOG.warning("while the run ended by another error, %s", error)
+                failure = spout.close()
+                if failure is not None:  # the first error is the one to report
+                    _LOG.warning("while the run ended by another error, %s", failure.to_error())
             raise
-        close_all(spout.close for spout in opened)
+        end_on(close_all(spout.close for spout in opened))
         return self.statistics
 
     def count_emitted(self) -> None:
@@ -153,7 +153,7 @@ class PlainCoordinator:
         while asked_in_vain < len(self._turns) and not self._is_draining and not self._is_full(full_s):
             spout = self._turns[0]
             self._turns.rotate(-1)  # who was asked last is asked last, in the next wave too
-            asked_in_vain = 0 if spout.is_ready() and spout.next_tuple() else asked_in_vain + 1
+            asked_in_vain = 0 if has_emitted(spout) else asked_in_vain + 1
 
     def _is_full(self, full_s: float) -> bool:
         return self._wave.tuple_count > 0 and (
@@ -169,7 +169,7 @@ class PlainCoordinator:
         self.statistics.last_result_s = self._clock()
         acked: frozenset[int] = frozenset()
         if isinstance(ended, WaveDrained):
-            _raise_first(ended)
+            end_on(next(iter(ended.failures), None))
             acked = ended.acked
             self.statistics.worked(ended.metrics)
             self._size.drained(wave.tuple_count)
@@ -177,7 +177,7 @@ class PlainCoordinator:
             self._crashed(ended, wave.tuple_count)
         for task, root in wave.roots:  # in the order of their emission
             kind = MessageKind.ACKED if root in acked else MessageKind.FAILED
-            self._spouts[task].receive(tree_message(kind, DRIVER, task, root))
+            end_on(self._spouts[task].receive(tree_message(kind, DRIVER, task, root)))
         if self._on_progress is not None:
             self._on_progress(self.statistics)
 
@@ -218,8 +218,3 @@ class _Counter(TaskObserver):
 
     def message_failed(self, message: PendingMessage, latency_ns: int) -> None:
         self._coordinator.statistics.failed += 1
-
-
-def _raise_first(drained: WaveDrained) -> None:
-    for failure in drained.failures:
-        raise UserCodeError(failure.component_id, failure.task_index, "", failure.tuple_text, failure.text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from coordinated_bolt.transport.message_outbox import MessageOutbox
+from coordinated_bolt.transport.message_packer import MessagePacker
 from coordinated_bolt.transport.messages import Message, MessageKind
 from coordinated_bolt.transport.wave_frames import WaveFrame, WaveId, pack_wave_frame
 from coordinated_bolt.wiring import TaskWiring
@@ -26,7 +26,7 @@ class SpoutWave:
     def __init__(self, wave_id: WaveId, wirings: Mapping[int, TaskWiring]) -> None:
         self._wave_id = wave_id
         self._wirings = wirings
-        self._outboxes: dict[int, MessageOutbox] = {}
+        self._packers: dict[int, MessagePacker] = {}
         self._frames: list[bytes] = []
         self.roots: list[tuple[int, int]] = []
         self.tuple_count = 0
@@ -34,7 +34,7 @@ class SpoutWave:
     @property
     def byte_count(self) -> int:
         """Size of all messages."""
-        return sum(outbox.byte_count for outbox in self._outboxes.values())
+        return sum(packer.byte_count for packer in self._packers.values())
 
     def send(self, message: Message) -> None:
         """Takes a message of a spout task.
@@ -42,19 +42,19 @@ class SpoutWave:
         Raises:
             CodecError: a value cannot travel.
         """
-        outbox = self._outboxes.get(message.source)
-        if outbox is None:
-            frame_messages = self._wirings[message.source].frame_tuples
-            outbox = MessageOutbox(self._wave_id, message.source, self._keep, frame_messages)
-            self._outboxes[message.source] = outbox
-        outbox.add(message)
+        packer = self._packers.get(message.sender)
+        if packer is None:
+            frame_messages = self._wirings[message.sender].frame_tuples
+            packer = MessagePacker(self._wave_id, message.sender, self._keep, frame_messages)
+            self._packers[message.sender] = packer
+        packer.add(message)
         if message.kind is MessageKind.INIT:
-            self.roots.append((message.source, message.root))
+            self.roots.append((message.sender, message.root))
 
     def close(self) -> PlainWave:
         """The wave as an engine takes it; nothing may be sent after."""
-        for outbox in self._outboxes.values():
-            outbox.close()
+        for packer in self._packers.values():
+            packer.close()
         return PlainWave(self._wave_id, tuple(self._frames))
 
     def _keep(self, frame: WaveFrame) -> None:

@@ -1,6 +1,6 @@
 """From a topology to a chain of stages: who runs where, and which way frames travel.
 
-Tasks are numbered 1.. over all components; a task's number is its slot. Processing components get the
+Tasks are numbered 1.. over all components; a task's number is its `task_id`. Processing components get the
 level of their longest path from the spout and run in stages 0..L. Stage L+1 holds the acker tasks and
 the first level of the commit phase; deeper commit levels follow. A component is in the commit phase
 iff it is a committer or has one upstream.
@@ -128,7 +128,7 @@ def make_plan(topology: Topology, pickle_spec: PickleSpec, *, worker_count: int 
 def _commit_phase(topology: Topology) -> set[str]:
     committing: set[str] = set()
     for component in topology.components:  # in flow order, so what is upstream is decided first
-        below = any(s.source in committing for s in component.subscriptions)
+        below = any(s.upstream_id in committing for s in component.subscriptions)
         if component.kind is ComponentKind.COMMITTER or below:
             committing.add(component.component_id)
     return committing
@@ -139,6 +139,6 @@ def _levels(topology: Topology, committing: set[str]) -> dict[str, int]:
     levels: dict[str, int] = {}
     for component in topology.components:
         own_phase = component.component_id in committing
-        above = [levels[s.source] for s in component.subscriptions if (s.source in committing) == own_phase]
+        above = [levels[s.upstream_id] for s in component.subscriptions if (s.upstream_id in committing) == own_phase]
         levels[component.component_id] = max(above, default=-1) + 1
     return levels

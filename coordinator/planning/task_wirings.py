@@ -9,7 +9,7 @@ from coordinated_bolt.completeness.acker import ACKER_COMPONENT
 from coordinated_bolt.completeness.tracking import SourceArgs
 from coordinated_bolt.streams.groupings import CustomGrouping, Grouping, ShippedGrouping
 from coordinated_bolt.streams.routing import OutputStream, Subscriber
-from coordinated_bolt.wiring import Coordination, Source, TaskWiring
+from coordinated_bolt.wiring import Coordination, TaskWiring, UpstreamTask
 from coordinator.building.topology import Component, ComponentGraph, ComponentKind
 from coordinator.planning.placement import executors, localised
 
@@ -60,10 +60,12 @@ def make_wirings(
         conf = {**topology.conf, **component.conf}
         targets = sorted({task for s in streams.values() for sub in s.subscribers for task in sub.tasks})
         coordination = _coordination(topology, component, tasks_of)
-        sources = {
-            task: Source(subscription.source, tuple(topology.component(subscription.source).streams.values()))
+        upstream = {
+            task: UpstreamTask(
+                subscription.upstream_id, tuple(topology.component(subscription.upstream_id).streams.values())
+            )
             for subscription in component.subscriptions
-            for task in tasks_of[subscription.source]
+            for task in tasks_of[subscription.upstream_id]
         }
         for index, task in enumerate(tasks_of[component.component_id]):
             wirings[task] = TaskWiring(
@@ -75,7 +77,7 @@ def make_wirings(
                 tasks_of=tasks_of,
                 conf=conf,
                 spec=spec,
-                sources=sources,
+                upstream=upstream,
                 streams=localised(streams, task, worker_of or {}),
                 targets=tuple(targets),
                 needs_id=component.kind is ComponentKind.COMMITTER,
@@ -95,12 +97,12 @@ def _coordination(
     source_args: dict[str, SourceArgs] = {}
     if component.component_id != master_id:
         for subscription in component.subscriptions:
-            is_master = subscription.source == master_id
-            source_args[subscription.source] = SourceArgs.SINGLE if is_master else SourceArgs.ALL
+            is_master = subscription.upstream_id == master_id
+            source_args[subscription.upstream_id] = SourceArgs.SINGLE if is_master else SourceArgs.ALL
     behind = [
         other.component_id
         for other in topology.components
-        if other.master_id == master_id and any(s.source == component.component_id for s in other.subscriptions)
+        if other.master_id == master_id and any(s.upstream_id == component.component_id for s in other.subscriptions)
     ]
     return Coordination(source_args, tuple(task for other in behind for task in tasks_of[other]))
 
@@ -124,7 +126,7 @@ def _output_streams(
             )
             for other in topology.components
             for subscription in other.subscriptions
-            if (subscription.source, subscription.stream_id) == (component.component_id, spec.stream_id)
+            if (subscription.upstream_id, subscription.stream_id) == (component.component_id, spec.stream_id)
         )
         streams[spec.stream_id] = OutputStream(index, spec, subscribers)
     return streams

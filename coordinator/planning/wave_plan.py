@@ -42,7 +42,7 @@ def make_wave_plan(plain: PlainPlan) -> WavePlan:
     level_of = dict.fromkeys(plain.spout_tasks, 0)
     for task, wiring in plain.wirings.items():  # in flow order, so what is upstream has its level
         if task not in level_of:
-            level_of[task] = 1 + max(level_of[source] for source in wiring.sources)
+            level_of[task] = 1 + max(level_of[above] for above in wiring.upstream)
             levels.setdefault(level_of[task], []).append(task)
     stages = [Stage(tuple(levels[level])) for level in sorted(levels)]
     if plain.acker_tasks:

@@ -12,10 +12,10 @@ from itertools import chain
 from random import Random
 from time import perf_counter_ns
 
-from coordinated_bolt.completeness.failure import Failure, FailureKind
-from coordinated_bolt.subtopology.coordinated_task import make_task
+from coordinated_bolt.completeness.failure import Failure
+from coordinated_bolt.subtopology.coordinated_task import CoordinatedTask, make_task
 from coordinated_bolt.transport.edges import DRIVER
-from coordinated_bolt.transport.message_outbox import MessageOutbox, messages_of
+from coordinated_bolt.transport.message_packer import MessagePacker, messages_of
 from coordinated_bolt.transport.messages import Message, MessageKind
 from coordinated_bolt.transport.wave_frames import (
     WaveFrame,
@@ -25,6 +25,7 @@ from coordinated_bolt.transport.wave_frames import (
     unpack_wave_frame,
 )
 from coordinated_bolt.trees.acker_task import AckerTask
+from coordinated_bolt.trees.bolt_task import BoltTask
 from coordinated_bolt.watching.metrics import ComponentMetrics
 from coordinated_bolt.watching.metrics_observer import MetricsObserver
 from coordinated_bolt.wiring import TaskWiring
@@ -33,7 +34,6 @@ from coordinator.planning.wave_plan import WavePlan
 from coordinator.spark.frame_flow import Addressed, Post
 from coordinator.spark.stage_entry import StageEntry
 from state.codec import CodecError, digest64, pack, unpack
-from state.errors import UserCodeError
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,29 +55,27 @@ class BoltStage:
         frames = yield from task.read(records)
         post = Post(task.routes, pack_wave_frame)
         wiring = task.plan.plain.wirings[task.task_id]
-        try:
-            with task.alarm(wiring):
-                for _ in self._execute(wiring, _unpacked(frames, self.wave_id), post):
-                    yield from post.take()
-        except UserCodeError as error:
-            failure = Failure(
-                FailureKind.USER, error.component_id, error.task_index, error.traceback_text, error.tuple_text
-            )
-            self._tell_driver(post, task.task_id, WaveFrameKind.FAILURE, pack(failure.to_wire()))
+        with task.alarm(wiring):
+            for _ in self._execute(wiring, _unpacked(frames, self.wave_id), post):
+                yield from post.take()
         yield from post.take()
 
     def _execute(self, wiring: TaskWiring, frames: Iterator[list[Message]], post: Post[WaveFrame]) -> Iterator[None]:
-        """Runs the bolt; pauses after every frame, so that what it has sent can go."""
-        outbox = MessageOutbox(self.wave_id, wiring.task_id, post.send, wiring.frame_tuples)
+        """Runs the bolt; pauses after every frame, so that what it has sent can go, and stops at a failure."""
+        packer = MessagePacker(self.wave_id, wiring.task_id, post.send, wiring.frame_tuples)
         meter = MetricsObserver()
-        task = make_task(wiring, outbox.add, self._random(wiring), meter, perf_counter_ns)
-        task.start()
+        task = make_task(wiring, packer.add, self._random(wiring), meter, perf_counter_ns)
+        failure = task.start()
         for messages in frames:
-            for message in messages:
-                task.receive(message)
+            failure = failure or _received(task, messages)
+            if failure is not None:
+                break
             yield
-        task.close()
-        outbox.close()
+        failure = failure or task.close()
+        if failure is not None:
+            self._tell_driver(post, wiring.task_id, WaveFrameKind.FAILURE, pack(failure.to_wire()))
+            return
+        packer.close()
         done = pack([wiring.component_id, meter.metrics.to_wire()])
         self._tell_driver(post, wiring.task_id, WaveFrameKind.METRICS, done)
 
@@ -117,17 +115,17 @@ class PlainAckerStage:
         task = self.entry.task(self.stage_index, partition)
         frames = yield from task.read(records)
         post = Post(task.routes, pack_wave_frame)
-        outbox = MessageOutbox(self.wave_id, task.task_id, post.send)
+        packer = MessagePacker(self.wave_id, task.task_id, post.send)
 
         def send(message: Message) -> None:
             if message.kind is MessageKind.ACKED:  # what did not end well has failed, so nothing else matters
-                outbox.add(message)
+                packer.add(message)
 
         acker = AckerTask(task.task_id, send)
         for messages in _unpacked(frames, self.wave_id):
             for message in messages:
                 acker.receive(message)
-        outbox.close()
+        packer.close()
         yield from post.take()
 
 
@@ -147,7 +145,7 @@ def wave_drained(collected: Iterable[Addressed]) -> WaveDrained:
     for _, packed in collected:
         frame = unpack_wave_frame(packed)
         if frame.kind is WaveFrameKind.FAILURE:
-            failures.append((frame.source, Failure.from_wire(unpack(frame.payload))))
+            failures.append((frame.sender, Failure.from_wire(unpack(frame.payload))))
         elif frame.kind is WaveFrameKind.METRICS:
             component_id, done = unpack(frame.payload)
             metrics.setdefault(component_id, ComponentMetrics()).merge(ComponentMetrics.from_wire(done))
@@ -155,6 +153,14 @@ def wave_drained(collected: Iterable[Addressed]) -> WaveDrained:
             acked.update(message.root for message in messages_of(frame))
     failures.sort(key=lambda sent: sent[0])
     return WaveDrained(frozenset(acked), tuple(failure for _, failure in failures), metrics)
+
+
+def _received(task: BoltTask | CoordinatedTask, messages: list[Message]) -> Failure | None:
+    for message in messages:
+        failure = task.receive(message)
+        if failure is not None:
+            return failure
+    return None
 
 
 def _unpacked(packed_frames: Iterable[bytes], wave_id: WaveId) -> Iterator[list[Message]]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from committers.committer_executor import CommitTask
 from committers.refusing_reader import RefusingReader
-from committers.slot_report import SlotReport
+from committers.task_report import TaskReport
 from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
 from coordinated_bolt.batches.batch_acker import AttemptOutcome, BatchAcker
 from coordinated_bolt.batches.batch_task import BatchTask, Inbox
@@ -185,11 +185,11 @@ def wave_processed(
 ) -> WaveProcessed:
     """What the meeting stage says of a wave (driver); a group some committer did not come to is left out."""
     outcomes: list[AttemptOutcome] = []
-    reported: list[list[SlotReport]] = []
+    reported: list[list[TaskReport]] = []
     for task_id, packed in verdicts:
         wires = unpack(packed)
         if task_id in plan.commit_tasks:
-            reported.append([SlotReport.from_wire(wire) for wire in wires])
+            reported.append([TaskReport.from_wire(wire) for wire in wires])
         else:
             outcomes += [AttemptOutcome.from_wire(wire) for wire in wires]
     groups = zip(early.groups, zip(*reported, strict=False), strict=False)  # as far as all committers came

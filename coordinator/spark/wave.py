@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from committers.slot_report import SlotReport
+from committers.task_report import TaskReport
 from coordinated_bolt.transport.frames import FrameKind, unpack_frame
 from coordinator.planning.plan import Plan
 from coordinator.spark.alarm import Deadline
@@ -89,7 +89,7 @@ class Wave:
 
     def commit(
         self, attempts: tuple[TransactionAttempt, ...], *, composed: bool, deadline: Deadline | None = None
-    ) -> list[SlotReport]:
+    ) -> list[TaskReport]:
         """Job 2: the commit phase of some attempts, in order."""
         entry, reading = replace(self._entry, deadline=deadline), self._deployment.reading
 
@@ -104,7 +104,7 @@ class Wave:
         partitions = self._plan.commit_partitions() if first == last else None
         collected = self._deployment.context.runJob(frames, list, partitions)
         reports = [unpack_frame(packed) for _, packed in collected]
-        return [SlotReport.from_wire(unpack(frame.payload)) for frame in reports if frame.kind is FrameKind.VERDICT]
+        return [TaskReport.from_wire(unpack(frame.payload)) for frame in reports if frame.kind is FrameKind.VERDICT]
 
     def release(self) -> None:
         """Deletes the wave's shuffle files; nothing of it can be run again."""

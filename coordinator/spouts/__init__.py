@@ -1,1 +1,4 @@
-"""Spouts: where transactions come from."""
+"""Spouts: where transactions come from, as users write them.
+
+What the framework wraps around them is in `kinds`.
+"""

@@ -12,7 +12,6 @@ from typing import Any
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
-from coordinator.spouts.count_coordinator import PartitionPositions
 from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.memory_input import (
     MemoryInput,
@@ -30,6 +29,7 @@ from coordinator.spouts.opaque import (
     OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
 )
+from coordinator.spouts.partition_positions import PartitionPositions
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from state.attempt import TransactionAttempt

@@ -12,20 +12,15 @@ Task k of n owns the partitions k, k+n, k+2n, …; their number is fixed once fo
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.components.component import IComponent
 from coordinated_bolt.components.context import TopologyContext
-from coordinator.spouts.answers import expect_truth
-from coordinator.spouts.count_coordinator import CountCoordinator, partition_scope
 from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.run_so_far import KnowsRunSoFar
 from state.attempt import TransactionAttempt
-from state.codec import pack_exact
-from state.own_copy import own_copy
 
 
 class OpaquePartitionedCoordinator(KnowsRunSoFar, ABC):
@@ -139,69 +134,3 @@ class IOpaquePartitionedTransactionalSpout(IComponent):
     def fingerprint(self) -> str:
         """One readable line that changes when the input is another one; see `ITransactionalSpout`."""
         return f"{type(self).__module__}.{type(self).__qualname__}"
-
-
-class OpaqueCountCoordinator(CountCoordinator):
-    """The coordinator of an opaque spout, for which the input ends at the positions of its partitions.
-
-    Args:
-        coordinator: the user's coordinator.
-    """
-
-    def __init__(self, coordinator: OpaquePartitionedCoordinator) -> None:
-        super().__init__(coordinator)
-        self._coordinator = coordinator
-
-    def is_ready(self) -> bool:
-        # an input that has ended is not begun again by the next run, however often that is started
-        return not self.is_exhausted(None) and expect_truth("is_ready", self._coordinator.is_ready())
-
-    def is_exhausted(self, last: Any) -> bool:
-        return expect_truth("is_exhausted", self._coordinator.is_exhausted(self.by_partition(), self.pending()))
-
-    def progress(self, last: Any) -> float | None:
-        return self._coordinator.progress(self.by_partition())
-
-
-class OpaqueBatches:
-    """Runs an opaque emitter for one task over the attempts of a wave.
-
-    Args:
-        emitter: the user's emitter.
-        known: scope -> txid -> position, of transactions below the wave.
-    """
-
-    def __init__(self, emitter: OpaquePartitionedEmitter, known: Mapping[str, Mapping[int, Any]]) -> None:
-        self._emitter = emitter
-        self._positions = {scope: dict(by_txid) for scope, by_txid in known.items()}
-
-    def emit(
-        self, attempt: TransactionAttempt, partitions: Sequence[int], collector: AttemptCollector
-    ) -> dict[str, Any]:
-        """Emits the attempt's batch of every partition.
-
-        Returns:
-            Scope -> position, of the partitions that have one now.
-        """
-        cut: dict[str, Any] = {}
-        for partition in partitions:
-            scope = partition_scope(partition)
-            by_txid = self._positions.setdefault(scope, {})
-            below = max((txid for txid in by_txid if txid < attempt.txid), default=None)
-            last = None if below is None else own_copy(by_txid[below])
-            emitted_before = collector.emitted_count
-            position = self._emitter.emit_partition_batch(attempt, collector, partition, last)
-            if position is not None:
-                pack_exact(position)
-                cut[scope] = by_txid[attempt.txid] = own_copy(position)
-            elif collector.emitted_count > emitted_before:
-                raise TypeError(
-                    f"emit_partition_batch returned None for partition {partition} though it emitted "
-                    f"{collector.emitted_count - emitted_before} tuples; return the position behind them, "
-                    "or they would be emitted again"
-                )
-        return cut
-
-    def close(self) -> None:
-        """Closes the user's emitter."""
-        self._emitter.close()

@@ -40,12 +40,17 @@ class RowSpout(ITransactionalSpout):
                 f"columns of {type(self).__name__} is {columns!r}, which repeats a name; name each once"
             )
         self.columns = tuple(columns)
+        self._rows: Rows | None = None
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         declarer.declare(self.columns)
 
     def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutEmitter:
-        return RowEmitter(context)
+        return RowEmitter(context, self._rows)
+
+    def feed(self, rows: Rows) -> None:
+        """Hands over what the next emitter emits; called by the engine on the copy that it was shipped (executor)."""
+        self._rows = rows
 
 
 class Rows(Protocol):
@@ -63,15 +68,11 @@ class RowEmitter(SpoutEmitter):
 
     Args:
         context: the task.
+        rows: this task's rows of the batch; None where there is no Spark to feed it.
     """
 
-    def __init__(self, context: TopologyContext) -> None:
-        self._context = context
-        self._rows: Rows | None = None
-
-    def feed(self, rows: Rows) -> None:
-        """Hands over this task's rows of the next batch; called by the engine before `emit_batch`."""
-        self._rows = rows
+    def __init__(self, context: TopologyContext, rows: Rows | None) -> None:
+        self._context, self._rows = context, rows
 
     def emit_batch(self, attempt: TransactionAttempt, metadata: Any, collector: BatchOutputCollector) -> None:
         if self._rows is None:

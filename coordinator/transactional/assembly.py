@@ -9,25 +9,29 @@ from typing import Any
 
 from coordinator.building.topology import Topology
 from coordinator.planning.plan import Plan
-from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
-from coordinator.spouts.count_coordinator import CountCoordinator
-from coordinator.spouts.opaque import OpaqueCountCoordinator
+from coordinator.spouts.committing import SpoutCommitter
+from coordinator.spouts.kinds.kind_of import kind_of
 from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.transactional.attempt_watch import AttemptWatch
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import Engine
-from coordinator.transactional.guarded_committer import GuardedCommitter
-from coordinator.transactional.guarded_source import GuardedSource
+from coordinator.transactional.engine_side import EngineSide
+from coordinator.transactional.guarded_spout import GuardedSpout
+from coordinator.transactional.guarded_spout_committer import GuardedSpoutCommitter
 from coordinator.transactional.machine.attempt_record import TransactionRecord
 from coordinator.transactional.machine.metadata_log import MetadataLog, Notes
+from coordinator.transactional.machine.positions import Positions
 from coordinator.transactional.machine.run_machine import RunMachine
 from coordinator.transactional.machine.run_plan import RunPlan
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.publisher import Publisher
 from coordinator.transactional.run_summary import RunStatistics
+from coordinator.transactional.spout_side import SpoutSide
 from coordinator.transactional.start.spout_start import SpoutStart
 from coordinator.transactional.start.takeover import Takeover
+from coordinator.transactional.store_side import StoreSide
+from coordinator.transactional.watch_side import WatchSide
 from state.attempt import TransactionAttempt
 from state.own_copy import own_copy
 from state.redis_store import RECEIPTS_KEPT, RedisStore
@@ -75,12 +79,12 @@ def assembled(
     options = fitting(topology, options)
     start = SpoutStart(topology, context, tries=options.max_attempts, pause=pause or _ignore)
     with ExitStack() as resources:
-        source = start.coordinator(resources)
+        spout = start.coordinator(resources)
         committer = start.committer(resources)
-        taken = Takeover(topology, store, start, source, options).take(nonce=nonce, new_generation=new_generation)
+        taken = Takeover(topology, store, start, spout, options).take(nonce=nonce, new_generation=new_generation)
         coordinator = new_coordinator(
             plan=plan,
-            source=source,
+            spout=spout,
             engine=engine,
             publisher=Publisher(store, topology.topology_id),
             metadata=taken.metadata,
@@ -94,7 +98,7 @@ def assembled(
             last_group=() if committer is None else store.last_group(),
             notices=taken.notices,
             earlier_notes=taken.notes,
-            notes_of=lambda metadata: start.notes(source, metadata),
+            notes_of=lambda metadata: start.notes(spout, metadata),
             start=start,
             watch=watch,
             server_watch=store.watch(clock),
@@ -105,7 +109,7 @@ def assembled(
 def new_coordinator(
     *,
     plan: Plan,
-    source: SpoutCoordinator,
+    spout: SpoutCoordinator,
     engine: Engine,
     publisher: Publisher,
     metadata: MetadataLog,
@@ -129,11 +133,11 @@ def new_coordinator(
     stored = metadata.coordinator
     last_txid = max(stored, default=committed_txid)
     run_so_far = RunSoFar(last_txid, stored.get(last_txid), committed_txid)
-    guarded = GuardedSource(source, spout_id, run_so_far)
+    guarded = GuardedSpout(spout, spout_id, run_so_far)
     run_plan = RunPlan(
         commit_tasks=plan.commit_tasks,
         component_order=tuple(plan.component_order),
-        is_opaque=isinstance(source, OpaqueCountCoordinator),
+        is_opaque=start is not None and start.kind.is_opaque,
         may_commit_early=plan.has_flat_commit_phase(),
         engine_overlaps=engine.overlaps,
         may_hold=watch is not None,
@@ -145,30 +149,51 @@ def new_coordinator(
         metadata,
         committed_txid=committed_txid,
         new_attempt_id=new_attempt_id,
-        earlier=[
-            TransactionRecord(txid, value, guarded.estimated_bytes(value), (earlier_notes or {}).get(txid, {}))
-            for txid, value in stored.items()
-        ],
+        earlier=_earlier(stored, guarded, earlier_notes or {}),
     )
-    if isinstance(source, CountCoordinator):
-        source.follow(machine.positions) if start is None else start.follow(source, machine.positions)
-    source.inform(replace(run_so_far, last=own_copy(run_so_far.last)))  # copies: a spout may change what it is given
-    last = own_copy(run_so_far.last)
-    source.resume(last_txid, last) if start is None else start.resume(source, last_txid, last)
+    _tell_where_it_stands(spout, run_so_far, machine.positions, start)
+    machine.statistics.notices = notices
+    watch_side = WatchSide(watch or AttemptWatch(), clock)
     return Coordinator(
         machine=machine,
-        source=guarded,
-        committer=GuardedCommitter(committer, spout_id),
-        engine=engine,
-        publisher=publisher,
+        spout=SpoutSide(
+            guarded,
+            GuardedSpoutCommitter(committer, spout_id),
+            clock=clock,
+            notes_of=notes_of or spout.notes,
+            last_group=last_group,
+        ),
+        engine=EngineSide(engine, machine.positions),
+        store=StoreSide(
+            publisher,
+            clock=clock,
+            on_committed=watch_side.committed,
+            statistics=machine.statistics,
+            server_watch=server_watch,
+        ),
+        watch=watch_side,
         clock=clock,
         on_progress=on_progress,
-        notes_of=notes_of or source.notes,
-        last_group=last_group,
-        notices=notices,
-        watch=watch,
-        server_watch=server_watch,
     )
+
+
+def _earlier(stored: Mapping[int, Any], spout: GuardedSpout, notes: Notes) -> list[TransactionRecord]:
+    """What earlier runs have cut and not committed, and the last that they have."""
+    return [
+        TransactionRecord(txid, value, spout.estimated_bytes(value), notes.get(txid, {}))
+        for txid, value in stored.items()
+    ]
+
+
+def _tell_where_it_stands(
+    spout: SpoutCoordinator, so_far: RunSoFar, positions: Positions, start: SpoutStart | None
+) -> None:
+    """Tells the spout where earlier runs stopped; copies, since a spout may change what it is given."""
+    if start is not None:
+        start.follow(spout, positions)
+    spout.inform(replace(so_far, last=own_copy(so_far.last)))
+    last = own_copy(so_far.last)
+    spout.resume(so_far.last_txid, last) if start is None else start.resume(spout, so_far.last_txid, last)
 
 
 def has_external_effects(topology: Topology) -> bool:
@@ -187,7 +212,7 @@ def group_max(topology: Topology, options: RunOptions) -> int:
     """Most transactions of one commit: what a spout's committer is told again has to be on record."""
     if has_external_effects(topology):
         return 1
-    told = isinstance(topology.spout.spec, ICommitterTransactionalSpout)
+    told = kind_of(topology.spout.spec).has_committer
     return min(options.commit_group_max, RECEIPTS_KEPT) if told else options.commit_group_max
 
 

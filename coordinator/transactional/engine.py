@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
 
-from committers.slot_report import SlotReport
+from committers.task_report import TaskReport
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinated_bolt.completeness.failure import Failure
 from coordinator.emitting.emitter_task import Batch
@@ -33,7 +33,7 @@ class GroupExecuted:
 
     wave_id: int
     attempts: tuple[TransactionAttempt, ...]
-    reports: tuple[SlotReport, ...]
+    reports: tuple[TaskReport, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from state.attempt import TransactionAttempt
 from state.commit import COMMIT_OPERATIONS_LIMIT, Commit, CommitReply, CommitStatus
 from state.errors import FencedError, ProtocolError, StateRefusedError, TransactionError, TransactionTooLargeError
 from state.printable import one_line
-from state.redis_store import state_not_as_left
+from state.redis_refusals import state_not_as_left
 from state.transactional_state import MetadataChanges
 from state.write_set import WriteSet
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from committers.slot_report import SlotReport
+from committers.task_report import TaskReport
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinator.wave_statistics import WaveStatistics
@@ -102,7 +102,7 @@ class RunStatistics(WaveStatistics):
         return fields
 
 
-def work_of(reports: Iterable[SlotReport], places: slice) -> Iterator[tuple[str, TaskMetrics]]:
+def work_of(reports: Iterable[TaskReport], places: slice) -> Iterator[tuple[str, TaskMetrics]]:
     """What commit tasks did for the attempts at these places of a group."""
     for report in reports:
         for verdict in report.verdicts[places]:

@@ -74,7 +74,7 @@ class Task:
         self.edges: dict[TransactionAttempt, int] = {}
 
     def feed(self, of, *values):
-        emitter = wire(RecordingBolt(), task_id=1, sources=(), targets=(10,))
+        emitter = wire(RecordingBolt(), task_id=1, upstream=(), targets=(10,))
         outbox = attempt_outbox(emitter, of, self.frames.send)
         for value in values:
             AttemptCollector(emitter, of, outbox).emit([value])
@@ -190,7 +190,7 @@ def test_an_attempt_whose_frames_are_missing_is_a_failure():
 def test_the_edges_of_a_verdict_cancel_what_was_sent_to_the_task_and_hold_what_it_sends():
     task = Task().feed(A1, 5, 7)
     (verdict,) = task.run(A1).verdicts
-    below = wire(RecordingBolt(), task_id=21, sources=(10,))
+    below = wire(RecordingBolt(), task_id=21, upstream=(10,))
     assert verdict.edges != task.edges[A1]
     result = BatchTask(below, CoordinatedBolt(below, attempt_outboxes(below, Sent().send))).run(A1, task.sent.to(21))
     assert result.tuple_count == 2

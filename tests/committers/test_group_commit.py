@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from committers.group_commit import Again, Group, GroupDecision, Publish, decide_group
-from committers.slot_report import AttemptVerdict, SlotReport
+from committers.task_report import AttemptVerdict, TaskReport
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
@@ -44,7 +44,7 @@ def report(
     task_id, *write_sets, composed=True, failed=None, reads=None, edges=None, component_id="store", verdicts=None
 ):
     """One task's report: a write set for each attempt it finished, then maybe a failure."""
-    made = SlotReport(task_id, component_id, composed=composed)
+    made = TaskReport(task_id, component_id, composed=composed)
     for place in range(len(write_sets) if verdicts is None else verdicts):
         read = [["counts", key] for key in (reads or {}).get(place, [])]
         made.verdicts.append(AttemptVerdict(None, (edges or {}).get(place, 0), read))
@@ -174,7 +174,7 @@ def test_a_group_that_read_is_asked_for_transaction_by_transaction():
 
 def test_one_transaction_that_read_is_published_at_once():
     decision = decide_group(group_of(A[:1]), [report(2, writes(a=1), reads={0: ["a"]}), report(3, writes())])
-    assert decision.step == Publish(A[:1], writes(a=1), has_read=True)
+    assert decision.step == Publish(A[:1], writes(a=1))
 
 
 def reading(reads, third=None):
@@ -187,12 +187,12 @@ def reading(reads, third=None):
 
 def test_a_group_ends_before_the_first_that_read_what_a_lower_one_wrote_in_another_task():
     step = decide_group(group_of(), reading({0: ["a"], 1: ["b"], 2: ["a"]})).step
-    assert step == Publish(A[:2], writes(a=2), has_read=True)
+    assert step == Publish(A[:2], writes(a=2))
 
 
 def test_a_field_nobody_else_wrote_may_be_read():
     step = decide_group(group_of(), reading({place: ["b"] for place in range(4)}, writes(b=1))).step
-    assert step == Publish(A, writes(a=4, b=4), has_read=True)
+    assert step == Publish(A, writes(a=4, b=4))
 
 
 def test_what_another_task_writes_in_the_same_transaction_is_not_seen_and_no_conflict():
@@ -203,7 +203,7 @@ def test_what_another_task_writes_in_the_same_transaction_is_not_seen_and_no_con
 
 def test_a_field_that_both_tasks_wrote_may_be_read_by_neither():
     step = decide_group(group_of(), reading({1: ["a"]}, writes(a=1))).step
-    assert step == Publish(A[:1], writes(a=2), has_read=True)
+    assert step == Publish(A[:1], writes(a=2))
 
 
 def test_reads_beyond_the_good_prefix_do_not_count():
@@ -235,9 +235,9 @@ def test_one_transaction_over_the_operation_limit_goes_alone():
 def test_a_report_survives_the_wire():
     made = report(2, writes(a=1), failed=failure(), reads={0: ["a", "b"]}, edges={0: 2**64 - 1}, composed=False)
     made.verdicts[0].counters = {"lines": 3}
-    assert SlotReport.from_wire(unpack(pack(made.to_wire()))) == made
+    assert TaskReport.from_wire(unpack(pack(made.to_wire()))) == made
     assert made.good_count() == 1
-    assert SlotReport(2, "store").good_count() == 0
+    assert TaskReport(2, "store").good_count() == 0
 
 
 # Whatever tasks report, the loop of running again comes to an end.
@@ -255,7 +255,7 @@ class RandomTasks:
         return [self._report(task, attempts, composed=composed) for task in (2, 3)]
 
     def _report(self, task, attempts, *, composed):
-        made, sets = SlotReport(task, "store", composed=composed), []
+        made, sets = TaskReport(task, "store", composed=composed), []
         for attempt in attempts:
             failing, written, read = self._of(task, attempt.txid)
             reads = [["counts", key] for key in sorted(read)]

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from committers.committer import ICommitter
 from committers.committer_executor import CommitTask
 from committers.group_commit import Again, Group, Publish, decide_group
-from committers.slot_report import SlotReport
+from committers.task_report import TaskReport
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.batches.attempt_outbox import attempt_outbox
 from coordinated_bolt.batches.batch_task import Inbox
@@ -219,7 +219,7 @@ class Job:
             residue ^= edge
         self.residues[attempt] = residue
 
-    def execute(self, attempts: Sequence[TransactionAttempt], *, composed: bool) -> list[SlotReport]:
+    def execute(self, attempts: Sequence[TransactionAttempt], *, composed: bool) -> list[TaskReport]:
         frames, reports = list(self.frames), []
         for stage in self.plan.stages[self.plan.meeting_stage :]:
             for task in stage.tasks:
@@ -227,7 +227,7 @@ class Job:
                     commit_task = CommitTask(self.plan.wirings[task], self.store, frames.append)
                     inbox = Inbox(pack_frame(frame) for frame in frames if frame.target == task)
                     report = commit_task.run_group(attempts, inbox, composed=composed)
-                    reports.append(SlotReport.from_wire(unpack(pack(report.to_wire()))))
+                    reports.append(TaskReport.from_wire(unpack(pack(report.to_wire()))))
         return reports
 
 

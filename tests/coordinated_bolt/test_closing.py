@@ -1,27 +1,25 @@
-"""Everything is closed, and the first error is the one that is told."""
+"""Everything is closed, and the first failure is the one that is told."""
 
 from __future__ import annotations
 
-import pytest
-
 from coordinated_bolt.closing import close_all
-from state.errors import UserCodeError
+from coordinated_bolt.completeness.failure import Failure, FailureKind
 
 
-def test_all_are_called_in_order_and_the_first_error_is_raised_after_that():
+def test_all_are_called_in_order_and_the_first_failure_is_returned_after_that():
     called = []
 
-    def closing(name, *, raises):
+    def closing(name, *, fails):
         def close():
             called.append(name)
-            if raises:
-                raise UserCodeError(name, 0, "", "", "story")
+            return Failure(FailureKind.USER, name, 0, "story") if fails else None
 
         return close
 
-    closings = [closing(name, raises=name in "bc") for name in "abcd"]
-    with pytest.raises(UserCodeError, match="'b'"):
-        close_all(closings)
+    closings = [closing(name, fails=name in "bc") for name in "abcd"]
+    first = close_all(closings)
+    assert first is not None
+    assert first.component_id == "b"
     assert called == ["a", "b", "c", "d"]
-    close_all(closings[:1])
+    assert close_all(closings[:1]) is None
     assert called == ["a", "b", "c", "d", "a"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from threading import Event, Thread
+from threading import Thread
 
 import pytest
 from hypothesis import given, settings
@@ -291,38 +291,10 @@ def test_a_callback_may_use_the_map_it_was_called_by():
     assert made.get("a") == 2
 
 
-def test_a_stopped_map_keeps_what_it_holds_and_tells_what_had_expired():
-    clock = Clock()
-    made = TimeCacheMap[str, int](20, clock)
-    made.put("a", 1)
-    clock.now = 1_030
-    made.put("b", 2)
-    made.stop()
-    made.stop()
-    clock.now = 2_000
-    assert made.tick() == [("a", 1)]
-    made.put("c", 3)
-    assert made.tick() == []
-    assert (made.get("b"), made.get("c"), len(made)) == (2, 3, 2)
-
-
 @pytest.mark.parametrize("expiration", [0, -1, float("inf"), float("nan")])
 def test_an_expiration_that_is_no_time_is_refused(expiration):
     with pytest.raises(ValueError, match=f"expiration {expiration} is not a number of seconds above 0"):
         TimeCacheMap[str, int](expiration, Clock())
-
-
-def test_a_thread_that_is_given_to_a_map_ticks_until_the_map_is_stopped():
-    clock, heard = Clock(), Event()
-    made = TimeCacheMap[str, int](0.002, clock, on_expire=lambda key, value: heard.set())
-    made.put("a", 1)
-    clock.now += 1
-    thread = Thread(target=made.run)
-    thread.start()
-    assert heard.wait(10)
-    made.stop()
-    thread.join(10)
-    assert not thread.is_alive()
 
 
 def test_many_threads_tick_and_each_entry_is_told_once():

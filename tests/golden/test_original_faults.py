@@ -249,7 +249,7 @@ def test_a_batch_is_finished_on_its_last_tuple_if_all_reports_have_overtaken_the
     held: dict[Any, list[Frame]] = {}
 
     def reports_first(frame):
-        channel = (frame.attempt, frame.source, frame.target)
+        channel = (frame.attempt, frame.sender, frame.target)
         if frame.kind is FrameKind.REGULAR:
             held.setdefault(channel, []).append(frame)
             return ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
+from typing import Any
 
 import pytest
 
@@ -12,9 +13,16 @@ from state.codec import CodecError
 from state.redis_arguments import CommitTooLargeError
 from state.write_set import OrderMattersError
 
-ARGUMENTS = {
+ARGUMENTS: dict[type, Any] = {
     errors.StaleReadError: ("{wc}:counts", 4, 5),
-    errors.UserCodeError: ("store", 1, "7:00000000000003e8", "('a', 1)", "Traceback\nValueError: x"),
+    errors.UserCodeError: {
+        "component_id": "store",
+        "task_index": 1,
+        "attempt": "7:00000000000003e8",
+        "tuple_text": "('a', 1)",
+        "traceback_text": "Traceback\nValueError: x",
+        "method": "is_ready",
+    },
     errors.ReplayLimitError: (7, 5, "a reason"),
     errors.WaveCrashError: (5, "a reason"),
     errors.TransactionTooLargeError: (7, 600_000, 500_000),
@@ -30,7 +38,8 @@ CLASSES = [
 
 @pytest.mark.parametrize("error_class", CLASSES, ids=lambda error_class: error_class.__name__)
 def test_error_pickles_with_its_message_and_attributes(error_class):
-    error = error_class(*ARGUMENTS.get(error_class, ("what happened",)))
+    arguments = ARGUMENTS.get(error_class, ("what happened",))
+    error = error_class(**arguments) if isinstance(arguments, dict) else error_class(*arguments)
     restored = pickle.loads(pickle.dumps(error))
     assert type(restored) is error_class
     assert str(restored) == str(error)

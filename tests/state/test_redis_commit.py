@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 
 from state import redis_arguments
-from state.attempt import MAX_TXID
 from state.codec import CodecError
 from state.commit import Commit, CommitStatus
 from state.errors import ProtocolError
 from state.redis_store import RedisStore
 from state.write_set import MAX_INTEGER, VALUE_FIELD, StateKind, ValueType, WriteSet
 from tests.support.stores.builders import acquire, attempt, commit_of, counts, dump, unanswered, writes
+
+MAX_TXID = 2**53 - 1
+"""The largest integer that is exact in Lua too."""
 
 HASH, VALUE, SET, SORTED_SET, LIST = (
     StateKind.HASH,

@@ -26,8 +26,10 @@ from tests.support.stores.builders import (
 
 class TestAcquire:
     def test_first_start_makes_generation_and_fence(self, open_store, client):
-        acquired = acquire(open_store())
-        assert (acquired.fence, acquired.generation, acquired.committed_txid) == (f"1:{NONCE}", GENERATION, 0)
+        store = open_store()
+        acquired = acquire(store)
+        status = store.status()
+        assert (status.fence, status.generation, acquired.committed_txid) == (f"1:{NONCE}", GENERATION, 0)
         assert acquired.metadata == {}
         assert client.hget("{wc}:txbatch:control", "format") == b"2"
 
@@ -44,9 +46,9 @@ class TestAcquire:
         acquire(first)
         first.store_metadata({"coordinator:1": [1, 2], "coordinator:2": (3, {"a": b"x"})})
         first.commit(commit_of(counts(a=1), attempt(1)))
-        second = acquire(open_store(), "c" * 32, new_generation="d" * 32)
-        assert second.fence == "2:" + "c" * 32
-        assert second.generation == GENERATION
+        store = open_store()
+        second = acquire(store, "c" * 32, new_generation="d" * 32)
+        assert (store.status().fence, store.status().generation) == ("2:" + "c" * 32, GENERATION)
         assert second.committed_txid == 1
         assert second.metadata == {"coordinator:1": [1, 2], "coordinator:2": (3, {"a": b"x"})}
 

@@ -26,27 +26,23 @@ def test_initialize_gets_the_value_before():
 
 
 def test_strict_refuses_a_hole_below_a_greater_txid():
-    state = RotatingTransactionalState(TransactionalState(), "coordinator")
+    kept = TransactionalState()
+    state = RotatingTransactionalState(kept, "coordinator")
     for txid in (1, 2, 3):
         state.get_state(txid, make(txid))
-    state.remove_state(2)
+    kept.remove("coordinator", [2])
     with pytest.raises(ProtocolError, match="after a greater one"):
         state.get_state(2, make(2))
 
 
 def test_none_is_a_value_like_any_other():
-    state = RotatingTransactionalState(TransactionalState(), "partition.0", is_strict=False)
+    kept = TransactionalState()
+    state = RotatingTransactionalState(kept, "partition.0", is_strict=False)
     state.get_state(5, make(50))
     assert state.get_state(3, make(30)) is None
     assert state.has_cache(3)
     assert state.get_state_or_create(3, make(99)) is None
-    assert state.get_last_state() == 50
-    state.override_state(7, 70)
-    assert state.get_last_state() == 70
-
-
-def test_last_state_of_nothing_is_none():
-    assert RotatingTransactionalState(TransactionalState(), "coordinator").get_last_state() is None
+    assert kept.values("partition.0") == {3: None, 5: 50}
 
 
 def test_changes_are_told_once_and_only_in_their_last_form():
@@ -66,8 +62,8 @@ def test_changes_are_told_once_and_only_in_their_last_form():
 def test_a_removed_and_made_again_value_is_stored():
     kept = TransactionalState({"coordinator:1": 10})
     state = RotatingTransactionalState(kept, "coordinator")
-    state.remove_state(1)
-    state.override_state(1, 11)
+    kept.remove("coordinator", [1])
+    assert state.get_state(1, make(11)) == 11
     changes = kept.take_changes()
     assert changes.puts == {"coordinator:1": 11}
     assert changes.forgets == ()

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from coordinated_bolt.components.context import TopologyContext
 from coordinator.sources.redis_streams.stream_range import StreamRange, digest_of_entries
 from coordinator.spouts.committing import SpoutCommitter
-from coordinator.spouts.count_coordinator import PartitionPositions
 from coordinator.spouts.input_change import FormerInput, InputChange
+from coordinator.spouts.partition_positions import PartitionPositions
 from coordinator.spouts.partitioned import PartitionedCoordinator
 from state.attempt import TransactionAttempt
 from state.errors import FailedException

@@ -14,7 +14,7 @@ from coordinator.spark.intake.row_stage import HASH_SUM, ROW_COUNT, Role, RowSta
 from coordinator.spark.intake.row_values import shape_of
 from coordinator.spark.stage import WaveInput
 from coordinator.spark.stage_entry import StageEntry
-from coordinator.spouts.count_coordinator import partition_scope
+from coordinator.spouts.kinds.partition_scopes import partition_scope
 from coordinator.transactional.engine import WaveProcessed
 from state.codec import unpack
 from state.errors import SourceError

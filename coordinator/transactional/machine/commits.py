@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from committers.group_commit import Again, Group, decide_group
 from committers.group_commit import Publish as PublishStep
 from committers.group_size import GroupSize
-from committers.slot_report import SlotReport
+from committers.task_report import TaskReport
 from coordinator.transactional.engine import EarlyCommit, GroupCrashed, GroupExecuted, PhaseEnded
 from coordinator.transactional.machine.attempt_record import AttemptState
 from coordinator.transactional.machine.early_commits import EarlyCommits
@@ -71,7 +71,7 @@ class Commits:
         transactions = self._books.transactions
         self.early.forget_all_but(transactions.is_current)
         limit = self.early.limit(transactions.currtx, self._size.limit())
-        attempts = transactions.processed_run(limit if commit_limit is None else min(limit, commit_limit))
+        attempts = transactions.consecutive_processed(limit if commit_limit is None else min(limit, commit_limit))
         if not attempts:
             return
         transactions.move(attempts, AttemptState.COMMITTING)
@@ -155,7 +155,7 @@ class Commits:
 
     # The store
 
-    def _publish(self, phase: CommitPhase, step: PublishStep, reports: tuple[SlotReport, ...]) -> Publish:
+    def _publish(self, phase: CommitPhase, step: PublishStep, reports: tuple[TaskReport, ...]) -> Publish:
         books, last = self._books, step.attempts[-1].txid
         books.transactions.move(step.attempts, AttemptState.PUBLISHING)
         phase.publishing, phase.reports = step, reports

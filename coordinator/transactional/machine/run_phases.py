@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from committers.group_commit import Publish
-from committers.slot_report import SlotReport
+from committers.task_report import TaskReport
 from coordinator.transactional.engine import GroupExecuted
 from coordinator.transactional.machine.attempt_record import AttemptRecord
 from state.attempt import TransactionAttempt
@@ -33,7 +33,7 @@ class CommitPhase:
     is_early: bool = False
     held: GroupExecuted | None = None
     publishing: Publish | None = None
-    reports: tuple[SlotReport, ...] = ()
+    reports: tuple[TaskReport, ...] = ()
 
 
 @dataclass(slots=True)

@@ -90,7 +90,7 @@ class TransactionRecords:
         """Transactions whose attempt waits for a wave, ascending."""
         return [self._records[txid] for txid in self.known() if _state(self._records[txid]) is AttemptState.WAITING]
 
-    def processed_run(self, limit: int) -> tuple[TransactionAttempt, ...]:
+    def consecutive_processed(self, limit: int) -> tuple[TransactionAttempt, ...]:
         """The run of at most `limit` processed attempts from `currtx`, all of one wave."""
         group: list[AttemptRecord] = []
         for txid in range(self.currtx, self.currtx + limit):

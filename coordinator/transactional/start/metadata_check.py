@@ -7,11 +7,10 @@ predecessor is unknown would be cut from the start of the input, and a hole woul
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
-from coordinator.spouts.count_coordinator import partition_scope
+from coordinator.spouts.kinds.partition_scopes import is_partition_scope, partition_scope
 from state.errors import StateRefusedError
 
 
@@ -49,7 +48,7 @@ def check_scopes(topology_id: str, scopes: Mapping[str, Mapping[int, Any]]) -> N
         StateRefusedError: a scope is none that a spout has written.
     """
     for scope, by_txid in scopes.items():
-        if not re.fullmatch(r"partition\.(0|[1-9][0-9]*)", scope):
+        if not is_partition_scope(scope):
             raise StateRefusedError(
                 f"topology {topology_id!r} has stored metadata field '{scope}:{max(by_txid)}', which no spout writes: "
                 f"other software has; remove it, or start over with `txbatch drop {topology_id}`"

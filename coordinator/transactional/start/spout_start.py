@@ -16,21 +16,12 @@ from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.user_code import is_interruption
 from coordinated_bolt.user_traceback import user_traceback
 from coordinator.building.topology import Component, Topology
-from coordinator.spouts.answers import expect_change, expect_fingerprint, expect_made, expect_notes
-from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
-from coordinator.spouts.count_coordinator import CountCoordinator, Positions
+from coordinator.spouts.answers import expect_change, expect_fingerprint, expect_notes
+from coordinator.spouts.committing import SpoutCommitter
 from coordinator.spouts.input_change import FormerInput, InputChange
-from coordinator.spouts.opaque import (
-    IOpaquePartitionedTransactionalSpout,
-    OpaqueCountCoordinator,
-    OpaquePartitionedCoordinator,
-)
-from coordinator.spouts.partitioned import (
-    IPartitionedTransactionalSpout,
-    PartitionCountCoordinator,
-    PartitionedCoordinator,
-)
-from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator
+from coordinator.spouts.kinds.count_coordinator import Positions
+from coordinator.spouts.kinds.kind_of import kind_of
+from coordinator.spouts.transactional import SpoutCoordinator
 from state.codec import CodecError
 from state.errors import FailedException, SourceError, TransactionError, UserCodeError
 from state.own_copy import own_copy
@@ -48,40 +39,42 @@ class SpoutStart:
         context: of the spout's first task.
         tries: calls of a method that raises `FailedException`, at most.
         pause: waits so many seconds between two of them.
+
+    Attributes:
+        kind: how the spout is handled.
     """
 
     def __init__(
         self, topology: Topology, context: TopologyContext, *, tries: int, pause: Callable[[float], None]
     ) -> None:
         self._component: Component = topology.spout
+        self.kind = kind_of(topology.spout.spec)
         self._context = context
         self._tries = tries
         self._pause = pause
 
     def coordinator(self, resources: ExitStack) -> SpoutCoordinator:
         """Makes the spout's coordinator, of whichever kind, as the run uses it; closed with the resources."""
-        made: SpoutCoordinator = self._call("get_coordinator", self._make_coordinator)
+        context = self._context
+        made = self._call("get_coordinator", lambda: self.kind.coordinator(context.conf, context))
         resources.callback(self._close, "coordinator", made.close)
         return made
 
     def committer(self, resources: ExitStack) -> SpoutCommitter | None:
         """Makes the object that is told what is durable, if the spout wants to know; closed with the resources."""
-        spec: Any = self._component.spec
-        if not isinstance(spec, ICommitterTransactionalSpout):
+        if not self.kind.has_committer:
             return None
-        made: SpoutCommitter = self._call(
-            "get_committer",
-            lambda: expect_made(SpoutCommitter, "get_committer", spec.get_committer(self._context.conf, self._context)),
-        )
-        resources.callback(self._close, "committer", made.close)
+        context = self._context
+        made = self._call("get_committer", lambda: self.kind.committer(context.conf, context))
+        if made is not None:
+            resources.callback(self._close, "committer", made.close)
         return made
 
     def fingerprint(self) -> str:
         """The line that tells the input."""
-        spec: Any = self._component.spec
-        return self._call("fingerprint", lambda: expect_fingerprint(spec.fingerprint()))
+        return self._call("fingerprint", lambda: expect_fingerprint(self.kind.fingerprint()))
 
-    def compare(self, source: SpoutCoordinator, former: FormerInput) -> InputChange | None:
+    def compare(self, spout: SpoutCoordinator, former: FormerInput) -> InputChange | None:
         """Asks the coordinator what is different about its input; None if it cannot tell."""
         own = replace(
             former,
@@ -90,33 +83,19 @@ class SpoutStart:
             positions=own_copy(dict(former.positions)),
             notes=own_copy(dict(former.notes)),
         )
-        return self._call("compare", lambda: expect_change(source.compare(own)))
+        return self._call("compare", lambda: expect_change(spout.compare(own)))
 
-    def notes(self, source: SpoutCoordinator, metadata: Any) -> Mapping[str, Any]:
+    def notes(self, spout: SpoutCoordinator, metadata: Any) -> Mapping[str, Any]:
         """Asks the coordinator what to remember of a transaction; called whenever one is cut."""
-        return self._call("notes", lambda: expect_notes(source.notes(own_copy(metadata))))
+        return self._call("notes", lambda: expect_notes(spout.notes(own_copy(metadata))))
 
-    def follow(self, source: CountCoordinator, positions: Positions) -> None:
-        """Shows a coordinator of partitions how far each of them was read."""
-        self._call("follow", lambda: source.follow(positions))
+    def follow(self, spout: SpoutCoordinator, positions: Positions) -> None:
+        """Shows the coordinator how far each partition was read, if the spout has partitions."""
+        self._call("follow", lambda: self.kind.follow(spout, positions))
 
-    def resume(self, source: SpoutCoordinator, last_txid: int, last: Any) -> None:
+    def resume(self, spout: SpoutCoordinator, last_txid: int, last: Any) -> None:
         """Tells the coordinator where earlier runs stopped cutting."""
-        self._call("resume", lambda: source.resume(last_txid, own_copy(last)))
-
-    def _make_coordinator(self) -> SpoutCoordinator:
-        spec, method = self._component.spec, "get_coordinator"
-        conf, context = self._context.conf, self._context
-        if isinstance(spec, ITransactionalSpout):
-            plain: SpoutCoordinator = expect_made(SpoutCoordinator, method, spec.get_coordinator(conf, context))
-            return plain
-        if isinstance(spec, IOpaquePartitionedTransactionalSpout):
-            opaque = expect_made(OpaquePartitionedCoordinator, method, spec.get_coordinator(conf, context))
-            return OpaqueCountCoordinator(opaque)
-        assert isinstance(spec, IPartitionedTransactionalSpout)
-        return PartitionCountCoordinator(
-            expect_made(PartitionedCoordinator, method, spec.get_coordinator(conf, context))
-        )
+        self._call("resume", lambda: spout.resume(last_txid, own_copy(last)))
 
     def _call(self, method: str, ask: Callable[[], Answer]) -> Answer:
         component_id = self._component.component_id
@@ -134,7 +113,8 @@ class SpoutStart:
                     raise
                 if isinstance(error, TransactionError) and not isinstance(error, CodecError):
                     raise
-                raise UserCodeError(component_id, 0, "", "", user_traceback(error), method=method) from error
+                story = user_traceback(error)
+                raise UserCodeError(component_id=component_id, traceback_text=story, method=method) from error
         raise SourceError(
             f"{method} of component {component_id!r} failed {self._tries} times, and nothing was started; last "
             f"reason: {reason}; see to that, then run again"

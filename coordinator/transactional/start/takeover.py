@@ -13,10 +13,8 @@ from typing import Any
 
 from coordinator.building.topology import Topology
 from coordinator.building.topology_description import changes, check_topology, described, states_of
-from coordinator.spouts.count_coordinator import partition_of
 from coordinator.spouts.input_change import FormerInput
-from coordinator.spouts.opaque import OpaqueCountCoordinator
-from coordinator.spouts.partitioned import PartitionCountCoordinator
+from coordinator.spouts.kinds.partition_scopes import partition_of
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE, MetadataLog, Notes
 from coordinator.transactional.options import RunOptions, adopted_words
@@ -68,19 +66,18 @@ class Takeover:
         topology: what is run.
         store: where its state is; the server was checked.
         start: asks its spout.
-        source: the spout's coordinator.
+        spout: the spout's coordinator.
         options: what the user accepts.
     """
 
     def __init__(
-        self, topology: Topology, store: RedisStore, start: SpoutStart, source: SpoutCoordinator, options: RunOptions
+        self, topology: Topology, store: RedisStore, start: SpoutStart, spout: SpoutCoordinator, options: RunOptions
     ) -> None:
         self._topology = topology
         self._store = store
         self._start = start
-        self._source = source
+        self._spout = spout
         self._options = options
-        self._is_opaque = isinstance(source, OpaqueCountCoordinator)
 
     def take(self, *, nonce: str, new_generation: str) -> TakenOver:
         """Becomes the owner.
@@ -134,7 +131,7 @@ class Takeover:
     def _refuse_another_kind(self, found: FoundTopology, log: MetadataLog) -> None:
         """An opaque spout goes by positions; of a spout without partitions there are none to continue from."""
         scopes = {parse_metadata_field(field)[0] for field in found.metadata}
-        if self._is_opaque and COORDINATOR_SCOPE in scopes and not log.last_positions():
+        if self._start.kind.is_opaque and COORDINATOR_SCOPE in scopes and not log.last_positions():
             topology_id = self._topology.topology_id
             raise StateRefusedError(
                 f"topology {topology_id!r} is committed up to txid {found.committed_txid} and was run with another "
@@ -166,25 +163,25 @@ class Takeover:
             notes=log.notes(self._notes(log, committed)),
         )
         is_checked = "unchecked" not in (adopted_words(self._options.adopt) or ())
-        change = self._start.compare(self._source, former) if is_checked else None
+        change = self._start.compare(self._spout, former) if is_checked else None
         said += check_input(InputQuestion(topology_id, fingerprint, former, change), self._options.adopt)
         return _Settled(tuple(said), {} if change is None else change.notes)
 
     def _log(self, stored: Mapping[str, Any], committed_txid: int) -> MetadataLog:
-        return MetadataLog(stored, is_opaque=self._is_opaque, committed_txid=committed_txid)
+        return MetadataLog(stored, is_opaque=self._start.kind.is_opaque, committed_txid=committed_txid)
 
     def _notes(self, metadata: MetadataLog, committed_txid: int) -> Notes:
         """What is to be remembered of transactions that were cut and are not committed."""
         stored = metadata.coordinator
-        return {txid: self._start.notes(self._source, stored[txid]) for txid in stored if txid > committed_txid}
+        return {txid: self._start.notes(self._spout, stored[txid]) for txid in stored if txid > committed_txid}
 
     def _check_metadata(self, metadata: MetadataLog, committed_txid: int) -> None:
         """Refuses metadata with a hole; an opaque spout stores nothing ahead of its commits, so it can have none."""
         topology_id = self._topology.topology_id
         check_scopes(topology_id, metadata.partitions)
-        if self._is_opaque:
+        if self._start.kind.is_opaque:
             return
         counts = metadata.coordinator
         check_coordinator_metadata(topology_id, counts, committed_txid=committed_txid)
-        if isinstance(self._source, PartitionCountCoordinator):
+        if self._start.kind.has_partitions:
             check_partition_metadata(topology_id, metadata.partitions, counts, committed_txid=committed_txid)

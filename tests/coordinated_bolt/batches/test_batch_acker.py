@@ -112,7 +112,7 @@ def test_attempts_are_judged_apart(frames, lost):
 
 @pytest.mark.parametrize("task_id", COMPONENTS)
 def test_a_missing_report_is_a_failure_that_names_the_task(task_id):
-    frames = [f for f in reports() if (f.source, f.kind) != (task_id, FrameKind.ACK)]
+    frames = [f for f in reports() if (f.sender, f.kind) != (task_id, FrameKind.ACK)]
     assert story(frames) == (FailureKind.INCOMPLETE, *COMPONENTS[task_id], "gave no report")
 
 
@@ -132,7 +132,7 @@ def test_a_missing_report_is_a_failure_even_if_the_tree_has_closed():
 @given(st.randoms(use_true_random=False))
 def test_a_repeated_report_is_a_failure_however_often_it_comes(task_id, times, random):
     frames = reports()
-    frames += [f for f in frames if (f.source, f.kind) == (task_id, FrameKind.ACK)] * (times - 1)
+    frames += [f for f in frames if (f.sender, f.kind) == (task_id, FrameKind.ACK)] * (times - 1)
     random.shuffle(frames)
     assert story(frames) == (FailureKind.INCOMPLETE, *COMPONENTS[task_id], "reported more than once")
 
@@ -152,7 +152,7 @@ def test_doubled_metadata_leaves_the_tree_open():
         {"payload": pack({"partition.0": [0, 18]})},
         {"payload": pack({"partition.1": [0, 17]})},
         {"payload": pack({})},
-        {"source": LEFT},
+        {"sender": LEFT},
         {"sequence": 1},
     ],
     ids=str,
@@ -191,7 +191,7 @@ def test_metadata_of_another_attempt_leaves_both_trees_open():
     ids=repr,
 )
 def test_a_damaged_report_fails_the_attempt_and_never_the_task(kind, payload):
-    frames = [f._replace(payload=payload) if (f.source, f.kind) == (EMITTER, kind) else f for f in reports()]
+    frames = [f._replace(payload=payload) if (f.sender, f.kind) == (EMITTER, kind) else f for f in reports()]
     kind_of_failure, component_id, _, text = story(frames)
     assert kind_of_failure is FailureKind.INCOMPLETE
     assert component_id == "lines"
@@ -201,7 +201,7 @@ def test_a_damaged_report_fails_the_attempt_and_never_the_task(kind, payload):
 @settings(deadline=None)
 @given(st.binary(max_size=30) | st.recursive(st.none() | st.integers(), st.lists, max_leaves=8).map(pack))
 def test_no_content_of_a_report_gets_out_of_the_acker_as_an_exception(payload):
-    frames = [f._replace(payload=payload) if f.source == LEFT else f for f in reports()]
+    frames = [f._replace(payload=payload) if f.sender == LEFT else f for f in reports()]
     assert judge(frames)[A].failure is not None
 
 
@@ -209,7 +209,7 @@ def test_no_content_of_a_report_gets_out_of_the_acker_as_an_exception(payload):
 def test_altered_edges_leave_the_tree_open_or_the_residue_wrong(field):
     """What the acker cannot see is seen by the commit phase: the residue does not cancel."""
     frames = reports()
-    place = next(n for n, f in enumerate(frames) if (f.source, f.kind) == (LEFT, FrameKind.ACK))
+    place = next(n for n, f in enumerate(frames) if (f.sender, f.kind) == (LEFT, FrameKind.ACK))
     content = unpack(frames[place].payload)
     content[field] ^= 4
     frames[place] = frames[place]._replace(payload=pack(content))

@@ -72,7 +72,7 @@ def send(emissions: list[Emission], *, live=(A, B), frame_tuples=3) -> Flow:
         flow.sent_edges[of] = 0
         for source in SOURCES:
             sending = {"targets": TARGETS, "streams": streams, "frame_tuples": frame_tuples}
-            wiring = wire(Recorder(), task_id=source, sources=(), **sending)
+            wiring = wire(Recorder(), task_id=source, upstream=(), **sending)
             box = attempt_outbox(wiring, of, lambda frame: flow.wire.append(pack_frame(frame)))
             collector = AttemptCollector(wiring, of, box)
             for emitted_of, emitting, stream_index, values in emissions:
@@ -110,7 +110,7 @@ def read(flow: Flow, *, live=(A, B)) -> Reading:
     results: dict[TransactionAttempt, list[TaskResult]] = {of: [] for of in live}
     open_edges = dict(flow.sent_edges)
     for target in TARGETS:
-        wiring = wire(Recorder(), task_id=target, sources=SOURCES, source_streams=STREAMS)
+        wiring = wire(Recorder(), task_id=target, upstream=SOURCES, upstream_streams=STREAMS)
         task = BatchTask(wiring, CoordinatedBolt(wiring, attempt_outboxes(wiring, lambda frame: None)))
         inbox = Inbox(packed for packed in flow.wire if frame_target(packed) == target)
         for of in live:
@@ -160,7 +160,7 @@ def test_a_stage_that_is_computed_again_does_the_same_again(rows, random):
 
 def test_rows_are_cut_into_frames_and_each_run_of_a_stream_is_kept_apart():
     flow = send([(A, 1, 2, [n, 0]) for n in range(4)] + [(A, 1, 1, ["k", 1])], live=(A,))
-    contents = [(f.sequence, f.kind.name, unpack(f.payload)) for f in flow.frames() if (f.source, f.target) == (1, 21)]
+    contents = [(f.sequence, f.kind.name, unpack(f.payload)) for f in flow.frames() if (f.sender, f.target) == (1, 21)]
     (keyed_target,) = {e[0] for e in flow.emitted if e[3] == "keyed"}
     tail = [[2, [[3]]], [1, [["k", 1]]]] if keyed_target == 21 else [[2, [[3]]]]
     assert contents == [
@@ -229,8 +229,8 @@ def claim_an_old_attempt(flow: Flow, frame: Frame, data: Any) -> None:
     relabelled(flow, frame, attempt=OLD)
 
 
-def claim_another_source(flow: Flow, frame: Frame, data: Any) -> None:
-    relabelled(flow, frame, source=data.draw(st.sampled_from([3 - frame.source, 99, 21])))
+def claim_another_sender(flow: Flow, frame: Frame, data: Any) -> None:
+    relabelled(flow, frame, sender=data.draw(st.sampled_from([3 - frame.sender, 99, 21])))
 
 
 def claim_another_sequence(flow: Flow, frame: Frame, data: Any) -> None:
@@ -239,7 +239,7 @@ def claim_another_sequence(flow: Flow, frame: Frame, data: Any) -> None:
 
 
 def swap_sequences(flow: Flow, frame: Frame, data: Any) -> None:
-    edge = [f for f in flow.frames(frame.attempt) if (f.source, f.target) == (frame.source, frame.target)]
+    edge = [f for f in flow.frames(frame.attempt) if (f.sender, f.target) == (frame.sender, frame.target)]
     others = [f for f in edge if f.sequence != frame.sequence and f.payload != frame.payload]
     assume(others)
     other = data.draw(st.sampled_from(others))
@@ -257,7 +257,7 @@ ONE_ATTEMPT: list[Fault] = [
     alter_the_payload,
     claim_another_kind,
     claim_an_old_attempt,
-    claim_another_source,
+    claim_another_sender,
     claim_another_sequence,
     swap_sequences,
 ]
@@ -293,7 +293,7 @@ def test_two_frames_that_swap_their_attempts_fail_both_though_the_counts_match(d
     first = data.draw(st.sampled_from(flow.frames(A, FrameKind.REGULAR)))
     second = data.draw(
         st.sampled_from(
-            [f for f in flow.frames(B, FrameKind.REGULAR) if (f.source, f.target) == (first.source, first.target)]
+            [f for f in flow.frames(B, FrameKind.REGULAR) if (f.sender, f.target) == (first.sender, first.target)]
         )
     )
     assume(first.payload != second.payload)
@@ -306,9 +306,9 @@ def test_a_frame_of_an_old_attempt_in_place_of_the_new_one_fails_it_though_the_c
     """The source has other data on replay: the same numbers of tuples, but not the same tuples."""
     old = send([(OLD, source, index, [f"old {v[0]}", v[1]]) for of, source, index, v in SOME if of is A], live=(OLD,))
     flow = send(SOME)
-    place = {(f.source, f.target, f.sequence): f for f in flow.frames(A)}
+    place = {(f.sender, f.target, f.sequence): f for f in flow.frames(A)}
     for frame in old.frames(OLD, FrameKind.REGULAR):
-        twin = place[frame.source, frame.target, frame.sequence]
+        twin = place[frame.sender, frame.target, frame.sequence]
         changed = Flow(list(flow.wire), flow.emitted, flow.sent_edges)
         relabelled(changed, twin, payload=frame.payload)
         assert read(changed).passed() == [B]
@@ -362,7 +362,7 @@ def test_the_story_names_who_sent_more_than_came():
     sent = next(
         unpack(f.payload)
         for f in flow.frames(A, FrameKind.COORD)
-        if (f.source, f.target) == (frame.source, frame.target)
+        if (f.sender, f.target) == (frame.sender, frame.target)
     )
     drop(flow, frame, None)
     assert read(flow, live=(A,)).stories(A) == [f"task 1 sent {sent} tuples, {sent - 3} came"]
@@ -376,7 +376,7 @@ def without_counting():
     return mock.patch.object(
         Tracking,
         "_mismatches",
-        lambda self, entry: [f"task {source}" for source in self._sources if source not in entry.expected],
+        lambda self, entry: [f"task {source}" for source in self._upstream if source not in entry.expected],
     )
 
 
@@ -386,7 +386,7 @@ def without_digest():
 
 def lose_one_and_double_another(flow: Flow) -> None:
     """Two frames of equal length from one task to one task: one is lost, the other comes twice."""
-    first, second = [f for f in flow.frames(A, FrameKind.REGULAR) if (f.source, f.target) == (1, 21)][:2]
+    first, second = [f for f in flow.frames(A, FrameKind.REGULAR) if (f.sender, f.target) == (1, 21)][:2]
     assert first.payload != second.payload
     drop(flow, first, None)
     flow.wire.append(pack_frame(second))

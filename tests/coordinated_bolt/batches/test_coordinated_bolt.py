@@ -30,9 +30,9 @@ def calls():
 class Task:
     """One coordinated bolt and what it has sent."""
 
-    def __init__(self, raising=None, *, sources=(1, 2), targets=(21, 22), needs_id=False, bolt=None):
+    def __init__(self, raising=None, *, upstream=(1, 2), targets=(21, 22), needs_id=False, bolt=None):
         self.wiring = wire(
-            bolt or RecordingBolt(raising), sources=sources, targets=targets, needs_id=needs_id, component_id="bolt"
+            bolt or RecordingBolt(raising), upstream=upstream, targets=targets, needs_id=needs_id, component_id="bolt"
         )
         self.sent = Sent()
         self.bolt = CoordinatedBolt(self.wiring, attempt_outboxes(self.wiring, self.sent.send))
@@ -139,7 +139,7 @@ def test_the_batch_is_finished_with_whichever_event_comes_last(last):
 
 @pytest.mark.case(id="P-15")
 def test_attempts_of_one_txid_have_instances_of_their_own():
-    task = Task(sources=(1,))
+    task = Task(upstream=(1,))
     old, new = attempt(7, 1), attempt(7, 2)
     task.regular(1, "old", of=old)
     task.regular(1, "new", of=new)
@@ -161,7 +161,7 @@ def test_after_a_failure_nothing_more_is_executed():
 
 
 def test_a_surplus_after_the_batch_was_finished_fails_it_and_reaches_no_bolt():
-    task = Task(sources=(1,))
+    task = Task(upstream=(1,))
     task.coord(1, 0)
     task.regular(1, "too late")
     failure = task.end().failure
@@ -170,7 +170,7 @@ def test_a_surplus_after_the_batch_was_finished_fails_it_and_reaches_no_bolt():
 
 
 def test_an_unlike_report_after_the_batch_was_finished_fails_it():
-    task = Task(sources=(1,))
+    task = Task(upstream=(1,))
     task.coord(1, 0)
     task.coord(1, 4)
     finished = task.end()
@@ -192,7 +192,7 @@ def test_an_unlike_report_after_the_batch_was_finished_fails_it():
     ids=lambda part: getattr(part, "name", type(part).__name__),
 )
 def test_what_a_bolt_raises_fails_the_attempt_by_its_kind_and_never_the_task(where, error, kind):
-    task = Task({where: error}, sources=(1,))
+    task = Task({where: error}, upstream=(1,))
     task.regular(1, "a")
     task.coord(1, 1)
     finished = task.end()
@@ -206,7 +206,7 @@ def test_what_a_bolt_raises_fails_the_attempt_by_its_kind_and_never_the_task(whe
 @pytest.mark.case(id="P-17")
 @pytest.mark.parametrize("where", ["prepare", "execute", "finish_batch", "cleanup", "nothing"])
 def test_cleanup_is_always_called_last_and_once(where):
-    task = Task({where: ValueError("mine")}, sources=(1,))
+    task = Task({where: ValueError("mine")}, upstream=(1,))
     task.regular(1, "a")
     task.coord(1, 1)
     task.end()
@@ -216,14 +216,14 @@ def test_cleanup_is_always_called_last_and_once(where):
 
 
 def test_an_attempt_that_ends_unfinished_is_cleaned_up_too():
-    task = Task(sources=(1,))
+    task = Task(upstream=(1,))
     task.regular(1, "a")
     assert task.end().failure == Failure(FailureKind.INCOMPLETE, "bolt", 0, "task 1 sent 1 tuples and no report")
     assert names() == ["prepare", "execute", "cleanup"]
 
 
 def test_a_cleanup_that_raises_does_not_hide_why_the_attempt_failed():
-    task = Task({"execute": FailedException("the reason"), "cleanup": ValueError("mine")}, sources=(1,))
+    task = Task({"execute": FailedException("the reason"), "cleanup": ValueError("mine")}, upstream=(1,))
     task.regular(1, "a")
     failure = task.end().failure
     assert failure is not None
@@ -231,7 +231,7 @@ def test_a_cleanup_that_raises_does_not_hide_why_the_attempt_failed():
 
 
 def test_a_users_exception_comes_with_its_traceback_and_the_tuple():
-    task = Task({"execute:b": ValueError("not a number: b")}, sources=(1,))
+    task = Task({"execute:b": ValueError("not a number: b")}, upstream=(1,))
     task.regular(1, "a", "b")
     task.coord(1, 2)
     failure = task.end().failure
@@ -246,7 +246,7 @@ def test_a_users_exception_comes_with_its_traceback_and_the_tuple():
 @pytest.mark.parametrize(("tuple_count", "story"), [(None, "1 tuples and no report"), (3, "3 tuples, 1 came")])
 def test_what_a_bolt_raises_on_an_incomplete_batch_is_replayed_and_does_not_halt(error, tuple_count, story):
     """As behind a task that raised a FailedException halfway: what comes of half a batch is nobody's bug."""
-    task = Task({"execute": error}, sources=(1,))
+    task = Task({"execute": error}, upstream=(1,))
     task.regular(1, "a")
     if tuple_count is not None:
         task.coord(1, tuple_count)
@@ -258,7 +258,7 @@ def test_what_a_bolt_raises_on_an_incomplete_batch_is_replayed_and_does_not_halt
 
 
 def test_what_a_bolt_raises_on_a_batch_with_a_surplus_is_replayed_and_does_not_halt():
-    task = Task({"execute:b": ValueError("seen before")}, sources=(1,))
+    task = Task({"execute:b": ValueError("seen before")}, upstream=(1,))
     task.regular(1, "a", "b")
     task.regular(1, "b")
     task.coord(1, 2)
@@ -269,7 +269,7 @@ def test_what_a_bolt_raises_on_a_batch_with_a_surplus_is_replayed_and_does_not_h
 
 
 def test_a_failed_exception_on_an_incomplete_batch_stays_what_it_is():
-    task = Task({"execute": FailedException("later")}, sources=(1,))
+    task = Task({"execute": FailedException("later")}, upstream=(1,))
     task.regular(1, "a")
     failure = task.end().failure
     assert failure is not None
@@ -277,7 +277,7 @@ def test_a_failed_exception_on_an_incomplete_batch_stays_what_it_is():
 
 
 def test_an_exception_in_finish_batch_names_no_tuple():
-    task = Task({"finish_batch": ValueError("mine")}, sources=(1,))
+    task = Task({"finish_batch": ValueError("mine")}, upstream=(1,))
     task.regular(1, "a")
     task.coord(1, 1)
     failure = task.end().failure
@@ -293,7 +293,7 @@ class EmitsAnObject(RecordingBolt):
 
 
 def test_a_value_that_cannot_be_sent_is_the_users_failure_and_not_the_tasks():
-    task = Task(bolt=EmitsAnObject(), sources=(1,))
+    task = Task(bolt=EmitsAnObject(), upstream=(1,))
     task.regular(1, "a")
     task.coord(1, 1)
     finished = task.end()
@@ -312,7 +312,7 @@ class EmitsTooLate(RecordingBolt):
 
 
 def test_a_tuple_that_is_emitted_after_finish_batch_is_refused_and_not_lost():
-    task = Task(bolt=EmitsTooLate(), sources=(1,))
+    task = Task(bolt=EmitsTooLate(), upstream=(1,))
     task.coord(1, 0)
     failure = task.end().failure
     assert failure is not None
@@ -322,7 +322,7 @@ def test_a_tuple_that_is_emitted_after_finish_batch_is_refused_and_not_lost():
 
 @pytest.mark.case(id="P-10")
 def test_an_ended_attempt_leaves_nothing_behind():
-    task = Task(sources=(1,))
+    task = Task(upstream=(1,))
     for one in (attempt(1), attempt(2)):
         task.regular(1, "a", of=one)
         task.end(one)
@@ -332,7 +332,7 @@ def test_an_ended_attempt_leaves_nothing_behind():
 
 
 def test_the_engine_may_fail_an_attempt_before_anything_else():
-    task = Task(sources=(1,))
+    task = Task(upstream=(1,))
     damaged = Failure(FailureKind.INCOMPLETE, "bolt", 0, "frame 0 of task 1 is not readable")
     task.bolt.fail(A, damaged)
     task.regular(1, "a")
@@ -404,7 +404,7 @@ class Told(RecordingBolt, FinishedCallback, TimeoutCallback):
 
 
 def test_finished_id_comes_after_finish_batch_and_may_still_emit():
-    task = Task(sources=(1,), bolt=Told())
+    task = Task(upstream=(1,), bolt=Told())
     task.regular(1, "a")
     task.coord(1, 1)
     assert task.end().failure is None
@@ -422,7 +422,7 @@ def test_finished_id_comes_after_finish_batch_and_may_still_emit():
     ],
 )
 def test_an_attempt_that_failed_is_told_once_before_the_cleanup_whatever_failed_it(where, seen):
-    task = Task(sources=(1,), bolt=Told({where: FailedException("no")}))
+    task = Task(upstream=(1,), bolt=Told({where: FailedException("no")}))
     task.regular(1, "a")
     task.coord(1, 1)
     failure = task.end().failure
@@ -433,7 +433,7 @@ def test_an_attempt_that_failed_is_told_once_before_the_cleanup_whatever_failed_
 
 @pytest.mark.parametrize("given", [(), (1,), (1, 1)], ids=["nothing reported", "deficit", "unlike reports"])
 def test_an_attempt_that_stays_incomplete_is_told(given):
-    task = Task(sources=(1,), bolt=Told())
+    task = Task(upstream=(1,), bolt=Told())
     task.regular(1, "a", "b")
     for tuple_count, _ in enumerate(given, start=3):
         task.coord(1, tuple_count)
@@ -442,20 +442,20 @@ def test_an_attempt_that_stays_incomplete_is_told(given):
 
 
 def test_what_timeout_id_raises_hides_neither_the_failure_nor_the_cleanup():
-    task = Task(sources=(1,), bolt=Told({"execute": FailedException("first"), "timeout_id": ValueError("second")}))
+    task = Task(upstream=(1,), bolt=Told({"execute": FailedException("first"), "timeout_id": ValueError("second")}))
     task.regular(1, "a")
     assert task.end().failure.text == "FailedException: first"
     assert names() == ["prepare", "execute", "timeout_id", "cleanup"]
 
 
 def test_a_cleanup_that_fails_the_attempt_comes_too_late_to_be_told():
-    task = Task(sources=(1,), bolt=Told({"cleanup": FailedException("late")}))
+    task = Task(upstream=(1,), bolt=Told({"cleanup": FailedException("late")}))
     task.coord(1, 0)
     assert task.end().failure.text == "FailedException: late"
     assert names() == ["prepare", "finish_batch", "finished_id", "cleanup"]
 
 
 def test_no_bolt_is_made_only_to_be_told_of_an_attempt_nothing_came_of():
-    task = Task(sources=(1,), bolt=Told())
+    task = Task(upstream=(1,), bolt=Told())
     assert task.end().failure.kind is FailureKind.INCOMPLETE
     assert names() == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import pytest
 
@@ -54,7 +55,7 @@ def test_an_exception_is_sorted_by_what_follows_from_it(error, kind, text, final
 
 @pytest.mark.parametrize("kind", FailureKind)
 def test_a_failure_survives_the_wire_and_pickling(kind):
-    failure = Failure(kind, "store", 2, "line\nline", "Tuple(…)")
+    failure = Failure(kind, "store", 2, "line\nline", "Tuple(…)", "3:00000000000000ff")
     assert Failure.from_wire(unpack(pack(failure.to_wire()))) == failure
     assert pickle.loads(pickle.dumps(failure)) == failure
 
@@ -69,6 +70,15 @@ def test_the_users_error_has_component_task_attempt_tuple_and_traceback():
         "component 'store', task 2, attempt 3:00000000000000ff, at tuple Tuple(lines/default: line='x') raised:\n"
         "Traceback (most recent call last):\n"
     )
+
+
+def test_without_an_attempt_the_error_names_the_batch_if_there_is_one():
+    failure = Failure.of_user(raised(FailedException("in prepare")), "count", 1)
+    assert str(failure.to_error()).startswith("component 'count', task 1 raised:\nTraceback")
+    within = replace(failure, batch="3:00000000000000ff")
+    assert str(within.to_error()).startswith("component 'count', task 1, attempt 3:00000000000000ff raised:\n")
+    refused = replace(failure, kind=FailureKind.SOURCE, text="file is gone")
+    assert str(refused.to_error()) == "file is gone (component 'count')"
 
 
 class Unprintable:

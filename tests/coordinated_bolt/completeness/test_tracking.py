@@ -17,8 +17,8 @@ WAITING, COMPLETE, FAILED = TrackingStatus.WAITING, TrackingStatus.COMPLETE, Tra
 A = attempt(1)
 
 
-def make(sources=(1, 2), *, single_groups=(), needs_id=False):
-    return Tracking(sources, single_groups=single_groups, needs_id=needs_id, component_id="bolt", task_index=0)
+def make(upstream=(1, 2), *, single_groups=(), needs_id=False):
+    return Tracking(upstream, single_groups=single_groups, needs_id=needs_id, component_id="bolt", task_index=0)
 
 
 def tell(tracking, event, of=A):
@@ -173,7 +173,7 @@ def test_a_second_report_of_a_single_group_fails_the_attempt(several, tuple_coun
 
 
 def test_a_single_group_says_who_reported_and_who_did_not():
-    tracking = make(sources=(1,), single_groups=[(5, 6, 7)])
+    tracking = make(upstream=(1,), single_groups=[(5, 6, 7)])
     assert tell_all(tracking, ("coord", 1, 0), ("regular", 6, 2)) == [WAITING, WAITING]
     assert tracking.failure(A).text == "none of tasks [5, 6, 7] reported; task 6 sent 2 tuples and no report"
     assert tell(tracking, ("coord", 7, 1)) is WAITING
@@ -183,7 +183,7 @@ def test_a_single_group_says_who_reported_and_who_did_not():
 
 
 def test_an_attempt_is_lost_once_it_failed_or_more_came_than_was_sent():
-    tracking = make(sources=(1, 2))
+    tracking = make(upstream=(1, 2))
     heard = [("regular", 1, 2), ("coord", 2, 1), ("regular", 2, 1), ("coord", 1, 3), ("regular", 1, 1)]
     for event in heard:
         tell(tracking, event)
@@ -205,7 +205,7 @@ def test_a_surplus_of_one_source_does_not_hide_a_deficit_of_another():
 
 @pytest.mark.case(id="P-03")
 def test_a_failure_before_the_first_report_sticks():
-    tracking = make(sources=(1,), needs_id=True)
+    tracking = make(upstream=(1,), needs_id=True)
     tracking.fail(A, failure())
     assert tell_all(tracking, ("regular", 1, 1), ("coord", 1, 1), ("id",)) == [FAILED] * 3
     assert tracking.failure(A) == failure()
@@ -226,7 +226,7 @@ def test_whichever_event_is_last_completes_the_batch(order):
 
 
 def test_the_count_may_come_before_the_tuples():
-    assert tell_all(make(sources=(1,)), ("coord", 1, 2), ("regular", 1, 1), ("regular", 1, 1)) == [
+    assert tell_all(make(upstream=(1,)), ("coord", 1, 2), ("regular", 1, 1), ("regular", 1, 1)) == [
         WAITING,
         WAITING,
         COMPLETE,
@@ -238,8 +238,8 @@ def test_a_task_without_tuples_completes_by_reports_of_zero():
 
 
 def test_a_task_without_sources_is_complete_from_the_start():
-    assert make(sources=()).status(A) is COMPLETE
-    committer = make(sources=(), needs_id=True)
+    assert make(upstream=()).status(A) is COMPLETE
+    committer = make(upstream=(), needs_id=True)
     assert committer.status(A) is WAITING
     assert tell(committer, ("id",)) is COMPLETE
 
@@ -252,7 +252,7 @@ def test_a_missing_report_means_unknown_never_done():
 
 
 def test_a_report_is_compared_on_repeat_and_never_added():
-    tracking = make(sources=(1,))
+    tracking = make(upstream=(1,))
     assert tell_all(tracking, ("coord", 1, 1), ("coord", 1, 1), ("regular", 1, 1)) == [WAITING, WAITING, COMPLETE]
     assert tell(tracking, ("coord", 1, 2)) is FAILED
     assert tracking.failure(A).text == "task 1 reported 1 tuples, then 2"
@@ -261,11 +261,11 @@ def test_a_report_is_compared_on_repeat_and_never_added():
 def test_a_report_of_a_task_that_is_no_source_fails_the_attempt():
     tracking = make()
     assert tell(tracking, ("coord", 3, 0)) is FAILED
-    assert tracking.failure(A).text == "task 3 reported but is no source"
+    assert tracking.failure(A).text == "task 3 sent a report but is not upstream"
 
 
 def test_the_most_telling_failure_is_kept_and_of_equal_ones_the_first():
-    tracking = make(sources=())
+    tracking = make(upstream=())
     kinds = [FailureKind.INCOMPLETE, FailureKind.FAILED, FailureKind.FAILED, FailureKind.USER, FailureKind.STATE]
     for number, kind in enumerate(kinds):
         tracking.fail(A, failure(kind, f"failure {number}"))
@@ -278,7 +278,7 @@ def test_the_most_telling_failure_is_kept_and_of_equal_ones_the_first():
 
 @pytest.mark.parametrize("kind", FailureKind)
 def test_a_failure_that_halts_counts_only_if_all_that_was_sent_has_come(kind):
-    tracking = make(sources=(1,))
+    tracking = make(upstream=(1,))
     tell_all(tracking, ("coord", 1, 2), ("regular", 1, 1))
     tracking.fail(A, failure(kind, "the story"))
     found = tracking.failure(A)
@@ -292,7 +292,7 @@ def test_a_failure_that_halts_counts_only_if_all_that_was_sent_has_come(kind):
 
 
 def test_a_missing_id_is_named():
-    tracking = make(sources=(1,), needs_id=True)
+    tracking = make(upstream=(1,), needs_id=True)
     tell(tracking, ("coord", 1, 0))
     assert tracking.failure(A) == Failure(FailureKind.INCOMPLETE, "bolt", 0, "the ID tuple is missing")
 

@@ -31,6 +31,7 @@ from coordinated_bolt.streams.groupings import (
 )
 from coordinated_bolt.streams.routing import Router
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.building.topology_description import described
 from coordinator.spouts.transactional import ITransactionalSpout
 from state.errors import TopologyError
 from tests.support.tasks.wirings import RecordingBolt, Sent, attempt, output, wire
@@ -384,8 +385,8 @@ def building(subscribe):
 def test_a_bolt_subscribes_with_the_grouping_it_names(subscribe, grouping):
     topology = building(subscribe).build()
     (subscription,) = topology.component("bolt").subscriptions
-    assert (subscription.source, subscription.stream_id, subscription.grouping) == ("words", "default", grouping)
-    assert topology.fingerprint() == building(subscribe).build().fingerprint()
+    assert (subscription.upstream_id, subscription.stream_id, subscription.grouping) == ("words", "default", grouping)
+    assert described(topology) == described(building(subscribe).build())
 
 
 @pytest.mark.parametrize(

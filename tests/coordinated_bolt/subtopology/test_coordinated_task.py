@@ -30,7 +30,8 @@ from coordinated_bolt.transport.messages import (
 from coordinated_bolt.trees.bolt_task import BoltTask
 from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import Coordination
-from state.errors import FailedException, ProtocolError, UserCodeError
+from coordinator.plain.driving import end_on
+from state.errors import FailedException, ProtocolError, SourceError, UserCodeError
 from tests.support.tasks.wirings import Calls, RecordingBolt, attempt, output, wire
 
 ACKER = 90
@@ -95,26 +96,28 @@ class Task:
         if outside:
             subscribers = (*streams["default"].subscribers, Subscriber("plain", tuple(outside), ShuffleGrouping()))
             streams["default"] = OutputStream(0, StreamSpec("default", ("value",)), subscribers)
-        wiring = wire(bolt or RecordingBolt(), sources=(1, 2), targets=(*targets, *outside), streams=streams)
+        wiring = wire(bolt or RecordingBolt(), upstream=(1, 2), targets=(*targets, *outside), streams=streams)
         source_args = {} if args is None else {"source": args}
         tasks_of = wiring.tasks_of | {"__acker": (ACKER,)}
         self.wiring = replace(wiring, tasks_of=tasks_of, coordination=Coordination(source_args, tuple(targets)))
         self.sent: list[Message] = []
         self.observer = Watching()
         self.task = CoordinatedTask(self.wiring, self.sent.append, Random(seed), self.observer)
-        self.task.start()
+        end_on(self.task.start())
 
     def begin(self, value, roots=None, source=1):
         roots = {ROOT: 100} if roots is None else roots
-        self.task.receive(tuple_message(source, 10, stream_index=0, values=[value], roots=roots))
+        end_on(self.task.receive(tuple_message(source, 10, stream_index=0, values=[value], roots=roots)))
 
     def regular(self, source, *values, of=A, roots=(ROOT,)):
         for value in values:
-            self.task.receive(regular_message(source, 10, batch=of, roots=roots, stream_index=0, values=[value]))
+            end_on(
+                self.task.receive(regular_message(source, 10, batch=of, roots=roots, stream_index=0, values=[value]))
+            )
 
     def coord(self, source, tuple_count, of=A, roots=None):
         anchored = {ROOT: 1000 + source} if roots is None else roots
-        self.task.receive(coord_message(source, 10, batch=of, roots=anchored, tuple_count=tuple_count))
+        end_on(self.task.receive(coord_message(source, 10, batch=of, roots=anchored, tuple_count=tuple_count)))
 
     def take(self, *kinds):
         taken = [message for message in self.sent if message.kind in kinds]
@@ -270,6 +273,13 @@ def test_any_other_exception_is_the_users_bug(where):
     assert names().count("cleanup") == 1
 
 
+def test_an_input_that_cannot_be_read_ends_the_run_as_what_it_is():
+    task = Task(RecordingBolt({"execute": SourceError("file is gone")}), args=None)
+    with pytest.raises(SourceError, match=r"file is gone \(component 'bolt', attempt 1:\w+\)"):
+        task.begin("a")
+    assert task.take(ACK, FAIL) == []
+
+
 @pytest.mark.parametrize("where", ["prepare", "execute"])
 def test_any_other_exception_is_the_users_bug_also_while_the_batch_is_not_complete(where):
     task = Task(RecordingBolt({where: KeyError("oops")}))
@@ -390,7 +400,7 @@ def test_closing_cleans_up_after_batches_under_way_and_sends_nothing():
     task.regular(1, "b", of=B)
     task.sent.clear()
     names()
-    task.task.close()
+    end_on(task.task.close())
     assert names() == ["timeout_id", "cleanup"] * 2
     assert (task.sent, len(task.task)) == ([], 0)
 

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from coordinated_bolt.subtopology.subtopology_outbox import BatchOutbox
+from coordinated_bolt.subtopology.subtopology_outbox import SubtopologyOutbox
 from coordinated_bolt.transport.messages import Message, MessageKind
 from tests.support.tasks.wirings import attempt
 
@@ -15,7 +15,7 @@ INSIDE, OTHER_INSIDE, OUTSIDE = 21, 22, 30
 
 
 def outbox(sent, roots=(7, 8)):
-    return BatchOutbox(A, roots, source=10, inside=(INSIDE, OTHER_INSIDE), send=sent.append, random=Random(0))
+    return SubtopologyOutbox(A, roots, sender=10, inside=(INSIDE, OTHER_INSIDE), send=sent.append, random=Random(0))
 
 
 def test_counts_go_to_everybody_inside_and_edges_are_those_that_were_sent():

@@ -6,9 +6,9 @@ import pytest
 
 from coordinated_bolt.transport import outbox as outbox_module
 from coordinated_bolt.transport.frames import Frame, FrameKind
-from coordinated_bolt.transport.message_outbox import MessageOutbox
+from coordinated_bolt.transport.message_packer import MessagePacker
 from coordinated_bolt.transport.messages import tuple_message
-from coordinated_bolt.transport.outbox import Outbox
+from coordinated_bolt.transport.outbox import FrameOutbox
 from coordinated_bolt.transport.wave_frames import WaveId
 from state.codec import CodecError, unpack
 from tests.support.tasks.wirings import attempt
@@ -16,7 +16,7 @@ from tests.support.tasks.wirings import attempt
 
 def sent_by(rows_by_stream):
     sent: list[Frame] = []
-    box = Outbox(attempt(1), 1, (2,), sent.append)
+    box = FrameOutbox(attempt(1), 1, (2,), sent.append)
     for stream, rows in rows_by_stream:
         box.add_all(2, stream, rows)
     return sent, box.close(), box.transferred
@@ -54,7 +54,7 @@ def test_a_tuple_nobody_could_receive_is_refused_where_it_is_emitted(monkeypatch
 
 def test_a_message_nobody_could_receive_is_refused_where_it_is_emitted(monkeypatch):
     monkeypatch.setattr(outbox_module, "TUPLE_BYTES_MAX", 200)
-    outbox = MessageOutbox(WaveId(1, 1), 1, lambda frame: None)
+    outbox = MessagePacker(WaveId(1, 1), 1, lambda frame: None)
     outbox.add(tuple_message(1, 2, stream_index=0, values=["a"], roots={}))
     with pytest.raises(CodecError, match=r"a tuple of 3\d\d bytes was emitted, and 200 can travel"):
         outbox.add(tuple_message(1, 2, stream_index=0, values=["b" * 300], roots={}))

@@ -33,7 +33,7 @@ def test_a_frame_survives_packing(frame):
 @given(st.lists(frames, max_size=8))
 def test_packed_frames_sort_by_attempt_then_source_then_sequence(several):
     unpacked = [unpack_frame(packed) for packed in sorted(map(pack_frame, several))]
-    order = [(f.attempt, f.source, f.sequence, f.target, f.kind) for f in unpacked]
+    order = [(f.attempt, f.sender, f.sequence, f.target, f.kind) for f in unpacked]
     assert order == sorted(order)
 
 
@@ -65,13 +65,11 @@ def test_an_inbox_gives_the_good_frames_of_each_attempt_in_order_and_drops_the_d
         taken = inbox.take(one)
         assert taken == [unpack_frame(p) for p in sorted(map(pack_frame, good)) if unpack_frame(p).attempt == one]
         assert inbox.take(one) == []
-    assert inbox.damaged_count == len(damaged)
 
 
 def test_a_frame_of_an_unknown_kind_is_dropped():
     packed = pack_frame(FRAME._replace(kind=99))  # type: ignore[arg-type] # what a newer version may send
     inbox = Inbox([packed])
-    assert inbox.damaged_count == 1
     assert inbox.take(FRAME.attempt) == []
 
 

@@ -25,9 +25,9 @@ def test_a_frame_comes_out_as_it_went_in():
     assert frame_target(packed) == 2
 
 
-def test_frames_sort_as_bytes_by_wave_source_and_sequence():
+def test_frames_sort_as_bytes_by_wave_sender_and_sequence():
     frames = [
-        FRAME._replace(wave_id=WaveId(number, draw_id), source=source, sequence=sequence)
+        FRAME._replace(wave_id=WaveId(number, draw_id), sender=source, sequence=sequence)
         for number in (1, 256)
         for draw_id in (0, 2**63)
         for source in (1, 300)

@@ -12,6 +12,7 @@ from coordinated_bolt.streams.plain_tuple import PlainTuple, is_tick
 from coordinated_bolt.transport.messages import Message, MessageKind, tick_message, tree_message, tuple_message
 from coordinated_bolt.trees.bolt_task import BoltTask
 from coordinated_bolt.watching.task_observer import TaskObserver
+from coordinator.plain.driving import end_on
 from state.errors import FailedException, ProtocolError, UserCodeError
 from tests.support.tasks.wirings import Calls, wire
 
@@ -112,9 +113,9 @@ both = pytest.mark.parametrize("bolt", [Basic(), Rich()], ids=["basic", "rich"])
 def test_a_bolt_is_prepared_executes_and_cleans_up(bolt):
     task, _ = make(bolt)
     assert Calls.take() == []
-    task.start()
+    end_on(task.start())
     assert Calls.take() == [("prepare", {"key": "value"}, 10)]
-    task.receive(given("x"))
+    end_on(task.receive(given("x")))
     ((_, tup),) = Calls.take()
     assert isinstance(tup, PlainTuple)
     assert (tup.values, tup.fields, tup.source_component, tup.source_task, tup.stream_id, tup.roots) == (
@@ -125,15 +126,15 @@ def test_a_bolt_is_prepared_executes_and_cleans_up(bolt):
         "default",
         {7: 70},
     )
-    task.close()
+    end_on(task.close())
     assert Calls.take() == [("cleanup",)]
 
 
 @both
 def test_what_is_passed_on_is_anchored_on_the_input_which_is_acked_with_it(bolt):
     task, sent = make(bolt)
-    task.start()
-    task.receive(given("pass"))
+    end_on(task.start())
+    end_on(task.receive(given("pass")))
     passed, acked = sent
     edge = passed.payload[2][7]
     assert passed == Message(10, 21, MessageKind.TUPLE, (0, ["on"], {7: edge}))
@@ -143,21 +144,21 @@ def test_what_is_passed_on_is_anchored_on_the_input_which_is_acked_with_it(bolt)
 @both
 def test_a_failed_exception_fails_the_tuple_at_once_and_the_run_goes_on(bolt):
     task, sent = make(bolt)
-    task.start()
-    task.receive(given("fail"))
+    end_on(task.start())
+    end_on(task.receive(given("fail")))
     assert sent == [tree_message(MessageKind.FAIL, 10, ACKER, 7)]
-    task.receive(given("pass and fail", root=8))
+    end_on(task.receive(given("pass and fail", root=8)))
     assert sent[2:] == [tree_message(MessageKind.FAIL, 10, ACKER, 8)]
-    task.receive(given("pass", root=9))
+    end_on(task.receive(given("pass", root=9)))
     assert sent[-1].kind is MessageKind.ACK
 
 
 @both
 def test_any_other_exception_says_component_task_and_tuple(bolt):
     task, sent = make(bolt)
-    task.start()
+    end_on(task.start())
     with pytest.raises(UserCodeError) as caught:
-        task.receive(given("raise"))
+        end_on(task.receive(given("raise")))
     error = caught.value
     assert (error.component_id, error.task_index, error.attempt) == ("bolt", 0, "")
     assert error.tuple_text == "Tuple(source/default: value='raise')"
@@ -169,48 +170,48 @@ def test_any_other_exception_says_component_task_and_tuple(bolt):
 @both
 def test_jstorm_swallows_an_emit_that_fails_here_it_ends_the_run(bolt):
     task, sent = make(bolt)
-    task.start()
+    end_on(task.start())
     with pytest.raises(UserCodeError, match=r"component 'bolt' emitted .* which takes a list of 1 values"):
-        task.receive(given("misfit"))
+        end_on(task.receive(given("misfit")))
     assert sent == []
 
 
 def test_a_rich_bolt_may_keep_a_tuple_and_ack_it_later():
     task, sent = make(Rich())
-    task.start()
-    task.receive(given("keep"))
+    end_on(task.start())
+    end_on(task.receive(given("keep")))
     assert sent == []
     (_, (_, kept)) = Calls.take()
-    task.receive(given("pass", root=8))
+    end_on(task.receive(given("pass", root=8)))
     task.collector.ack(kept)
     assert sent[-1] == Message(10, ACKER, MessageKind.ACK, (7, 70))
 
 
 def test_a_failed_exception_after_an_ack_comes_too_late():
     task, _ = make(Rich())
-    task.start()
+    end_on(task.start())
     with pytest.raises(UserCodeError, match="FailedException: too late"):
-        task.receive(given("ack and fail"))
+        end_on(task.receive(given("ack and fail")))
 
 
 def test_a_failed_exception_after_a_fail_changes_nothing():
     task, sent = make(Rich())
-    task.start()
-    task.receive(given("fail twice"))
+    end_on(task.start())
+    end_on(task.receive(given("fail twice")))
     assert sent == [tree_message(MessageKind.FAIL, 10, ACKER, 7)]
 
 
 def test_acking_twice_is_the_users_mistake_and_ends_the_run():
     task, _ = make(Rich())
-    task.start()
+    end_on(task.start())
     with pytest.raises(UserCodeError, match="cannot be acked, it was acked before; ack or fail a tuple once"):
-        task.receive(given("ack twice"))
+        end_on(task.receive(given("ack twice")))
 
 
 def test_a_basic_bolt_cannot_emit_on_a_tuple_after_its_execute():
     task, _ = make(Basic())
-    task.start()
-    task.receive(given("x"))
+    end_on(task.start())
+    end_on(task.receive(given("x")))
     with pytest.raises(ValueError, match="cannot be anchored on, it was acked before"):
         task._anchoring.emit(["late"])
 
@@ -218,30 +219,30 @@ def test_a_basic_bolt_cannot_emit_on_a_tuple_after_its_execute():
 @both
 def test_a_tick_is_a_tuple_of_the_system_that_belongs_to_no_tree(bolt):
     task, sent = make(bolt)
-    task.start()
+    end_on(task.start())
     Calls.take()
-    task.receive(tick_message(0, 10, 5))
+    end_on(task.receive(tick_message(0, 10, 5)))
     ((_, tick),) = Calls.take()
     assert is_tick(tick)
     assert (tick["rate_secs"], tick.source_component, tick.stream_id) == (5, "__system", "__tick")
     assert sent == []
-    task.receive(given("x"))
+    end_on(task.receive(given("x")))
     assert not is_tick(Calls.take()[0][1])
 
 
 def test_prepare_and_cleanup_that_raise_end_the_run_and_have_nothing_to_fail():
     task, sent = make(Raising())
     with pytest.raises(UserCodeError, match=r"component 'bolt', task 0 raised:\n(.*\n)*.*FailedException: in prepare"):
-        task.start()
+        end_on(task.start())
     with pytest.raises(UserCodeError, match="OSError: in cleanup"):
-        task.close()
+        end_on(task.close())
     assert sent == []
 
 
 def test_a_message_for_others_is_a_bug_of_ours():
     task, _ = make(Basic())
     with pytest.raises(ProtocolError, match="bolt task 10 received Message"):
-        task.receive(tree_message(MessageKind.ACKED, ACKER, 10, 7))
+        end_on(task.receive(tree_message(MessageKind.ACKED, ACKER, 10, 7)))
 
 
 def test_an_observer_is_told_after_each_tuple():
@@ -254,7 +255,7 @@ def test_an_observer_is_told_after_each_tuple():
 
     seen = Seen()
     task, _ = make(Basic(), seen)
-    task.start()
+    end_on(task.start())
     for value in ("pass", "fail"):
-        task.receive(given(value))
+        end_on(task.receive(given(value)))
     assert seen.steps == [(["pass"], "acked"), (["fail"], "failed")]

@@ -12,6 +12,7 @@ from coordinated_bolt.streams.groupings import AllGrouping
 from coordinated_bolt.transport.messages import Message, MessageKind, tick_message, tree_message
 from coordinated_bolt.trees.spout_task import SpoutTask
 from coordinated_bolt.watching.task_observer import TaskObserver
+from coordinator.plain.driving import end_on, has_emitted
 from state.errors import ProtocolError, UserCodeError
 from tests.support.tasks.wirings import Calls, output, wire
 
@@ -92,8 +93,8 @@ def make(spout, *, targets=(21, 22), ackers=ACKERS, **options):
     task = SpoutTask(
         wire(spout, task_id=1, targets=targets, streams=streams, ackers=ackers), sent.append, Random(1), **options
     )
-    task.start()
-    task.activate()
+    end_on(task.start())
+    end_on(task.activate())
     Calls.take()
     return task, sent
 
@@ -109,7 +110,7 @@ def ended(kind, root):
 
 def test_a_message_is_a_root_with_an_edge_for_each_target_and_an_init_of_them_all():
     task, sent = make(Scripted((["x"], "m")))
-    assert task.next_tuple() is True
+    assert has_emitted(task)
     first, second, init = sent
     root = init.root
     edges = [message.payload[2][root] for message in (first, second)]
@@ -124,23 +125,23 @@ def test_a_message_is_a_root_with_an_edge_for_each_target_and_an_init_of_them_al
 
 def test_a_message_nobody_subscribes_to_is_a_root_without_edges():
     task, sent = make(Scripted((["x"], "m")), targets=())
-    task.next_tuple()
+    end_on(task.next_tuple())
     assert sent == [Message(1, ACKERS[sent[0].root % 2], MessageKind.INIT, (sent[0].root, 0))]
 
 
 def test_a_tuple_without_message_id_is_not_tracked():
     task, sent = make(Scripted((["x"], None)))
-    assert task.next_tuple() is True
+    assert has_emitted(task)
     assert [(message.target, message.payload) for message in sent] == [(21, (0, ["x"], {})), (22, (0, ["x"], {}))]
     assert task.pending_count == 0
-    task.tick()
-    task.tick()
+    end_on(task.tick())
+    end_on(task.tick())
     assert Calls.take() == []
 
 
 def test_a_direct_message_is_tracked_too():
     task, sent = make(Sender())
-    task.next_tuple()
+    end_on(task.next_tuple())
     root = root_of(sent)
     assert sent[0] == Message(1, 22, MessageKind.TUPLE, (1, ["d"], {root: sent[1].payload[1]}))
 
@@ -148,20 +149,20 @@ def test_a_direct_message_is_tracked_too():
 @pytest.mark.parametrize(("kind", "call"), [(MessageKind.ACKED, "ack"), (MessageKind.FAILED, "fail")])
 def test_the_spout_is_told_once_how_its_message_ended(kind, call):
     task, sent = make(Scripted((["x"], "m")))
-    task.next_tuple()
-    task.receive(ended(kind, root_of(sent)))
+    end_on(task.next_tuple())
+    end_on(task.receive(ended(kind, root_of(sent))))
     assert Calls.take() == [(call, "m")]
     assert task.pending_count == 0
     for late in (MessageKind.ACKED, MessageKind.FAILED):
-        task.receive(ended(late, root_of(sent)))
+        end_on(task.receive(ended(late, root_of(sent))))
     assert Calls.take() == []
 
 
 @pytest.mark.parametrize(("kind", "call"), [(MessageKind.ACKED, "ack"), (MessageKind.FAILED, "fail")])
 def test_a_value_spout_gets_its_values_back(kind, call):
     task, sent = make(WithValues())
-    task.next_tuple()
-    task.receive(ended(kind, root_of(sent)))
+    end_on(task.next_tuple())
+    end_on(task.receive(ended(kind, root_of(sent))))
     assert Calls.take() == [(call, "m", ["v"])]
 
 
@@ -174,70 +175,70 @@ def test_a_value_spout_has_to_say_what_it_does_with_them(bases):
 
 def test_a_value_spout_that_times_out_gets_its_values_back():
     task, _ = make(WithValues())
-    task.next_tuple()
-    task.tick()
-    task.tick()
+    end_on(task.next_tuple())
+    end_on(task.tick())
+    end_on(task.tick())
     assert Calls.take() == [("fail", "m", ["v"])]
 
 
 def test_a_message_fails_with_the_second_tick_after_its_emit():
     task, sent = make(Scripted((["x"], "old"), (["y"], "young")))
-    task.next_tuple()
-    task.tick()
+    end_on(task.next_tuple())
+    end_on(task.tick())
     assert Calls.take() == []
-    task.next_tuple()
-    task.tick()
+    end_on(task.next_tuple())
+    end_on(task.tick())
     assert Calls.take() == [("fail", "old")]
     assert task.pending_count == 1
-    task.receive(ended(MessageKind.ACKED, next(m for m in sent if m.kind is MessageKind.INIT).root))
+    end_on(task.receive(ended(MessageKind.ACKED, next(m for m in sent if m.kind is MessageKind.INIT).root)))
     assert Calls.take() == []  # a late ack
-    task.tick()
+    end_on(task.tick())
     assert Calls.take() == [("fail", "young")]
 
 
 def test_a_reset_begins_the_time_of_a_message_anew():
     task, sent = make(Scripted((["x"], "m")))
-    task.next_tuple()
-    task.tick()
-    task.receive(ended(MessageKind.RESET_TIMEOUT, root_of(sent)))
-    task.tick()
+    end_on(task.next_tuple())
+    end_on(task.tick())
+    end_on(task.receive(ended(MessageKind.RESET_TIMEOUT, root_of(sent))))
+    end_on(task.tick())
     assert Calls.take() == []
-    task.tick()
+    end_on(task.tick())
     assert Calls.take() == [("fail", "m")]
-    task.receive(ended(MessageKind.RESET_TIMEOUT, root_of(sent)))
+    end_on(task.receive(ended(MessageKind.RESET_TIMEOUT, root_of(sent))))
     assert task.pending_count == 0
 
 
 @pytest.mark.case(id="P-12")
 def test_without_ackers_a_message_is_acked_at_once_and_never_fails():
     task, sent = make(Scripted((["x"], "m")), ackers=())
-    assert task.next_tuple() is True
+    assert has_emitted(task)
     assert Calls.take() == [("ack", "m")]
     assert [message.payload for message in sent] == [(0, ["x"], {}), (0, ["x"], {})]
-    task.tick()
-    task.tick()
+    end_on(task.tick())
+    end_on(task.tick())
     assert Calls.take() == []
 
 
 def test_a_spout_that_emits_in_its_ack_is_acked_step_by_step_where_nothing_is_tracked():
     task, _ = make(Chatty((["x"], 1)), ackers=())
     for number in (1, 2, 3):
-        assert task.next_tuple() is True
+        assert has_emitted(task)
         assert Calls.take() == [("ack", number)]
 
 
 def test_it_is_ready_while_active_and_below_its_bound():
     task, sent = make(Scripted((["x"], 1), (["y"], 2), (["z"], 3)), max_spout_pending=2)
     assert task.is_ready()
-    task.next_tuple()
+    end_on(task.next_tuple())
     assert task.is_ready()
-    task.next_tuple()
+    end_on(task.next_tuple())
     assert not task.is_ready()
-    task.receive(ended(MessageKind.FAILED, next(m for m in sent if m.kind is MessageKind.INIT).root))
+    end_on(task.receive(ended(MessageKind.FAILED, next(m for m in sent if m.kind is MessageKind.INIT).root)))
     assert task.is_ready()
-    task.deactivate()
+    end_on(task.deactivate())
     assert not task.is_ready()
-    task.activate()
+    end_on(task.activate())
     assert task.is_ready()
 
 
@@ -246,15 +247,15 @@ def test_life_begins_with_open_and_ends_with_close_and_an_inactive_spout_still_l
     wiring = wire(Scripted((["x"], "m")), task_id=1, targets=(21,), streams=output((21,)), ackers=ACKERS)
     task = SpoutTask(wiring, sent.append, Random(1))
     assert not task.is_ready()
-    task.start()
+    end_on(task.start())
     assert not task.is_ready()
-    task.activate()
-    task.activate()
-    task.next_tuple()
-    task.deactivate()
-    task.deactivate()
-    task.receive(ended(MessageKind.ACKED, root_of(sent)))
-    task.close()
+    end_on(task.activate())
+    end_on(task.activate())
+    end_on(task.next_tuple())
+    end_on(task.deactivate())
+    end_on(task.deactivate())
+    end_on(task.receive(ended(MessageKind.ACKED, root_of(sent))))
+    end_on(task.close())
     assert Calls.take() == [
         ("open", {"key": "value"}, 1),
         ("activate",),
@@ -266,23 +267,23 @@ def test_life_begins_with_open_and_ends_with_close_and_an_inactive_spout_still_l
 
 def test_a_spout_that_has_nothing_says_so():
     task, sent = make(Scripted())
-    assert task.next_tuple() is False
+    assert not has_emitted(task)
     assert sent == []
 
 
 def test_what_a_spout_raises_ends_the_run_and_what_it_could_not_emit_is_not_waited_for():
     task, sent = make(Scripted(KeyError("oops"), (["too", "many"], "m")))
     with pytest.raises(UserCodeError, match=r"component 'bolt', task 0 raised:\n(.*\n)*KeyError: 'oops'"):
-        task.next_tuple()
+        end_on(task.next_tuple())
     with pytest.raises(UserCodeError, match="which takes a list of 1 values"):
-        task.next_tuple()
+        end_on(task.next_tuple())
     assert (sent, task.pending_count) == ([], 0)
 
 
 def test_a_message_for_others_is_a_bug_of_ours():
     task, _ = make(Scripted())
     with pytest.raises(ProtocolError, match="spout task 1 received Message"):
-        task.receive(tick_message(0, 1, 5))
+        end_on(task.receive(tick_message(0, 1, 5)))
 
 
 def test_roots_and_edges_depend_on_the_seed_alone():
@@ -290,8 +291,8 @@ def test_roots_and_edges_depend_on_the_seed_alone():
         sent: list[Message] = []
         wiring = wire(Scripted((["x"], "m")), task_id=1, targets=(21,), streams=output((21,)), ackers=ACKERS)
         task = SpoutTask(wiring, sent.append, Random(seed))
-        task.start()
-        task.next_tuple()
+        end_on(task.start())
+        end_on(task.next_tuple())
         return sent
 
     assert sent_with(1) == sent_with(1)
@@ -314,11 +315,11 @@ def test_an_observer_is_told_what_the_spout_emits_and_hears():
 
     seen = Seen()
     task, sent = make(Scripted((["x"], "a"), (["y"], "b")), observer=seen)
-    task.next_tuple()
-    task.receive(ended(MessageKind.ACKED, root_of(sent)))
-    task.next_tuple()
-    task.tick()
-    task.tick()
+    end_on(task.next_tuple())
+    end_on(task.receive(ended(MessageKind.ACKED, root_of(sent))))
+    end_on(task.next_tuple())
+    end_on(task.tick())
+    end_on(task.tick())
     assert seen.steps == [
         ("emitted", "default", ["x"], [21, 22]),
         ("acked", "a"),

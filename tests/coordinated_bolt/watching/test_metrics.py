@@ -58,13 +58,17 @@ def streams():
 def run(clock, *runs, report=None):
     """Executes runs of values, each (stream index, values), sent as frames of source task 1."""
     sent = Sent()
-    up = wire(RecordingBolt(), task_id=1, sources=(), streams=upstream(), targets=(10,))
+    up = wire(RecordingBolt(), task_id=1, upstream=(), streams=upstream(), targets=(10,))
     outbox = attempt_outbox(up, A, sent.send)
     for stream_id, values in runs:
         AttemptCollector(up, A, outbox).emit_all([[value] for value in values], stream_id)
     outbox.close()
     wiring = wire(
-        Splitting(), source_streams=(ONE_FIELD, MORE), streams=streams(), targets=(21, 22, 31, 32, 33), component_id="c"
+        Splitting(),
+        upstream_streams=(ONE_FIELD, MORE),
+        streams=streams(),
+        targets=(21, 22, 31, 32, 33),
+        component_id="c",
     )
     return BatchTask(wiring, CoordinatedBolt(wiring, attempt_outboxes(wiring, Sent().send), clock=clock)).run(A, sent)
 

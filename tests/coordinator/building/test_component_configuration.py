@@ -7,12 +7,13 @@ import pytest
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.component import IComponent
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.building.topology_description import described
 from coordinator.local.cluster import LocalCluster
 from coordinator.planning.plan import make_plan
 from coordinator.spouts.memory import MemoryTransactionalSpout
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout
 from state.errors import TopologyError
-from tests.support.topologies.components import Commit, Count, Lines, Pass, plan
+from tests.support.topologies.components import Commit, Count, Lines, Pass, plan, shape_of
 
 
 def builder_of(spout=None, **changes):
@@ -43,7 +44,7 @@ def test_tasks_are_what_groupings_choose_among_and_contexts_speak_of():
     (emitting,) = {w.streams["default"].subscribers[0].tasks for w in wirings(topology, "lines")}
     assert emitting == (4, 5, 6, 7, 8)
     assert [w.context().task_count for w in wirings(topology, "lines")] == [3, 3, 3]
-    assert topology.fingerprint() == "lines*3[spout]<-(); pass*5[bolt]<-(lines/default:ShuffleGrouping())"
+    assert shape_of(topology) == ["lines*3[spout]<-()", "pass*5[bolt]<-(lines/default:ShuffleGrouping())"]
 
 
 def test_tasks_are_the_parallelism_unless_they_are_set():
@@ -140,7 +141,7 @@ def test_without_workers_nothing_is_local_and_tasks_share_their_streams():
     made = plan(placed())
     assert made.worker_of == {}
     assert made.wirings[1].streams is made.wirings[2].streams
-    assert "local_positions" not in placed().fingerprint()
+    assert "local_positions" not in described(placed())
 
 
 def test_a_worker_without_a_target_emits_to_all():

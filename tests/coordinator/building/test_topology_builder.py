@@ -11,6 +11,7 @@ from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.components.task_hook import ITaskHook
 from coordinated_bolt.streams.declared import StreamSpec
+from coordinator.building import topology_description
 from coordinator.building.topology import ComponentKind, Subscription
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.planning.plan import make_plan
@@ -18,7 +19,7 @@ from coordinator.spouts.partitioned import IPartitionedTransactionalSpout
 from coordinator.spouts.transactional import ITransactionalSpout
 from state.errors import TopologyError
 from state.handles import HashState, SetState
-from tests.support.topologies.components import Commit, Count, Lines, Pass, Sink, build, plan
+from tests.support.topologies.components import Commit, Count, Lines, Pass, Sink, build, plan, shape_of
 
 
 def builder_of(**changes):
@@ -65,29 +66,24 @@ def test_every_grouping_is_subscribed_on_named_streams():
     topology = builder.build({"key": "value"})
     assert topology.conf == {"key": "value"}
     assert [repr(s) for s in topology.component("sink").subscriptions] == [
-        "Subscription(source='lines', stream_id='default', grouping=ShuffleGrouping())",
-        "Subscription(source='many', stream_id='default', grouping=AllGrouping())",
-        "Subscription(source='many', stream_id='named', grouping=FieldsGrouping(names=('b',)))",
-        "Subscription(source='many', stream_id='orders', grouping=DirectGrouping())",
+        "Subscription(upstream_id='lines', stream_id='default', grouping=ShuffleGrouping())",
+        "Subscription(upstream_id='many', stream_id='default', grouping=AllGrouping())",
+        "Subscription(upstream_id='many', stream_id='named', grouping=FieldsGrouping(names=('b',)))",
+        "Subscription(upstream_id='many', stream_id='orders', grouping=DirectGrouping())",
     ]
     assert isinstance(topology.component("top").subscriptions[0], Subscription)
     assert topology.component("many").streams["orders"] == StreamSpec("orders", ("a",), direct=True)
 
 
-def test_the_fingerprint_tells_graph_parallelism_and_groupings():
-    def line(tasks=1, source="lines", fields=("line",), bolt=None):
-        builder = builder_of()
-        builder.set_bolt("pass", Pass()).shuffle_grouping("lines")
-        builder.set_bolt("store", bolt or Commit(), parallelism=tasks).fields_grouping(source, fields)
-        return builder.build().fingerprint()
-
-    lines = {line(), line(tasks=2), line(source="pass"), line(fields=("number",)), line(bolt=Pass())}
-    assert len(lines) == 5
-    assert line() == line()
-    assert line() == (
-        "lines*1[spout]<-(); pass*1[bolt]<-(lines/default:ShuffleGrouping()); "
-        "store*1[committer]<-(lines/default:FieldsGrouping(names=('line',)))"
-    )
+def test_a_topology_keeps_its_graph_parallelism_and_groupings():
+    builder = builder_of()
+    builder.set_bolt("pass", Pass()).shuffle_grouping("lines")
+    builder.set_bolt("store", Commit(), parallelism=2).fields_grouping("pass", ["number"])
+    assert shape_of(builder.build()) == [
+        "lines*1[spout]<-()",
+        "pass*1[bolt]<-(lines/default:ShuffleGrouping())",
+        "store*2[committer]<-(pass/default:FieldsGrouping(names=('number',)))",
+    ]
 
 
 # P-17: what was not rejected in the original
@@ -277,7 +273,7 @@ def test_a_basic_bolt_is_a_bolt_among_others():
     builder.set_bolt("store", Commit()).fields_grouping("basic", ["line"])
     topology = builder.build()
     assert topology.component("basic").kind is ComponentKind.BOLT
-    assert topology.fingerprint().split("; ")[1] == "basic*2[bolt]<-(lines/default:ShuffleGrouping())"
+    assert shape_of(topology)[1] == "basic*2[bolt]<-(lines/default:ShuffleGrouping())"
 
 
 @pytest.mark.parametrize("spout", [Lines, Pass(), None])
@@ -419,7 +415,7 @@ def test_hooks_of_the_topology_are_shipped_to_every_task():
     topology = builder.build()
     (specs,) = {wiring.hook_specs for wiring in plan(topology).wirings.values()}
     assert [pickle.loads(spec).what for spec in specs] == ["all"]
-    assert "Watching" not in topology.fingerprint()
+    assert "Watching" not in topology_description.described(topology)
 
 
 @pytest.mark.parametrize("hook", [Watching, None, Pass()])

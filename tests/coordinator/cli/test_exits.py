@@ -23,12 +23,16 @@ from state.errors import (
     WaveCrashError,
 )
 
+CODE_ERROR = UserCodeError(
+    component_id="bolt", attempt="7:1", tuple_text="('a',)", traceback_text="Traceback:\nValueError: no"
+)
+
 CODES: list[tuple[BaseException, int]] = [
     (TransactionError("x"), 1),
     (FailedException("x"), 1),
     (StaleReadError("key", 1, 2), 1),
     (SourceError("x"), 1),
-    (UserCodeError("bolt", 0, "7:1", "('a',)", "Traceback:\nValueError: no"), 1),
+    (CODE_ERROR, 1),
     (ReplayLimitError(7, 5, "lost"), 1),
     (WaveCrashError(5, "lost"), 1),
     (TransactionTooLargeError(7, 600_000, 500_000), 1),
@@ -78,7 +82,7 @@ def test_every_error_of_ours_is_in_the_table() -> None:
 
 
 def test_the_users_traceback_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    reported(UserCodeError("bolt", 0, "7:1", "('a',)", "Traceback:\nValueError: no"))
+    reported(CODE_ERROR)
 
     assert "component 'bolt', task 0, attempt 7:1, at tuple ('a',) raised:\nTraceback:\nValueError: no" in (
         capsys.readouterr().err
@@ -132,7 +136,7 @@ def test_the_remedy_at_the_end_of_a_long_sentence_is_not_cut_off(capsys: pytest.
 
 
 def test_the_second_line_of_a_users_message_is_not_taken_for_ours(capsys: pytest.CaptureFixture[str]) -> None:
-    reported(UserCodeError("bolt", 0, "7:1", "", "ValueError: no\ntxbatch: done"))
+    reported(UserCodeError(component_id="bolt", attempt="7:1", traceback_text="ValueError: no\ntxbatch: done"))
 
     assert [line for line in capsys.readouterr().err.splitlines() if line.startswith("txbatch:")] == [
         "txbatch: component 'bolt', task 0, attempt 7:1 raised:"

@@ -14,10 +14,10 @@ from coordinated_bolt.transport.edges import batch_edge
 from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.emitting.emitter_task import Batch, EmitterTask
-from coordinator.spouts.count_coordinator import partition_scope
+from coordinator.spouts.kinds.partition_scopes import partition_scope
+from coordinator.spouts.kinds.partitioned_kind import PartitionCountCoordinator
 from coordinator.spouts.partitioned import (
     IPartitionedTransactionalSpout,
-    PartitionCountCoordinator,
     PartitionedCoordinator,
     PartitionedEmitter,
 )

@@ -45,7 +45,7 @@ def test_a_fault_of_any_frame_is_found_or_changes_nothing(kind):
         failed_attempts = played(fault)
         if fault.hit is None:
             break
-        hop = (COMPONENTS[fault.hit.source], COMPONENTS[fault.hit.target], fault.hit.kind.name)
+        hop = (COMPONENTS[fault.hit.sender], COMPONENTS[fault.hit.target], fault.hit.kind.name)
         hops.add(hop)
         if not failed_attempts:
             harmless.add(hop)
@@ -78,7 +78,7 @@ class Misfiling(RandomFrameFaults):
     def __call__(self, frame: Frame) -> list[Frame]:
         if frame.attempt.txid == 3:
             self.third = frame
-        is_between = (frame.source, frame.attempt.txid, frame.kind) == (6, 2, FrameKind.COORD)
+        is_between = (frame.sender, frame.attempt.txid, frame.kind) == (6, 2, FrameKind.COORD)
         if self.hit is None and self.third is not None and is_between:
             self.hit = frame
             return [frame._replace(attempt=self.third.attempt)]

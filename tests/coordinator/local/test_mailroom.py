@@ -16,7 +16,7 @@ SPOUT, BOLT, SINK, ACKER = 1, 2, 3, 4
 
 
 class Letter(NamedTuple):
-    source: int
+    sender: int
     target: int
     content: int
 
@@ -39,7 +39,7 @@ def test_a_channel_keeps_its_order_and_delivers_each_message_once(seed, capacity
     received: list[Letter] = []
     for task in range(1, 6):
         mailroom.attach(task, received.append)
-    letters = [Letter(source, target, number) for number, (source, target) in enumerate(ways)]
+    letters = [Letter(sender, target, number) for number, (sender, target) in enumerate(ways)]
     for letter in letters:
         mailroom.send(letter)
     run(mailroom)

@@ -92,16 +92,16 @@ def test_faults_hit_frames_of_every_kind_and_attempts_are_replayed():
 
 
 def one_counter_for_all_sources(self, entry):
-    reported = self._sources <= entry.expected.keys()
+    reported = self._upstream <= entry.expected.keys()
     return [] if reported and sum(entry.expected.values()) == sum(entry.received.values()) else ["no"]
 
 
 def only_missing_reports(self, entry):
-    return [str(source) for source in self._sources if source not in entry.expected]
+    return [str(source) for source in self._upstream if source not in entry.expected]
 
 
 def id_without_content(self):
-    return digest64(repr((self._attempt, self._source, self._target)).encode())
+    return digest64(repr((self._attempt, self._sender, self._target)).encode())
 
 
 def decide_believing(group, reports):

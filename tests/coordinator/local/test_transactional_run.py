@@ -295,7 +295,7 @@ def trace(seed: int, **changes: Any) -> list[Any]:
 
 def test_one_seed_is_one_schedule_and_other_seeds_are_others():
     assert trace(1) == trace(1)
-    without_ids = {tuple((f.attempt.txid, f.source, f.target, f.sequence) for f in trace(seed)) for seed in range(8)}
+    without_ids = {tuple((f.attempt.txid, f.sender, f.target, f.sequence) for f in trace(seed)) for seed in range(8)}
     assert len(without_ids) == 8
 
 
@@ -304,7 +304,7 @@ def test_the_next_commit_phase_begins_beside_a_wave_that_is_being_processed():
     committing, processing = (5, 6), (1, 2, 3, 4)
     overlaps = 0
     for seed in range(10):
-        sent = [(frame.attempt.txid, frame.source) for frame in trace(seed, batches=FOUR, group=1)]
+        sent = [(frame.attempt.txid, frame.sender) for frame in trace(seed, batches=FOUR, group=1)]
         second = [place for place, (txid, source) in enumerate(sent) if txid == 2 and source in committing]
         third = [place for place, (txid, source) in enumerate(sent) if txid == 3 and source in processing]
         overlaps += min(second) < max(third)

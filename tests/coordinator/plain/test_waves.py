@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.components.task_hook import ITaskHook
-from coordinated_bolt.transport.message_outbox import messages_of
+from coordinated_bolt.transport.message_packer import messages_of
 from coordinated_bolt.transport.messages import MessageKind
 from coordinated_bolt.transport.wave_frames import WaveFrameKind, WaveId, pack_wave_frame, unpack_wave_frame
 from coordinator.building.plain_topology_builder import TopologyBuilder
@@ -278,7 +278,7 @@ def test_a_stage_that_is_computed_again_sends_the_same_whatever_order_its_frames
         shuffled = list(records)
         Random(seed).shuffle(shuffled)
         stage = BoltStage(engine.entry, wave_id, 0)
-        sent = [packed for _, packed in stage(0, shuffled) if unpack_wave_frame(packed).source == 4]
+        sent = [packed for _, packed in stage(0, shuffled) if unpack_wave_frame(packed).sender == 4]
         # how long it took is the one thing that may differ
         return sorted(packed for packed in sent if unpack_wave_frame(packed).kind is not WaveFrameKind.METRICS)
 

@@ -240,8 +240,8 @@ def test_wiring_names_every_stream_and_subscriber_of_both_sides():
         (0, "default", [(3, 4)]),
         (1, "more", [(3, 4), (5,)]),
     ]
-    assert {task: source.component_id for task, source in sink.sources.items()} == {2: "two"}
-    assert [stream.stream_id for stream in sink.sources[2].streams] == ["default", "more"]
+    assert {task: source.component_id for task, source in sink.upstream.items()} == {2: "two"}
+    assert [stream.stream_id for stream in sink.upstream[2].streams] == ["default", "more"]
     assert (sink.targets, sink.conf) == ((), {"key": "value"})
 
 
@@ -276,7 +276,7 @@ def test_every_frame_finds_its_way_and_nothing_hears_what_runs_later(topology):
     assert sorted(placed) == sorted([*made.wirings, *made.acker_tasks])
     below = {topology.spout.component_id: False}
     for component in topology.components[1:]:
-        above = any(below[s.source] for s in component.subscriptions)
+        above = any(below[s.upstream_id] for s in component.subscriptions)
         below[component.component_id] = above or component.kind.value == "committer"
     for task, wiring in made.wirings.items():
         assert (task in made.commit_tasks) == below[wiring.component_id]

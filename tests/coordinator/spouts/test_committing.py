@@ -15,7 +15,7 @@ from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.memory import OpaqueMemoryTransactionalSpout
 from coordinator.transactional.assembly import group_max
-from coordinator.transactional.guarded_committer import GuardedCommitter
+from coordinator.transactional.guarded_spout_committer import GuardedSpoutCommitter
 from coordinator.transactional.options import RunOptions
 from state.attempt import TransactionAttempt
 from state.commit import CommitReply, CommitStatus
@@ -176,7 +176,7 @@ def test_after_it_raised_no_further_commit_phase_is_begun():
     begin(MemoryStore())
     Told.raising["commit", 1] = [ValueError("mine")]
     scripted = Run(6, max_spout_pending=4, commit_group_max=1)
-    scripted.coordinator._committer = GuardedCommitter(Committer(), "lines")
+    scripted.coordinator._spout._committer = GuardedSpoutCommitter(Committer(), "lines")
     with pytest.raises(UserCodeError):
         scripted()
     assert scripted.lines("commit", "publish") == [("commit", 1, [1]), ("publish", [1])]
@@ -206,7 +206,7 @@ def test_what_is_told_is_not_a_tuple_and_starts_no_second_round_of_coords():
     def count(task_id, given):
         for frame in map(unpack_frame, given):
             if frame.kind is not FrameKind.REGULAR:
-                frames[frame.attempt, frame.source, task_id, frame.kind] += 1
+                frames[frame.attempt, frame.sender, task_id, frame.kind] += 1
         return given
 
     coordinator = run(topology(ToldLines(6)), store, fault=count, max_spout_pending=4, commit_group_max=2)
@@ -219,15 +219,15 @@ def test_what_is_told_is_not_a_tuple_and_starts_no_second_round_of_coords():
 
 
 def test_without_a_committer_nothing_is_told():
-    assert GuardedCommitter(None, "lines").tell((TransactionAttempt(1, 1),)) is None
+    assert GuardedSpoutCommitter(None, "lines").tell((TransactionAttempt(1, 1),)) is None
 
 
 def test_a_source_error_is_the_error_of_the_run():
     begin(MemoryStore())
     error = SourceError("the broker forgot the topic")
     Told.raising["commit", 1] = [error]
-    assert GuardedCommitter(Committer(), "lines").tell((TransactionAttempt(1, 1),)) is error
-    assert GuardedCommitter(Committer(), "lines").tell(()) is None
+    assert GuardedSpoutCommitter(Committer(), "lines").tell((TransactionAttempt(1, 1),)) is error
+    assert GuardedSpoutCommitter(Committer(), "lines").tell(()) is None
 
 
 class Quiet(SpoutCommitter):

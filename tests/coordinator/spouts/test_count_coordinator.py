@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.spouts.partitioned import PartitionCountCoordinator, PartitionedCoordinator
+from coordinator.spouts.kinds.partitioned_kind import PartitionCountCoordinator
+from coordinator.spouts.partitioned import PartitionedCoordinator
 from state.errors import FailedException
 
 

@@ -11,10 +11,10 @@ import pytest
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.emitting.emitter_task import Batch, Emitted, EmitterTask
-from coordinator.spouts.count_coordinator import partition_of, partition_scope
+from coordinator.spouts.kinds.opaque_kind import OpaqueCountCoordinator
+from coordinator.spouts.kinds.partition_scopes import partition_of, partition_scope
 from coordinator.spouts.opaque import (
     IOpaquePartitionedTransactionalSpout,
-    OpaqueCountCoordinator,
     OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
 )

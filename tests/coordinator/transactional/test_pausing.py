@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from coordinator.spouts.partitioned import PartitionCountCoordinator, PartitionedCoordinator
-from coordinator.transactional.guarded_source import GuardedSource
+from coordinator.spouts.kinds.partitioned_kind import PartitionCountCoordinator
+from coordinator.spouts.partitioned import PartitionedCoordinator
+from coordinator.transactional.guarded_spout import GuardedSpout
 from state.errors import FailedException, UserCodeError
 from tests.support.runs.scripted import Run
 from tests.support.topologies.components import LinesCoordinator
@@ -130,7 +131,7 @@ def test_a_hook_that_asks_for_later_is_told_again_before_anything_is_cut():
 
 
 def test_by_default_a_spout_takes_no_notice():
-    source = GuardedSource(LinesCoordinator(1), "lines")
+    source = GuardedSpout(LinesCoordinator(1), "lines")
     source.active = False
     source.tell_activity()
     assert not source.is_ready()

@@ -165,7 +165,7 @@ def without_counting():
     return mock.patch.object(
         Tracking,
         "_mismatches",
-        lambda self, entry: [f"task {source}" for source in self._sources if source not in entry.expected],
+        lambda self, entry: [f"task {source}" for source in self._upstream if source not in entry.expected],
     )
 
 
@@ -173,7 +173,7 @@ def without_digest():
     """Edges tell who sends to whom for which attempt, and nothing of what is sent."""
 
     def edge_id(self):
-        return digest64(repr((self._attempt, self._source, self._target)).encode())
+        return digest64(repr((self._attempt, self._sender, self._target)).encode())
 
     return mock.patch.object(EdgeDigest, "edge_id", edge_id)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.building.topology import Spout, Topology
+from coordinator.building.topology import Topology
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.sources.batches import Batches
 from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches
@@ -46,7 +46,7 @@ class Sum(BaseBatchBolt, ICommitter):
         self.sums.increment_many(self.total)
 
 
-def summed(spout: Spout) -> Topology:
+def summed(spout: Any) -> Topology:
     """A topology over a source of keys and amounts."""
     builder = TransactionalTopologyBuilder(TOPOLOGY_ID, "rows", spout, parallelism=2)
     builder.set_committer_bolt("sum", Sum(), parallelism=2).fields_grouping("rows", ["key"])

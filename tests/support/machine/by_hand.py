@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from committers.slot_report import AttemptVerdict, SlotReport
+from committers.task_report import AttemptVerdict, TaskReport
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.emitting.emitter_task import Batch
@@ -213,7 +213,7 @@ class Driven:
         reads: bool = False,
     ) -> GroupExecuted:
         """What the commit task says of the group: all is well, up to one that fails."""
-        report = SlotReport(TASK, "count", composed=self.composed)
+        report = TaskReport(TASK, "count", composed=self.composed)
         read = [["counts", "a"]] if reads else []
         for attempt in self.group:
             if attempt == failing:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from committers.slot_report import AttemptVerdict, SlotReport
+from committers.task_report import AttemptVerdict, TaskReport
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.transactional.engine import (
@@ -464,7 +464,7 @@ class RandomRun:
                 self._blame(alive[0])
             self._void_from(alive[0])
 
-    def _reports(self, attempts: Attempts, composed: bool) -> tuple[SlotReport, ...]:
+    def _reports(self, attempts: Attempts, composed: bool) -> tuple[TaskReport, ...]:
         """What the commit tasks say; the world reads from it what has failed once it is handed in."""
         reports = []
         is_lost = self._bad() and self._bad() and self._bad()
@@ -473,7 +473,7 @@ class RandomRun:
         is_big = self._bad()
         self.kinds["group reads"] += reads
         for task_id, component_id in self.tasks.items():
-            report = SlotReport(task_id, component_id, composed=composed)
+            report = TaskReport(task_id, component_id, composed=composed)
             for place, attempt in enumerate(attempts):
                 edges = attempt.attempt_id if task_id == 7 else 0
                 if place == fails_at:
@@ -490,7 +490,7 @@ class RandomRun:
             reports.append(report)
         return tuple(reports[1:] if is_lost else reports)
 
-    def _judge(self, attempts: Attempts, reports: tuple[SlotReport, ...]) -> None:
+    def _judge(self, attempts: Attempts, reports: tuple[TaskReport, ...]) -> None:
         """Of a group that is dealt with: the first attempt that some task failed, did not see or misread is void."""
         if len(reports) < len(self.tasks):
             self._fails(attempts[0], Failure(FailureKind.INCOMPLETE, "", 0, ""))
@@ -763,7 +763,7 @@ class RandomRun:
     def _told(self) -> Told:
         if self.may_halt and self.random.random() < 0.06:
             self.kinds["not told"] += 1
-            self.told_error = UserCodeError("lines", 0, "committed", "", "drawn")
+            self.told_error = UserCodeError(component_id="lines", attempt="committed", traceback_text="drawn")
             self.books.halts[self.books.committed + 1] = UserCodeError
             void_count = self.void_count
             self._void_from(self.books.committed + 1)
@@ -802,7 +802,9 @@ class RandomRun:
         self.input_state = InputState(is_exhausted=is_exhausted, is_draining=self.is_draining)
         if self.may_halt and self.random.random() < 0.1:
             self.kinds["spout raised"] += 1
-            self.input_state = InputState(error=UserCodeError("lines", 0, "is_ready", "", "drawn"))
+            self.input_state = InputState(
+                error=UserCodeError(component_id="lines", attempt="is_ready", traceback_text="drawn")
+            )
         elif self.may_halt and self.random.random() < (0.5 if books.halts else 0.1):
             self.kinds["drained"] += 1
             self.input_state = InputState(is_draining=True)

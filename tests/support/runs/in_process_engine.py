@@ -8,7 +8,7 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from committers.slot_report import SlotReport
+from committers.task_report import TaskReport
 from coordinated_bolt.transport.frames import FrameKind, unpack_frame
 from coordinator.emitting.emitter_task import Batch
 from coordinator.planning.plan import Plan
@@ -82,7 +82,7 @@ class InProcessEngine:
             collected = [out for p in range(len(plan.stages[index].tasks)) for out in stage(p, records.get(p, []))]
             records = self._shuffled(collected)
         frames = [unpack_frame(packed) for _, packed in collected]
-        reports = [SlotReport.from_wire(unpack(f.payload)) for f in frames if f.kind is FrameKind.VERDICT]
+        reports = [TaskReport.from_wire(unpack(f.payload)) for f in frames if f.kind is FrameKind.VERDICT]
         self._events.append(GroupExecuted(wave_id, attempts, tuple(reports)))
 
     def cancel(self, wave_id: int) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from committers.slot_report import AttemptVerdict, SlotReport
+from committers.task_report import AttemptVerdict, TaskReport
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.watching.metrics import TaskMetrics
@@ -192,7 +192,7 @@ class ScriptedEngine:
         """Every commit task finishes every attempt, up to one that is named `at_<txid>`."""
         reports = []
         for task in sorted(self.plan.commit_tasks):
-            report = SlotReport(task, self.plan.wirings[task].component_id, composed=composed)
+            report = TaskReport(task, self.plan.wirings[task].component_id, composed=composed)
             sets = []
             for attempt in attempts:
                 failure = failures.get(f"at_{attempt.txid}")
@@ -254,7 +254,7 @@ class Run:
         self.on_progress: Callable[[RunStatistics], None] = lambda s: self.progress.append((s.committed, s.active))
         self.coordinator = new_coordinator(
             plan=self.plan,
-            source=self.source,
+            spout=self.source,
             engine=self.engine,
             publisher=Publisher(self.store, "test"),
             metadata=MetadataLog(self.store.metadata),

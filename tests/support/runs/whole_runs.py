@@ -17,7 +17,6 @@ from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.transport.frames import Frame, FrameKind, pack_frame, unpack_frame
 from coordinator.building.topology import Topology
 from coordinator.spark import stage
-from coordinator.spouts.opaque import OpaqueCountCoordinator
 from coordinator.transactional.assembly import new_coordinator
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.machine.metadata_log import MetadataLog
@@ -78,13 +77,12 @@ def run(topology: Topology, store: MemoryStore, *, seed=0, fault=None, **options
     context = made.wirings[1].context()
     start = SpoutStart(topology, context, tries=1, pause=lambda seconds: None)
     source = start.coordinator(ExitStack())
-    is_opaque = isinstance(source, OpaqueCountCoordinator)
-    metadata = MetadataLog(store.metadata, is_opaque=is_opaque, committed_txid=store.committed_txid)
+    metadata = MetadataLog(store.metadata, is_opaque=start.kind.is_opaque, committed_txid=store.committed_txid)
     given: dict[str, Any] = {"max_attempts": 1_000} | options
     run_options = RunOptions(**given)
     coordinator = new_coordinator(
         plan=made,
-        source=source,
+        spout=source,
         engine=engine,
         publisher=Publisher(store, "test"),
         metadata=metadata,
@@ -96,6 +94,7 @@ def run(topology: Topology, store: MemoryStore, *, seed=0, fault=None, **options
         message_timeout_s=60.0,
         committer=start.committer(ExitStack()),
         last_group=store.last_group(),
+        start=start,
     )
     validated(coordinator._machine)
     with mock.patch.object(stage, "_LazyReader", return_value=store):

@@ -27,9 +27,9 @@ def disable(guards: Iterable[str]) -> None:
 
 
 def _only_missing_reports(self, entry):
-    return [f"no report of task {source}" for source in self._sources if source not in entry.expected]
+    return [f"no report of task {source}" for source in self._upstream if source not in entry.expected]
 
 
 def _id_without_content(self):
     attempt = self._attempt
-    return digest64(b"%d %d %d %d" % (attempt.txid, attempt.attempt_id, self._source, self._target))
+    return digest64(b"%d %d %d %d" % (attempt.txid, attempt.attempt_id, self._sender, self._target))

@@ -15,7 +15,7 @@ from coordinated_bolt.streams.routing import OutputStream, Subscriber
 from coordinated_bolt.streams.tuples import TupleOrigin
 from coordinated_bolt.transport import outbox
 from coordinated_bolt.transport.frames import Frame
-from coordinated_bolt.wiring import Source, TaskWiring
+from coordinated_bolt.wiring import TaskWiring, UpstreamTask
 from state.attempt import TransactionAttempt
 
 ONE_FIELD = StreamSpec("default", ("value",))
@@ -30,15 +30,15 @@ def wire(
     *,
     component_id: str = "bolt",
     task_id: int = 10,
-    sources: Sequence[int] = (1,),
-    source_streams: Sequence[StreamSpec] = (ONE_FIELD,),
+    upstream: Sequence[int] = (1,),
+    upstream_streams: Sequence[StreamSpec] = (ONE_FIELD,),
     streams: Mapping[str, OutputStream] | None = None,
     targets: Sequence[int] = (),
     needs_id: bool = False,
     ackers: Sequence[int] = (),
     frame_tuples: int = outbox.FRAME_TUPLES,
 ) -> TaskWiring:
-    """A task that hears `sources`, all tasks of the component "source", and tells `targets`."""
+    """A task that hears `upstream`, all tasks of the component "source", and tells `targets`."""
     return TaskWiring(
         topology_id="test",
         component_id=component_id,
@@ -46,14 +46,14 @@ def wire(
         task_index=0,
         task_count=1,
         tasks_of={
-            "source": tuple(sources),
+            "source": tuple(upstream),
             component_id: (task_id,),
             "sink": tuple(targets),
             ACKER_COMPONENT: tuple(ackers),
         },
         conf={"key": "value"},
         spec=pickle.dumps(bolt),
-        sources={source: Source("source", tuple(source_streams)) for source in sources},
+        upstream={task: UpstreamTask("source", tuple(upstream_streams)) for task in upstream},
         streams=streams if streams is not None else output(targets),
         targets=tuple(targets),
         needs_id=needs_id,

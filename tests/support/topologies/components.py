@@ -7,11 +7,21 @@ from typing import Any
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.building.topology import Topology
+from coordinator.building.topology import ComponentGraph, Topology
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.planning.plan import Plan, make_plan
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from state.handles import HashState
+
+
+def shape_of(topology: ComponentGraph) -> list[str]:
+    """A line a component: id, number of tasks, kind, and what it subscribes to by which grouping."""
+    return [
+        f"{c.component_id}*{c.task_count}[{c.kind.value}]<-("
+        + ",".join(f"{s.upstream_id}/{s.stream_id}:{s.grouping!r}" for s in c.subscriptions)
+        + ")"
+        for c in topology.components
+    ]
 
 
 class Lines(ITransactionalSpout):

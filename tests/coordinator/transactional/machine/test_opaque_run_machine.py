@@ -6,7 +6,7 @@ import pytest
 
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinator.transactional.engine import WaveProcessed
-from coordinator.transactional.guarded_source import GuardedSource
+from coordinator.transactional.guarded_spout import GuardedSpout
 from coordinator.transactional.machine.run_events import Cut, Publish, StartCommit, StartWave, StoreMetadata
 from state.errors import FailedException
 from state.transactional_state import MetadataChanges
@@ -151,7 +151,7 @@ def test_a_source_that_has_raised_is_not_asked_for_replays_either():
             asked.append(txid)
             raise ValueError("mine")
 
-    guarded = GuardedSource(Broken(3), "lines")
+    guarded = GuardedSpout(Broken(3), "lines")
     for _ in range(3):
         with pytest.raises(FailedException, match="raised"):
             guarded.initialize_transaction(2, None)

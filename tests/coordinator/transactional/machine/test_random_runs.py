@@ -240,7 +240,7 @@ PLANTED = {
     "a failure drops nothing": planted(Failures, "_drop_from", drop_nothing),
     "a late report is taken for a current one": planted(TransactionRecords, "record_of", any_attempt_is_current),
     "an attempt is issued twice": planted(TransactionRecords, "issue", issue_the_same),
-    "a group over two waves": planted(TransactionRecords, "processed_run", run_over_waves),
+    "a group over two waves": planted(TransactionRecords, "consecutive_processed", run_over_waves),
     "a hole in cutting": planted(RunMachine, "_cut_nothing", cut_the_next),
     "an opaque spout is not asked for replays": planted(RunMachine, "_continue_cutting", cut_from_memory),
     "told before it is published": planted(Commits, "_judge", tell_first),

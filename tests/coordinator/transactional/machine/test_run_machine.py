@@ -534,7 +534,7 @@ def test_a_spout_that_cannot_be_told_gets_nothing_more_published():
     by_hand.turn()
     by_hand.executed()
     assert by_hand.published() == [Tell((attempts[1],))]
-    error = UserCodeError("lines", 0, "committed", "", "mine")
+    error = UserCodeError(component_id="lines", attempt="committed", traceback_text="mine")
     assert by_hand.handle(Told(error)) == []
     assert by_hand.turn() == [Halt(error)]
     assert by_hand.machine.is_idle()
@@ -543,7 +543,7 @@ def test_a_spout_that_cannot_be_told_gets_nothing_more_published():
 def test_a_spout_that_cannot_be_told_what_earlier_runs_committed_is_asked_nothing():
     source = ready()
     by_hand = ByHand(source)
-    error = UserCodeError("lines", 0, "committed", "", "mine")
+    error = UserCodeError(component_id="lines", attempt="committed", traceback_text="mine")
     assert by_hand.handle(Told(error)) == []
     assert by_hand.turn() == [Halt(error)]
     assert source.asked == []
@@ -583,7 +583,7 @@ def test_a_run_ends_once_the_input_has_ended_or_nothing_more_is_wanted(state, de
 def test_a_spout_that_has_raised_ends_the_run_once_nothing_is_under_way():
     driven = Driven(ScriptedSource())
     driven.turn()
-    error = UserCodeError("lines", 0, "is_ready", "", "mine")
+    error = UserCodeError(component_id="lines", attempt="is_ready", traceback_text="mine")
     assert driven.handle(InputState(is_exhausted=True, error=error)) == [Halt(error)]
 
 

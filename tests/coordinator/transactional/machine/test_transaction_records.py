@@ -97,13 +97,13 @@ def test_attempts_of_one_txid_are_told_apart():
     ],
 )
 def test_a_group_is_a_run_of_processed_attempts_from_currtx_within_one_wave(waves, limit, txids):
-    assert [attempt.txid for attempt in cut(*waves).processed_run(limit)] == txids
+    assert [attempt.txid for attempt in cut(*waves).consecutive_processed(limit)] == txids
 
 
 def test_what_commits_is_in_no_further_group():
     records = cut(1, 1)
     records.move((att(1),), COMMITTING)
-    assert records.processed_run(5) == ()
+    assert records.consecutive_processed(5) == ()
 
 
 def test_outcomes_are_of_current_and_processed_attempts():

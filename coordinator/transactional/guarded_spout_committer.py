@@ -16,7 +16,7 @@ from state.printable import said_by
 _LOG = logging.getLogger("txbatch")
 
 
-class GuardedCommitter:
+class GuardedSpoutCommitter:
     """Tells the spout's committer what is durable.
 
     Args:
@@ -54,5 +54,5 @@ class GuardedCommitter:
             )
             if isinstance(error, SourceError):
                 return error
-            return UserCodeError(self._component_id, 0, attempt, "", user_traceback(error))
+            return UserCodeError(component_id=self._component_id, attempt=attempt, traceback_text=user_traceback(error))
         return None

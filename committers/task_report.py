@@ -43,7 +43,7 @@ class AttemptVerdict:
 
 
 @dataclass(slots=True)
-class SlotReport:
+class TaskReport:
     """All that one commit task has to say of a group.
 
     Attributes:
@@ -72,7 +72,7 @@ class SlotReport:
         return [self.task_id, self.component_id, verdicts, [w.to_wire() for w in self.write_sets], self.composed]
 
     @classmethod
-    def from_wire(cls, wire: list[Any]) -> SlotReport:
+    def from_wire(cls, wire: list[Any]) -> TaskReport:
         """Inverse of `to_wire`."""
         task_id, component_id, verdicts, write_sets, composed = wire
         return cls(

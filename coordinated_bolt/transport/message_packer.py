@@ -24,12 +24,12 @@ class _TargetBox:
         self.byte_count = 0
 
 
-class MessageOutbox:
-    """Everything one task sends for one wave.
+class MessagePacker:
+    """Packs the messages one task sends for one wave into frames.
 
     Args:
         wave_id: the wave.
-        source: task id of the sender.
+        sender: task id of the sender.
         send: takes each finished frame.
         frame_messages: most messages of a frame; 1 sends each message when it is added.
 
@@ -38,9 +38,9 @@ class MessageOutbox:
     """
 
     def __init__(
-        self, wave_id: WaveId, source: int, send: Callable[[WaveFrame], None], frame_messages: int = FRAME_TUPLES
+        self, wave_id: WaveId, sender: int, send: Callable[[WaveFrame], None], frame_messages: int = FRAME_TUPLES
     ) -> None:
-        self._wave_id, self._source, self._send = wave_id, source, send
+        self._wave_id, self._sender, self._send = wave_id, sender, send
         self._frame_messages = frame_messages
         self._boxes: dict[int, _TargetBox] = {}
         self.byte_count = 0
@@ -69,7 +69,7 @@ class MessageOutbox:
                 self._flush(target, box)
 
     def _flush(self, target: int, box: _TargetBox) -> None:
-        frame = WaveFrame(self._wave_id, self._source, box.sequence, target, WaveFrameKind.MESSAGES, pack(box.held))
+        frame = WaveFrame(self._wave_id, self._sender, box.sequence, target, WaveFrameKind.MESSAGES, pack(box.held))
         box.sequence += 1
         box.held, box.byte_count = [], 0
         self._send(frame)

@@ -25,13 +25,13 @@ from state.printable import said_by
 _LOG = logging.getLogger("txbatch")
 
 
-class GuardedSource:
+class GuardedSpout:
     """The spout's coordinator, which cuts nothing more once the run drains or it has raised, or while it is paused.
 
     Transactions that are under way are committed before its error ends the run.
 
     Args:
-        source: the user's object, or what makes a spout with partitions look like one.
+        spout: the user's object, or what makes a spout with partitions look like one.
         component_id: the spout, for messages.
         run_so_far: where earlier runs stopped.
 
@@ -42,8 +42,8 @@ class GuardedSource:
         committed_txid: the last committed transaction, kept up to date by the coordinator.
     """
 
-    def __init__(self, source: SpoutCoordinator, component_id: str, run_so_far: RunSoFar | None = None) -> None:
-        self._source = source
+    def __init__(self, spout: SpoutCoordinator, component_id: str, run_so_far: RunSoFar | None = None) -> None:
+        self._spout = spout
         self._so_far = run_so_far or RunSoFar()
         self.committed_txid = self._so_far.committed_txid
         self._component_id = component_id
@@ -57,7 +57,7 @@ class GuardedSource:
         active = self.active
         if active == self._told_active or self.error is not None:
             return
-        hook = self._source.activate if active else self._source.deactivate
+        hook = self._spout.activate if active else self._spout.deactivate
         try:
             self._guarded(hook.__name__, hook)
         except FailedException:
@@ -71,8 +71,8 @@ class GuardedSource:
     def _informed(self) -> SpoutCoordinator:
         """The spout, which has been told how far the run is."""
         last = own_copy(self._so_far.last)
-        self._source.inform(replace(self._so_far, last=last, committed_txid=self.committed_txid))
-        return self._source
+        self._spout.inform(replace(self._so_far, last=last, committed_txid=self.committed_txid))
+        return self._spout
 
     def initialize_transaction(self, txid: int, previous: Any) -> Any:
         if self.error is not None:  # an opaque spout is asked for replays too
@@ -80,7 +80,7 @@ class GuardedSource:
 
         def cut() -> Any:
             # copies: what is stored, and replayed, is what was returned, whatever the spout does to it or to the last
-            metadata = self._source.initialize_transaction(txid, own_copy(previous))
+            metadata = self._spout.initialize_transaction(txid, own_copy(previous))
             pack_exact(metadata)  # refused while what is under way can still be committed
             kept = own_copy(metadata)
             if txid >= self._so_far.last_txid:  # else an opaque spout is asked for a replay
@@ -102,7 +102,7 @@ class GuardedSource:
             TransactionError: the spout raised something else.
         """
         try:
-            return self._truth("is_finite", self._source.is_finite)
+            return self._truth("is_finite", self._spout.is_finite)
         except FailedException:
             if self.error is not None:
                 raise self.error from None
@@ -110,7 +110,7 @@ class GuardedSource:
 
     def progress(self, last: Any) -> float | None:
         try:
-            fraction = self._source.progress(own_copy(last))
+            fraction = self._spout.progress(own_copy(last))
             return None if fraction is None else min(1.0, max(0.0, float(fraction)))
         except BaseException as error:  # what is only shown does not end a run
             if is_interruption(error):
@@ -120,7 +120,7 @@ class GuardedSource:
 
     def estimated_bytes(self, metadata: Any) -> int:
         try:
-            return max(0, math.ceil(self._source.estimated_bytes(own_copy(metadata))))
+            return max(0, math.ceil(self._spout.estimated_bytes(own_copy(metadata))))
         except BaseException as error:  # an estimate only keeps waves small
             if is_interruption(error):
                 raise
@@ -143,5 +143,6 @@ class GuardedSource:
             if isinstance(error, TransactionError) and not isinstance(error, CodecError):
                 self.error = error
             else:
-                self.error = UserCodeError(self._component_id, 0, "", "", user_traceback(error), method=what)
+                story = user_traceback(error)
+                self.error = UserCodeError(component_id=self._component_id, traceback_text=story, method=what)
         raise FailedException(f"{what} raised") from self.error

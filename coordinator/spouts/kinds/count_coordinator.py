@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from coordinator.spouts.answers import expect_count
 from coordinator.spouts.input_change import FormerInput, InputChange
+from coordinator.spouts.kinds.partition_scopes import partition_of
 from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
 from state.own_copy import own_copy
@@ -20,26 +21,6 @@ class Positions(Protocol):
 
     def last_cut_txid(self) -> int:
         """The highest txid whose positions are known, or the last committed one."""
-
-
-class PartitionPositions(Protocol):
-    """How far the partitions of a spout were cut; a live view, for the spout's coordinator on the driver."""
-
-    def by_partition(self) -> Mapping[int, Any]:
-        """Partition -> what its emitter returned last, committed or not; partitions never read are left out."""
-
-    def pending(self) -> int:
-        """Transactions started that are not in `by_partition` yet: they read on from there."""
-
-
-def partition_scope(partition: int) -> str:
-    """Scope of a partition's rotating state in the stored metadata."""
-    return f"partition.{partition}"
-
-
-def partition_of(scope: str) -> int:
-    """Inverse of `partition_scope`."""
-    return int(scope.removeprefix("partition."))
 
 
 class CountsPartitions(Protocol):

@@ -1,0 +1,29 @@
+"""What both drivers of a plain topology do with what its tasks report."""
+
+from __future__ import annotations
+
+from coordinated_bolt.completeness.failure import Failure
+from coordinated_bolt.trees.spout_task import SpoutTask
+
+
+def end_on(failure: Failure | None) -> None:
+    """Ends the run with the failure a task returned; does nothing if it returned none.
+
+    Raises:
+        UserCodeError, SourceError, StateRefusedError: see `Failure.to_error`.
+    """
+    if failure is not None:
+        raise failure.to_error()
+
+
+def has_emitted(spout: SpoutTask) -> bool:
+    """Asks a spout for a tuple if it may be asked; whether anything came of it, so that it is worth asking again.
+
+    Raises:
+        UserCodeError: the spout raised.
+    """
+    if not spout.is_ready():
+        return False
+    before = spout.emitted_count
+    end_on(spout.next_tuple())
+    return spout.emitted_count > before

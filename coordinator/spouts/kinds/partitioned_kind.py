@@ -1,0 +1,126 @@
+"""Partitioned spouts: what emitters cut is stored before the commit phase, and read again exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from coordinated_bolt.batches.attempt_collector import AttemptCollector
+from coordinated_bolt.components.context import TopologyContext
+from coordinator.spouts.answers import expect_made, expect_truth
+from coordinator.spouts.kinds.count_coordinator import CountCoordinator, Positions
+from coordinator.spouts.kinds.partition_scopes import partition_scope
+from coordinator.spouts.kinds.spout_kind import SpoutKind, StoredPositions, own_partitions
+from coordinator.spouts.partitioned import PartitionedCoordinator, PartitionedEmitter
+from coordinator.spouts.transactional import SpoutCoordinator
+from state.attempt import TransactionAttempt
+from state.codec import pack_exact
+from state.keys import metadata_field
+from state.own_copy import own_copy
+from state.rotating_transactional_state import RotatingTransactionalState
+from state.transactional_state import TransactionalState
+
+
+class PartitionedKind(SpoutKind):
+    """Handles an `IPartitionedTransactionalSpout`."""
+
+    has_partitions = True
+
+    def coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> PartitionCountCoordinator:
+        made = self._spec.get_coordinator(conf, context)
+        return PartitionCountCoordinator(expect_made(PartitionedCoordinator, "get_coordinator", made))
+
+    def follow(self, coordinator: SpoutCoordinator, positions: Positions) -> None:
+        assert isinstance(coordinator, PartitionCountCoordinator)
+        coordinator.follow(positions)
+
+    def emitter(self, context: TopologyContext, stored: StoredPositions) -> PartitionBatches:
+        made = self._spec.get_emitter(context.conf, context)
+        return PartitionBatches(expect_made(PartitionedEmitter, "get_emitter", made), context, stored)
+
+
+class PartitionCountCoordinator(CountCoordinator):
+    """The coordinator of a partitioned spout, for which the input ends after a number of transactions."""
+
+    def __init__(self, coordinator: PartitionedCoordinator) -> None:
+        super().__init__(coordinator)
+        self._coordinator = coordinator
+
+    def follow(self, positions: Positions) -> None:
+        super().follow(positions)
+        self._coordinator.follow(self)
+
+    def is_ready(self) -> bool:
+        # the user's object is not told how far earlier runs came; the number it is asked with here says it
+        return not self.is_exhausted(None) and expect_truth("is_ready", self._coordinator.is_ready())
+
+    def is_exhausted(self, last: Any) -> bool:
+        return expect_truth("is_exhausted", self._coordinator.is_exhausted(self._last_txid))
+
+    def progress(self, last: Any) -> float | None:
+        return self._coordinator.progress(self._last_txid)
+
+
+class PartitionBatches:
+    """Runs the emitter of a partitioned spout for one task over the attempts of a wave.
+
+    Args:
+        emitter: the user's emitter.
+        context: of the task.
+        stored: what the driver knows of the partitions.
+    """
+
+    def __init__(self, emitter: PartitionedEmitter, context: TopologyContext, stored: StoredPositions) -> None:
+        self._emitter = emitter
+        self._context = context
+        self._stored = stored
+        self._states: dict[int, RotatingTransactionalState] = {}
+
+    def emit(self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector) -> dict[str, Any]:
+        """Emits the attempt's batch of each of the task's partitions.
+
+        Returns:
+            Scope -> metadata, of the partitions that were cut anew and have to be stored.
+        """
+        cut: dict[str, Any] = {}
+        for partition in own_partitions(self._context, metadata):
+            state = self._state(partition)
+            if state.has_cache(attempt.txid):
+                stored = state.get_state(attempt.txid, _must_be_stored)
+                if stored is not None:
+                    self._emitter.emit_partition_batch(attempt, collector, partition, own_copy(stored))
+                continue
+
+            def cut_new(txid: int, last: Any, partition: int = partition) -> Any:
+                last = own_copy(last)
+                return _checked(partition, self._emitter.emit_partition_batch_new(attempt, collector, partition, last))
+
+            cut[partition_scope(partition)] = state.get_state(attempt.txid, cut_new)
+        return cut
+
+    def close(self) -> None:
+        """Closes the user's emitter."""
+        self._emitter.close()
+
+    def _state(self, partition: int) -> RotatingTransactionalState:
+        if partition not in self._states:
+            scope = partition_scope(partition)
+            stored = {metadata_field(scope, txid): value for txid, value in self._stored.get(scope, {}).items()}
+            # not strict: a partition may appear at any txid
+            self._states[partition] = RotatingTransactionalState(TransactionalState(stored), scope, is_strict=False)
+        return self._states[partition]
+
+
+def _checked(partition: int, metadata: Any) -> Any:
+    """A copy of metadata; refuses what no batch could be read again from, here where it is known whose it is."""
+    if metadata is None:
+        raise TypeError(
+            f"emit_partition_batch_new returned None for partition {partition}; return where its batch lies, "
+            "an empty one too: the next begins after it"
+        )
+    pack_exact(metadata)
+    return own_copy(metadata)
+
+
+def _must_be_stored(txid: int, last: Any) -> Any:
+    raise AssertionError(f"metadata of txid {txid} was stored a moment ago")

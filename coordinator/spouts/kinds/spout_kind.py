@@ -1,0 +1,100 @@
+"""What differs between the kinds of spout, as one strategy object; everything else treats them alike."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Protocol
+
+from coordinated_bolt.batches.attempt_collector import AttemptCollector
+from coordinated_bolt.components.context import TopologyContext
+from coordinator.spouts.answers import expect_made
+from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
+from coordinator.spouts.kinds.count_coordinator import Positions
+from coordinator.spouts.transactional import SpoutCoordinator
+from state.attempt import TransactionAttempt
+
+StoredPositions = Mapping[str, Mapping[int, Any]]
+"""Scope -> txid -> metadata of the partitions, as far as the driver knows it."""
+
+
+class BatchEmitter(Protocol):
+    """A user's emitter as its task runs it (executor, one per task and wave)."""
+
+    def emit(self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector) -> dict[str, Any]:
+        """Emits this task's share of the attempt's batch; called once per attempt, in txid order.
+
+        Returns:
+            Scope -> metadata that was cut while emitting and has to be stored.
+        """
+
+    def close(self) -> None:
+        """Closes the user's emitter."""
+
+
+class SpoutKind(ABC):
+    """One spout, handled as its kind requires; made by `kind_of`, on the driver and in emitter tasks.
+
+    Its methods call user code and pass on whatever that raises.
+
+    Args:
+        spec: the user's spout.
+
+    Attributes:
+        is_opaque: each attempt is cut anew, and what its emitters return is stored with the commit, not before.
+        has_partitions: the coordinator's metadata is a number of partitions.
+    """
+
+    is_opaque: ClassVar[bool] = False
+    has_partitions: ClassVar[bool] = False
+
+    def __init__(self, spec: Any) -> None:
+        self._spec = spec
+
+    @property
+    def has_committer(self) -> bool:
+        """Whether the spout wants to be told what is durable."""
+        return isinstance(self._spec, ICommitterTransactionalSpout)
+
+    def fingerprint(self) -> Any:
+        """The line that identifies the input, as the user's spout returns it."""
+        return self._spec.fingerprint()
+
+    @abstractmethod
+    def coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutCoordinator:
+        """Makes the coordinator, adapted so that a run can treat every kind alike (driver, once a run).
+
+        Raises:
+            WrongAnswerError: the user's method returned something else.
+        """
+
+    def follow(self, coordinator: SpoutCoordinator, positions: Positions) -> None:  # noqa: B027 - not every kind has any
+        """Shows a coordinator that this kind made how far partitions are read (driver, once, before it cuts)."""
+
+    def committer(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutCommitter | None:
+        """Makes the object that is told what is durable, if the spout wants one (driver, once a run).
+
+        Raises:
+            WrongAnswerError: the user's method returned something else.
+        """
+        if not self.has_committer:
+            return None
+        made: SpoutCommitter = expect_made(SpoutCommitter, "get_committer", self._spec.get_committer(conf, context))
+        return made
+
+    @abstractmethod
+    def emitter(self, context: TopologyContext, stored: StoredPositions) -> BatchEmitter:
+        """Makes the emitter of one task (executor, once per task and wave).
+
+        Args:
+            context: of the task.
+            stored: what the driver knows of the partitions when the wave starts.
+
+        Raises:
+            WrongAnswerError: the user's method returned something else.
+        """
+
+
+def own_partitions(context: TopologyContext, count: Any) -> range:
+    """Returns the partitions a task reads: k, k+n, k+2n, … of task k of n."""
+    return range(context.task_index, int(count), context.task_count)

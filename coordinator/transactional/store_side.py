@@ -1,0 +1,88 @@
+"""Carries out what the machine decides about the store, and keeps an eye on its server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from coordinator.transactional.machine.run_events import Publish, Published, Refused
+from coordinator.transactional.publisher import Publisher, RefusedGroup
+from coordinator.transactional.run_summary import RunStatistics
+from state.attempt import TransactionAttempt
+from state.errors import ReplayLimitError, StateRefusedError, TransactionError
+from state.redis_watch import ServerWatch
+
+
+class StoreSide:
+    """The store of one run.
+
+    Args:
+        publisher: stores and commits, as the owner of the topology.
+        clock: seconds, monotonic.
+        on_committed: called with the attempts of a group once they are durable.
+        statistics: where it is noted for how long the server was away.
+        server_watch: looks at the server again while the run lasts.
+    """
+
+    def __init__(
+        self,
+        publisher: Publisher,
+        *,
+        clock: Callable[[], float],
+        on_committed: Callable[[tuple[TransactionAttempt, ...]], None],
+        statistics: RunStatistics,
+        server_watch: ServerWatch | None = None,
+    ) -> None:
+        self._publisher = publisher
+        self._clock = clock
+        self._on_committed = on_committed
+        self._statistics = statistics
+        self._server_watch = server_watch
+
+    def look(self) -> None:
+        """Looks at the server if it is time to.
+
+        Raises:
+            StateRefusedError: it is not fit any more.
+        """
+        if self._server_watch is not None:
+            self._server_watch.look()
+            self._note_absence()
+
+    def store_metadata(self, entries: Mapping[str, Any]) -> None:
+        """Stores metadata before anything that follows from it."""
+        self._publisher.store_metadata(entries)
+
+    def publish(self, publish: Publish) -> Published | Refused:
+        """Commits a group in one atomic step."""
+        try:
+            self._publisher.commit(publish.attempts, publish.write_set, publish.metadata)
+        except RefusedGroup as refusal:
+            return Refused(refusal.error)
+        self._on_committed(publish.attempts)
+        return Published(self._clock())
+
+    def confirm(self) -> None:
+        """Makes sure that the server holds it all, not only that it once answered so."""
+        self._publisher.confirm()
+        self._note_absence()
+
+    def halt(self, error: TransactionError) -> None:
+        """Ends the run with an error, unless that may follow from the loss of the topology: then with the loss.
+
+        A committer that reads learns first that the state was dropped, or belongs to a newer run, and can only fail.
+
+        Raises:
+            TransactionError: always.
+        """
+        if isinstance(error, (StateRefusedError, ReplayLimitError)):
+            try:
+                self._publisher.confirm()
+            except TransactionError as lost:
+                raise lost from error
+        raise error
+
+    def _note_absence(self) -> None:
+        if self._server_watch is not None:
+            self._statistics.server_away_count = self._server_watch.away_count
+            self._statistics.server_away_s = self._server_watch.away_s

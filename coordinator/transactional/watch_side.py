@@ -1,0 +1,56 @@
+"""Tells whoever watches a run what became of its attempts: the watch, and the log of replays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from coordinator.transactional.attempt_watch import AttemptWatch
+from coordinator.transactional.engine import GroupExecuted, PhaseEnded
+from coordinator.transactional.machine.run_events import AskWatch, Dropped, Issued, Replayed
+from coordinator.transactional.replay_log import ReplayLog
+from state.attempt import TransactionAttempt
+
+
+class WatchSide:
+    """What looks on at one run.
+
+    Args:
+        watch: told of every attempt, and may hold its phases.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(self, watch: AttemptWatch, clock: Callable[[], float]) -> None:
+        self._watch = watch
+        self._replays = ReplayLog(clock)
+
+    def commit_limit(self, currtx: int, limit: int) -> int:
+        """Most transactions of the group that begins at `currtx`."""
+        return self._watch.commit_limit(currtx, limit)
+
+    def notify(self, decision: Issued | Dropped | Replayed) -> None:
+        """Passes on what became of attempts."""
+        match decision:
+            case Issued(attempts):
+                for attempt in attempts:
+                    self._watch.issued(attempt)
+            case Dropped(attempts, phase, reason):
+                self._watch.failed(attempts, phase, reason)
+            case Replayed(attempt, reason):
+                self._replays.failed(attempt, reason)
+
+    def committed(self, attempts: tuple[TransactionAttempt, ...]) -> None:
+        """These attempts are durable."""
+        self._watch.committed(attempts)
+
+    def ask(self, asked: AskWatch) -> PhaseEnded | None:
+        """Asks whether a phase may end; None while it is held."""
+        ended = asked.ended
+        if isinstance(ended, GroupExecuted):
+            is_held, attempt = self._watch.holds_commit(ended), ended.attempts[0]
+        else:
+            is_held, attempt = self._watch.holds_processing(asked.wave_id, ended), ended.attempt
+        return None if is_held else PhaseEnded(attempt, ended, asked.wave_id)
+
+    def close(self) -> None:
+        """Says what was left out of the log."""
+        self._replays.close()

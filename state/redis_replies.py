@@ -1,0 +1,16 @@
+"""What a function of the library answered, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def text_of(item: Any) -> str:
+    """An item of a reply as text; bytes that are not valid UTF-8 are escaped."""
+    return item.decode("utf-8", "backslashreplace") if isinstance(item, bytes) else str(item)
+
+
+def texts_by_name(items: Sequence[Any]) -> dict[str, str]:
+    """A flat list of names and values as a mapping."""
+    return {text_of(items[i]): text_of(items[i + 1]) for i in range(0, len(items), 2)}
