@@ -66,11 +66,14 @@ class StreamCoordinator(PartitionedCoordinator):
 
     def lag(self) -> dict[str, int]:
         """Stream -> about how many entries are not cut yet, as of the last look; those deleted singly count too."""
-        positions = self.positions()
-        return {
-            key: max(0, self._ends[key].added - max(self._ends[key].removed, position.added if position else 0))
-            for key, position in zip(self._keys, positions, strict=True)
-        }
+        found = {}
+        for key, position in zip(self._keys, self.positions(), strict=True):
+            end = self._ends[key]
+            if position is None:
+                found[key] = 0 if self._starts_at_end else end.length
+            else:
+                found[key] = max(0, end.added - max(end.removed, position.added))
+        return found
 
     def positions(self) -> list[StreamRange | None]:
         """What was cut last of each stream, committed or not."""

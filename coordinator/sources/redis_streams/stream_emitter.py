@@ -91,6 +91,14 @@ class StreamEmitter(PartitionedEmitter):
                 "or is another one; restore it, or start over by "
                 f"`txbatch drop {self._context.topology_id}`"
             )
+        if facts.added < before.added:
+            if self._skips_trimmed:
+                return facts.removed
+            raise SourceError(
+                f"stream {before.key!r} had {before.added} entries up to {before.last_id} and has had {facts.added} in "
+                "all: it was deleted and made again, and what it held unread is gone; restore it, continue without "
+                f'that by on_trimmed="skip", or start over by `txbatch drop {self._context.topology_id}`'
+            )
         lost = facts.removed - before.added
         if lost <= 0:
             return before.added

@@ -151,6 +151,28 @@ def test_a_stream_that_was_made_anew_is_refused(cluster, world):
         read(cluster, world.spout())
 
 
+def test_a_stream_that_was_deleted_and_goes_on_is_named_unless_trimmed_entries_are_skipped(cluster, world):
+    world.add(6)
+    read(cluster, world.spout())
+    world.add(2)
+    world.client.delete(STREAM)
+    world.add(3)  # with higher ids, as if nothing had happened
+    with pytest.raises(
+        SourceError, match=r"had 6 entries up to .* and has had 3 in all: it was deleted and made again"
+    ):
+        read(cluster, world.spout())
+
+    world.more = {"on_trimmed": "skip"}
+    assert kept(read(cluster, world.spout())) == by_content(world.rows[:6] + world.rows[8:])
+
+
+def test_a_run_that_begins_at_the_end_does_so_in_one_transaction(cluster, world):
+    world.add(43)
+    world.more = {"start": "end", "follow": True}
+    run = read(cluster, world.spout(), max_pending=8)
+    assert run.statistics.committed == 1
+
+
 def test_other_entries_under_the_same_ids_are_refused(cluster, world):
     for number in range(1, 7):
         world.client.xadd(STREAM, {"page": "a", "clicks": number}, id=f"{number}-1")
