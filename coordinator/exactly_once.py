@@ -156,7 +156,8 @@ def exactly_once(
         redis_url: as for `run`.
         data_dir: as for `run`.
         allow_plaintext: as for `run`.
-        options: bounds of a run; ``adopt="skip,again"`` binds the topology to another query, come what may.
+        options: bounds of a run; ``adopt="skip,again"`` binds the topology to another query, whatever that skips or
+            repeats.
         on_progress: as for `run`.
         factory_module: as for `run`.
         first_batch_id: the first batch this topology is given, if the query has run without it before.

@@ -93,7 +93,7 @@ class StreamReader:
         return facts, _entries(entries)
 
     def between(self, key: str, first_id: str, last_id: str, count: int) -> list[Entry]:
-        """The entries of a range of ids, both included, at most so many.
+        """The entries of a range of ids, both included, at most `count` of them.
 
         Raises:
             SourceError, FailedException: as `facts`.

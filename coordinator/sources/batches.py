@@ -174,9 +174,9 @@ class BatchesCoordinator(SpoutCoordinator):
             case [int(digest), list(_)]:
                 return digest
         raise SourceError(
-            f"topology {self._topology_id!r} has stored {type(last).__name__} {str(last)[:80]!r}, which is no batch: "
-            f"it was run with another kind of spout before; start over by `txbatch drop {self._topology_id}`, or take "
-            "another topology id"
+            f"topology {self._topology_id!r} has stored {type(last).__name__} {str(last)[:80]!r}, which is not a batch"
+            f": it was run with another kind of spout before; start over by `txbatch drop {self._topology_id}`, or "
+            "take another topology id"
         )
 
     def _other(self, taken: int, story: str) -> SourceError:

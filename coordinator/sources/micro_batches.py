@@ -64,7 +64,7 @@ class MicroBatches(RowSpout):
         columns: names of the columns that become the fields of the tuples, in order.
 
     Raises:
-        TopologyError: `columns` is no list of different names.
+        TopologyError: `columns` is not a list of different names.
     """
 
     def __init__(self, columns: Sequence[str]) -> None:
@@ -137,7 +137,7 @@ class MicroBatchCoordinator(SpoutCoordinator):
             self._expect(batch, self._first_batch_id, "no batch of it is committed")
         elif batch.batch_id == last.batch_id:
             if batch.plan_digest != last.plan_digest:
-                raise self._replaced(batch, "it was planned anew")
+                raise self._replaced(batch, "it was planned again")
             return self._last_txid
         elif batch.batch_id < last.batch_id:
             raise self._replaced(batch, f"it has come to batch {last.batch_id} before")
@@ -169,13 +169,19 @@ class MicroBatchCoordinator(SpoutCoordinator):
         )
 
     def _expect(self, batch: MicroBatch, batch_id: int, known: str) -> None:
-        if batch.batch_id != batch_id:
-            raise SourceError(
-                f"topology {self._topology_id!r} expects batch {batch_id} of streaming query {batch.query_id} and was "
-                f"given batch {batch.batch_id}: {known}, so batches between have gone elsewhere or the server has lost "
-                f"them; restore its data from a copy of that moment, or {self._ways_out()}, or, if what lies before "
-                f"is none of its business, begin by exactly_once(..., first_batch_id={batch.batch_id})"
-            )
+        if batch.batch_id == batch_id:
+            return
+        begin = (
+            ""
+            if self._last is not None and self._last.query_id == batch.query_id
+            else f", or, if earlier batches are not meant for it, begin by exactly_once(..., "
+            f"first_batch_id={batch.batch_id})"
+        )
+        raise SourceError(
+            f"topology {self._topology_id!r} expects batch {batch_id} of streaming query {batch.query_id} and was "
+            f"given batch {batch.batch_id}: {known}, so batches between have gone elsewhere or the server has lost "
+            f"them; restore its data from a copy of that moment, or {self._ways_out()}{begin}"
+        )
 
     def _replaced(self, batch: MicroBatch, story: str) -> SourceError:
         return SourceError(

@@ -27,7 +27,7 @@ class RowSpout(ITransactionalSpout):
         columns: names of the DataFrame's columns that become the fields of the tuples, in order.
 
     Raises:
-        TopologyError: `columns` is no list of different names.
+        TopologyError: `columns` is not a list of different names.
     """
 
     def __init__(self, columns: Sequence[str]) -> None:

@@ -177,7 +177,7 @@ def test_a_checkpoint_that_plans_the_last_batch_anew_is_refused(clicks, sinks):
         clicks.forget(log, 2)
     clicks.add(("a", 17))
 
-    with pytest.raises(Exception, match="it was planned anew"):
+    with pytest.raises(Exception, match="it was planned again"):
         clicks.run(sinks[-1])
 
     assert clicks.stored() == Counter(a=15, b=7, c=7)

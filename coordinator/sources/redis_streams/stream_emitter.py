@@ -1,4 +1,4 @@
-"""Reads ranges of streams on the executors: cuts them anew, or reads exactly what was cut."""
+"""Reads ranges of streams on the executors: cuts new ones, or reads exactly what was cut."""
 
 from __future__ import annotations
 

@@ -73,8 +73,8 @@ def test_a_query_that_starts_late_counts_its_transactions_from_one():
         (batch(6), 7, 7, batch(8), "expects batch 7 .* was given batch 8: batch 6 is the last one committed"),
         (batch(6), 7, 6, batch(7), "expects batch 6 .* was given batch 7: batch 6 is begun and not committed"),
         (batch(6), 7, 7, batch(0), "batch 0 of streaming query 1111-aaaa is not .* has come to batch 6 before"),
-        (batch(6), 7, 7, batch(6, 999), "batch 6 of streaming query 1111-aaaa is not .* planned anew"),
-        (batch(6), 7, 6, batch(6, 999), "batch 6 of streaming query 1111-aaaa is not .* planned anew"),
+        (batch(6), 7, 7, batch(6, 999), "batch 6 of streaming query 1111-aaaa is not .* planned again"),
+        (batch(6), 7, 6, batch(6, 999), "batch 6 of streaming query 1111-aaaa is not .* planned again"),
     ],
 )
 def test_what_neither_follows_nor_repeats_is_refused_by_name(last, last_txid, committed_txid, given, told):
@@ -82,6 +82,7 @@ def test_what_neither_follows_nor_repeats_is_refused_by_name(last, last_txid, co
     with pytest.raises(SourceError, match=told) as caught:
         source.txid_of(given, committed_txid)
     assert "`txbatch drop clicks`" in str(caught.value)
+    assert ("first_batch_id=" in str(caught.value)) == (last is None)  # it means nothing once a batch was taken
     assert not source.is_ready()
 
 
