@@ -1,8 +1,8 @@
-"""Decides which attempts of a wave are processed, from what every processing task reported.
+"""Decides which attempts of a wave are processed, from the reports of the processing tasks.
 
 An attempt is processed when its tree has closed (see `edges` and `acker`) and no task failed. The
-edges that lead to commit tasks are not received yet: their xor is the attempt's *residue*, which the
-commit phase has to cancel with the edges it actually reads.
+edges that lead to commit tasks have not been received yet: their xor is the attempt's *residue*, which
+the commit phase must cancel with the edges it actually reads.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from state.codec import CodecError, pack, unpack
 
 @dataclass(slots=True)
 class AttemptOutcome:
-    """What the processing phase of one attempt came to.
+    """The outcome of one attempt's processing phase.
 
     Attributes:
         attempt: the attempt.
-        failure: None when it is processed.
+        failure: why it failed; None if it is processed.
         residue: xor of the edges into commit tasks.
-        metadata: what emitters cut: scope -> metadata to store for the txid.
+        metadata: scope -> metadata that emitters cut, to be stored for the txid.
         tuple_count: tuples emitted by the spout.
-        counters: sum of what its tasks counted.
-        metrics: component id -> what its tasks did, also those of an attempt that failed.
+        counters: sums of its tasks' counters.
+        metrics: component id -> what its tasks did, even if the attempt failed.
     """
 
     attempt: TransactionAttempt
@@ -46,7 +46,7 @@ class AttemptOutcome:
     metrics: dict[str, TaskMetrics] = field(default_factory=dict)
 
     def to_wire(self) -> list[Any]:
-        """Plain data for the codec."""
+        """Returns plain data for the codec."""
         failure = self.failure.to_wire() if self.failure else None
         identity = [self.attempt.txid, self.attempt.attempt_id]
         metrics = {component_id: done.to_wire() for component_id, done in self.metrics.items()}
@@ -78,7 +78,7 @@ def send_report(
     emitted_count: int,
     send: Send,
 ) -> None:
-    """Sends a processing task's report of one attempt to the acker, with the metadata it cut."""
+    """Sends a processing task's report on one attempt to the acker, with the metadata it cut."""
     edges, residue = result.read_edges, 0
     for target, edge in result.sent_edges.items():
         if target in commit_tasks:
@@ -97,12 +97,12 @@ def send_report(
 
 
 class BatchAcker:
-    """Gathers the reports of one acker task.
+    """Gathers the reports that one acker task receives.
 
     Args:
         task_id: the acker task.
-        init: attempt -> xor of its batch edges, for every attempt this acker is to decide.
-        component_of: task id -> (component, task index), of every processing task.
+        init: attempt -> xor of its batch edges, for every attempt that this acker decides.
+        component_of: task id -> (component, task index), for every processing task.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class BatchAcker:
             self._note(attempt, self._acker.init(attempt, edges))
 
     def receive(self, frame: Frame) -> None:
-        """Takes in a META or ACK frame; frames of other attempts are ignored."""
+        """Handles a META or ACK frame; ignores frames of other attempts."""
         if frame.attempt not in self._outcomes:
             return
         try:
@@ -128,17 +128,17 @@ class BatchAcker:
             elif frame.kind is FrameKind.ACK:
                 self._receive_report(frame, content)
         except (CodecError, LookupError, TypeError, ValueError) as error:
-            self._fail(frame.attempt, self._incomplete(frame.sender, f"report is not readable: {error!r}"))
+            self._fail(frame.attempt, self._incomplete(frame.sender, f"report cannot be read: {error!r}"))
 
     def outcomes(self) -> Iterable[AttemptOutcome]:
-        """The verdicts, once nothing more can come."""
+        """Returns the verdicts, once no more frames can arrive."""
         for attempt, outcome in self._outcomes.items():
             missing = self._component_of.keys() - self._reported[attempt]
             if outcome.failure is None and missing:
-                outcome.failure = self._incomplete(min(missing), "gave no report")
+                outcome.failure = self._incomplete(min(missing), "sent no report")
             if outcome.failure is None and attempt not in self._acked:
                 where = (ACKER_COMPONENT, 0)
-                outcome.failure = Failure(FailureKind.INCOMPLETE, *where, "what was sent is not what was received")
+                outcome.failure = Failure(FailureKind.INCOMPLETE, *where, "tasks did not receive what others sent")
         return self._outcomes.values()
 
     def _receive_metadata(self, frame: Frame, content: dict[str, Any]) -> None:

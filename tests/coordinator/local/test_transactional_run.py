@@ -232,7 +232,7 @@ def test_a_txid_that_fails_on_every_attempt_ends_the_run(cluster):
 
 def test_a_transaction_that_is_too_large_for_one_commit_ends_the_run_after_the_lower_ones(cluster):
     run = cluster.submit(build(("large", Large(), ["lines"]), spout=Lines(3)))
-    with pytest.raises(TransactionTooLargeError, match="txid 2 changes 500001 fields"):
+    with pytest.raises(TransactionTooLargeError, match="txid 2 makes 500,001 changes"):
         run.run_until_idle()
     assert run.state("many") == {"small": 1}
 
@@ -254,7 +254,7 @@ def test_the_older_of_two_runs_of_a_topology_is_fenced_and_the_newer_is_exact(cl
         older.tick()
     newer = cluster.submit(topology)
     newer.tick()
-    with pytest.raises(FencedError, match="'test' is run by a newer coordinator"):
+    with pytest.raises(FencedError, match="'test' was taken over by a newer coordinator"):
         older.run_until_idle()
     assert leftovers(older) == []
     assert newer.run_until_idle().committed == 4
@@ -329,13 +329,17 @@ SPOUT = Part("spout", 1, outputs=("default",))
 @pytest.mark.parametrize(
     ("part", "changes", "reason"),
     [
-        (reading(), {}, "committers read state: transaction by transaction"),
-        (writing(("last",)), {}, "two tasks changed the same field of a string state: transaction by transaction"),
-        (writing(("sums",)), {"operations_max": 3}, "4 operations are over 3"),
+        (reading(), {}, "committers read state, so compose transaction by transaction"),
+        (
+            writing(("last",)),
+            {},
+            "two tasks changed the same field of a string state, so compose transaction by transaction",
+        ),
+        (writing(("sums",)), {"operations_max": 3}, "4 operations exceed the limit of 3"),
         (
             writing(("sums",)),
             {"trips": (Trip("b0", 1, 3, "finish", 1),)},
-            "a task composed more than the prefix that is good",
+            "a task composed more than the good prefix",
         ),
     ],
     ids=["readers", "order matters", "over the limit", "a failure in the middle"],
