@@ -22,6 +22,7 @@ from state.attempt import TransactionAttempt
 from state.write_set import Field, OrderMattersError, WriteSet, compose
 
 Read = tuple[str, Field]
+_READ_OTHER = "commit tasks did not read what the processing phase sent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,7 @@ class Group:
         commit_tasks: every task that must report.
         component_order: component ids in the order in which their changes are composed.
         operations_max: most changes of a group with more than one transaction.
+        is_flat: commit tasks send nothing to one another, so what they read is known even if one of them failed.
     """
 
     attempts: tuple[TransactionAttempt, ...]
@@ -82,6 +84,7 @@ class Group:
     commit_tasks: frozenset[int]
     component_order: Sequence[str]
     operations_max: int
+    is_flat: bool = False
 
 
 def decide_group(group: Group, reports: Sequence[TaskReport]) -> GroupDecision:
@@ -125,10 +128,11 @@ def _good_prefix(group: Group, reports: Sequence[TaskReport]) -> tuple[int, Fail
             edges ^= verdict.edges
             if verdict.failure is not None:
                 failures.append(verdict.failure)
+        has_read_other = edges != 0 and (group.is_flat or not failures)
+        if has_read_other and all(place < len(report.verdicts) for report in reports):
+            return place, _incomplete(_READ_OTHER, failures)  # what user code said of such input does not count
         if failures:
             return place, min(failures, key=lambda failure: failure.kind)
-        if edges:
-            return place, _incomplete("commit tasks did not read what the processing phase sent")
     return len(group.attempts), None
 
 
@@ -179,5 +183,6 @@ def _reads_anothers_write(reports: Sequence[TaskReport], place: int, writers: Ma
     )
 
 
-def _incomplete(text: str) -> Failure:
-    return Failure(FailureKind.INCOMPLETE, "commit", 0, text)
+def _incomplete(text: str, failures: Sequence[Failure] = ()) -> Failure:
+    told = "".join(f"; {f.component_id}[{f.task_index}] failed on it: {f.text}" for f in failures)
+    return Failure(FailureKind.INCOMPLETE, "commit", 0, f"{text}{told}")

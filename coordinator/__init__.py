@@ -21,8 +21,19 @@ from coordinator.run import run
 from coordinator.run_plain import run_plain
 from coordinator.sources.batches import Batches
 from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches, InputFiles, Versions
-from coordinator.sources.files import TextFiles
+from coordinator.sources.files.csv_files import CsvFiles
+from coordinator.sources.files.growing.follow import Follow
+from coordinator.sources.files.json_lines import JsonLines
+from coordinator.sources.files.parquet_files import ParquetFiles
+from coordinator.sources.files.text_files import TextFiles
 from coordinator.sources.micro_batches import MicroBatches
+from coordinator.sources.records.csv_fields import CsvFields
+from coordinator.sources.records.function_format import FunctionFormat
+from coordinator.sources.records.json_fields import JsonFields
+from coordinator.sources.records.packed_values import PackedValues
+from coordinator.sources.records.record_format import BadRecordError, RecordFormat
+from coordinator.sources.records.record_output import DEAD_LETTER_STREAM
+from coordinator.sources.records.text_line import TextLine
 from coordinator.sources.redis_streams.redis_streams import RedisStreams
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.feeder import FeederSpout
@@ -42,16 +53,22 @@ from coordinator.transactional.run_summary import RunStatistics
 
 __all__ = [
     "AttemptRecord",
+    "BadRecordError",
     "BatchSubtopologyBuilder",
     "Batches",
     "BoltDeclarer",
     "BoltTrial",
     "ColumnRanges",
+    "CsvFields",
+    "CsvFiles",
+    "DEAD_LETTER_STREAM",
     "DataFrameBatches",
     "ExactlyOnce",
     "FeederSpout",
     "FixedBatchesSpout",
+    "Follow",
     "FormerInput",
+    "FunctionFormat",
     "HeldPhase",
     "ICommitterTransactionalSpout",
     "IOpaquePartitionedTransactionalSpout",
@@ -59,12 +76,16 @@ __all__ = [
     "ITransactionalSpout",
     "InputChange",
     "InputFiles",
+    "JsonFields",
+    "JsonLines",
     "LocalCluster",
     "MemoryTransactionalSpout",
     "MicroBatches",
     "OpaqueMemoryTransactionalSpout",
     "OpaquePartitionedCoordinator",
     "OpaquePartitionedEmitter",
+    "PackedValues",
+    "ParquetFiles",
     "PartitionPositions",
     "PartitionedCoordinator",
     "PartitionedEmitter",
@@ -72,6 +93,7 @@ __all__ = [
     "PlainRunOptions",
     "PlainStatistics",
     "PlainTopology",
+    "RecordFormat",
     "RedisStreams",
     "RunOptions",
     "RunSoFar",
@@ -80,6 +102,7 @@ __all__ = [
     "SpoutCoordinator",
     "SpoutEmitter",
     "TextFiles",
+    "TextLine",
     "Topology",
     "TopologyBuilder",
     "TransactionalRun",

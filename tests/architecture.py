@@ -32,6 +32,7 @@ GATED_LIBRARIES = {
     "typer": ("coordinator/cli/*",),
     "rich": ("coordinator/cli/*",),
     "click": ("coordinator/cli/*",),
+    "pyarrow": ("coordinator/sources/files/stores/arrow_*", "coordinator/spark/*"),
     "kafka": ("coordinator/sources/kafka*",),
     "confluent_kafka": ("coordinator/sources/kafka*",),
 }
@@ -67,6 +68,8 @@ PURE_MODULES = (
     "coordinator/local/mailroom",
     "coordinator/planning",
     "coordinator/plain/wave_size",
+    "coordinator/sources/files/growing/folder_watch",
+    "coordinator/sources/records",
     "coordinator/transactional/machine",
 )
 # What a module of a pure package may touch all the same.

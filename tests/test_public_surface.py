@@ -27,14 +27,15 @@ SURFACE = {
     """,
     "committers": "ICommitter",
     "coordinator": """
-        AttemptRecord BatchSubtopologyBuilder Batches BoltDeclarer BoltTrial ColumnRanges DataFrameBatches ExactlyOnce
-        FeederSpout FixedBatchesSpout FormerInput HeldPhase ICommitterTransactionalSpout
-        IOpaquePartitionedTransactionalSpout IPartitionedTransactionalSpout ITransactionalSpout InputChange InputFiles
-        LocalCluster MemoryTransactionalSpout MicroBatches OpaqueMemoryTransactionalSpout OpaquePartitionedCoordinator
-        OpaquePartitionedEmitter PartitionPositions PartitionedCoordinator PartitionedEmitter PlainRun PlainRunOptions
-        PlainStatistics PlainTopology RedisStreams RunOptions RunSoFar RunStatistics SpoutCommitter SpoutCoordinator
-        SpoutEmitter TextFiles Topology TopologyBuilder TransactionalRun TransactionalTopologyBuilder Versions
-        exactly_once run run_bolt run_plain
+        AttemptRecord BadRecordError BatchSubtopologyBuilder Batches BoltDeclarer BoltTrial ColumnRanges CsvFields
+        CsvFiles DEAD_LETTER_STREAM DataFrameBatches ExactlyOnce FeederSpout FixedBatchesSpout Follow FormerInput
+        FunctionFormat HeldPhase ICommitterTransactionalSpout IOpaquePartitionedTransactionalSpout
+        IPartitionedTransactionalSpout ITransactionalSpout InputChange InputFiles JsonFields JsonLines LocalCluster
+        MemoryTransactionalSpout MicroBatches OpaqueMemoryTransactionalSpout OpaquePartitionedCoordinator
+        OpaquePartitionedEmitter PackedValues ParquetFiles PartitionPositions PartitionedCoordinator
+        PartitionedEmitter PlainRun PlainRunOptions PlainStatistics PlainTopology RecordFormat RedisStreams RunOptions
+        RunSoFar RunStatistics SpoutCommitter SpoutCoordinator SpoutEmitter TextFiles TextLine Topology
+        TopologyBuilder TransactionalRun TransactionalTopologyBuilder Versions exactly_once run run_bolt run_plain
     """,
 }
 """A name here is a promise: users may write it, so removing or renaming it breaks them."""

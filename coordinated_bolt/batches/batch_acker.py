@@ -35,6 +35,7 @@ class AttemptOutcome:
         tuple_count: tuples emitted by the spout.
         counters: sums of its tasks' counters.
         metrics: component id -> what its tasks did, even if the attempt failed.
+        began_from: scope -> link to what its metadata was cut from.
     """
 
     attempt: TransactionAttempt
@@ -44,18 +45,20 @@ class AttemptOutcome:
     tuple_count: int = 0
     counters: Counter[str] = field(default_factory=Counter)
     metrics: dict[str, TaskMetrics] = field(default_factory=dict)
+    began_from: dict[str, int] = field(default_factory=dict)
 
     def to_wire(self) -> list[Any]:
         """Returns plain data for the codec."""
         failure = self.failure.to_wire() if self.failure else None
         identity = [self.attempt.txid, self.attempt.attempt_id]
         metrics = {component_id: done.to_wire() for component_id, done in self.metrics.items()}
-        return [identity, failure, self.residue, self.metadata, self.tuple_count, dict(self.counters), metrics]
+        counted = [self.tuple_count, dict(self.counters), metrics]
+        return [identity, failure, self.residue, self.metadata, *counted, self.began_from]
 
     @classmethod
     def from_wire(cls, wire: list[Any]) -> AttemptOutcome:
         """Inverse of `to_wire`."""
-        identity, failure, residue, metadata, tuple_count, counters, metrics = wire
+        identity, failure, residue, metadata, tuple_count, counters, metrics, began_from = wire
         return cls(
             TransactionAttempt(*identity),
             Failure.from_wire(failure) if failure else None,
@@ -64,6 +67,7 @@ class AttemptOutcome:
             tuple_count,
             Counter(counters),
             {component_id: TaskMetrics.from_wire(done) for component_id, done in metrics.items()},
+            began_from,
         )
 
 
@@ -74,19 +78,22 @@ def send_report(
     task_id: int,
     acker_task: int,
     commit_tasks: frozenset[int],
-    metadata: Mapping[str, Any],
+    cuts: Mapping[str, list[Any]],
     emitted_count: int,
     send: Send,
 ) -> None:
-    """Sends a processing task's report on one attempt to the acker, with the metadata it cut."""
+    """Sends a processing task's report on one attempt to the acker.
+
+    `cuts` holds the partitions a spout's task has cut: scope -> [link to what it was cut from, metadata].
+    """
     edges, residue = result.read_edges, 0
     for target, edge in result.sent_edges.items():
         if target in commit_tasks:
             residue ^= edge
         else:
             edges ^= edge
-    if metadata:
-        frame = Frame(attempt, task_id, 0, acker_task, FrameKind.META, pack(dict(metadata)))
+    if cuts:
+        frame = Frame(attempt, task_id, 0, acker_task, FrameKind.META, pack(dict(cuts)))
         digest = EdgeDigest(attempt, task_id, acker_task)
         digest.add(frame, 0)
         edges ^= digest.edge_id()
@@ -144,7 +151,9 @@ class BatchAcker:
     def _receive_metadata(self, frame: Frame, content: dict[str, Any]) -> None:
         digest = EdgeDigest(frame.attempt, frame.sender, self._task_id)
         digest.add(frame, 0)
-        self._outcomes[frame.attempt].metadata.update(content)
+        outcome = self._outcomes[frame.attempt]
+        for scope, (began_from, metadata) in dict(content).items():
+            outcome.began_from[scope], outcome.metadata[scope] = began_from, metadata
         self._note(frame.attempt, self._acker.ack(frame.attempt, digest.edge_id()))
 
     def _receive_report(self, frame: Frame, content: list[Any]) -> None:

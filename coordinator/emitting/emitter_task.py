@@ -27,6 +27,7 @@ from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.spouts.kinds.kind_of import kind_of
+from coordinator.spouts.kinds.partition_cut import PartitionCut
 from coordinator.spouts.kinds.spout_kind import BatchEmitter, StoredPositions
 from coordinator.spouts.row_spout import Rows
 from state.attempt import TransactionAttempt
@@ -55,12 +56,12 @@ class Emitted:
     Attributes:
         attempt: the attempt.
         result: as any task's.
-        metadata: scope -> metadata that was cut anew.
+        cuts: scope -> what was cut anew.
     """
 
     attempt: TransactionAttempt
     result: TaskResult
-    metadata: dict[str, Any] = field(default_factory=dict)
+    cuts: dict[str, PartitionCut] = field(default_factory=dict)
 
 
 class EmitterTask:
@@ -125,7 +126,7 @@ class EmitterTask:
         collector = AttemptCollector(self._wiring, attempt, outbox, self._observer)
         metrics = TaskMetrics()
         try:
-            metadata = self._call(attempt, unpack(batch.packed_metadata), collector)
+            cuts = self._call(attempt, unpack(batch.packed_metadata), collector)
             counters = self._context.counted()
             sent_edges = outbox.close()  # values are packed here, so the codec may refuse one here
         except BaseException as error:
@@ -139,9 +140,9 @@ class EmitterTask:
         metrics.batches = 1
         edge = batch_edge(attempt, self._wiring.task_id, batch.packed_metadata)
         result = TaskResult(None, edge, sent_edges, collector.emitted_count, counters, metrics)
-        return Emitted(attempt, result, metadata)
+        return Emitted(attempt, result, cuts)
 
-    def _call(self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector) -> dict[str, Any]:
+    def _call(self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector) -> dict[str, PartitionCut]:
         if self._emitter is None:
             self._emitter = self._open()
         return self._emitter.emit(attempt, metadata, collector)

@@ -32,8 +32,9 @@ def puts(**values: int) -> WriteSet:
     return WriteSet({"counts": StateWrites(StateKind.HASH, ValueType.INT, puts=dict[Any, Any](values))})
 
 
-def group_of(attempts=A, tasks=(2, 3), residues=None, operations_max=1000):
-    return Group(attempts, residues or dict.fromkeys(attempts, 0), frozenset(tasks), NAMES, operations_max)
+def group_of(attempts=A, tasks=(2, 3), residues=None, operations_max=1000, is_flat=True):
+    edges = residues or dict.fromkeys(attempts, 0)
+    return Group(attempts, edges, frozenset(tasks), NAMES, operations_max, is_flat)
 
 
 def failure(kind=LATER, text="no", component_id="store"):
@@ -300,3 +301,27 @@ def test_a_group_just_over_the_operation_limit_is_halved_since_a_part_has_more_c
     sets = [[writes(**{f"{task}{n}": 1}) for n in range(4)] for task in "st"]
     step = decide_group(group_of(operations_max=7), [report(2, *sets[0]), report(3, *sets[1])]).step
     assert step == Again(A[:2], composed=True, reason="8 operations exceed the limit of 7")
+
+
+def test_an_error_of_user_code_on_input_that_was_not_sent_is_replayed():
+    """A commit phase may read what another execution of a task has left; what user code says of it proves nothing."""
+    broken = failure(FailureKind.USER, "KeyError: 'a'")
+    group = group_of(A[:1], residues={A[0]: 5})
+    decision = decide_group(group, [report(2, failed=broken), report(3, writes(a=1))])
+    assert decision.failed is not None
+    attempt, found = decision.failed
+    assert (attempt, found.kind) == (A[0], FailureKind.INCOMPLETE)
+    assert "KeyError: 'a'" in found.text
+
+
+def test_an_error_of_user_code_on_what_was_sent_stops_the_run():
+    broken = failure(FailureKind.USER, "KeyError: 'a'")
+    decision = decide_group(group_of(A[:1]), [report(2, failed=broken), report(3, writes(a=1))])
+    assert decision.failed == (A[0], broken)
+
+
+def test_where_commit_tasks_feed_one_another_an_error_of_user_code_stops_the_run():
+    """What a task that failed would have sent is not known, so that edges do not tell what it has read."""
+    broken = failure(FailureKind.USER, "KeyError: 'a'")
+    group = group_of(A[:1], residues={A[0]: 5}, is_flat=False)
+    assert decide_group(group, [report(2, failed=broken), report(3, writes(a=1))]).failed == (A[0], broken)

@@ -151,6 +151,7 @@ class Commits:
             commit_tasks=self._books.plan.commit_tasks,
             component_order=self._books.plan.component_order,
             operations_max=self._books.options.commit_operations_max,
+            is_flat=self._books.plan.may_commit_early,
         )
 
     # The store

@@ -30,6 +30,7 @@ from coordinator.transactional.machine.commits import Commits
 from coordinator.transactional.machine.crash_causes import CrashCauses
 from coordinator.transactional.machine.failures import Failures
 from coordinator.transactional.machine.metadata_log import MetadataLog
+from coordinator.transactional.machine.position_chain import chained
 from coordinator.transactional.machine.positions import Positions
 from coordinator.transactional.machine.run_books import RunBooks
 from coordinator.transactional.machine.run_events import (
@@ -271,7 +272,8 @@ class RunMachine:
     def _wave_processed(self, event: WaveProcessed) -> Iterator[Decision]:
         self._books.causes.ended(event.wave_id)
         wave = self._books.waves.processed(event.wave_id)
-        outcomes = in_order(wave.attempts, event.outcomes)
+        reported = in_order(wave.attempts, event.outcomes)
+        outcomes = list(chained(reported, self._books.positions.by_scope()))
         yield from self._store_positions(outcomes)
         for outcome in outcomes:
             record = self._transactions.record_of(outcome.attempt)

@@ -58,7 +58,7 @@ def reports(of=A, given=None, metadata=METADATA) -> list[Frame]:
             task_id=task_id,
             acker_task=ACKER,
             commit_tasks=frozenset({COMMIT}),
-            metadata=metadata if is_emitter else {},
+            cuts={scope: [7, value] for scope, value in metadata.items()} if is_emitter else {},
             emitted_count=result.tuple_count if is_emitter else 0,
             send=sent.send,
         )
@@ -90,6 +90,7 @@ def test_an_attempt_is_processed_when_all_have_reported_in_any_order(frames):
             failure=None,
             residue=E19 ^ E29 ^ E39,
             metadata=METADATA,
+            began_from={"partition.0": 7},
             tuple_count=5,
             counters=Counter(bytes=40, words=13),
             metrics={
@@ -287,5 +288,7 @@ def test_a_report_of_a_task_that_does_not_exist_leaves_the_tree_open():
 
 @pytest.mark.parametrize("failure", [None, Failure(FailureKind.USER, "split", 1, "Traceback …", "Tuple(…)")])
 def test_an_outcome_survives_the_wire(failure):
-    outcome = AttemptOutcome(A, failure, 2**64 - 1, METADATA, 5, Counter(words=13), {"split": done(5, 42)})
+    outcome = AttemptOutcome(
+        A, failure, 2**64 - 1, METADATA, 5, Counter(words=13), {"split": done(5, 42)}, {"partition.0": 7}
+    )
     assert AttemptOutcome.from_wire(unpack(pack(outcome.to_wire()))) == outcome

@@ -150,7 +150,7 @@ INPUT = [
     row(
         "a pipe", "run jobs:sound -p input=pipe", USAGE, "is no regular file: a replay has to read it again", "copy it"
     ),
-    row("a gzip file", "run jobs:sound -p input=lines.gz", USAGE, "is compressed with gzip", "unpack it first (gunzip"),
+    row("a bzip2 file", "run jobs:sound -p input=lines.bz2", USAGE, "is compressed with bzip2", "first (bunzip2"),
     row(
         "a zip archive", "run jobs:sound -p input=lines.zip", USAGE, "is a zip archive", "unpack it first (unzip FILE)"
     ),
@@ -339,16 +339,16 @@ RUNNING = [
         "a line that is no UTF-8",
         "run jobs:sound -p input=latin1.txt",
         FAILED,
-        "is not valid UTF-8 in the line that starts",
-        "byte 0xe9 at 7",
-        "convert the file to UTF-8",
+        "the record at line 2 of input file",
+        "byte 0xe9 at position 3 of it is not valid UTF-8",
+        "give on_bad_record='skip'",
     ),
     row(
         "a line without end",
         "run jobs:sound -p input=endless.txt",
         FAILED,
-        "has a line of more than",
-        "line 2, which",
+        "has a record of more than",
+        "record 2, which starts at byte 4",
         "break it up, or leave the file out",
     ),
 ]
