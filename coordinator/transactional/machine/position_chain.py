@@ -40,6 +40,8 @@ def _follows(
 ) -> bool:
     if outcome.metadata[scope] is None:  # a later batch of the partition is stored: nothing was cut or emitted
         return True
+    if scope not in outcome.began_from:  # added by the engine, such as the digest of a DataFrame's rows: no chain
+        return True
     if scope in ends:
         last = ends[scope]
     else:
