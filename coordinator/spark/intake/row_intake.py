@@ -14,6 +14,7 @@ from coordinator.spark.intake.row_stage import HASH_SUM, ROW_COUNT, Role, RowSta
 from coordinator.spark.intake.row_values import shape_of
 from coordinator.spark.stage import WaveInput
 from coordinator.spark.stage_entry import StageEntry
+from coordinator.spouts.kinds.partition_cut import UNCHAINED
 from coordinator.spouts.kinds.partition_scopes import partition_scope
 from coordinator.transactional.engine import WaveProcessed
 from state.codec import unpack
@@ -97,6 +98,7 @@ class RowIntake:
                 outcome.failure = _changed(f"it had {before[0]} rows when it was read first, and has others now")
             else:
                 outcome.metadata[DIGEST_SCOPE] = seen
+                outcome.began_from[DIGEST_SCOPE] = UNCHAINED
         return processed
 
 
