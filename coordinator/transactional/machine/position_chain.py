@@ -42,7 +42,7 @@ def _follows(
         return True
     if (
         outcome.began_from.get(scope) == UNCHAINED
-    ):  # added by the engine, such as the digest of a DataFrame's rows: no chain
+    ):  # added by the engine, such as a digest of rows
         return True
     if scope in ends:
         last = ends[scope]
