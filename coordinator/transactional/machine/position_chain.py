@@ -40,9 +40,7 @@ def _follows(
 ) -> bool:
     if outcome.metadata[scope] is None:  # a later batch of the partition is stored: nothing was cut or emitted
         return True
-    if (
-        outcome.began_from.get(scope) == UNCHAINED
-    ):  # added by the engine, such as a digest of rows
+    if outcome.began_from.get(scope) == UNCHAINED:  # added by the engine, such as a digest of rows
         return True
     if scope in ends:
         last = ends[scope]
