@@ -1,7 +1,11 @@
-"""Sources on Spark and Redis Streams: their drivers are killed by -9 five times, and the sums are exact."""
+"""Sources on Spark and Redis Streams: their drivers are killed by -9, and the sums are exact.
+
+TXBATCH_CHAOS_KILLS sets how often.
+"""
 
 from __future__ import annotations
 
+import os
 import random
 
 import pytest
@@ -11,7 +15,8 @@ from tests.support.chaos.jobs import Site, await_true, kill_at_random_moments
 from tests.support.chaos.kill_word_count import counts_of
 from tests.support.chaos.source_jobs import KEYS, TOPOLOGY_ID, amount_of, sums
 
-KILLS, COUNT, STEP, TIMEOUT_S = 5, 6_000, 150, 240.0
+KILLS = int(os.environ.get("TXBATCH_CHAOS_KILLS", "2"))
+COUNT, STEP, TIMEOUT_S = 6_000, 150, 240.0
 
 pytestmark = [
     pytest.mark.chaos,

@@ -1,7 +1,11 @@
-"""The example of the streaming bridge as a process of its own, killed by -9 on the way."""
+"""The example of the streaming bridge as a process of its own, killed by -9 on the way.
+
+TXBATCH_CHAOS_KILLS sets how often.
+"""
 
 from __future__ import annotations
 
+import os
 import random
 import sys
 from collections import Counter
@@ -10,7 +14,8 @@ import pytest
 
 from tests.support.chaos.killed_command import run_killed
 
-FILES, KILLS, TIMEOUT_S = 24, 5, 120.0
+KILLS = int(os.environ.get("TXBATCH_CHAOS_KILLS", "2"))
+FILES, TIMEOUT_S = 24, 120.0
 
 pytestmark = [
     pytest.mark.chaos,
