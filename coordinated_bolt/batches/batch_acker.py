@@ -14,7 +14,7 @@ from typing import Any
 
 from coordinated_bolt.batches.batch_task import TaskResult
 from coordinated_bolt.completeness.acker import ACKER_COMPONENT, Acker, AckOutcome
-from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinated_bolt.completeness.failure import Failure, FailureKind, most_telling
 from coordinated_bolt.transport.edges import EdgeDigest
 from coordinated_bolt.transport.frames import Frame, FrameKind
 from coordinated_bolt.transport.outbox import Send
@@ -175,8 +175,7 @@ class BatchAcker:
 
     def _fail(self, attempt: TransactionAttempt, failure: Failure) -> None:
         outcome = self._outcomes[attempt]
-        if outcome.failure is None or failure.kind < outcome.failure.kind:
-            outcome.failure = failure
+        outcome.failure = most_telling((outcome.failure, failure))
         self._acker.fail(attempt)
 
     def _note(self, attempt: TransactionAttempt, outcome: AckOutcome | None) -> None:
