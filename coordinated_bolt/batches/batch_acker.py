@@ -1,8 +1,8 @@
 """Decides which attempts of a wave are processed, from the reports of the processing tasks.
 
-An attempt is processed when its tree has closed (see `edges` and `acker`) and no task failed. The
-edges that lead to commit tasks have not been received yet: their xor is the attempt's *residue*, which
-the commit phase must cancel with the edges it actually reads.
+An attempt is processed when every processing task has reported, none has failed, and the tree has closed (see
+`transport.edges` and `completeness.acker`). The edges that lead to commit tasks have not been received yet: their xor
+is the attempt's *residue*, which the commit phase must cancel with the edges it actually reads.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def send_report(
 
 
 class BatchAcker:
-    """Gathers the reports that one acker task receives.
+    """Gathers the reports that one acker task receives; one per wave and acker task, where the engine runs ackers.
 
     Args:
         task_id: the acker task.

@@ -49,7 +49,9 @@ class _Attempt:
 
 
 class Tracking:
-    """Counts what one task receives, for all of its attempts.
+    """Counts what one task receives, for all of its attempts; every `CoordinatedBolt` has one.
+
+    In a sub-topology of a plain topology, an attempt stands for a batch.
 
     Args:
         upstream: task ids, each of which must report for every attempt.
