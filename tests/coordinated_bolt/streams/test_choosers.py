@@ -40,7 +40,7 @@ FIELDS = ("word", "number")
 
 
 class FirstTasks(CustomGrouping):
-    """The first so many of the subscriber's tasks."""
+    """The first `count` of the subscriber's tasks."""
 
     def __init__(self, count: int) -> None:
         self.count = count

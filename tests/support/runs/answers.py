@@ -24,7 +24,7 @@ def once(script, otherwise):
 
 
 def with_metadata(run, **failures):
-    """Emitters cut the partition's metadata anew in every attempt."""
+    """Emitters cut the partition's metadata again in every attempt."""
 
     def answer(wave_id, attempts):
         event = run.engine.processed(wave_id, attempts, **failures)
