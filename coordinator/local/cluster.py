@@ -73,7 +73,7 @@ class LocalCluster:
         if isinstance(seed, bool) or not isinstance(seed, int):
             raise TypeError(f"seed is {seed!r}; give an integer: one seed is one schedule")
         if isinstance(worker_count, bool) or not isinstance(worker_count, int) or worker_count < 1:
-            raise ValueError(f"worker count is {worker_count!r}; give an integer from 1")
+            raise ValueError(f"worker count is {worker_count!r}; give an integer of at least 1")
         self._worker_count = worker_count
         self._random = Random(seed)
         self._receive_capacity = receive_capacity

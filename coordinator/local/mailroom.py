@@ -72,7 +72,7 @@ class Mailroom(Generic[Letter]):
 
     def __init__(self, random: Random, receive_capacity: int = DEFAULT_RECEIVE_CAPACITY) -> None:
         if isinstance(receive_capacity, bool) or not isinstance(receive_capacity, int) or receive_capacity < 1:
-            raise ValueError(f"receive capacity is {receive_capacity!r}; give an integer from 1")
+            raise ValueError(f"receive capacity is {receive_capacity!r}; give an integer of at least 1")
         self._random = random
         self._capacity = receive_capacity
         self._desks: dict[int, _Desk[Letter]] = {}

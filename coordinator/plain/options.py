@@ -37,7 +37,7 @@ class PlainRunOptions:
         for name in ("wave_tuples_max", "wave_bytes_max", "max_crashes", "idle_rounds"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise TopologyError(f"option {name} is {value!r}; give an integer from 1")
+                raise TopologyError(f"option {name} is {value!r}; give an integer of at least 1")
         fill_s = self.wave_fill_s
         if isinstance(fill_s, bool) or not isinstance(fill_s, (int, float)) or not 0 < fill_s < float("inf"):
             raise TopologyError(f"option wave_fill_s is {fill_s!r}; give a number of seconds above 0")

@@ -57,7 +57,7 @@ class RunOptions:
             if entry.name in SWITCHES or (entry.name == "max_spout_pending" and value is None):
                 continue
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise TopologyError(f"option {entry.name} is {value!r}; give an integer from 1")
+                raise TopologyError(f"option {entry.name} is {value!r}; give an integer of at least 1")
         if self.commit_operations_max > COMMIT_OPERATIONS_LIMIT:
             raise TopologyError(
                 f"option commit_operations_max is {self.commit_operations_max}; the server takes at most "

@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from coordinator.cli.figures import Figures
+from coordinator.cli.figures import Figures, summary_line
 from coordinator.cli.progress import BarProgress, LineProgress
 from coordinator.transactional.run_summary import RunStatistics
 
@@ -116,3 +116,15 @@ def test_a_terminal_shows_a_bar_and_perhaps_a_last_line(leaves_line: bool) -> No
     assert "[red]words: finishing" in shown
     assert "50% of the input cut" in shown
     assert shown.endswith("up to txid 0; 0 of 1 attempts failed\n") is leaves_line
+
+
+def test_a_run_of_an_empty_input_does_not_speak_of_a_commit() -> None:
+    assert summary_line(RunStatistics()) == "nothing to do: the input has no transactions"
+
+
+def test_a_run_that_was_stopped_before_it_began_does_not_call_the_input_empty() -> None:
+    assert summary_line(RunStatistics(is_interrupted=True)) == "no transaction was started"
+
+
+def test_a_run_without_new_input_says_how_far_earlier_runs_committed() -> None:
+    assert summary_line(RunStatistics(last_txid=1_200)) == "nothing new: already committed up to txid 1,200"

@@ -153,7 +153,7 @@ def test_another_input_has_another_fingerprint():
 @pytest.mark.parametrize(
     ("changed", "story"),
     [
-        ({"take": 0}, "take of .* is 0; give an integer from 1"),
+        ({"take": 0}, "take of .* is 0; give an integer of at least 1"),
         ({"take": True}, "take of .* is True"),
         ({"empty_batches": -1}, "empty_batches of .* is -1; give an integer from 0"),
         ({"fields": "line"}, r"takes a list of names, not 'line'; write \['line'\]"),
