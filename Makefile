@@ -1,4 +1,4 @@
-# Every target makes the checkout ready first; see tools/bootstrap.sh. ARGS is handed on: make test ARGS='-k commit'
+# Every target first makes the checkout ready; see tools/bootstrap.sh. ARGS is passed on: make test ARGS='-k commit'
 PYTHON_ENV := .venv/bin/python
 
 .PHONY: help demo test lint bench clean
@@ -7,12 +7,12 @@ PYTHON_ENV := .venv/bin/python
 help:  ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16
 
-demo:  ## count the words of some real text on the embedded server; kill it and start it again
+demo:  ## count the words of real text on the embedded server; kill it and start it again
 	@tools/bootstrap.sh java
 	@$(PYTHON_ENV) tools/demo.py $(ARGS)
 
 test:  ## run the tests
-	@tools/bootstrap.sh java redis-server
+	@tools/bootstrap.sh java redis-server maven
 	$(PYTHON_ENV) -m pytest $(ARGS)
 
 lint:  ## ruff and mypy
@@ -21,10 +21,10 @@ lint:  ## ruff and mypy
 	$(PYTHON_ENV) -m ruff format --check
 	$(PYTHON_ENV) -m mypy
 
-bench:  ## transactions a second, beside Structured Streaming on the same text
+bench:  ## transactions per second, compared with Structured Streaming on the same text
 	@tools/bootstrap.sh java
 	$(PYTHON_ENV) -m benchmarks.commit_throughput $(ARGS)
 
-clean:  ## remove caches, build products and the demo's data; .venv stays
+clean:  ## remove caches, build products and the demo's data; keep .venv
 	rm -rf .txbatch .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist spark-warehouse metastore_db derby.log *.egg-info
 	find . -path ./.venv -prune -o -name __pycache__ -type d -exec rm -rf {} +

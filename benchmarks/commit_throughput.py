@@ -1,12 +1,12 @@
-"""Transactions a second, tuples a second and commit latency, beside the control on the same text.
+"""Transactions and tuples per second and commit latency, compared with the control on the same text.
 
 Run it::
 
     python -m benchmarks.commit_throughput
     python -m benchmarks.commit_throughput --lines 100 1000 10000 --window 16 128 --group 1 64 --repeat 5
 
-Each measurement runs in a fresh process. The sides take turns, round after round, so that a machine that
-slows down slows both; ratios are of medians. README.md in this folder says what each figure means.
+Each measurement runs in a fresh process. The sides alternate, round after round, so that a machine that
+slows down slows both; ratios are ratios of medians. README.md in this folder says what each figure means.
 """
 
 from __future__ import annotations
@@ -27,31 +27,32 @@ from benchmarks.corpus import Corpus, build_corpus
 from benchmarks.fresh_process import MeasurementError, measure_in_fresh_process
 from benchmarks.measurement import Case, ControlCase, Result, TxbatchCase
 from benchmarks.report import Measured, equal_rows_section, same_rows_section
+from state.printable import counted
 
 LARGE_BATCH_LINES = 10_000
-"""From here on a micro-batch of the control is spread over one file per core."""
+"""From this size on, a micro-batch of the control is spread over one file per core."""
 CONTROL_LINES = 2_000_000
-"""A measurement of the control reads about so many lines at most."""
+"""A measurement of the control reads at most about this many lines."""
 
 
 def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """The command line."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.commit_throughput", description=(__doc__ or "").splitlines()[0]
     )
     add = parser.add_argument
     add("--megabytes", type=float, default=50.0, help="size of the corpus (default %(default)s)")
-    add("--lines", type=int, nargs="*", default=[1000], help="lines of a transaction (default 1000)")
+    add("--lines", type=int, nargs="*", default=[1000], help="lines per transaction (default 1000)")
     add(
         "--words-per-transaction",
         type=int,
         nargs="*",
         default=[1000],
         metavar="WORDS",
-        help="besides, as many lines as hold about so many words (default 1000)",
+        help="in addition, as many lines as hold about this many words (default 1000)",
     )
     add("--window", type=int, nargs="+", default=[128], help="transactions in flight (default 128)")
-    add("--group", type=int, nargs="+", default=[64], help="most transactions of a commit (default 64)")
+    add("--group", type=int, nargs="+", default=[64], help="most transactions per commit (default 64)")
     add(
         "--control",
         nargs="+",
@@ -59,15 +60,15 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
         default=["best", "plain"],
         help="settings of the control (default both)",
     )
-    add("--master", default="local[2]", help="Spark master of both sides (default %(default)s)")
+    add("--master", default="local[2]", help="Spark master for both sides (default %(default)s)")
     add("--conf", action="append", default=[], metavar="KEY=VALUE", help="Spark setting for txbatch only")
     add("--seconds", type=float, default=20.0, help="length of a txbatch measurement (default %(default)s)")
-    add("--batches", type=int, default=100, help="micro-batches of a control measurement (default 100)")
-    add("--warm-up", type=int, default=100, help="micro-batches before them (default %(default)s)")
+    add("--batches", type=int, default=100, help="micro-batches per control measurement (default 100)")
+    add("--warm-up", type=int, default=100, help="micro-batches before those (default %(default)s)")
     add("--repeat", type=int, default=3, help="rounds (default %(default)s)")
     add("--work-dir", type=Path, default=Path(".txbatch/benchmark"), help="corpus and data (default %(default)s)")
-    add("--json", type=Path, metavar="FILE", help="write every single result there")
-    add("--quick", action="store_true", help="one short round: shows that it works, not how fast")
+    add("--json", type=Path, metavar="FILE", help="write every single result to FILE")
+    add("--quick", action="store_true", help="one short round: shows that it works, not how fast it is")
     options = parser.parse_args(arguments)
     if options.quick:
         options.megabytes, options.seconds, options.repeat = 5.0, 5.0, 1
@@ -79,13 +80,13 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
 
 
 def make_cases(options: argparse.Namespace, corpus: Corpus) -> list[Case]:
-    """Every measurement of a round, in order: per transaction size the control, then txbatch."""
+    """Returns the measurements of a round, in order: for each transaction size the control, then txbatch."""
     where = {"corpus": corpus.folder, "work_dir": str(options.work_dir.resolve()), "master": options.master}
     conf = dict(entry.split("=", 1) for entry in options.conf)
     sizes = [*options.lines, *(corpus.lines_for_words(words) for words in options.words_per_transaction)]
     pairs = [(window, group) for window in options.window for group in options.group if group <= window]
     largest = max(options.window)
-    pairs += [(largest, 1), (1, 1)]  # what grouping gives, and what keeping many in flight gives
+    pairs += [(largest, 1), (1, 1)]  # show the gain from grouping, and from keeping many in flight
     cases: list[Case] = []
     for lines in dict.fromkeys(sizes):
         cases += [control_case(options, lines, tuning, where) for tuning in options.control]
@@ -100,7 +101,7 @@ def make_cases(options: argparse.Namespace, corpus: Corpus) -> list[Case]:
 
 
 def control_case(options: argparse.Namespace, lines: int, tuning: str, where: dict[str, str]) -> ControlCase:
-    """The control at one batch size, with fewer batches the larger they are."""
+    """Returns the control at one batch size; the larger the batches, the fewer."""
     fewer = max(12, CONTROL_LINES // lines)
     files = (os.cpu_count() or 1) if lines >= LARGE_BATCH_LINES else 1
     return ControlCase(
@@ -114,7 +115,7 @@ def control_case(options: argparse.Namespace, lines: int, tuning: str, where: di
 
 
 def run_rounds(cases: Sequence[Case], repeat: int) -> list[Measured]:
-    """Measures every case once a round."""
+    """Measures every case once per round."""
     results: list[list[Result]] = [[] for _ in cases]
     for number in range(repeat):
         for case, found in zip(cases, results, strict=True):
@@ -131,18 +132,18 @@ def run_rounds(cases: Sequence[Case], repeat: int) -> list[Measured]:
 
 
 def describe(corpus: Corpus) -> str:
-    """Machine, versions and text, for whoever reads the figures later."""
+    """Describes machine, versions and text, for later readers of the figures."""
     versions = ", ".join(f"{name} {version(name)}" for name in ("pyspark", "redis", "hiredis", "msgpack"))
     now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M UTC")
     return (
         f"{now}; {os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, {versions}\n"
         f"corpus: {corpus.byte_count / 1e6:.0f} MB, {corpus.line_count:,} lines, {corpus.word_count:,} words, "
-        f"{corpus.vocabulary:,} different; repeated {corpus.repeated} times"
+        f"{corpus.vocabulary:,} different; repeated {counted(corpus.repeated, 'time')}"
     )
 
 
 def main() -> int:
-    """Measures, prints and returns 0; 1 if a side failed or was not exact."""
+    """Measures and prints; returns 0, or 1 if a side failed or was not exact."""
     options = parse_arguments()
     options.work_dir.mkdir(parents=True, exist_ok=True)
     corpus = build_corpus(options.work_dir / f"corpus-{options.megabytes:g}mb", options.megabytes)

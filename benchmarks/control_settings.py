@@ -1,8 +1,8 @@
-"""How the control is set up: as most people would, and as well as we know how.
+"""The control's settings: as most people would choose them, and the best we know.
 
-A comparison is worth as much as its weaker side was given. Every setting below was tried one at a time;
-what did not help is not here: codegen off, another collector, one core, a trigger every 0 seconds,
-one row a file, ``toArrow``. Asynchronous progress tracking excludes foreachBatch and `availableNow`.
+A comparison is only as good as the settings of its weaker side. Every setting below was tried by itself;
+these did not help and are left out: codegen off, another garbage collector, one core, a trigger every 0 seconds,
+one row per file, ``toArrow``. Asynchronous progress tracking works neither with foreachBatch nor with `availableNow`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ COMMON = {
 
 PLAIN = {
     **COMMON,
-    # Nagle and delayed acknowledgement cost 40 ms a job over TCP
+    # over TCP, Nagle's algorithm and delayed acknowledgements cost 40 ms per job
     "spark.python.unix.domain.socket.enabled": "true",
-    # as many as there are cores, of the 200
+    # one per core instead of 200
     "spark.sql.shuffle.partitions": "2",
-    # replanning between the stages of so small a job costs more than it gains
+    # in such a small job, replanning between stages costs more than it gains
     "spark.sql.adaptive.enabled": "false",
 }
 
@@ -31,16 +31,16 @@ BEST = {
     "spark.locality.wait": "0",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.sql.streaming.pollingDelay": "1ms",
-    # the default rewrites the list of all files seen every ten batches
+    # by default, every ten batches rewrite the list of all files seen
     "spark.sql.streaming.fileSource.log.compactInterval": "1000",
-    # without Hadoop's native library each file of a checkpoint costs several starts of chmod: the default
-    # manager, its checksum files, and those of the local file system come to 40 ms a batch together
+    # without Hadoop's native library each checkpoint file starts chmod several times: the default manager, its
+    # checksum files and those of the local file system together cost 40 ms per batch
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
-    # a run of a minute does not earn back what the optimising compiler takes from two cores
+    # a run of one minute does not earn back what the optimising compiler costs on two cores
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
 }
 

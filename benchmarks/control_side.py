@@ -1,8 +1,8 @@
 """Measures the control once, in a process of its own: ``python -m benchmarks.control_side CASE``.
 
-Structured Streaming reads the same text in micro-batches of the same rows and hands them to foreachBatch,
-which counts their words and writes the counts into the same kind of server. Words are counted in the JVM
-or in the driver's Python: the warm-up tries both in turn, and the faster one is measured.
+Structured Streaming reads the same text in micro-batches of the same rows and passes them to foreachBatch,
+which counts their words and writes the counts to the same kind of server. Words are counted in the JVM, with or
+without a shuffle, or in the driver's Python: the warm-up tries all three in turn, and the fastest is measured.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Counting = Callable[[DataFrame], Iterable[tuple[str, int]]]
 
 MEMORY_FOLDER = Path("/dev/shm")
 WHITESPACE = "[" + "".join(f"\\x{{{code:x}}}" for code in range(0x3001) if chr(code).isspace()) + "]+"
-"""What `str.split` separates words by, as a Java regular expression."""
+"""The separator of `str.split` as a Java regular expression."""
 
 
 def count_in_driver(batch: DataFrame) -> Iterable[tuple[str, int]]:
@@ -42,12 +42,12 @@ def count_in_driver(batch: DataFrame) -> Iterable[tuple[str, int]]:
 
 
 def count_in_jvm(batch: DataFrame) -> Iterable[tuple[str, int]]:
-    """Has Spark split, count and aggregate, in as many partitions as there are files."""
+    """Lets Spark split, count and aggregate, in one partition per file."""
     return _aggregated(batch)
 
 
 def count_in_jvm_unshuffled(batch: DataFrame) -> Iterable[tuple[str, int]]:
-    """The same in one partition, which spares the shuffle."""
+    """Does the same in one partition, which avoids the shuffle."""
     return _aggregated(batch.coalesce(1))
 
 
@@ -60,14 +60,14 @@ COUNTINGS: tuple[Counting, ...] = (count_in_driver, count_in_jvm, count_in_jvm_u
 
 
 class BatchHandler:
-    """What foreachBatch calls.
+    """The function that foreachBatch calls.
 
     Args:
-        sink: where counts go.
-        warm_up: micro-batches in which the ways of counting are compared.
+        sink: writes the counts.
+        warm_up: number of micro-batches in which the ways of counting are compared.
 
     Attributes:
-        ends: when each micro-batch was committed; one begins as soon as the one before has ended.
+        ends: when each micro-batch was committed; the next one begins at once.
     """
 
     def __init__(self, sink: GuardedSink, warm_up: int) -> None:
@@ -80,7 +80,7 @@ class BatchHandler:
         self.ends.append(time.perf_counter())
 
     def chosen(self) -> Counting:
-        """The fastest way of counting, by the second half of the warm-up."""
+        """Returns the fastest way of counting in the second half of the warm-up."""
         took: dict[Counting, list[float]] = {counting: [] for counting in COUNTINGS}
         for number in range(max(1, self._warm_up // 2), self._warm_up):
             took[COUNTINGS[number % len(COUNTINGS)]].append(self.ends[number] - self.ends[number - 1])
@@ -95,7 +95,7 @@ def measure(case: ControlCase) -> Result:
     """Runs the micro-batches and compares what the server holds with the independent count."""
     corpus = Corpus.load(Path(case.corpus))
     if corpus is None:
-        raise FileNotFoundError(f"corpus {case.corpus!r} is not there; make it with python -m benchmarks.corpus")
+        raise FileNotFoundError(f"corpus {case.corpus!r} does not exist; make it with python -m benchmarks.corpus")
     folder = Path(tempfile.mkdtemp(prefix="control-", dir=case.work_dir))
     in_memory = Path(tempfile.mkdtemp(prefix="control-", dir=MEMORY_FOLDER if MEMORY_FOLDER.is_dir() else folder))
     try:
@@ -133,7 +133,7 @@ def measure(case: ControlCase) -> Result:
 
 
 def _stream(case: ControlCase, folder: Path, handler: BatchHandler) -> None:
-    """Reads every file there is, so many a micro-batch, and ends."""
+    """Reads all files, `case.files` per micro-batch, and ends."""
     builder = SparkSession.builder.master(case.master).appName("control")
     for key, value in TUNINGS[case.tuning].items():
         builder = builder.config(key, value)

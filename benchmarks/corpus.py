@@ -1,7 +1,7 @@
-"""A corpus of real text: licences, documentation and sources of what is installed here, and a plain count of it.
+"""A corpus of real text, from licences, documentation and sources installed on this machine, and a plain count of it.
 
-A benchmark on made-up words would flatter everybody: real text has blank lines, long lines, and a
-vocabulary that keeps growing. The count is deliberately naive, so that it can serve as the judge.
+Made-up words would flatter both sides: real text has blank lines, long lines and a vocabulary that keeps
+growing. The count is deliberately naive, so that it can serve as the reference.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ TEXT_NAMES = ("authors", "copying", "copyright", "licence", "license", "metadata
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """A folder of .txt files and what is in them.
+    """A folder of .txt files and its statistics.
 
     Attributes:
-        folder: where the files are.
-        byte_count: size of all of them.
-        line_count: lines, each ended by a newline.
-        word_count: words separated by Unicode whitespace.
-        vocabulary: different words.
-        repeated: how often the text found on this machine was written again to reach the size; 0 is best.
+        folder: path of the folder.
+        byte_count: total size of the files.
+        line_count: number of lines, each ended by a newline.
+        word_count: number of words, separated by Unicode whitespace.
+        vocabulary: number of different words.
+        repeated: how often this machine's text was repeated to reach the size; 0 is best.
     """
 
     folder: str
@@ -46,7 +46,7 @@ class Corpus:
 
     @property
     def pattern(self) -> str:
-        """Glob of the files."""
+        """Glob that matches the files."""
         return str(Path(self.folder) / "*.txt")
 
     @property
@@ -55,12 +55,12 @@ class Corpus:
         return sorted(Path(self.folder).glob("*.txt"))
 
     def lines_for_words(self, word_count: int) -> int:
-        """How many lines hold about so many words."""
+        """Returns how many lines hold about this many words."""
         return max(1, round(word_count * self.line_count / self.word_count))
 
     @classmethod
     def load(cls, folder: Path) -> Self | None:
-        """The corpus of a folder, or None if it is not there or not complete."""
+        """Returns the corpus of a folder, or None if it is missing or incomplete."""
         try:
             found = cls(**json.loads((folder / MANIFEST).read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
@@ -69,7 +69,7 @@ class Corpus:
 
 
 def build_corpus(folder: Path, megabytes: float) -> Corpus:
-    """Returns the corpus of the folder, made now if it is not there; its files are never changed afterwards.
+    """Returns the corpus of the folder, which it makes if it is missing; its files never change afterwards.
 
     Raises:
         OSError: the folder holds something else, or cannot be written.
@@ -98,14 +98,14 @@ def build_corpus(folder: Path, megabytes: float) -> Corpus:
 
 
 def read_lines(paths: Iterable[Path]) -> Iterator[str]:
-    r"""The lines of some files, one after the other; only \n ends a line."""
+    r"""Yields the lines of the files in order; only \n ends a line."""
     for path in paths:
         with path.open(encoding="utf-8", newline="\n") as file:
             yield from file
 
 
 def count_words(lines: Iterable[str]) -> Counter[str]:
-    """The independent count: words as `str.split` finds them, line by line."""
+    """Returns the independent count: words as `str.split` finds them, line by line."""
     counts: Counter[str] = Counter()
     for line in lines:
         counts.update(line.split())
@@ -113,12 +113,12 @@ def count_words(lines: Iterable[str]) -> Counter[str]:
 
 
 def count_first_lines(corpus: Corpus, line_count: int) -> Counter[str]:
-    """The independent count of the first lines of a corpus."""
+    """Returns the independent count of the first lines of a corpus."""
     return count_words(islice(read_lines(corpus.files), line_count))
 
 
 def installed_texts() -> Iterator[str]:
-    """The texts of this machine in a fixed order; what is not UTF-8 is left out, NULs and byte order marks too."""
+    """Yields this machine's UTF-8 texts in a fixed order, without NULs and byte order marks."""
     library = Path(sysconfig.get_path("stdlib"))
     roots = [Path("/usr/share/common-licenses"), Path("/usr/share/doc")]
     roots += [Path(sysconfig.get_path("purelib")), library]
@@ -139,7 +139,7 @@ def installed_texts() -> Iterator[str]:
 
 
 def _write_files(folder: Path, byte_limit: int) -> int:
-    """Writes at least so many bytes in files of equal size; returns how often the text had to start again."""
+    """Writes at least `byte_limit` bytes to files of equal size; returns how often the text was repeated."""
     share = -(-byte_limit // FILE_COUNT)
     written = passes = 0
     texts = installed_texts()
@@ -149,7 +149,7 @@ def _write_files(folder: Path, byte_limit: int) -> int:
                 text = next(texts, None)
                 if text is None:
                     if not written:
-                        raise FileNotFoundError("no text was found on this machine to make a corpus of")
+                        raise FileNotFoundError("this machine has no text to make a corpus from")
                     passes, texts = passes + 1, installed_texts()
                     continue
                 packed = (text if text.endswith("\n") else f"{text}\n").encode()
@@ -158,8 +158,8 @@ def _write_files(folder: Path, byte_limit: int) -> int:
 
 
 def main() -> None:
-    """Makes a corpus and says what is in it."""
-    parser = argparse.ArgumentParser(description="make a corpus of the text installed on this machine")
+    """Makes a corpus and prints its statistics."""
+    parser = argparse.ArgumentParser(description="make a corpus from the text installed on this machine")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--megabytes", type=float, default=50.0)
     options = parser.parse_args()

@@ -1,7 +1,7 @@
-"""The control's input: a folder of files, each so many lines, a micro-batch being one or a few of them.
+"""The control's input: a folder of files with a fixed number of lines; a micro-batch is one or a few files.
 
-The control is given fewer batches than the corpus has, so they are taken evenly from all over it: its
-beginning has other text, with fewer words a line, than the rest.
+The control gets fewer batches than the corpus has, so they are taken evenly from the whole corpus: the text at
+its beginning differs from the rest and has fewer words per line.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ def cut_batches(
 
     Args:
         corpus: the text.
-        folder: made here.
-        lines: lines of a micro-batch.
-        files: files a micro-batch is spread over.
-        batch_counts: micro-batches of each phase of a measurement; each spans the corpus.
+        folder: where to write; must not exist.
+        lines: lines per micro-batch.
+        files: files per micro-batch.
+        batch_counts: micro-batches in each phase of a measurement; each phase spans the corpus.
 
     Returns:
-        The independent count of all that was written, and the words of each micro-batch.
+        The independent count of everything written, and the number of words in each micro-batch.
     """
     folder.mkdir(parents=True)
     places = _places(corpus.line_count // lines, batch_counts)
@@ -48,9 +48,9 @@ def cut_batches(
 
 
 def _places(available: int, batch_counts: Sequence[int]) -> dict[int, list[int]]:
-    """Position in the corpus -> micro-batches, evenly spread for each phase."""
+    """Returns position in the corpus -> micro-batches, evenly spread for each phase."""
     if not available:
-        raise ValueError("the corpus has fewer lines than one micro-batch; make a larger one")
+        raise ValueError("the corpus has fewer lines than one micro-batch; make a larger corpus")
     places: dict[int, list[int]] = {}
     number = 0
     for batch_count in batch_counts:

@@ -1,12 +1,12 @@
-"""Nanoseconds a row costs its emitter, by what it holds and how it is grouped: emit, choose, pack, and nothing else.
+"""Nanoseconds per emitted row, by content and grouping: emit, choose and pack, and nothing else.
 
 Run it::
 
     python -m benchmarks.emit_cost
     python -m benchmarks.emit_cost --rounds 30
 
-The time is this thread's own, and the best of several rounds, so other work on the machine disturbs it little. To
-compare two versions, run it in each in turn, more than once.
+The time is the thread's own processor time in the best of several rounds, so other work on the machine affects it
+little. To compare two versions, run the benchmark alternately in both, more than once.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ GROUPINGS: dict[str, Grouping] = {"shuffle": ShuffleGrouping(), "fields": Fields
 
 
 def emit_rows(rows: Rows, grouping: Grouping, *, at_once: bool) -> None:
-    """What a bolt does that emits these rows and finishes its batch."""
+    """Does what a bolt does when it emits these rows and finishes its batch."""
     fields = tuple(f"field{number}" for number in range(len(rows[0])))
     spec = StreamSpec("default", fields)
     streams = {"default": OutputStream(0, spec, (Subscriber("sink", TARGETS, grouping),))}
@@ -69,7 +69,7 @@ def emit_rows(rows: Rows, grouping: Grouping, *, at_once: bool) -> None:
 
 
 def best_of(rounds: int, call: Callable[[], None]) -> float:
-    """Nanoseconds a row, of the fastest round."""
+    """Returns the nanoseconds per row in the fastest round."""
     durations = []
     for _ in range(rounds):
         started_ns = thread_time_ns()
@@ -81,7 +81,7 @@ def best_of(rounds: int, call: Callable[[], None]) -> float:
 def main() -> None:
     """Prints a table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.emit_cost", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=15, help="of which the fastest counts (default %(default)s)")
+    parser.add_argument("--rounds", type=int, default=15, help="rounds; the fastest counts (default %(default)s)")
     rounds = parser.parse_args().rounds
     print("| row | grouping | emit, ns | emit_all, ns |\n|---|---|---:|---:|")
     for kind, rows in ROWS.items():

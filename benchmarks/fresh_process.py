@@ -12,14 +12,14 @@ TIMEOUT_S = 1800.0
 
 
 class MeasurementError(Exception):
-    """A measuring process failed; the message ends with what it said last."""
+    """A measuring process failed; the message ends with its last output."""
 
 
 def measure_in_fresh_process(case: Case) -> Result:
     """Runs one case and returns what it measured.
 
     Raises:
-        MeasurementError: the process failed, or what it counted is not exact.
+        MeasurementError: the process failed, or its counts are not exact.
     """
     module = "benchmarks.txbatch_side" if isinstance(case, TxbatchCase) else "benchmarks.control_side"
     finished = subprocess.run(
@@ -35,5 +35,5 @@ def measure_in_fresh_process(case: Case) -> Result:
         raise MeasurementError(f"{module} ended with exit code {finished.returncode}:\n{story}")
     result = Result.from_json(finished.stdout.splitlines()[-1])
     if not result.is_exact:
-        raise MeasurementError(f"{module}: the stored counts differ from the independent count; case {case}")
+        raise MeasurementError(f"{module} stored counts that differ from the independent count; case {case}")
     return result

@@ -1,7 +1,7 @@
-"""The control's sink: counts into a hash, exactly once per batch id, by one MULTI pipeline.
+"""The control's sink: adds counts to a hash, exactly once per batch id, with one MULTI pipeline.
 
-This is what the documentation of foreachBatch asks its user to write: it may be called again with a batch
-that was written already, so the batch id is stored in the same transaction as the data, and compared.
+This is what the documentation of foreachBatch tells users to write: it may be called again with a batch that is
+already written, so the batch id is stored in the same transaction as the data, and compared.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ class GuardedSink:
     """Writes counts; lives in the driver.
 
     Args:
-        url: the server.
+        url: address of the server.
 
     Attributes:
-        durations: seconds of each write, from the comparison to the answer of EXEC.
+        durations: seconds per write, from the comparison to the reply to EXEC.
     """
 
     def __init__(self, url: str) -> None:
@@ -30,7 +30,7 @@ class GuardedSink:
         self.durations: list[float] = []
 
     def write(self, counts: Iterable[tuple[str, int]], batch_id: int) -> None:
-        """Adds the counts of a batch unless it was added before."""
+        """Adds the counts of a batch unless they were already added."""
         started = time.perf_counter()
         last = self._client.get(LAST_BATCH_KEY)
         if last is None or int(last) < batch_id:

@@ -1,4 +1,4 @@
-"""More input than the corpus has: its files again under other names, as often as wanted, without a copy."""
+"""More input than the corpus has: links to its files under other names, any number of times, without a copy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchmarks.corpus import Corpus, count_first_lines, count_words, read_lines
 
 
 def link_passes(corpus: Corpus, folder: Path, pass_count: int) -> str:
-    """Fills a folder with links to the corpus, `pass_count` times over, and returns a glob of them."""
+    """Fills a folder with `pass_count` links to each file of the corpus, and returns a glob for them."""
     folder.mkdir(parents=True)
     for number in range(pass_count):
         for path in corpus.files:
@@ -18,7 +18,7 @@ def link_passes(corpus: Corpus, folder: Path, pass_count: int) -> str:
 
 
 def count_first_lines_of_passes(corpus: Corpus, line_count: int) -> Counter[str]:
-    """The independent count of the first lines of the corpus read over and over."""
+    """Returns the independent count of the first lines of the repeated corpus."""
     passes, rest = divmod(line_count, corpus.line_count)
     counts = count_first_lines(corpus, rest)
     if passes:

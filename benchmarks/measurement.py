@@ -1,4 +1,4 @@
-"""What is measured, and what comes out: plain values that travel between processes as JSON."""
+"""Cases and results of measurements: plain values that travel between processes as JSON."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class TxbatchCase:
     Attributes:
         corpus: folder of the corpus.
         work_dir: folder for the server's data; on a disk.
-        lines: lines of a transaction.
+        lines: lines per transaction.
         window: most transactions in flight.
-        group: most transactions of a commit.
-        seconds: how long to go on taking transactions.
+        group: most transactions per commit.
+        seconds: how long the run takes new transactions.
         master: Spark master.
-        conf: Spark settings besides the product's own.
+        conf: Spark settings in addition to txbatch's own.
     """
 
     corpus: str
@@ -35,16 +35,16 @@ class TxbatchCase:
 
     @property
     def rows_in_flight(self) -> int:
-        """Most lines being worked on at a time."""
+        """Most lines in work at a time."""
         return self.lines * self.window
 
     @property
     def name(self) -> str:
-        """How tables call it."""
+        """The name in tables."""
         return f"txbatch, window {self.window}, group {self.group}"
 
     def to_json(self) -> str:
-        """For the command line of a process."""
+        """Returns an argument for a process of its own."""
         return json.dumps(asdict(self))
 
     @classmethod
@@ -60,11 +60,11 @@ class ControlCase:
     Attributes:
         corpus: folder of the corpus.
         work_dir: folder for the server's data; on a disk.
-        lines: lines of a micro-batch.
-        files: files of a micro-batch; as many are read in parallel.
-        warm_up: micro-batches before the clock starts.
-        batches: micro-batches that are measured.
-        tuning: name of a set of settings, see `control_settings`.
+        lines: lines per micro-batch.
+        files: files per micro-batch, which are read in parallel.
+        warm_up: number of micro-batches before the clock starts.
+        batches: number of measured micro-batches.
+        tuning: name of a set of settings; see `control_settings`.
         master: Spark master.
     """
 
@@ -79,16 +79,16 @@ class ControlCase:
 
     @property
     def rows_in_flight(self) -> int:
-        """Most lines being worked on at a time."""
+        """Most lines in work at a time."""
         return self.lines
 
     @property
     def name(self) -> str:
-        """How tables call it."""
+        """The name in tables."""
         return f"control, {self.tuning} settings"
 
     def to_json(self) -> str:
-        """For the command line of a process."""
+        """Returns an argument for a process of its own."""
         return json.dumps(asdict(self))
 
     @classmethod
@@ -105,14 +105,14 @@ class Result:
     """What one process measured.
 
     Attributes:
-        transactions: transactions, or micro-batches, that were committed in the measured time.
+        transactions: transactions or micro-batches committed in the measured time.
         tuples: lines in them.
         words: words in them.
         seconds: the measured time.
         latency_p50_ms, latency_p99_ms: from issue to durable commit, per transaction.
-        commit_p50_ms, commit_p99_ms: the call that commits, per call.
-        is_exact: what the server holds equals the independent count.
-        details: figures of one side only.
+        commit_p50_ms, commit_p99_ms: duration of the committing call.
+        is_exact: whether the server's counts equal the independent count.
+        details: figures that only one side has.
     """
 
     transactions: int
@@ -128,21 +128,21 @@ class Result:
 
     @property
     def transactions_per_s(self) -> float:
-        """Transactions a second."""
+        """Transactions per second."""
         return self.transactions / self.seconds
 
     @property
     def tuples_per_s(self) -> float:
-        """Lines a second."""
+        """Lines per second."""
         return self.tuples / self.seconds
 
     @property
     def words_per_s(self) -> float:
-        """Words a second."""
+        """Words per second."""
         return self.words / self.seconds
 
     def to_json(self) -> str:
-        """One line for the process that asked."""
+        """Returns one line for the parent process."""
         return json.dumps(asdict(self))
 
     @classmethod
@@ -152,13 +152,13 @@ class Result:
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """The nearest-rank percentile: a value that was measured, never one in between."""
+    """Returns the nearest-rank percentile: always a measured value, never one in between."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(len(ordered) * percent / 100) - 1)] if ordered else math.nan
 
 
 def median(values: Sequence[float]) -> float:
-    """The middle value, or the mean of the two in the middle."""
+    """Returns the middle value, or the mean of the two middle values."""
     ordered = sorted(values)
     half = len(ordered) // 2
     return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2

@@ -1,13 +1,13 @@
-"""What does it bring to run committers that only write in the job that processes their wave?
+"""What is the gain from running write-only committers in the job that processes their wave?
 
 Run it::
 
     python -m benchmarks.one_job_or_two
     python -m benchmarks.one_job_or_two --lines 1000 --window 128 --rounds 20 --seconds 10
 
-All runs share one warm Spark context and one server. In a round each mode runs once, for a few seconds, and which
-one goes first changes from round to round; a ratio is of two neighbours in time, so that a machine that is busy for
-a while is busy for both. README.md in this folder says what each figure means.
+All runs share one warm Spark context and one server. In a round each mode runs once, for a few seconds, and the order
+alternates from round to round; each ratio compares two consecutive runs, so that other work on the machine affects
+both. README.md in this folder says what each figure means.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from state.redis_embedded import EmbeddedServer
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What is run in both modes.
+    """What runs in both modes.
 
     Attributes:
-        lines: lines of a transaction.
+        lines: lines per transaction.
         window: most transactions in flight.
-        group: most transactions of a commit.
+        group: most transactions per commit.
     """
 
     lines: int
@@ -57,11 +57,11 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class OneRun:
-    """What one run came to.
+    """The figures of one run.
 
     Attributes:
         transactions_per_s: from the first issue to the last commit.
-        processor_ms: processor time of driver, Java, workers and server, per transaction.
+        processor_ms: processor time per transaction, of driver, Java, workers and server together.
         latency_p50_ms, latency_p99_ms: from issue to durable commit.
         waves: Spark jobs of the processing phase.
     """
@@ -78,19 +78,19 @@ Pair = tuple[OneRun, OneRun]
 
 
 class InexactError(Exception):
-    """What the server holds is not what an independent count says."""
+    """The server's counts differ from an independent count."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Where all runs take place.
+    """What all runs share.
 
     Attributes:
         corpus: the text.
-        pattern: glob of the text, over and over.
+        pattern: glob of the repeated text.
         context: the Spark context.
-        redis_url: the server.
-        seconds: how long a run takes transactions.
+        redis_url: address of the server.
+        seconds: how long a run takes new transactions.
         numbers: numbers the topologies.
     """
 
@@ -123,7 +123,7 @@ class Bench:
             used_s = processor_seconds(os.getpid()) - began
         stored = read_counts(self.redis_url, f"{{{topology_id}}}:counts")
         if stored != count_first_lines_of_passes(self.corpus, statistics.tuples):
-            raise InexactError(f"{shape}, early_commit={early_commit}: the stored counts differ from the real ones")
+            raise InexactError(f"{shape}, early_commit={early_commit}: stored counts differ from the independent count")
         return OneRun(
             transactions_per_s=statistics.committed / statistics.seconds,
             processor_ms=1000 * used_s / statistics.committed,
@@ -133,32 +133,32 @@ class Bench:
         )
 
     def pair(self, shape: Shape, *, is_one_first: bool) -> Pair:
-        """Both modes, one right after the other."""
+        """Measures both modes, one right after the other."""
         order = (is_one_first, not is_one_first)
         found = {early_commit: self.measure(shape, early_commit=early_commit) for early_commit in order}
         return found[False], found[True]
 
 
 def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """The command line."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.one_job_or_two", description=(__doc__ or "").splitlines()[0]
     )
     add = parser.add_argument
     add("--megabytes", type=float, default=50.0, help="size of the corpus (default %(default)s)")
-    add("--lines", type=int, nargs="+", default=[1000, 243, 20], help="lines of a transaction (default 1000 243 20)")
+    add("--lines", type=int, nargs="+", default=[1000, 243, 20], help="lines per transaction (default 1000 243 20)")
     add("--window", type=int, nargs="+", default=[1, 8, 64, 128], help="transactions in flight (default 1 8 64 128)")
-    add("--group", type=int, nargs="+", default=[64], help="most transactions of a commit (default 64)")
+    add("--group", type=int, nargs="+", default=[64], help="most transactions per commit (default 64)")
     add("--master", default="local[2]", help="Spark master (default %(default)s)")
     add("--seconds", type=float, default=5.0, help="length of a run (default %(default)s)")
     add("--rounds", type=int, default=6, help="runs of each mode (default %(default)s)")
     add("--work-dir", type=Path, default=Path(".txbatch/benchmark"), help="corpus and data (default %(default)s)")
-    add("--json", type=Path, metavar="FILE", help="write every single result there")
+    add("--json", type=Path, metavar="FILE", help="write every single result to FILE")
     return parser.parse_args(arguments)
 
 
 def run_rounds(bench: Bench, shapes: Sequence[Shape], rounds: int) -> list[list[Pair]]:
-    """Every shape in both modes once a round; a round before the first warms up and is not kept."""
+    """Runs every shape in both modes once per round; an extra round before the first warms up and is discarded."""
     pairs: list[list[Pair]] = [[] for _ in shapes]
     for number in range(rounds + 1):
         for shape, found in zip(shapes, pairs, strict=True):
@@ -176,7 +176,7 @@ def run_rounds(bench: Bench, shapes: Sequence[Shape], rounds: int) -> list[list[
 
 
 def report(shapes: Sequence[Shape], measured: Sequence[Sequence[Pair]]) -> str:
-    """One row a shape: medians, and of the rounds' ratios the median and the spread."""
+    """Returns one row per shape: medians, and the median and spread of the rounds' ratios."""
     headings = (
         *("lines", "window", "group", "two jobs, tx/s", "one job, tx/s", "one / two", "spread"),
         *("processor ms", "ratio", "p50 ms", "p99 ms"),
@@ -203,12 +203,12 @@ def report(shapes: Sequence[Shape], measured: Sequence[Sequence[Pair]]) -> str:
 
 
 def _both(pairs: Sequence[Pair], figure: Callable[[OneRun], float], form: str) -> str:
-    """A median of two jobs, and of one."""
+    """Returns the medians for two jobs and for one."""
     return " / ".join(format(median([figure(pair[mode]) for pair in pairs]), form) for mode in (0, 1))
 
 
 def main() -> int:
-    """Measures, prints and returns 0; 1 if a result was not exact."""
+    """Measures and prints; returns 0, or 1 if a result was not exact."""
     options = parse_arguments()
     options.work_dir.mkdir(parents=True, exist_ok=True)
     corpus = build_corpus(options.work_dir / f"corpus-{options.megabytes:g}mb", options.megabytes)

@@ -1,6 +1,6 @@
-"""What acking costs a plain topology: tuples a second with one acker beside none, in process and on Spark.
+"""What acking costs a plain topology: tuples per second with and without an acker, in process and on Spark.
 
-Run it with ``python -m benchmarks.plain_acking``; see README.md beside it for method and caveats.
+Run it with ``python -m benchmarks.plain_acking``; README.md in this folder describes method and caveats.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Result:
         ackers: number of acker tasks, 0 or 1.
         tuples: tuples the spout emitted, all of which were acked.
         seconds: from the first emission to the last ack.
-        waves: on Spark.
+        waves: number of waves on Spark, 0 in process.
     """
 
     engine: str
@@ -53,7 +53,7 @@ class Result:
 
     @property
     def tuples_per_s(self) -> float:
-        """Tuples a second."""
+        """Tuples per second."""
         return self.tuples / self.seconds
 
 
@@ -61,7 +61,7 @@ class Numbers(BaseSpout):
     """Emits 0, 1, 2, … with message ids.
 
     Args:
-        count: how many in all its tasks.
+        count: how many its tasks emit together.
     """
 
     output_fields = ("number",)
@@ -79,7 +79,7 @@ class Numbers(BaseSpout):
             self.collector.emit([number], number)
 
     def fail(self, message_id: Any) -> None:
-        raise RuntimeError(f"message {message_id} failed, so what was measured is something else")
+        raise RuntimeError(f"message {message_id} failed, so the measurement is invalid")
 
 
 class Pass(BaseBasicBolt):
@@ -92,14 +92,14 @@ class Pass(BaseBasicBolt):
 
 
 class End(BaseBasicBolt):
-    """Takes numbers."""
+    """Receives numbers and does nothing with them."""
 
     def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
         pass
 
 
 def make_topology(count: int, *, ackers: int, pending: int, tasks: int) -> PlainTopology:
-    """Makes numbers -> pass -> end, shuffled; the bolts do nothing, so that acking is as dear as it can be."""
+    """Returns numbers -> pass -> end, shuffled; the bolts do nothing, so acking has the largest possible share."""
     builder = TopologyBuilder("plain_acking")
     builder.set_spout("numbers", Numbers(count), tasks)
     builder.set_bolt("pass", Pass(), tasks).shuffle_grouping("numbers")
@@ -111,7 +111,7 @@ def make_topology(count: int, *, ackers: int, pending: int, tasks: int) -> Plain
 
 
 def measure_local(options: argparse.Namespace, ackers: int) -> Result:
-    """One run on LocalCluster."""
+    """Measures one run on LocalCluster."""
     topology = make_topology(options.local_tuples, ackers=ackers, pending=options.local_pending, tasks=options.tasks)
     with LocalCluster(seed=1) as cluster:
         run = cluster.submit(topology)
@@ -125,10 +125,10 @@ def measure_local(options: argparse.Namespace, ackers: int) -> Result:
 
 
 def measure_spark(options: argparse.Namespace, ackers: int, context: Any, count: int) -> Result:
-    """One run on a Spark context that is warm.
+    """Measures one run on a warm Spark context.
 
-    `max_spout_pending` does not bound what is acked at once, as everything is without ackers; the bound of a wave
-    does. Both are set to the same, so that the waves are equal.
+    Without ackers every message is acked at once, and only the bound on a wave's tuples applies, not
+    `max_spout_pending`. Both have the same value here, so that the waves are equal.
     """
     wave = options.wave_tuples
     topology = make_topology(count, ackers=ackers, pending=wave, tasks=options.tasks)
@@ -140,7 +140,7 @@ def measure_spark(options: argparse.Namespace, ackers: int, context: Any, count:
 
 
 def run_rounds(options: argparse.Namespace) -> list[Result]:
-    """Measures with and without ackers in turns, who is first changing from round to round."""
+    """Measures with and without ackers; the order alternates from round to round."""
     results: list[Result] = []
 
     def measure(name: str, how: Callable[[int], Result]) -> None:
@@ -156,7 +156,7 @@ def run_rounds(options: argparse.Namespace) -> list[Result]:
     if "spark" in options.engine:
         context = open_context("plain_acking", options.master, {})
         try:
-            for ackers in (1, 0):  # workers start, Java compiles; not counted
+            for ackers in (1, 0):  # warm-up: workers start, Java compiles
                 measure_spark(options, ackers, context, options.wave_tuples * 2)
             measure("spark", lambda ackers: measure_spark(options, ackers, context, options.spark_tuples))
         finally:
@@ -165,7 +165,7 @@ def run_rounds(options: argparse.Namespace) -> list[Result]:
 
 
 def report(results: Sequence[Result]) -> str:
-    """One row an engine and number of ackers; the ratio is that of the medians."""
+    """Returns one row per engine and number of ackers; the ratio is the ratio of medians."""
     rows = []
     for engine in dict.fromkeys(result.engine for result in results):
         rates = {
@@ -179,19 +179,19 @@ def report(results: Sequence[Result]) -> str:
 
 
 def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """The command line."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(prog="benchmarks.plain_acking", description=__doc__)
     add = parser.add_argument
     add("--engine", nargs="+", choices=["local", "spark"], default=["local", "spark"], help="default both")
-    add("--local-tuples", type=int, default=20_000, help="tuples of a run on LocalCluster (default %(default)s)")
+    add("--local-tuples", type=int, default=20_000, help="tuples per run on LocalCluster (default %(default)s)")
     add("--local-pending", type=int, default=100, help="max spout pending there (default %(default)s)")
-    add("--spark-tuples", type=int, default=200_000, help="tuples of a run on Spark (default %(default)s)")
-    add("--wave-tuples", type=int, default=20_000, help="tuples of a wave (default %(default)s)")
+    add("--spark-tuples", type=int, default=200_000, help="tuples per run on Spark (default %(default)s)")
+    add("--wave-tuples", type=int, default=20_000, help="tuples per wave (default %(default)s)")
     add("--tasks", type=int, default=2, help="tasks of each component (default %(default)s)")
     add("--master", default="local[2]", help="Spark master (default %(default)s)")
     add("--repeat", type=int, default=5, help="rounds (default %(default)s)")
-    add("--json", type=Path, metavar="FILE", help="write every single result there")
-    add("--quick", action="store_true", help="one short round: shows that it works, not how fast")
+    add("--json", type=Path, metavar="FILE", help="write every single result to FILE")
+    add("--quick", action="store_true", help="one short round: shows that it works, not how fast it is")
     options = parser.parse_args(arguments)
     if options.quick:
         options.local_tuples, options.spark_tuples, options.wave_tuples, options.repeat = 1_000, 4_000, 2_000, 1
@@ -199,14 +199,14 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
 
 
 def describe() -> str:
-    """Machine and versions, for whoever reads the figures later."""
+    """Describes machine and versions, for later readers of the figures."""
     now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M UTC")
     versions = ", ".join(f"{name} {version(name)}" for name in ("pyspark", "msgpack"))
     return f"{now}; {os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, {versions}"
 
 
 def main() -> int:
-    """Measures, prints and returns 0."""
+    """Measures and prints; returns 0."""
     options = parse_arguments()
     print(describe(), flush=True)
     results = run_rounds(options)

@@ -1,4 +1,4 @@
-"""Memory and open files of everything a run consists of, read from /proc (Linux only)."""
+"""Memory and open files of all processes of a run, read from /proc (Linux only)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class Role(Enum):
-    """What a process is in a run."""
+    """The role of a process in a run."""
 
     DRIVER = "driver"
     JAVA = "java"
@@ -22,11 +22,11 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """All processes of one role at one moment.
+    """What all processes of one role use at one moment.
 
     Attributes:
-        process_count: how many they are.
-        resident_bytes: sum of their resident memory; pages that workers share are counted once each.
+        process_count: number of processes.
+        resident_bytes: sum of their resident memory; a page that workers share counts once per worker.
         open_files: sum of their open descriptors.
     """
 
@@ -35,7 +35,7 @@ class Usage:
     open_files: int = 0
 
     def plus(self, other: Usage) -> Usage:
-        """Both together."""
+        """Returns the sum of both."""
         return Usage(
             self.process_count + other.process_count,
             self.resident_bytes + other.resident_bytes,
@@ -44,7 +44,7 @@ class Usage:
 
 
 def usage_by_role(driver_pid: int) -> dict[Role, Usage]:
-    """What a driver and its descendants use now; processes that end meanwhile are left out."""
+    """Returns what a driver and its descendants use now, without processes that end meanwhile."""
     found: dict[Role, Usage] = {}
     for pid in _with_descendants(driver_pid):
         role = Role.DRIVER if pid == driver_pid else _role_of(pid)
@@ -60,7 +60,7 @@ def usage_by_role(driver_pid: int) -> dict[Role, Usage]:
 
 
 def processor_seconds(driver_pid: int) -> float:
-    """Processor time of a driver and of its descendants that live now, since each began."""
+    """Returns the processor time that a driver and its living descendants have used since each began."""
     ticks = 0
     for pid in _with_descendants(driver_pid):
         try:
@@ -73,7 +73,7 @@ def processor_seconds(driver_pid: int) -> float:
 
 
 def _role_of(pid: int) -> Role | None:
-    """The role of a descendant; None for helpers, which are there for a moment or do nothing."""
+    """Returns the role of a descendant; None for helpers, which are short-lived or idle."""
     try:
         program = (PROC / str(pid) / "comm").read_text().strip()
         arguments = (PROC / str(pid) / "cmdline").read_bytes().split(b"\0")

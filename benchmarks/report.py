@@ -14,7 +14,7 @@ HEADINGS = (
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns as wide as they need to be; the first one is text, the others are figures."""
+    """Returns a table with columns as wide as needed; the first column is text, the others are figures."""
     widths = [max(len(row[column]) for row in [headings, *rows]) for column in range(len(headings))]
     lines = []
     for row in [headings, ["-" * width for width in widths], *rows]:
@@ -25,12 +25,12 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def transactions_per_s(results: Sequence[Result]) -> float:
-    """The median over the repeats."""
+    """Returns the median over the rounds."""
     return median([result.transactions_per_s for result in results])
 
 
 def same_rows_section(lines: int, measured: Sequence[Measured]) -> str:
-    """One transaction size: every way txbatch was run beside the control in batches of the same rows."""
+    """Returns the table for one transaction size: every txbatch case, and the control with batches of the same rows."""
     chosen = [entry for entry in measured if entry[0].lines == lines]
     controls = [(case, results) for case, results in chosen if isinstance(case, ControlCase)]
     headings = [*HEADINGS, *(f"x {case.tuning}" for case, _ in controls if isinstance(case, ControlCase))]
@@ -45,7 +45,7 @@ def same_rows_section(lines: int, measured: Sequence[Measured]) -> str:
 
 
 def equal_rows_section(measured: Sequence[Measured]) -> str:
-    """Pairs with the same rows in flight: who has more of them is not the question here."""
+    """Returns the table that compares both sides at equal rows in flight."""
     rows = []
     for case, results in measured:
         if not isinstance(case, TxbatchCase):

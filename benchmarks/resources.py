@@ -1,11 +1,11 @@
-"""Are memory and open files flat? Runs the word count over thousands of small transactions and samples.
+"""Do memory and open files stay flat? Samples the word count over thousands of small transactions.
 
 Run it::
 
     python -m benchmarks.resources --transactions 5000 --lines 100
 
-The input is one small corpus, read over and over: after its first pass no word is new, so what still grows
-is a leak and not the answer. The first tenth is start-up and is shown, but not judged.
+The input is one small corpus, read repeatedly: after its first pass no word is new, so whatever still grows is a
+leak and not the counts. The first tenth is start-up; it is shown but not judged.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from benchmarks.report import table
 from coordinator.run import run
 from coordinator.transactional.options import RunOptions
 from examples.word_count import topology
+from state.printable import counted
 
 if TYPE_CHECKING:
     from coordinator.transactional.coordinator import Coordinator
@@ -41,10 +42,10 @@ MEBIBYTE = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One look at a run.
+    """One sample of a run.
 
     Attributes:
-        committed: transactions committed by then.
+        committed: transactions committed so far.
         usage: what each role used.
         shuffle_files: files in Spark's local folder.
     """
@@ -56,13 +57,13 @@ class Sample:
 
 @dataclass(slots=True)
 class Sampler:
-    """Looks at this process and its descendants from a thread of its own, while a run goes on.
+    """Samples this process and its descendants during a run, from its own thread.
 
     Attributes:
-        limit: the run is drained at so many transactions.
+        limit: the run is drained after this many transactions.
         spark_folder: Spark's local folder.
-        interval_s: how often to look.
-        samples: what was seen.
+        interval_s: seconds between samples.
+        samples: the samples so far.
     """
 
     limit: int
@@ -74,12 +75,12 @@ class Sampler:
     _ended: threading.Event = field(default_factory=threading.Event)
 
     def start(self, coordinator: Coordinator) -> None:
-        """The run begins."""
+        """Starts sampling, when the run begins."""
         self._coordinator = coordinator
         threading.Thread(target=self._look, daemon=True).start()
 
     def progress(self, statistics: RunStatistics) -> None:
-        """The run has come so far."""
+        """Notes the progress of the run, and drains it at the limit."""
         self._committed = statistics.committed
         if self._committed >= self.limit and self._coordinator is not None:
             self._coordinator.drain()
@@ -92,12 +93,12 @@ class Sampler:
 
 
 def at_marks(samples: Sequence[Sample], limit: int) -> list[Sample]:
-    """The first sample at or after each mark, or the last one there is."""
+    """Returns the first sample at or after each mark, or else the last one."""
     return [next((sample for sample in samples if sample.committed >= mark * limit), samples[-1]) for mark in MARKS]
 
 
 def report(samples: Sequence[Sample], limit: int) -> str:
-    """Memory and open files of each role at the marks, and the most ever seen between the first and the last."""
+    """Returns memory and open files of each role at the marks, and their maxima from the first mark on."""
     chosen = at_marks(samples, limit)
     later = [sample for sample in samples if sample.committed >= chosen[0].committed]
     headings = ("", *(f"{sample.committed:,}" for sample in chosen), "largest", "2nd half")
@@ -108,31 +109,31 @@ def report(samples: Sequence[Sample], limit: int) -> str:
             largest = max(getattr(sample.usage.get(role, Usage()), name) for sample in later) / unit
             label = {"resident_bytes": "memory, MiB", "open_files": "open files", "process_count": "processes"}
             rows.append([f"{role.value}: {label[name]}", *_shown(figures, largest)])
-    files = [f"{sample.shuffle_files:,}" for sample in chosen]  # those of the waves under way, so they go up and down
+    files = [f"{sample.shuffle_files:,}" for sample in chosen]  # of the waves under way, so the number fluctuates
     rows.append(["Spark's local files", *files, f"{max(sample.shuffle_files for sample in later):,}", "-"])
     return table(headings, rows)
 
 
 def _shown(figures: Sequence[float], largest: float) -> list[str]:
-    """Figures, the largest, and the growth over the second half."""
+    """Returns the figures, the largest, and the growth over the second half."""
     growth = f"{figures[-1] / figures[2] - 1:+.1%}" if figures[2] else "-"
     return [*(f"{figure:,.0f}" for figure in figures), f"{largest:,.0f}", growth]
 
 
 def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """The command line."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.resources", description=(__doc__ or "").splitlines()[0])
     add = parser.add_argument
     add("--transactions", type=int, default=5000)
-    add("--lines", type=int, default=100, help="lines of a transaction (default %(default)s)")
+    add("--lines", type=int, default=100, help="lines per transaction (default %(default)s)")
     add("--window", type=int, default=128)
     add("--group", type=int, default=64)
     add("--master", default="local[2]")
-    add("--megabytes", type=float, default=5.0, help="size of the corpus that is repeated (default %(default)s)")
+    add("--megabytes", type=float, default=5.0, help="size of the repeated corpus (default %(default)s)")
     add("--interval", type=float, default=0.5, help="seconds between samples (default %(default)s)")
-    add("--driver-memory", default="512m", help="of the JVM, so that its heap fills early (default %(default)s)")
+    add("--driver-memory", default="512m", help="JVM memory, small so that its heap fills early (default %(default)s)")
     add("--work-dir", type=Path, default=Path(".txbatch/benchmark"))
-    add("--json", type=Path, metavar="FILE", help="write every sample there")
+    add("--json", type=Path, metavar="FILE", help="write every sample to FILE")
     return parser.parse_args(arguments)
 
 
@@ -163,8 +164,8 @@ def main() -> int:
         shutil.rmtree(folder, ignore_errors=True)
     print(
         f"{statistics.committed:,} transactions of {options.lines} lines in {time.monotonic() - began:.0f} s, "
-        f"{statistics.waves} waves, {statistics.failed_attempts} failed attempts; "
-        f"{len(sampler.samples)} samples\n\n{report(sampler.samples, options.transactions)}"
+        f"{counted(statistics.waves, 'wave')}, {counted(statistics.failed_attempts, 'failed attempt')}; "
+        f"{counted(len(sampler.samples), 'sample')}\n\n{report(sampler.samples, options.transactions)}"
     )
     if options.json:
         entries = [

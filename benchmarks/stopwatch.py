@@ -1,7 +1,7 @@
-"""Times waves and commits from outside: subclasses of engine and store, put in for one run.
+"""Times waves and commits from outside, with subclasses of engine and store that replace them for one run.
 
-The product carries no instrumentation of its own for this; a wave costs one clock reading more, a commit
-two, which is far below what is measured.
+txbatch itself has no instrumentation for this. The subclasses read the clock once per wave and twice per commit,
+which is far less than what is measured.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
-import coordinator  # noqa: F401 - makes sys.modules hold coordinator.run
+import coordinator  # noqa: F401 - puts coordinator.run into sys.modules
 from coordinator.emitting.emitter_task import Batch
 from coordinator.spark.engine import SparkEngine
 from coordinator.transactional.engine import EarlyCommit
@@ -23,11 +23,11 @@ from state.redis_store import RedisStore
 
 
 class Stopwatch:
-    """What one run took, in seconds.
+    """The times of one run, in seconds.
 
     Attributes:
         latencies: per committed transaction, from the issue of its wave to the durable commit.
-        commits: per call of commit: argument packing, the server, and the answer.
+        commits: per commit call: packing the arguments, the server's work and reading the answer.
         commit_times: (clock, transactions) of every commit.
     """
 
@@ -38,13 +38,13 @@ class Stopwatch:
         self._issued: dict[TransactionAttempt, float] = {}
 
     def issued(self, batches: tuple[Batch, ...]) -> None:
-        """A wave is about to start."""
+        """Notes that a wave is about to start."""
         now = time.perf_counter()
         for batch in batches:
             self._issued[batch.attempt] = now
 
     def committed(self, commit: Commit, started: float) -> None:
-        """A commit was answered."""
+        """Notes that a commit was answered."""
         now = time.perf_counter()
         self.commits.append(now - started)
         self.commit_times.append((now, len(commit.attempts)))
@@ -52,7 +52,7 @@ class Stopwatch:
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """Within it, `coordinator.run` uses an engine and a store that are timed by this."""
+        """Makes `coordinator.run` use an engine and a store that this stopwatch times."""
         stopwatch = self
 
         class TimedEngine(SparkEngine):

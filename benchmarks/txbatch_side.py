@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 TOPOLOGY_ID = "word_count"
 COUNTS_KEY = f"{{{TOPOLOGY_ID}}}:counts"
 PASS_COUNT = 200
-"""More than any run gets through; an unread file costs nothing."""
+"""More than any run reads; an unread file costs nothing."""
 STEADY_AFTER_S = 5.0
-"""The steady rate leaves out what comes earlier: workers start, the JVM compiles, the vocabulary is new."""
+"""The steady rate leaves out the time before, while workers start, the JVM compiles and the vocabulary is new."""
 
 
 class Deadline:
@@ -41,11 +41,11 @@ class Deadline:
         self._coordinator: Coordinator | None = None
 
     def start(self, coordinator: Coordinator) -> None:
-        """The run begins."""
+        """Keeps the coordinator, when the run begins."""
         self._coordinator = coordinator
 
     def check(self, _: RunStatistics) -> None:
-        """Something happened; the time runs from the first event."""
+        """Drains the run once its time is up; the time counts from the first call."""
         now = time.monotonic()
         if self._ends is None:
             self._ends = now + self._seconds
@@ -57,7 +57,7 @@ def measure(case: TxbatchCase) -> Result:
     """Runs the word count for a while and compares what the server holds with the independent count."""
     corpus = Corpus.load(Path(case.corpus))
     if corpus is None:
-        raise FileNotFoundError(f"corpus {case.corpus!r} is not there; make it with python -m benchmarks.corpus")
+        raise FileNotFoundError(f"corpus {case.corpus!r} does not exist; make it with python -m benchmarks.corpus")
     folder = Path(tempfile.mkdtemp(prefix="txbatch-", dir=case.work_dir))
     try:
         pattern = link_passes(corpus, folder / "input", PASS_COUNT)
@@ -96,7 +96,7 @@ def measure(case: TxbatchCase) -> Result:
 
 
 def steady_rate(commit_times: list[tuple[float, int]]) -> float | None:
-    """Transactions a second without the first seconds; None if there is nothing else."""
+    """Returns transactions per second without the first seconds; None if nothing remains."""
     late = [entry for entry in commit_times if entry[0] >= commit_times[0][0] + STEADY_AFTER_S]
     if len(late) < 2:
         return None
@@ -104,7 +104,7 @@ def steady_rate(commit_times: list[tuple[float, int]]) -> float | None:
 
 
 def read_counts(url: str, key: str) -> dict[str, int]:
-    """A stored hash as any client would read it."""
+    """Returns a stored hash, read as any client would."""
     with redis.Redis.from_url(url, decode_responses=True, protocol=2) as client:
         return {word: int(count) for word, count in client.hgetall(key).items()}
 

@@ -1,4 +1,4 @@
-"""Committers and the group commit: what is published, and in which order."""
+"""Committers and group commit: what is published, and in which order."""
 
 from coordinated_bolt.neighbours import require_own_packages
 

@@ -1,4 +1,4 @@
-"""Runs one commit task over a group: attempts in txid order, state open in `finish_batch` only."""
+"""Runs one commit task over a group: attempts in txid order, with state open only in `finish_batch`."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ class CommitterExecutor(BatchBoltExecutor):
 class CommitTask:
     """One commit task.
 
-    With all frames at hand an engine calls `run_group`. One that delivers them as they come gives them to
-    `task`, and calls `begin`, `conclude` for each attempt in order, and takes `report`.
+    An engine that has all frames calls `run_group`. One that delivers frames as they arrive calls `begin`, passes the
+    frames to `task`, calls `conclude` for each attempt in order, and then takes `report`.
 
     Args:
         wiring: the task.
         reader: reads committed state.
-        send: takes frames for commit tasks further down.
-        observer: is told what every attempt's bolt does.
-        clock: nanoseconds, for the metrics.
+        send: takes frames for commit tasks downstream.
+        observer: notified of each step of every attempt's bolt.
+        clock: in nanoseconds, for the metrics.
 
     Attributes:
         task: executes frames.
-        report: of the group that was begun last: a verdict per attempt, up to the first failure.
+        report: on the last group begun: a verdict per attempt, up to the first failure.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class CommitTask:
             attempts: the group; everything below its first txid is committed.
             inbox: all frames of the task.
             composed: whether to return one write set for the whole prefix.
-            begin: called with each attempt before it is run.
+            begin: called with each attempt before it runs.
         """
         self.begin(attempts[0].txid, composed=composed)
         for attempt in attempts:
@@ -110,7 +110,7 @@ class CommitTask:
         return self.report
 
     def begin(self, first_txid: int, *, composed: bool) -> None:
-        """A group begins; everything below its first txid is committed."""
+        """Begins a group; everything below its first txid is committed."""
         self.report = TaskReport(self._wiring.task_id, self._wiring.component_id, composed=composed)
         self._executor.as_of_txid = first_txid - 1
         self._executor.earlier = WriteSet()
@@ -118,7 +118,7 @@ class CommitTask:
             self.report.write_sets.append(self._executor.earlier)
 
     def conclude(self, attempt: TransactionAttempt) -> bool:
-        """Nothing more comes for the next attempt of the group: adds its verdict; whether that is a good one."""
+        """Ends the group's next attempt, all of which has arrived: adds its verdict, returns whether it is good."""
         result = self.task.end(attempt)
         session = self._executor.session
         reads = [[name, key] for name, key in sorted(session.reads, key=repr)]

@@ -1,14 +1,14 @@
-"""Decides what a group publishes: which prefix of its attempts, and the composed changes.
+"""Decides what a group publishes: a prefix of its attempts, and their composed changes.
 
 Pure. The result must not depend on how transactions are grouped, so the prefix ends
 
 * before the first attempt that failed on any task, or whose edges do not cancel its residue;
-* before the first attempt that read a field which a lower one of the group wrote on another task;
+* before the first attempt that read a field which a lower attempt of the group wrote on another task;
 * before the commit would exceed the operation limit.
 
-Tasks compose their own good prefix before they report, which keeps the driver's work small. When that
-turns out to be the wrong prefix, or order matters between tasks, the answer is `Again`: run the commit
-phase once more, shorter or transaction by transaction. The shuffled data is still there.
+Tasks compose their own good prefix before they report, which keeps the driver's work small. If that
+turns out to be the wrong prefix, or order matters between tasks, the answer is `Again`: repeat the commit
+phase for a shorter prefix, or transaction by transaction. The shuffled data is still there.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from state.attempt import TransactionAttempt
 from state.write_set import Field, OrderMattersError, WriteSet, compose
 
 Read = tuple[str, Field]
+_READ_OTHER = "commit tasks did not read what the processing phase sent"
 
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """Send this.
+    """Publish this prefix.
 
     Attributes:
-        attempts: the prefix to publish; may be empty.
+        attempts: the prefix; may be empty.
         write_set: its composed changes.
     """
 
@@ -39,12 +40,12 @@ class Publish:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Run the commit phase again over this prefix.
+    """Repeat the commit phase over this prefix.
 
     Attributes:
-        attempts: the prefix.
-        composed: False asks for one write set per transaction.
-        reason: for the log.
+        attempts: the prefix; never empty.
+        composed: whether tasks compose one write set; False asks for one per transaction.
+        reason: why, for the log.
     """
 
     attempts: tuple[TransactionAttempt, ...]
@@ -54,11 +55,11 @@ class Again:
 
 @dataclass(frozen=True, slots=True)
 class GroupDecision:
-    """What becomes of a group.
+    """What to do with a group.
 
     Attributes:
         step: what to do with the good prefix.
-        failed: the first attempt that failed and why, if one did; it and all later are replayed.
+        failed: the first attempt that failed, if any, and why; it and all later attempts are replayed.
     """
 
     step: Publish | Again
@@ -72,9 +73,10 @@ class Group:
     Attributes:
         attempts: consecutive txids, ascending.
         residues: attempt -> xor of the edges into commit tasks.
-        commit_tasks: every task that has to give a verdict.
-        component_order: component ids in the order their changes are composed.
-        operations_max: most changes of a group of more than one.
+        commit_tasks: every task that must report.
+        component_order: component ids in the order in which their changes are composed.
+        operations_max: most changes of a group with more than one transaction.
+        is_flat: commit tasks send nothing to one another, so what they read is known even if one of them failed.
     """
 
     attempts: tuple[TransactionAttempt, ...]
@@ -82,10 +84,11 @@ class Group:
     commit_tasks: frozenset[int]
     component_order: Sequence[str]
     operations_max: int
+    is_flat: bool = False
 
 
 def decide_group(group: Group, reports: Sequence[TaskReport]) -> GroupDecision:
-    """Decides what becomes of a group, given the report of every commit task."""
+    """Decides what to do with a group, from the reports of all commit tasks; called by the driver per group."""
     rank = {component_id: place for place, component_id in enumerate(group.component_order)}
     ordered = sorted(reports, key=lambda report: (rank[report.component_id], report.task_id))
     good, failure = _good_prefix(group, ordered)
@@ -101,34 +104,35 @@ def _step(group: Group, reports: Sequence[TaskReport], good: int) -> Publish | A
     if not reports[0].composed:
         return _from_transactions(group, reports, good, has_read=has_read)
     if any(report.good_count() != good for report in reports):
-        return Again(prefix, composed=not has_read, reason="a task composed more than the prefix that is good")
+        return Again(prefix, composed=not has_read, reason="a task composed more than the good prefix")
     if good == 1:
         return _from_transactions(group, reports, good, has_read=has_read)
     if has_read:
-        return Again(prefix, composed=False, reason="committers read state: transaction by transaction")
+        return Again(prefix, composed=False, reason="committers read state, so compose transaction by transaction")
     return _from_composed(group, reports, prefix)
 
 
 def _good_prefix(group: Group, reports: Sequence[TaskReport]) -> tuple[int, Failure | None]:
     task_ids = [report.task_id for report in reports]
     if sorted(task_ids) != sorted(group.commit_tasks):
-        story = f"verdicts came from tasks {task_ids}, expected one from each of {sorted(group.commit_tasks)}"
+        story = f"tasks {task_ids} sent reports, expected one from each of {sorted(group.commit_tasks)}"
         return 0, _incomplete(story)
     for place, attempt in enumerate(group.attempts):
         failures = []
         edges = group.residues[attempt]
         for report in reports:
             if place >= len(report.verdicts):
-                failures.append(_incomplete(f"task {report.task_id} gave no verdict on attempt {attempt}"))
+                failures.append(_incomplete(f"task {report.task_id} sent no verdict on attempt {attempt}"))
                 continue
             verdict = report.verdicts[place]
             edges ^= verdict.edges
             if verdict.failure is not None:
                 failures.append(verdict.failure)
+        has_read_other = edges != 0 and (group.is_flat or not failures)
+        if has_read_other and all(place < len(report.verdicts) for report in reports):
+            return place, _incomplete(_READ_OTHER, failures)  # what user code said of such input does not count
         if failures:
             return place, min(failures, key=lambda failure: failure.kind)
-        if edges:
-            return place, _incomplete("the commit phase has not read what the processing phase sent")
     return len(group.attempts), None
 
 
@@ -141,13 +145,13 @@ def _from_composed(
             for write_set in report.write_sets:
                 total.beside(write_set)
     except OrderMattersError as error:
-        return Again(prefix, composed=False, reason=f"{error}: transaction by transaction")
+        return Again(prefix, composed=False, reason=f"{error}, so compose transaction by transaction")
     operation_count = total.operations()
     if operation_count > group.operations_max:
-        # transactions share fields, so a part has more changes than its share: cut well below, or the commit phase
-        # is run again and again for a little less each time
+        # transactions share fields, so half of them make more than half of the changes: cut well below the limit,
+        # or the commit phase is repeated again and again for a slightly shorter prefix
         fitting = max(1, min(len(prefix) * group.operations_max // operation_count, -(-len(prefix) // 2)))
-        reason = f"{operation_count} operations are over {group.operations_max}"
+        reason = f"{operation_count} operations exceed the limit of {group.operations_max}"
         return Again(prefix[:fitting], composed=True, reason=reason)
     return Publish(prefix, total)
 
@@ -179,5 +183,6 @@ def _reads_anothers_write(reports: Sequence[TaskReport], place: int, writers: Ma
     )
 
 
-def _incomplete(text: str) -> Failure:
-    return Failure(FailureKind.INCOMPLETE, "commit", 0, text)
+def _incomplete(text: str, failures: Sequence[Failure] = ()) -> Failure:
+    told = "".join(f"; {f.component_id}[{f.task_index}] failed on it: {f.text}" for f in failures)
+    return Failure(FailureKind.INCOMPLETE, "commit", 0, f"{text}{told}")

@@ -1,19 +1,19 @@
-"""How many transactions the next group takes: as many as allowed, fewer where experience says so.
+"""How many transactions the next group takes: as many as allowed, or fewer if recent groups were cut.
 
-Pure. After a group was cut the next one aims at twice what could be published, and doubles again with
-every group that went through whole. Groups that would exceed the operation limit are foreseen from
-how many operations a transaction made last.
+Pure. After a group that was cut, the next takes twice as many transactions as were published, and the size doubles
+again with every group that is published whole. The operations per transaction of the last group predict which size
+would exceed the operation limit.
 """
 
 from __future__ import annotations
 
 
 class GroupSize:
-    """The bound on the next group.
+    """The limit on the size of the next group.
 
     Args:
-        group_max: the user's bound.
-        operations_max: most changes of one commit.
+        group_max: the user's limit on transactions.
+        operations_max: most changes in one commit.
     """
 
     def __init__(self, group_max: int, operations_max: int) -> None:
@@ -23,11 +23,11 @@ class GroupSize:
         self._by_operations = group_max
 
     def limit(self) -> int:
-        """Most transactions of the next group, at least 1."""
+        """Returns how many transactions the next group may take, at least 1."""
         return max(1, min(self._limit, self._by_operations, self._group_max))
 
     def published(self, *, asked: int, published: int, operation_count: int) -> None:
-        """A group of `asked` transactions had a prefix of `published` go out."""
+        """Notes that of a group of `asked` transactions the first `published` were published."""
         if published < asked:
             self._limit = max(1, 2 * published)
         else:
@@ -36,5 +36,5 @@ class GroupSize:
             self._by_operations = max(1, published * self._operations_max // operation_count)
 
     def one_by_one(self) -> None:
-        """The store refused a group for its content: find the culprit."""
+        """Limits groups to one transaction, after the store refused a group's content: this finds the culprit."""
         self._limit = 1

@@ -1,4 +1,4 @@
-"""What a committer meets that reads state while the state below its group may not be committed yet."""
+"""Refuses a committer's reads while the transactions below its group may not be committed yet."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from state.write_set import Field, StateKind
 
 
 class RefusingReader:
-    """A `StateReader` that refuses.
+    """A `StateReader` that refuses every read.
 
-    It need not rely on what user code makes of the exception: the session has written the read down before, so
-    the report says that there was one and is not used.
+    It does not matter how user code handles the exception: the session has already recorded the read, so the driver
+    sees it in the report and discards the report.
     """
 
     def read(self, name: str, kind: StateKind, fields: Sequence[Field], as_of_txid: int) -> Any:

@@ -1,4 +1,4 @@
-"""What one commit task reports of a group: a verdict per attempt, and what it wrote and read."""
+"""What one commit task reports on a group: a verdict per attempt, and what it wrote and read."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from state.write_set import WriteSet
 
 @dataclass(slots=True)
 class AttemptVerdict:
-    """One attempt on one commit task.
+    """The outcome of one attempt on one commit task.
 
     Attributes:
-        failure: None when the batch was finished.
-        edges: xor of the edges read and sent, as computed here.
+        failure: why it failed; None if the batch was finished.
+        edges: xor of the edges read and sent, as computed by the task.
         reads: (state name, field) pairs read from committed state.
         counters: what the bolt counted.
-        metrics: what was done, also if it failed.
+        metrics: what the task did, even if it failed.
     """
 
     failure: Failure | None = None
@@ -29,7 +29,7 @@ class AttemptVerdict:
     metrics: TaskMetrics = field(default_factory=TaskMetrics)
 
     def to_wire(self) -> list[Any]:
-        """Plain data for the codec."""
+        """Returns plain data for the codec."""
         failure = self.failure.to_wire() if self.failure else None
         return [failure, self.edges, self.reads, self.counters, self.metrics.to_wire()]
 
@@ -44,14 +44,14 @@ class AttemptVerdict:
 
 @dataclass(slots=True)
 class TaskReport:
-    """All that one commit task has to say of a group.
+    """Everything one commit task reports on a group.
 
     Attributes:
-        task_id: the task.
+        task_id: id of the task.
         component_id: its component.
-        verdicts: one per attempt of the group in order, up to and including the first failure.
-        write_sets: the changes of the good prefix: one composed set for all of it, or one per attempt.
-        composed: which of the two.
+        verdicts: one per attempt in order, up to and including the first failure.
+        write_sets: the changes of the good prefix: one composed set, or one set per attempt.
+        composed: whether there is one composed set.
     """
 
     task_id: int
@@ -61,13 +61,13 @@ class TaskReport:
     composed: bool = True
 
     def good_count(self) -> int:
-        """Length of the prefix that was finished."""
+        """Returns the length of the prefix that was finished."""
         if self.verdicts and self.verdicts[-1].failure is not None:
             return len(self.verdicts) - 1
         return len(self.verdicts)
 
     def to_wire(self) -> list[Any]:
-        """Plain data for the codec."""
+        """Returns plain data for the codec."""
         verdicts = [verdict.to_wire() for verdict in self.verdicts]
         return [self.task_id, self.component_id, verdicts, [w.to_wire() for w in self.write_sets], self.composed]
 

@@ -1,4 +1,4 @@
-"""Everything a task needs to run bolts: tuples, streams, groupings, counting, the ack tree."""
+"""What a task needs to run bolts: tuples, streams, groupings, counting and the ack tree."""
 
 from coordinated_bolt.neighbours import require_own_packages
 

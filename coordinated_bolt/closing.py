@@ -1,4 +1,4 @@
-"""Closing several things of the user's: each gets its turn, whatever becomes of the others."""
+"""Closes several objects of the user's: each gets its turn, even if others fail."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from coordinated_bolt.completeness.failure import Failure
 
 
 def close_all(closings: Iterable[Callable[[], Failure | None]]) -> Failure | None:
-    """Calls every one, in order, and returns the first failure, if there is one."""
+    """Calls each in order, and only then returns the first failure, if any."""
     failures = [close() for close in closings]
     return next((failure for failure in failures if failure is not None), None)

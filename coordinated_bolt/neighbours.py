@@ -1,7 +1,7 @@
-"""Makes sure that ``import state`` means ours.
+"""Checks that ``import state`` finds txbatch's own package.
 
 The name is an ordinary word. If another module of that name comes first on the path, the next import
-would fail with a riddle; this says what has happened.
+would fail with a puzzling error; this one says what has happened.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ USAGE_EXIT_CODE = 2
 
 
 def require_own_packages() -> None:
-    """Called by the packages that import others, before they do.
+    """Checks the path; packages that import other packages call this first.
 
     Raises:
         ImportError: ``state`` is somebody else's module.
-        SystemExit: so it is, and the ``txbatch`` script imports us, which could not catch anything yet.
+        SystemExit: the same, in the ``txbatch`` script, which cannot catch anything yet.
     """
     home = Path(__file__).parent.parent
     found = importlib.import_module("state").__file__
     if found is None or Path(found).parent.parent != home:
         sentence = (
             f"import state finds {found or 'a folder without __init__.py'}, not txbatch's own package in "
-            f"{home / 'state'}; rename it, or take its folder off sys.path and PYTHONPATH"
+            f"{home / 'state'}; rename it, or remove its folder from sys.path and PYTHONPATH"
         )
         if Path(sys.argv[0]).name == COMMAND:
             sys.stderr.write(f"{COMMAND}: {sentence}\n")

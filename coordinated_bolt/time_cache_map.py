@@ -1,6 +1,6 @@
-"""A `RotatingMap` that a clock rotates, for several threads.
+"""A thread-safe `RotatingMap` that rotates by a clock.
 
-The clock is a parameter and nothing waits in here: the owner calls `tick` now and then.
+The clock is a parameter and nothing here waits: the owner of the map calls `tick` now and then.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from coordinated_bolt.rotating_map import DEFAULT_BUCKET_COUNT, Key, RotatingMap
 class TimeCacheMap(Generic[Key, Value]):
     """A map whose entries expire between `expiration_s` and ``expiration_s * n / (n - 1)`` after they were put.
 
-    A late tick makes expiry late, never early: `put` too moves the map to the present, so that an entry
-    does not age by rotations that were due before it came. Each entry that is put ends in one way only:
-    replaced, removed, or called back. Made where it is used, for its lock does not pickle.
+    A late tick makes expiry late, never early: `put` also moves the map to the present, so that rotations which
+    were due before an entry was put do not age it. Each entry ends in exactly one way: replaced, removed, or
+    expired with a callback. Create the map where it is used, because its lock does not pickle.
 
     Args:
-        expiration_s: how long an entry lives at least, in seconds.
-        clock: the present in seconds, as `time.monotonic`; one that goes back stops expiry until it has
+        expiration_s: minimum lifetime of an entry, in seconds.
+        clock: returns the present in seconds, like `time.monotonic`; if it goes back, nothing expires until it has
             caught up. Called with the lock held.
         bucket_count: the n above, at least 2.
-        on_expire: called by `tick` for every entry that expired, without the lock, so it may use the map.
-            What it raises ends the tick: the rest of the expired entries are gone uncalled.
+        on_expire: called by `tick` for every expired entry, without the lock, so it may use the map.
+            If it raises, the remaining expired entries are lost without a call.
 
     Raises:
-        ValueError: fewer than 2 buckets, or an expiration that is no time above 0.
+        ValueError: fewer than 2 buckets, or an expiration that is not a positive number of seconds.
 
     Source: backtype.storm.utils.TimeCacheMap. Differs from Storm: no thread of its own, an injected clock.
     """
@@ -42,7 +42,7 @@ class TimeCacheMap(Generic[Key, Value]):
         on_expire: Callable[[Key, Value], None] | None = None,
     ) -> None:
         if not 0 < expiration_s < float("inf"):
-            raise ValueError(f"expiration {expiration_s!r} is not a number of seconds above 0")
+            raise ValueError(f"expiration must be a positive number of seconds, got {expiration_s!r}")
         self._map = RotatingMap[Key, Value](bucket_count)
         self._interval_s = expiration_s / (bucket_count - 1)
         self._clock = clock
@@ -53,30 +53,30 @@ class TimeCacheMap(Generic[Key, Value]):
         self._lock = Lock()
 
     def put(self, key: Key, value: Value) -> None:
-        """Sets a key's value and starts its time anew."""
+        """Sets a key's value and restarts its expiration."""
         with self._lock:
             self._rotate_to_present()
             self._map.put(key, value)
 
     def get(self, key: Key, default: Value | None = None) -> Value | None:
-        """The key's value; its time goes on."""
+        """Returns the key's value; does not restart its expiration."""
         with self._lock:
             return self._map.get(key, default)
 
     def remove(self, key: Key) -> bool:
-        """Removes a key; whether it was there. If so, it is not called back."""
+        """Removes a key without a callback; returns whether it was there."""
         with self._lock:
             return self._map.remove(key)
 
     def pop(self, key: Key, default: Value | None = None) -> Value | None:
-        """Removes a key and returns its value. If it was there, it is not called back."""
+        """Removes a key without a callback and returns its value."""
         with self._lock:
             return self._map.pop(key, default)
 
     def tick(self) -> list[tuple[Key, Value]]:
-        """Rotates as often as is due, calls back for what expired since the last tick, and returns it.
+        """Makes the rotations that are due, calls `on_expire` for what expired since the last tick, and returns that.
 
-        Called by any thread, as often as it likes; expiry is as late as ticks are.
+        May be called by any thread, as often as you like; late ticks make expiry late.
         """
         with self._lock:
             self._rotate_to_present()
@@ -96,7 +96,7 @@ class TimeCacheMap(Generic[Key, Value]):
 
     def _rotate_to_present(self) -> None:
         due = int((self._clock() - self._started_at_s) / self._interval_s)
-        # after as many rotations as there are buckets, all that was there is gone
+        # after one rotation per bucket, every earlier entry is gone
         for _ in range(min(due - self._rotation_count, self._map.bucket_count)):
             self._expired.extend(self._map.rotate().items())
         self._rotation_count = max(due, self._rotation_count)

@@ -1,7 +1,8 @@
-"""What comes out of user code: which of it is the user's error.
+"""Tells which exceptions from user code are the user's errors.
 
-User code may raise anything, `sys.exit` included, and whatever it raises is its own error: an attempt fails or
-the run ends, with a name. The one exception is what somebody else has raised *into* it to end the process.
+User code may raise anything, `sys.exit` included, and what it raises is its own error: an attempt fails, or the
+run ends with an error that names the component. The only exception is one raised *into* user code from outside
+to end the process.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from state.errors import Interruption
 
 
 def is_interruption(error: BaseException) -> bool:
-    """Whether an error that came out of user code was raised into it, and must not be held up.
+    """Whether an error from user code was raised into it from outside, and must pass.
 
-    Asked wherever user code is called (driver and executor). Ctrl-C reaches the main thread only, and no
-    process that ignores SIGINT, as workers on executors do: there a `KeyboardInterrupt` is the user's own.
+    Checked wherever user code is called (driver and executor). Ctrl-C reaches only the main thread, and no process
+    that ignores SIGINT, such as workers on executors; elsewhere a `KeyboardInterrupt` is the user's own.
     """
     if isinstance(error, Interruption):
         return True

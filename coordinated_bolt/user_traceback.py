@@ -1,7 +1,7 @@
-"""The story of an exception that came out of user code: its traceback, and the remedy where Python knows none.
+"""Describes an exception from user code: its traceback and, where the exception does not say, the remedy.
 
-Everything that shows user code's exceptions asks here, on every engine, so that they read the same everywhere,
-and nothing in them reaches a terminal as it is.
+All engines show user code's exceptions through this module, so they read the same everywhere, and no control
+characters in them reach a terminal.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from state.printable import block
 
 _PREPARING = ("prepare", "open")
 _ENDED_PROCESS = (
-    "remedy: a component may not end its process: raise an exception, or FailedException to have the batch replayed"
+    "remedy: a component may not end its process; raise an exception, or FailedException to have the batch replayed"
 )
 _WRONG_KEYWORD = re.compile(r"\bemit(_all|_direct)?\(\) got an unexpected keyword argument 'stream'")
 _STREAM_ID = "remedy: the parameter is called stream_id"
@@ -25,15 +25,15 @@ _PACKAGES = ("state", "coordinated_bolt", "committers", "coordinator")
 
 
 class WrongAnswerError(TypeError):
-    """A method of user code returned what it may not; the message names both and says what to return."""
+    """A user's method returned an invalid value; the message names both and says what to return."""
 
 
 def user_traceback(error: BaseException) -> str:
-    """Traceback and remedy as printable text, bounded however long the message is (where the code ran).
+    """Returns traceback and remedy as printable text of bounded length (called where the code ran).
 
-    Our own frames around the user's are left out: what he has to mend is in his.
+    Leaves out our own frames around the user's, which hold the code to fix.
     """
-    if isinstance(error, WrongAnswerError):  # the calls are ours, and the sentence says it all
+    if isinstance(error, WrongAnswerError):  # all frames are ours, and the message says everything
         return f"TypeError: {block(str(error))}\n"
     story = traceback.TracebackException.from_exception(error)
     _leave_out_ours(story)
@@ -43,7 +43,7 @@ def user_traceback(error: BaseException) -> str:
 
 
 def remedy_for(error: BaseException) -> str:
-    """What to do about an error whose own words do not tell; "" for most."""
+    """Returns what to do about an error whose message does not say; "" for most."""
     if isinstance(error, SystemExit):
         return _ENDED_PROCESS
     if isinstance(error, TypeError) and _WRONG_KEYWORD.search(str(error)):
@@ -54,16 +54,16 @@ def remedy_for(error: BaseException) -> str:
     call = _call_that_sets(name, type(error.obj))
     if call:
         return f"remedy: {owner} overrides {call.partition('(')[0]}, which sets self.{name}; call super().{call} there"
-    remedy = f"remedy: nothing has set self.{name}; set it in prepare"
+    remedy = f"remedy: self.{name} was never set; set it in prepare"
     if isinstance(error.obj, IBatchBolt):
-        remedy += f", or, if it is a committer's state, declare it in the class {owner}: {name} = HashState({name!r})"
+        remedy += f" or, if it is a committer's state, declare it in class {owner}: {name} = HashState({name!r})"
     return remedy
 
 
 def _leave_out_ours(story: traceback.TracebackException) -> None:
-    """Cuts each stack of a chain to the part from the first to the last frame that is not ours, if there is one.
+    """Cuts each stack of a chain to the frames from the first to the last that is not ours, if there is one.
 
-    An error that our code has raised says itself what was wrong; what it was made from is left out.
+    An error that our own code raised explains itself, so its causes are left out.
     """
     told: traceback.TracebackException | None = story
     while told is not None:
@@ -76,13 +76,13 @@ def _leave_out_ours(story: traceback.TracebackException) -> None:
 
 
 def _is_ours(file_name: str) -> bool:
-    # of the code, not of the module: on executors it may be compiled elsewhere
+    # the code's file name, not the module's: on executors the code may have been compiled elsewhere
     root = Path(_is_ours.__code__.co_filename).parent.parent
     return any(Path(file_name).is_relative_to(root / package) for package in _PACKAGES)
 
 
 def _call_that_sets(name: str, component: type) -> str:
-    """The call of one of our base classes that sets an attribute the class annotates, "" if there is none."""
+    """Returns the call of one of our base classes that sets the annotated attribute, "" if there is none."""
     for base in component.__mro__:
         if base.__module__.startswith("coordinated_bolt.") and name in inspect.get_annotations(base):
             for method in filter(vars(base).__contains__, _PREPARING):

@@ -1,4 +1,4 @@
-"""All one task has to know: made by the plan on the driver, shipped, read where the task runs."""
+"""Everything one task needs to know: made by the plan on the driver, shipped, and read where the task runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class UpstreamTask:
     """One task upstream.
 
     Attributes:
-        component_id: whose task it is.
+        component_id: its component.
         streams: all streams of that component, by index.
     """
 
@@ -36,9 +36,9 @@ class Coordination:
     """A task's place in a sub-topology that processes batches within a plain topology.
 
     Attributes:
-        source_args: component upstream, inside the sub-topology -> how many of its tasks report a batch. Empty
+        source_args: upstream component inside the sub-topology -> how many of its tasks report a batch; empty
             for the master, which begins batches.
-        targets: every task downstream that is inside, each of which gets a report.
+        targets: every downstream task inside the sub-topology, each of which gets a report.
     """
 
     source_args: Mapping[str, SourceArgs]
@@ -47,24 +47,24 @@ class Coordination:
 
 @dataclass(frozen=True, slots=True)
 class TaskWiring:
-    """One task: who it is, what it runs, whom it hears and whom it tells.
+    """One task: its identity, what it runs, and the tasks it receives from and sends to.
 
     Attributes:
         topology_id: the topology.
         component_id: the component.
-        task_id: the task among all of the topology's, from 1.
-        task_index: the task among its component's, from 0.
+        task_id: number of the task within the topology, from 1.
+        task_index: index of the task within its component, from 0.
         task_count: number of tasks of the component.
-        tasks_of: component id -> task ids, of the whole topology.
-        conf: the component's configuration over the topology's; users see copies, see `context`.
+        tasks_of: component id -> task ids, for the whole topology.
+        conf: the topology's configuration, overridden by the component's; users get copies, see `context`.
         spec: the pickled bolt or spout.
-        upstream: task id -> task, every one upstream.
-        streams: stream id -> stream, what the component declares.
+        upstream: task id -> task, for every task upstream.
+        streams: stream id -> stream, for every stream the component declares.
         targets: every task downstream.
-        needs_id: a committer.
-        frame_tuples: most tuples it sends in one frame.
+        needs_id: whether a batch also waits for the ID tuple, as a committer's does.
+        frame_tuples: most tuples in one frame.
         hook_specs: the pickled hooks of the topology.
-        coordination: of a task in a sub-topology of a plain topology.
+        coordination: the task's place in a sub-topology; None outside one.
     """
 
     topology_id: str
@@ -85,13 +85,13 @@ class TaskWiring:
 
     @property
     def acker_tasks(self) -> tuple[int, ...]:
-        """Task ids of the ackers; none when nothing is tracked."""
+        """Task ids of the ackers; empty if nothing is tracked."""
         return self.tasks_of.get(ACKER_COMPONENT, ())
 
     def context(self) -> TopologyContext:
-        """A fresh context, with counters at zero and a configuration of its own: what user code does to it, it keeps.
+        """Returns a fresh context, with counters at zero and its own copy of the configuration.
 
-        Every attempt, batch, emitter and plain task is given one; `prepare` gets the configuration in it.
+        Every attempt, batch, emitter and plain task gets one; `prepare` gets the configuration in it.
         """
         return TopologyContext(
             self.topology_id,
@@ -104,7 +104,7 @@ class TaskWiring:
         )
 
     def origin(self, attempt: TransactionAttempt | None, upstream_task: int, stream_index: int) -> TupleOrigin:
-        """What the tuples of one run have in common; in a plain topology they belong to no attempt.
+        """Returns the origin of a stretch of tuples; in a plain topology the attempt is None.
 
         Raises:
             KeyError, IndexError: the task is not upstream, or has no such stream.

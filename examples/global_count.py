@@ -1,11 +1,11 @@
-"""Counts the words of a small input in memory, all of them together: Redis string ``{global_count}:total``.
+"""Counts all words of a small in-memory input into one total: the Redis string ``{global_count}:total``.
 
 Run it::
 
     txbatch run examples.global_count:topology
 
-The input has three partitions, of which every transaction takes three words each as long as there are any: batches
-of 9, 7 and 3 words, then an empty one. After each, the total is 9, 16, 19 and 19. Try it in a test, without Spark::
+The input has three partitions. Every transaction takes three words from each, as long as there are any: batches of
+9, 7 and 3 words, then an empty one. The total after each is 9, 16, 19 and 19. Try it in a test, without Spark::
 
     with LocalCluster(seed=7) as cluster:
         run = cluster.submit(topology())
@@ -28,7 +28,7 @@ PARTITIONS = {
 
 
 class BatchCount(BaseBatchBolt):
-    """Counts this task's share of a batch, so that one small tuple travels on."""
+    """Counts this task's share of a batch and emits the count as one small tuple."""
 
     output_fields = ("count",)
 
@@ -38,12 +38,12 @@ class BatchCount(BaseBatchBolt):
     def execute(self, tup):
         self.count += 1
 
-    def finish_batch(self):  # also of a batch without a word
+    def finish_batch(self):  # called for an empty batch too
         self.collector.emit([self.count])
 
 
 class UpdateGlobalCount(BaseBatchBolt, ICommitter):
-    """Keeps the running total, and the transaction it is the total of."""
+    """Keeps the running total, and the txid of the last transaction in it."""
 
     total = ValueState("total", value=int)
     txid = ValueState("txid", value=int)
@@ -55,20 +55,20 @@ class UpdateGlobalCount(BaseBatchBolt, ICommitter):
         self.sum += tup["count"]
 
     def finish_batch(self):
-        # Storm's example compares the stored txid with its own, not to add a batch twice; here that cannot happen,
-        # and the txid is kept only for whoever reads the total.
+        # Storm's example compares the stored txid with its own in order not to add a batch twice. That cannot happen
+        # here; the txid is stored only for those who read the total.
         self.total.increment(self.sum)
         self.txid.put(self.attempt.txid)
 
 
 def topology(*, words_per_partition=3, empty_batches=1, topology_id="global_count", parallelism=5):
-    """The topology.
+    """Returns the topology.
 
     Args:
-        words_per_partition: how many words a transaction takes of each partition.
-        empty_batches: transactions that follow when everything is read.
+        words_per_partition: how many words a transaction takes from each partition.
+        empty_batches: how many empty transactions follow when everything has been read.
         topology_id: names the topology and its keys.
-        parallelism: tasks that count; the total is kept by one.
+        parallelism: tasks that count; one task keeps the total.
     """
     rows = {partition: [[word] for word in words] for partition, words in PARTITIONS.items()}
     spout = MemoryTransactionalSpout(rows, ["word"], words_per_partition, empty_batches=empty_batches)

@@ -4,9 +4,9 @@ Run it::
 
     txbatch run examples.ledger:topology -p transfers=20000 -p accounts=100
 
-No money is made or lost: whoever adds up the balances, by one command such as ``HVALS {ledger}:balances``
-and at any moment, gets ``accounts * 1000``. And no account is ever overdrawn: a transfer is refused when its
-source has too little, so a balance has to be read before it is written.
+No money is made or lost: at any moment the balances, read with one command such as ``HVALS {ledger}:balances``,
+add up to ``accounts * 1000``. No account is ever overdrawn: a transfer is refused if its source has too little money,
+so a balance must be read before it is written.
 """
 
 import random
@@ -21,14 +21,14 @@ LARGEST_AMOUNT = 500
 
 
 def transfer(number, accounts, seed):
-    """The transfer of that number as (source, target, amount), the same whenever it is asked for."""
+    """Returns the transfer of that number as (source, target, amount); the same on every call."""
     draw = random.Random(f"{seed} {number}")
     source, target = draw.sample(range(accounts), 2)
     return source, target, draw.randint(1, LARGEST_AMOUNT)
 
 
 class Transfers(ITransactionalSpout):
-    """Transfers 0, 1, 2, …; a transaction is a range of numbers, so a replay is the same transfers again."""
+    """Emits transfers 0, 1, 2, …; a transaction is a range of numbers, so a replay repeats the same transfers."""
 
     output_fields = ("number", "source", "target", "amount")
 
@@ -47,7 +47,7 @@ class Transfers(ITransactionalSpout):
 
 
 class TransferCutter(SpoutCoordinator):
-    """Cuts the numbers into ranges (driver); a transaction's metadata is (first number, how many)."""
+    """Cuts the numbers into ranges (driver); a transaction's metadata is (first number, count)."""
 
     def __init__(self, transfers, transfers_per_batch):
         self.transfers, self.transfers_per_batch = transfers, transfers_per_batch
@@ -69,7 +69,7 @@ class TransferCutter(SpoutCoordinator):
 
 
 class TransferEmitter(SpoutEmitter):
-    """Emits every n-th transfer of a range, n emitters together all of them (executor)."""
+    """Emits every n-th transfer of a range, where n is the number of emitters (executor)."""
 
     def __init__(self, accounts, seed, context):
         self.accounts, self.seed, self.context = accounts, seed, context
@@ -83,8 +83,8 @@ class TransferEmitter(SpoutEmitter):
 class KeepBalances(BaseBatchBolt, ICommitter):
     """Makes the transfers of each transaction, in the order of their numbers.
 
-    A transfer touches two accounts, so no grouping by account brings both to the same task: it takes one
-    task that has them all.
+    A transfer touches two accounts, and no grouping by account could bring both to the same task, so one task
+    keeps them all.
     """
 
     balances = HashState("balances", value=int, field=int)
@@ -116,18 +116,20 @@ class KeepBalances(BaseBatchBolt, ICommitter):
 
 
 def topology(*, transfers=20_000, accounts=100, transfers_per_batch=100, topology_id="ledger", seed=7, parallelism=2):
-    """The topology.
+    """Returns the topology.
 
     Args:
-        transfers: how many there are.
-        accounts: between how many accounts, 2 at least.
-        transfers_per_batch: transfers of one transaction.
+        transfers: number of transfers.
+        accounts: number of accounts, at least 2.
+        transfers_per_batch: transfers in one transaction.
         topology_id: names the topology and its keys.
-        seed: another seed, other transfers.
-        parallelism: tasks that emit transfers; the balances are kept by one.
+        seed: determines the transfers.
+        parallelism: tasks that emit transfers; one task keeps the balances.
     """
-    if accounts < 2 or transfers_per_batch < 1:
-        raise TopologyError(f"{accounts} accounts, {transfers_per_batch} transfers_per_batch: take 2 and 1 at least")
+    if accounts < 2:
+        raise TopologyError(f"ledger needs at least 2 accounts, got {accounts}")
+    if transfers_per_batch < 1:
+        raise TopologyError(f"transfers_per_batch must be at least 1, got {transfers_per_batch}")
     spout = Transfers(transfers, accounts, transfers_per_batch, seed)
     builder = TransactionalTopologyBuilder(topology_id, "transfers", spout, parallelism=parallelism)
     builder.set_committer_bolt("balances", KeepBalances(accounts)).global_grouping("transfers")

@@ -1,6 +1,6 @@
 """Storm's first example as a plain topology: sentences, words, running counts; at least once, without transactions.
 
-Run it; on Spark a bolt remembers one wave, and all of these sentences fit into one::
+Run it; on Spark a bolt remembers one wave, and these sentences all fit into one::
 
     txbatch run examples.plain_word_count:topology -p output=counts.txt --stop-when-idle
 
@@ -11,7 +11,7 @@ Try it in a test, without Spark, where a bolt remembers the whole run::
         run.run_until_idle()
         assert ("default", ["apple", 2]) in run.emitted("count")
 
-Where the answer has to be exact, and to stay, use a transactional topology: `examples/word_count.py`.
+If the answer must be exact and durable, use a transactional topology: `examples/word_count.py`.
 
 Source: storm.starter.WordCountTopology.
 """
@@ -32,7 +32,7 @@ SENTENCES = (
 
 
 class Sentences(BaseSpout):
-    """Emits every sentence, and again whatever failed."""
+    """Emits every sentence, and emits it again if it failed."""
 
     output_fields = ("sentence",)
 
@@ -54,7 +54,7 @@ class Sentences(BaseSpout):
 
 
 class SplitSentence(BaseBasicBolt):
-    """Emits every word, anchored on its sentence by the framework."""
+    """Emits every word; the framework anchors it on its sentence."""
 
     output_fields = ("word",)
 
@@ -64,7 +64,7 @@ class SplitSentence(BaseBasicBolt):
 
 
 class WordCount(BaseBasicBolt):
-    """Emits how often each word has come so far; equal words come to the same task."""
+    """Emits how often each word has occurred so far; equal words go to the same task."""
 
     output_fields = ("word", "count")
 
@@ -77,7 +77,7 @@ class WordCount(BaseBasicBolt):
 
 
 class AppendToFile(BaseBasicBolt):
-    """What a plain bolt does to the outside happens at least once: after a crash, lines may come twice."""
+    """Appends the counts to a file. Side effects of a plain bolt happen at least once: a crash may repeat lines."""
 
     def __init__(self, path):
         self.path = path
@@ -88,12 +88,12 @@ class AppendToFile(BaseBasicBolt):
 
 
 def topology(*, output, topology_id="plain_word_count", parallelism=2):
-    """The topology.
+    """Returns the topology.
 
     Args:
-        output: file the running counts are appended to.
+        output: file to append the running counts to.
         topology_id: names the topology.
-        parallelism: tasks of each bolt but the last.
+        parallelism: tasks of each bolt except the last.
     """
     builder = TopologyBuilder(topology_id)
     builder.set_spout("sentences", Sentences(SENTENCES))

@@ -16,7 +16,7 @@ from state import HashState
 
 
 class CountWords(BaseBatchBolt):
-    """Counts the whitespace-separated words of this task's lines, so that few tuples travel on."""
+    """Counts the whitespace-separated words of this task's lines, and emits one tuple per distinct word."""
 
     output_fields = ("word", "count")
 
@@ -47,11 +47,11 @@ class StoreCounts(BaseBatchBolt, ICommitter):
 
 
 def topology(input, lines_per_batch=1000, topology_id="word_count", parallelism=2):
-    """The topology.
+    """Returns the topology.
 
     Args:
         input: path or glob of UTF-8 text files.
-        lines_per_batch: lines of one transaction.
+        lines_per_batch: lines in one transaction.
         topology_id: names the topology and its keys.
         parallelism: tasks of every component.
     """

@@ -1,4 +1,4 @@
-"""One try at one transaction, the identity everything in flight is keyed by."""
+"""One attempt at a transaction: the key of everything in flight."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class TransactionAttempt:
 
     Attributes:
         txid: position of the transaction in the strict commit order, from 1.
-        attempt_id: 64-bit number drawn anew for every attempt.
+        attempt_id: 64-bit number, drawn for each attempt.
 
     Source: backtype.storm.transactional.TransactionAttempt.
     """

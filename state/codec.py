@@ -1,10 +1,9 @@
 """How values become bytes: msgpack with limits, never pickle.
 
-Tuples, sets, dates, decimals and integers beyond 64 bits keep their type by extension codes, because
-a tuple that comes back as a list is the kind of change nobody notices until a replay differs. Two things come
-back equal rather than alike: whatever `operator.index` accepts, such as NumPy's integers, is an int, and a time
-zone given by its fixed offset loses its name. `bytearray` and `memoryview` are packed as bytes; what bolts emit
-is checked by `own_copy`, which refuses them.
+Extension codes keep the types of tuples, sets, dates, decimals and integers beyond 64 bits: nobody notices that a
+tuple has turned into a list until a replay differs. Two kinds of value are restored equal but not identical: whatever
+`operator.index` accepts, such as a NumPy integer, becomes an int, and a time zone with a fixed offset loses its name.
+`bytearray` and `memoryview` are packed as bytes here; `own_copy`, which checks what bolts emit, refuses them.
 """
 
 from __future__ import annotations
@@ -23,32 +22,33 @@ import msgpack
 from state.errors import TransactionError
 
 MAX_BYTES = 256 * 1024 * 1024
-"""Largest packed value accepted, far above any frame txbatch makes."""
+"""Largest packed value accepted, far larger than any frame txbatch makes."""
 
 MAX_NESTING = 32
-"""Tuples and sets within each other. msgpack takes 40 KB of C stack for each: 170 of them crash a process."""
+"""Limit on tuples and sets nested in each other. Each level takes msgpack 40 KB of C stack: 170 crash a process."""
 
 _TUPLE, _INTEGER, _SET, _FROZENSET, _DATETIME, _DATE, _DECIMAL, _ZONED = range(1, 9)
 _FOLDED = "f"
-"""Ends the text of a datetime that is the second of two equal ones, when clocks were put back."""
+"""Suffix of a datetime with fold=1: the second of two equal times when clocks were put back."""
 
 
 class CodecError(TransactionError):
-    """A value cannot be packed, or bytes are not what was packed."""
+    """A value cannot be packed, or the bytes to unpack are damaged."""
 
 
 def pack(value: Any) -> bytes:
     """Packs a value of None, bool, int, float, str, bytes, list, tuple, set, dict, date, datetime or Decimal.
 
     Raises:
-        CodecError: the value holds another type, text that is not valid Unicode, or is nested too deep.
+        CodecError: the value holds another type or invalid Unicode, or is nested too deeply; the message continues a
+            sentence that names the value.
     """
     return _pack(value, 0)
 
 
 def _pack(value: Any, nesting: int) -> bytes:
     if nesting > MAX_NESTING:
-        raise CodecError(f"value has more than {MAX_NESTING} tuples or sets within each other: flatten it")
+        raise CodecError(f"nests more than {MAX_NESTING} tuples or sets; flatten it")
     extend = _EXTEND_AT[nesting]
     try:
         packed: bytes = msgpack.packb(value, use_bin_type=True, strict_types=True, default=extend)
@@ -58,19 +58,19 @@ def _pack(value: Any, nesting: int) -> bytes:
 
 
 def unpack(packed: bytes) -> Any:
-    """Returns the value `pack` was given.
+    """Returns the value that was given to `pack`.
 
     Raises:
-        CodecError: the bytes are torn, too large or not ours.
+        CodecError: the bytes are truncated, too large, or were not made by `pack`.
     """
     return _unpack(packed, 0)
 
 
 def _unpack(packed: bytes, nesting: int) -> Any:
     if nesting > MAX_NESTING:
-        raise CodecError(f"packed value has more than {MAX_NESTING} tuples or sets within each other")
+        raise CodecError(f"packed value nests more than {MAX_NESTING} tuples or sets")
     if len(packed) > MAX_BYTES:
-        raise CodecError(f"packed value of {len(packed)} bytes is over the limit of {MAX_BYTES}")
+        raise CodecError(f"packed value has {len(packed)} bytes, more than the limit of {MAX_BYTES}")
     try:
         restore = _RESTORE_AT[nesting]
         return msgpack.unpackb(packed, raw=False, strict_map_key=False, ext_hook=restore, use_list=True)
@@ -79,7 +79,7 @@ def _unpack(packed: bytes, nesting: int) -> Any:
 
 
 def pack_exact(value: Any) -> bytes:
-    """Packs a value that must come back equal and of the same types, as stored metadata must.
+    """Packs a value whose types must survive too, as in stored metadata.
 
     Raises:
         CodecError: the value does not survive the round trip; the message shows both.
@@ -87,12 +87,12 @@ def pack_exact(value: Any) -> bytes:
     packed = pack(value)
     restored = unpack(packed)
     if restored != value or _shape(restored) != _shape(value):
-        raise CodecError(f"value {value!r} comes back from storage as {restored!r}")
+        raise CodecError(f"value {value!r} would be read back as {restored!r}")
     return packed
 
 
 def digest64(*parts: bytes) -> int:
-    """64-bit content address of the parts, the same in every process."""
+    """Returns the 64-bit content address of the parts, equal in every process."""
     hasher = hashlib.blake2b(digest_size=8)
     for part in parts:
         hasher.update(len(part).to_bytes(8, "big"))
@@ -101,7 +101,7 @@ def digest64(*parts: bytes) -> int:
 
 
 def is_portable_zone(zone: dt.tzinfo | None) -> bool:
-    """Whether a datetime in this time zone comes back in the same one: none, a fixed offset, or a named ZoneInfo."""
+    """Whether a datetime keeps this time zone when packed: none, a fixed offset, or a named ZoneInfo."""
     return zone is None or type(zone) is dt.timezone or (type(zone) is ZoneInfo and zone.key is not None)
 
 
@@ -112,7 +112,7 @@ def _extend(nesting: int, value: Any) -> Any:
     if hasattr(kind, "__index__"):
         return _integer(index(value))
     if kind in (set, frozenset):
-        # sorted by packed form: equal sets have equal bytes in every process
+        # sort by packed form, so that equal sets have equal bytes in every process
         items = sorted(_pack(item, nesting) for item in value)
         return msgpack.ExtType(_SET if kind is set else _FROZENSET, pack(items))
     if kind is dt.datetime:
@@ -126,7 +126,7 @@ def _extend(nesting: int, value: Any) -> Any:
 
 def _integer(value: int) -> Any:
     if -(2**63) <= value < 2**64:
-        return value  # msgpack's own
+        return value  # msgpack packs these itself
     return msgpack.ExtType(_INTEGER, str(value).encode())
 
 
@@ -152,7 +152,7 @@ def _restored_zone(key: str) -> ZoneInfo:
     try:
         return ZoneInfo(key)
     except (KeyError, OSError) as error:
-        raise ValueError(f"there is no time zone {key!r} on this machine; install the package tzdata") from error
+        raise ValueError(f"time zone {key!r} is unknown on this machine; install the package tzdata") from error
 
 
 def _restore(nesting: int, code: int, data: bytes) -> Any:
@@ -180,7 +180,7 @@ _RESTORE_AT: list[Callable[[int, bytes], Any]] = [partial(_restore, nesting + 1)
 
 
 def _shape(value: Any) -> Any:
-    """The types inside a value, to tell 1 from True and 1.0."""
+    """The types inside a value, which tell 1 from True and 1.0."""
     if isinstance(value, dict):
         return {key: (type(key), _shape(item)) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""The one request that changes live state, and the closed set of answers to it."""
+"""The only request that changes live state, and the closed set of answers to it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from state.attempt import TransactionAttempt
 from state.write_set import WriteSet
 
 COMMIT_OPERATIONS_LIMIT = 500_000
-"""A commit beyond this is refused: it would block the server for more than a second."""
+"""Most operations in one commit: a larger one would block the server for more than a second."""
 
 
 class CommitStatus(StrEnum):
@@ -19,21 +19,21 @@ class CommitStatus(StrEnum):
 
     OK = "OK"
     ALREADY = "ALREADY"
-    """The identical commit had been applied before; nothing was changed."""
+    """The identical commit was applied before; nothing changed."""
     CONFLICT = "CONFLICT"
-    """Another write was made in this owner's name: stop."""
+    """Someone else wrote in this owner's name: stop."""
     FENCED = "FENCED"
     """A newer coordinator owns the topology."""
     DROPPED = "DROPPED"
-    """The topology was dropped since it was acquired, and perhaps started again."""
+    """The topology was dropped after it was acquired, and perhaps started again."""
     ORDER = "ORDER"
-    """The group does not start right after the last committed txid: a bug of the sender."""
+    """The group does not start right after the last committed txid: a bug in the sender."""
     TYPE = "TYPE"
     """A key has another Redis type, or a field is not a number of the declared type."""
     REGRESSED = "REGRESSED"
     """The server holds an older state than this coordinator has seen, or none."""
     VERSION = "VERSION"
-    """The stored format is of another version."""
+    """The stored format has another version."""
     LIMIT = "LIMIT"
     """Too many operations, or a number out of range."""
 
@@ -43,10 +43,10 @@ class Commit:
     """A group of consecutive transactions to publish in one atomic step.
 
     Attributes:
-        attempts: the attempts, consecutive txids ascending; the first follows the committed txid.
+        attempts: the attempts, by consecutive ascending txids; the first follows the committed txid.
         write_set: their composed changes.
         metadata: metadata fields to store in the same step (positions of opaque spouts).
-        forget: metadata fields no longer needed once this is committed.
+        forget: metadata fields to delete in the same step.
     """
 
     attempts: tuple[TransactionAttempt, ...]
@@ -60,8 +60,8 @@ class CommitReply:
     """The answer to a commit.
 
     Attributes:
-        status: one of the closed set.
-        detail: what was found: for TYPE and LIMIT with state key and field.
+        status: the outcome.
+        detail: what the server found; for TYPE and LIMIT it names state key and field.
     """
 
     status: CommitStatus

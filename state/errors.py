@@ -1,31 +1,33 @@
-"""Every error txbatch raises on purpose, sorted by what the reader should do about it.
+"""Every error txbatch raises on purpose, by what the reader should do about it.
 
     TransactionError
     ├── FailedException             replay this attempt (bolts raise it too)
     │   └── StaleReadError          the reader was overtaken: its attempt is void
-    ├── TopologyError               fix the wiring, nothing has started
+    ├── TopologyError               fix the wiring; nothing was started
     ├── SourceError                 the input is missing, has changed or cannot be read
     ├── UserCodeError               a bolt or spout raised: fix it, then run again
-    ├── ReplayLimitError            one txid failed too often: look at its reason
+    ├── ReplayLimitError            one txid failed too often: look at the reason
     ├── WaveCrashError              a plain topology's waves crash: look at the reason
     ├── TransactionTooLargeError    cut smaller transactions
     ├── FencedError                 a newer run owns the topology, or it was dropped: do not restart
-    ├── StateError                  Redis holds or answered what we may not touch
+    ├── StateError                  Redis, or what it holds, stops the job
     │   ├── StateRefusedError       wrong server, wrong type, foreign or older state
-    │   └── StateUnreachableError   no answer: start the server, check the address
+    │   └── StateUnreachableError   no answer: start the server or check the address
     ├── EngineError                 Spark is gone or cannot work: mend that, run again
     └── ProtocolError               a bug in txbatch: report it
 
-`Interruption` stands apart: it is raised into a program, not by it.
+`Interruption` stands apart: a signal raises it, not the program.
 
-They cross from executors to the driver, so each one pickles: every argument goes to
-``super().__init__`` and the text is built in ``__str__``.
+Errors travel from executors to the driver, so each one pickles: every argument goes to
+``super().__init__``, and ``__str__`` builds the text.
 """
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Any
+
+from state.printable import counted
 
 
 class TransactionError(Exception):
@@ -35,7 +37,7 @@ class TransactionError(Exception):
 class FailedException(TransactionError):  # noqa: N818 - Storm's name
     """Raised by a bolt or spout to have the current attempt replayed.
 
-    The whole transaction is processed again with a new attempt id; lower txids are untouched. After
+    The whole transaction is processed again with a new attempt id; lower txids are untouched. At
     the attempt limit the run stops with `ReplayLimitError`.
 
     Source: backtype.storm.topology.FailedException.
@@ -43,9 +45,9 @@ class FailedException(TransactionError):  # noqa: N818 - Storm's name
 
 
 class StaleReadError(FailedException):
-    """A committer read state that is not at the txid its group was promised.
+    """A committer read state that is not at the txid its group started from.
 
-    Only a task whose attempt has been given up can see this; nothing it does is published.
+    Only a task whose attempt was given up can see this; nothing it does is published.
     """
 
     def __init__(self, state_key: str, expected_txid: int, found_txid: int) -> None:
@@ -54,13 +56,13 @@ class StaleReadError(FailedException):
 
     def __str__(self) -> str:
         return (
-            f"state {self.state_key!r} was to be read as of txid {self.expected_txid} but stands at "
-            f"{self.found_txid}; this attempt was overtaken and is replayed"
+            f"state {self.state_key!r} is at txid {self.found_txid}, expected {self.expected_txid}; "
+            "this attempt was overtaken and is replayed"
         )
 
 
 class TopologyError(TransactionError):
-    """The topology or its parameters cannot run; nothing was started and nothing was written."""
+    """The topology or its parameters are wrong; nothing was started and nothing was written."""
 
 
 class SourceError(TransactionError):
@@ -73,12 +75,12 @@ class UserCodeError(TransactionError):
     Made on the driver only: tasks report a `Failure`. Lower txids are committed, nothing of this one is.
 
     Args:
-        component_id: whose code raised.
-        traceback_text: the traceback as it was where the code ran, usually an executor.
-        task_index: its task, from 0.
-        attempt: the attempt, or the batch of a sub-topology; empty where there is neither.
-        tuple_text: the tuple that was executed, if one was.
-        method: what the driver called, of a spout's coordinator.
+        component_id: the component whose code raised.
+        traceback_text: the traceback from where the code ran, usually an executor.
+        task_index: the task of that component, from 0.
+        attempt: the attempt, or the batch of a sub-topology; empty if there is neither.
+        tuple_text: the tuple that was being executed, if any.
+        method: the method of a spout's coordinator that the driver called; empty for other code.
     """
 
     def __init__(
@@ -117,13 +119,13 @@ class ReplayLimitError(TransactionError):
 
     def __str__(self) -> str:
         return (
-            f"txid {self.txid} failed {self.attempt_count} times and is not tried again in this run; "
-            f"last reason: {self.last_reason}; lower txids are committed, a new run starts at this one"
+            f"txid {self.txid} failed {counted(self.attempt_count, 'time')} and is not tried again in this run; "
+            f"last reason: {self.last_reason}; lower txids are committed, and a new run starts at this one"
         )
 
 
 class WaveCrashError(TransactionError):
-    """Waves of a plain topology crashed, however small they were made, until no more were tried."""
+    """Waves of a plain topology kept crashing, even with one tuple each."""
 
     def __init__(self, crash_count: int, last_reason: str) -> None:
         super().__init__(crash_count, last_reason)
@@ -131,13 +133,13 @@ class WaveCrashError(TransactionError):
 
     def __str__(self) -> str:
         return (
-            f"{self.crash_count} waves of one tuple crashed in a row, and no more are tried in this run; last reason: "
-            f"{self.last_reason}; a tuple that ends its worker does this, or a cluster that cannot run anything"
+            f"{counted(self.crash_count, 'wave')} of one tuple crashed in a row, and this run tries no more; last "
+            f"reason: {self.last_reason}; look for a tuple that ends its worker, or a cluster that cannot run anything"
         )
 
 
 class TransactionTooLargeError(TransactionError):
-    """One transaction changes more fields than one atomic commit may."""
+    """One transaction makes more changes than one atomic commit may."""
 
     def __init__(self, txid: int, operation_count: int, operation_limit: int) -> None:
         super().__init__(txid, operation_count, operation_limit)
@@ -145,13 +147,13 @@ class TransactionTooLargeError(TransactionError):
 
     def __str__(self) -> str:
         return (
-            f"txid {self.txid} changes {self.operation_count} fields, the limit of one atomic commit is "
-            f"{self.operation_limit}: cut smaller transactions"
+            f"txid {self.txid} makes {counted(self.operation_count, 'change')}, more than one atomic commit takes "
+            f"({self.operation_limit:,}); cut smaller transactions"
         )
 
 
 class FencedError(TransactionError):
-    """A newer coordinator has taken over this topology, or it was dropped; this one may not write any more."""
+    """A newer coordinator took over this topology, or it was dropped; this one may no longer write."""
 
     def __init__(self, topology_id: str, was_dropped: bool = False) -> None:
         super().__init__(topology_id, was_dropped)
@@ -160,21 +162,21 @@ class FencedError(TransactionError):
     def __str__(self) -> str:
         if self.was_dropped:
             return (
-                f"topology {self.topology_id!r} was dropped while it ran, so this run stops; its state is deleted, and "
-                "a new run would begin with the first transaction"
+                f"topology {self.topology_id!r} was dropped during this run, which stops; its state is deleted, and a "
+                "new run would begin with the first transaction"
             )
         return (
-            f"topology {self.topology_id!r} is run by a newer coordinator, this one stops; "
-            "nothing is lost, do not restart it"
+            f"topology {self.topology_id!r} was taken over by a newer coordinator, so this run stops; "
+            "nothing is lost; do not restart it"
         )
 
 
 class StateError(TransactionError):
-    """Redis holds, or answered, something that stops the job."""
+    """Redis, or the state it holds, stops the job."""
 
 
 class StateRefusedError(StateError):
-    """The server or what it holds cannot be used: too old, evicting, wrong type, foreign, gone back."""
+    """The server or its state cannot be used: too old, evicting, of the wrong type, foreign or rolled back."""
 
 
 class StateUnreachableError(StateError):
@@ -182,19 +184,20 @@ class StateUnreachableError(StateError):
 
 
 class EngineError(TransactionError):
-    """Spark, on which the run rests, is gone or cannot work: neither the topology nor the state is at fault.
+    """Spark is gone or cannot work; neither the topology nor the state is at fault.
 
-    Its Java process ended or gives no answer, its master cannot be reached or has removed the application, a disk is
-    full, executors lack Python or a library. Nothing of an uncommitted transaction is visible.
+    Its Java process ended or does not answer, its master cannot be reached or has removed the application, a disk is
+    full, or executors lack Python or a library. Nothing of an uncommitted transaction is visible.
     """
 
 
 class ProtocolError(TransactionError):
-    """A rule of the protocol was broken from inside: a bug in txbatch, not in user code."""
+    """txbatch broke a rule of its own protocol: a bug in txbatch, not in user code."""
 
 
 class Interruption(BaseException):
-    """Raised into whatever runs, by the handler of a signal; no `Exception`, so that nobody handles it by chance.
+    """Raised by a signal handler into whatever is running.
 
-    Where user code is called everything else is taken for the user's error; this passes.
+    Not an `Exception`, so that nothing handles it by accident. txbatch takes anything else that user code raises for
+    the user's error, and lets this one pass.
     """

@@ -1,11 +1,11 @@
-"""Typed state handles: how a committer names, changes and reads state, each one plain Redis type.
+"""Typed state handles: how a committer names, changes and reads state. Each is one plain Redis type.
 
-A committer declares them as class attributes. They are descriptions there, and every use raises; while
-its `finish_batch` runs the executor puts live copies into the instance. Changes are only collected,
-nothing is written before the group is published.
+A committer declares handles as class attributes. Those are descriptions, and using them raises; while
+`finish_batch` runs, the instance has live copies from the executor. Handles only collect changes:
+nothing is written until the group is published.
 
-What is declared int takes whatever `operator.index` accepts, NumPy's integers among it, and keeps it as an int; a
-bool alone is refused.
+A type declared as int takes whatever `operator.index` accepts, NumPy integers included, and keeps an int; only a
+bool is refused.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ class HashState(StateHandle):
         self._counts = None
 
     def increment(self, field: Any, by: Any = 1) -> None:
-        """Adds `by` to a field, 0 if it is not there; the hot path of most committers.
+        """Adds `by` to a field, starting from 0 if it is missing; the hot path of most committers.
 
         Raises:
-            TypeError, ValueError: field or amount is not of the declared type, or out of range.
+            TypeError, ValueError: field or amount has the wrong type or is out of range.
         """
-        counts = self._counts  # not None: open, integers, and nothing but increments so far
+        counts = self._counts  # not None: the handle is open, holds integers, and was only incremented so far
         if (
             counts is not None
             and type(by) is int
@@ -75,10 +75,10 @@ class HashState(StateHandle):
         self._add(self._check("field", field, self.field_type), by)
 
     def increment_many(self, amounts: Mapping[Any, Any]) -> None:
-        """Adds to many fields, as `increment` one by one would, several times faster.
+        """Adds to many fields; like calling `increment` for each, but several times faster.
 
         Raises:
-            TypeError, ValueError: as `increment`; some fields may have been incremented before.
+            TypeError, ValueError: as `increment`; some fields may already be incremented.
         """
         counts = self._counts
         if counts is not None and not counts and self._are_plain_counts(amounts):
@@ -91,19 +91,19 @@ class HashState(StateHandle):
         """Sets a field.
 
         Raises:
-            TypeError, ValueError: field or value is not of the declared type, or out of range.
+            TypeError, ValueError: field or value has the wrong type or is out of range.
         """
         value = self._check("value", value, self.value_type)
         self._open().put(self._check("field", field, self.field_type), value)
         self._counts = None
 
     def delete(self, field: Any) -> None:
-        """Removes a field, if it is there."""
+        """Removes a field if it exists."""
         self._open().delete(self._check("field", field, self.field_type))
         self._counts = None
 
     def _are_plain_counts(self, amounts: Mapping[Any, Any]) -> bool:
-        """Whether every field and amount is exactly of the declared type and in range."""
+        """Whether every field and amount has exactly the declared type and is in range."""
         if not amounts or {*map(type, amounts)} != {self._plain_field} or {*map(type, amounts.values())} != {int}:
             return False
         if min(amounts.values()) < _MIN_INTEGER or max(amounts.values()) > MAX_INTEGER:
@@ -116,17 +116,17 @@ class HashState(StateHandle):
         return True
 
     def get(self, field: Any) -> Any:
-        """The field's value, or None.
+        """Returns the field's value, or None.
 
         Raises:
-            StaleReadError: this attempt was overtaken; it is replayed.
-            StateRefusedError: what is stored is not of the declared type.
+            StaleReadError: this attempt was overtaken and is replayed.
+            StateRefusedError: the stored value does not have the declared type.
         """
         (value,) = self.get_many([field]).values()
         return value
 
     def get_many(self, fields: Iterable[Any]) -> dict[Any, Any]:
-        """Field -> value or None, in one round trip.
+        """Returns field -> value or None, in one round trip.
 
         Raises:
             StaleReadError, StateRefusedError: as `get`.
@@ -156,7 +156,7 @@ class ValueState(StateHandle):
         self._open().put(VALUE_FIELD, self._check("value", value, self.value_type))
 
     def increment(self, by: Any = 1) -> None:
-        """Adds `by` to the value, 0 if there is none."""
+        """Adds `by` to the value, starting from 0 if there is none."""
         self._add(VALUE_FIELD, self._check_delta(by))
 
     def delete(self) -> None:
@@ -164,7 +164,7 @@ class ValueState(StateHandle):
         self._open().delete(VALUE_FIELD)
 
     def get(self) -> Any:
-        """The value, or None.
+        """Returns the value, or None.
 
         Raises:
             StaleReadError, StateRefusedError: as `HashState.get`.
@@ -188,15 +188,15 @@ class SetState(StateHandle):
         self.value_type = self.field_type = declared_type(f"member of state {name!r}", value, _TEXT)
 
     def add(self, member: Any) -> None:
-        """Makes `member` part of the set."""
+        """Adds `member` to the set."""
         self._open().put(self._check("member", member, self.field_type), True)
 
     def remove(self, member: Any) -> None:
-        """Removes `member`, if it is there."""
+        """Removes `member` if it is in the set."""
         self._open().delete(self._check("member", member, self.field_type))
 
     def contains(self, member: Any) -> bool:
-        """Whether `member` is part of the set.
+        """Whether `member` is in the set.
 
         Raises:
             StaleReadError, StateRefusedError: as `HashState.get`.
@@ -205,7 +205,7 @@ class SetState(StateHandle):
         return is_member
 
     def contains_many(self, members: Iterable[Any]) -> dict[Any, bool]:
-        """Member -> whether it is part of the set, in one round trip."""
+        """Returns member -> whether it is in the set, in one round trip."""
         wanted = list(dict.fromkeys(self._check("member", member, self.field_type) for member in members))
         found = self._read(wanted) if wanted else {}
         return {member: value is not MISSING for member, value in found.items()}
@@ -232,16 +232,16 @@ class SortedSetState(StateHandle):
         self._open().put(self._check("member", member, self.field_type), score)
 
     def increment(self, member: Any, by: Any = 1.0) -> None:
-        """Adds `by` to a member's score, 0 if it is not there."""
+        """Adds `by` to a member's score, starting from 0 if it is missing."""
         by = self._check_delta(by)
         self._add(self._check("member", member, self.field_type), by)
 
     def remove(self, member: Any) -> None:
-        """Removes `member`, if it is there."""
+        """Removes `member` if it exists."""
         self._open().delete(self._check("member", member, self.field_type))
 
     def score(self, member: Any) -> float | None:
-        """The member's score, or None.
+        """Returns the member's score, or None.
 
         Raises:
             StaleReadError, StateRefusedError: as `HashState.get`.
@@ -251,7 +251,7 @@ class SortedSetState(StateHandle):
 
 
 class ListState(StateHandle):
-    """A Redis list that grows at its end. Written only: a long list is not read inside a transaction.
+    """A Redis list that grows at its end. Write-only: a transaction never reads a list.
 
     Args:
         name: state name.
@@ -266,24 +266,24 @@ class ListState(StateHandle):
         self.value_type = declared_type(f"item of state {name!r}", value)
 
     def append(self, value: Any) -> None:
-        """Adds one item at the end."""
+        """Appends one item."""
         self._open().appends.append(self._check("item", value, self.value_type))
 
     def extend(self, values: Iterable[Any]) -> None:
-        """Adds items at the end, in their order."""
+        """Appends items in order."""
         checked = [self._check("item", value, self.value_type) for value in values]
         self._open().appends.extend(checked)
 
     def delete(self) -> None:
-        """Empties the list; items added afterwards stay."""
+        """Empties the list; items appended afterwards stay."""
         self._open().delete(VALUE_FIELD)
 
 
 def declared_states(committer_class: type) -> dict[str, StateHandle]:
-    """Attribute name -> handle for every state a committer class declares, bases included.
+    """Returns attribute name -> handle for every state a committer class declares, bases included.
 
     Raises:
-        TopologyError: two attributes declare one state name.
+        TopologyError: two attributes declare the same state name.
     """
     found: dict[str, StateHandle] = {}
     for base in reversed(committer_class.__mro__):
@@ -303,10 +303,10 @@ def declared_states(committer_class: type) -> dict[str, StateHandle]:
 
 
 def bind_states(committer: object, session: StateSession) -> None:
-    """Puts a live handle for every declared state into a committer's instance.
+    """Puts a live handle for every declared state into a committer instance; the executor calls it once per instance.
 
     Raises:
-        TopologyError: the class forbids instance attributes by ``__slots__``.
+        TopologyError: the class forbids instance attributes with ``__slots__``.
     """
     for attribute, handle in declared_states(type(committer)).items():
         if not hasattr(committer, "__dict__"):

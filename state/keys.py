@@ -1,9 +1,8 @@
-"""How a topology's Redis keys are spelled; nothing else spells one.
+"""Spells a topology's Redis keys; no other module does.
 
-All keys of a topology share the hash tag ``{topology_id}``, so they live on one cluster slot and one
+All keys of a topology share the hash tag ``{topology_id}``, so they live in one cluster slot and one
 function call may touch them together. User state is ``{topology_id}:<name>``; txbatch's own keys are
-below ``{topology_id}:txbatch:``. Names cannot hold a colon or a brace, which makes the spelling
-injective.
+under ``{topology_id}:txbatch:``. Names cannot contain a colon or a brace, so no two spell the same key.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
 def check_name(kind: str, name: str) -> str:
-    """Returns `name` if it may name a topology, component, stream or state.
+    """Returns `name` if it is a valid name for a topology, component, stream or state.
 
     Args:
         kind: what is being named, for the message ("topology id", "state name").
-        name: the name to check.
+        name: any value.
 
     Raises:
         TopologyError: the name is not a string or breaks the rule.
@@ -62,18 +61,23 @@ class Keys:
         return f"{{{self.topology_id}}}:{RESERVED_NAME}:receipts"
 
     @property
+    def offsets(self) -> str:
+        """Hash: partition of a source -> how far a plain spout is with it; see `RedisOffsetRecords`."""
+        return f"{{{self.topology_id}}}:{RESERVED_NAME}:offsets"
+
+    @property
     def pattern(self) -> str:
-        """Glob that matches every key of the topology and none of another's."""
+        """Glob that matches every key of this topology and of no other."""
         escaped = re.sub(r"([*?\[\]\\])", r"\\\1", self.topology_id)
         return f"{{{escaped}}}:*"
 
     def state(self, name: str) -> str:
-        """The plain Redis key a state handle of that name is kept under."""
+        """The plain Redis key of the state with that name."""
         return f"{{{self.topology_id}}}:{name}"
 
 
 def metadata_field(scope: str, txid: int) -> str:
-    """Field of the metadata hash: one rotating state is one `scope` ("coordinator", "partition.3")."""
+    """Returns a field of the metadata hash; each rotating state has one `scope` ("coordinator", "partition.3")."""
     return f"{scope}:{txid}"
 
 

@@ -1,8 +1,7 @@
-"""A checksum over all of a topology's stored metadata, kept up to date one entry at a time.
+"""A checksum over all of a topology's stored metadata, updated one entry at a time.
 
-Stored next to the revision by every write of the owner, it tells the next owner whether the metadata it was
-given is the very metadata the last write left: an entry that is missing, altered or left over changes
-the sum, whatever kind of spout wrote it.
+Every write of the owner stores it next to the revision. It tells the next owner whether the metadata on the
+server is exactly what the last write left: a missing, altered or surplus entry changes the sum.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ from state.codec import digest64
 
 @dataclass(frozen=True, slots=True)
 class MetadataSumChange:
-    """What a write makes of a `MetadataSum`, once it is known to be applied.
+    """How one write changes a `MetadataSum`; accepted once the server has applied the write.
 
     Attributes:
         sum_after: the checksum the write stores.
-        digests: metadata field -> digest of its new entry; 0 for one that is deleted.
+        digests: metadata field -> digest of its new entry, 0 if deleted.
     """
 
     sum_after: int
@@ -33,7 +32,7 @@ class MetadataSum:
     """The xor of one digest per entry, so order does not matter.
 
     Args:
-        entries: metadata field -> packed value, all there are.
+        entries: metadata field -> packed value, for every stored entry.
     """
 
     def __init__(self, entries: Mapping[str, bytes]) -> None:
@@ -42,11 +41,11 @@ class MetadataSum:
         self.accept(self.change(entries, ()))
 
     def change(self, puts: Mapping[str, bytes], forgets: Iterable[str]) -> MetadataSumChange:
-        """The sum after these entries are stored and then those fields deleted; nothing changes here yet.
+        """Returns the change if `puts` are stored and `forgets` then deleted; does not apply it.
 
         Args:
             puts: metadata field -> packed value.
-            forgets: fields, whether they are there or not.
+            forgets: fields, which need not exist.
         """
         digests = {field: digest64(field.encode(), packed) for field, packed in puts.items()}
         digests |= dict.fromkeys(forgets, 0)
@@ -56,7 +55,7 @@ class MetadataSum:
         return MetadataSumChange(sum_after, digests)
 
     def accept(self, change: MetadataSumChange) -> None:
-        """The write was applied."""
+        """Applies a change, once the server has applied its write."""
         self._sum = change.sum_after
         for field, digest in change.digests.items():
             if digest:

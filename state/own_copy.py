@@ -1,7 +1,7 @@
-"""Which values may travel in a tuple, and a copy of one that nobody else can change.
+"""Which values may travel in a tuple, and a copy that nobody else can change.
 
-Bolts keep what they emit: a list that is emitted and then appended to has to arrive as it was at the emit, on
-every engine, however late it is packed. Nothing is copied that cannot change.
+Bolts keep what they emit: a list that is emitted and then appended to must arrive as it was when it was emitted, on
+every engine, however late it is packed. Immutable values are not copied.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import Any
 from state.codec import MAX_NESTING, CodecError, is_portable_zone
 
 TRAVELLING_TYPES = (
-    "None, bool, int, float, str, bytes, list, tuple, set, frozenset, dict, date, Decimal, and datetime in no time "
-    "zone, at a fixed offset or in a ZoneInfo"
+    "None, bool, int, float, str, bytes, list, tuple, set, frozenset, dict, date, Decimal, or datetime without a time "
+    "zone, with a fixed offset or with a ZoneInfo"
 )
-"""What messages name as the remedy."""
+"""The remedy that messages name."""
 
 ATOMS = frozenset({NoneType, bool, int, float, bytes, dt.date, Decimal})
-"""Types whose values travel as they are; text does too, if it is valid Unicode."""
+"""Types whose values travel unchanged; so does text, if it is valid Unicode."""
 
 MAX_DEPTH = 250
-"""Lists and mappings within each other; msgpack packs twice as many, Python recurses into some more."""
+"""Limit on nested lists and mappings; msgpack packs twice as many, and Python's recursion limit is higher too."""
 
 _ATOMS_AND_TEXT = ATOMS | {str}
 _HINTS = {
@@ -37,12 +37,12 @@ _HINTS = {
 
 
 def own_copy(value: Any) -> Any:
-    """The value, or a copy where it could be changed; called for whatever is not plain in an emitted row.
+    """Returns the value, or a copy if it is mutable; called for each value of an emitted row that is not plain.
 
     What `operator.index` accepts becomes an int.
 
     Raises:
-        CodecError: a value in it cannot travel; the message reads on after the name of what holds it.
+        CodecError: a value in it cannot travel; the message continues a sentence that names the holder.
     """
     try:
         return _copied(value, 0, 0)
@@ -51,7 +51,7 @@ def own_copy(value: Any) -> Any:
 
 
 def check_text(text: str) -> None:
-    """Refuses what no bytes stand for.
+    """Refuses text that cannot be encoded.
 
     Raises:
         CodecError: it holds half a surrogate pair.
@@ -61,7 +61,7 @@ def check_text(text: str) -> None:
     except UnicodeEncodeError as error:
         raise CodecError(
             f"holds {text[:100]!r}, which is not valid Unicode at position {error.start}; send it as bytes, or replace "
-            "what is not valid"
+            "the invalid characters"
         ) from None
 
 
@@ -113,11 +113,11 @@ def _rare(value: Any) -> Any:
     if hasattr(kind, "__index__"):
         try:
             return index(value)
-        except TypeError:  # an array that is no number
+        except TypeError:  # an array that is not a single integer
             pass
-    hint = _HINTS.get(kind, f"send {TRAVELLING_TYPES}")
+    hint = _HINTS.get(kind, f"send one of {TRAVELLING_TYPES}")
     if kind.__module__ == "numpy":
-        hint = "send value.item(), of an array value.tolist()"
+        hint = "send value.item(), or value.tolist() for an array"
     raise CodecError(f"holds {_shown(value)} of type {kind.__module__}.{kind.__qualname__}; {hint}")
 
 
@@ -130,6 +130,5 @@ def _shown(value: Any) -> str:
 
 def _too_deep() -> CodecError:
     return CodecError(
-        f"holds more than {MAX_DEPTH} lists or mappings, or more than {MAX_NESTING} tuples or sets, within each other; "
-        "flatten it"
+        f"nests more than {MAX_DEPTH} lists or mappings, or more than {MAX_NESTING} tuples or sets; flatten it"
     )

@@ -1,7 +1,7 @@
-"""Makes text of unknown origin fit for a terminal or a log: one entry, no control characters, not endless.
+"""Makes untrusted text fit for a terminal or a log: one entry, no control characters, bounded length.
 
 An exception's message, a tuple's repr or a server's reply may hold anything: a sequence that recolours the
-terminal, a line break that fakes another log entry, ten megabytes of input. What is shown of them passes here.
+terminal, a line break that fakes another log entry, ten megabytes of input. All such text passes through here.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ from __future__ import annotations
 import unicodedata
 
 LINE_LIMIT = 1_000
-"""Characters of a line; what is cut off is counted."""
+"""Longest line, in characters; a cut line says how many are missing."""
 SENTENCE_LIMIT = 4_000
-"""Characters of a sentence of ours that holds text of others: its end says what to do."""
+"""Longest message of ours that quotes foreign text, in characters: its end, which says what to do, must survive."""
 BLOCK_LINES = 80
-"""Lines of a block; of a longer one the beginning and the end are kept, and the end says why."""
+"""Most lines of a block; a longer one keeps its beginning and, because that says why, more of its end."""
 _HEAD_LINES = 20
 
 
 def one_line(text: str, limit: int = LINE_LIMIT) -> str:
-    """The text as a single line: control characters escaped, and cut to `limit` characters."""
+    """Returns the text as one line: control characters escaped, cut to `limit` characters."""
     return _escaped(text, "") if len(text) <= limit else f"{_escaped(text[:limit], '')}… ({len(text) - limit:,} more)"
 
 
 def block(text: str, *, line_limit: int = LINE_LIMIT, lines_max: int = BLOCK_LINES) -> str:
-    """The text with its lines: control characters escaped, long lines cut, and too many left out in the middle."""
+    """Returns the text as lines: control characters escaped, long lines cut, the middle of a long block left out."""
     lines = text.split("\n")
     if len(lines) > lines_max:
         left_out = len(lines) - lines_max
@@ -33,11 +33,16 @@ def block(text: str, *, line_limit: int = LINE_LIMIT, lines_max: int = BLOCK_LIN
 
 
 def said_by(error: BaseException, limit: int = LINE_LIMIT) -> str:
-    """An exception's own words as one line, whatever its ``__str__`` does."""
+    """Returns an exception's message as one line, whatever its ``__str__`` does."""
     try:
         return one_line(str(error), limit)
     except Exception as failure:  # noqa: BLE001 - a user's __str__ may raise anything
         return f"<its message raised {type(failure).__name__}>"
+
+
+def counted(number: int, noun: str) -> str:
+    """Returns "1 tuple" or "2 tuples": the number with its noun, for messages; the plural adds an s."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _escaped(text: str, kept: str) -> str:
@@ -47,4 +52,4 @@ def _escaped(text: str, kept: str) -> str:
 
 
 def _is_harmless(character: str) -> bool:
-    return character.isprintable() or unicodedata.category(character) == "Zs"  # a space of some other width
+    return character.isprintable() or unicodedata.category(character) == "Zs"  # a space of any width

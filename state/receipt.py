@@ -1,4 +1,4 @@
-"""What was published for a txid, as the server keeps it for the most recent ones."""
+"""What was published for a txid; the server keeps it for the most recent txids."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Receipt:
 
 
 def parse_receipt(keys: Keys, text: str) -> Receipt | None:
-    """Reads "attempt digest first last"; None of an empty text.
+    """Parses "attempt digest first last"; returns None for empty text.
 
     Raises:
-        StateRefusedError: it is something else.
+        StateRefusedError: the text has another form.
     """
     if not text:
         return None

@@ -1,8 +1,8 @@
-"""A server's address as it was given: what is wrong with it, and what of it may be shown.
+"""Checks a server's address, and says how much of it may be shown.
 
-redis-py takes a database number it cannot read for 0, an option it does not know for an argument of a
-connection that is made much later, and a password with a slash in it for a host. All of that is found here,
-before anybody connects, and said with the host but without the credentials.
+redis-py reads an invalid database number as 0, passes an unknown option to a connection it makes much later, and
+takes a password with a slash in it for a host. This module finds all of that before anything connects, and its
+messages show the host but never the credentials.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FORMS = "give redis://host:6379, rediss://host:6379 or unix:///path/to/socket"
 MAX_PORT = 65_535
 HIDDEN = "?"
 SECRET_LENGTH_MIN = 4
-"""A shorter password is not looked for in other text: it would be found in half of all words."""
+"""Shorter passwords are not searched for in other text: they would match half of all words."""
 
 _NAMES = ("username", "password", "client_name")
 _SECONDS = ("socket_timeout", "socket_connect_timeout")
@@ -34,17 +34,17 @@ _ADDRESS = re.compile(rf"(?P<host>{_HOST})(?P<port>:[^/]*)?(?P<db>/.*)?")
 
 
 def check_address(url: str) -> None:
-    """Refuses an address that cannot be meant as it stands; called before every connection (driver, executor).
+    """Refuses a malformed address; called before every connection (driver, executor).
 
     Raises:
-        TopologyError: what is wrong with it, with the host and without the credentials.
+        TopologyError: the address is malformed; the message shows the host and not the credentials.
     """
     scheme, separator, rest = url.partition("://")
     if not url:
         raise TopologyError(f"redis url is empty; {FORMS}")
     _expect(bool(separator), url, "has no scheme", FORMS)
     _expect(scheme in SCHEMES, url, f"begins with {_shown_scheme(scheme)}", FORMS)
-    _expect(url.isprintable() and " " not in url, url, "has a space or a control character in it", "write it as %20")
+    _expect(url.isprintable() and " " not in url, url, "contains a space or a control character", "write it as %20")
     credentials, _, address = rest.rpartition("@")
     for character in "/?#":
         code = f"%{ord(character):02X}"
@@ -52,29 +52,29 @@ def check_address(url: str) -> None:
             character not in credentials,
             url,
             f"has a {character!r} before its last '@'",
-            f"if it belongs to the user name or password, write it as {code}, and an '@' as %40",
+            f"if it is part of the user name or password, write it as {code}, and an '@' as %40",
         )
     for character in "[]":
-        remedy = f"if it belongs to the user name or password, write it as %{ord(character):02X}"
+        remedy = f"if it is part of the user name or password, write it as %{ord(character):02X}"
         _expect(character not in credentials, url, f"has a {character!r} before its last '@'", remedy)
-    _expect(url.isascii(), url, "has a character beyond ASCII in it", "write it in percent encoding, UTF-8")
-    _expect("#" not in address, url, "has a '#' in it", "leave out what follows it, or write it as %23")
+    _expect(url.isascii(), url, "contains a non-ASCII character", "percent-encode its UTF-8 bytes")
+    _expect("#" not in address, url, "contains a '#'", "leave out what follows it, or write it as %23")
     place, _, query = address.partition("?")
     _check_path(url, place) if scheme == "unix" else _check_place(url, place)
     _check_options(url, scheme, query, has_number="/" in place.rstrip("/") and scheme != "unix")
 
 
 def host_of(url: str) -> str:
-    """The host of an address that `check_address` let pass, "" if it names none."""
+    """Returns the host of an address that passed `check_address`, "" if it names none."""
     place = url.partition("://")[2].rpartition("@")[2].partition("?")[0]
     found = _ADDRESS.fullmatch(place)
     return "" if found is None else found["host"].strip("[]")
 
 
 def redact(url: str) -> str:
-    """The URL without user name, password and options, fit for messages and logs (driver, executor).
+    """Returns the URL without user name, password and options, fit for messages and logs (driver, executor).
 
-    Works on URLs nobody can parse too: a part that might be a secret in the wrong place is shown as "?".
+    Also handles malformed URLs: a part that might be a misplaced secret is shown as "?".
     """
     scheme, separator, rest = url.partition("://")
     if not separator:
@@ -84,12 +84,12 @@ def redact(url: str) -> str:
     is_path = scheme == "unix" and separator
     shown = place if is_path else _shown_place(place, needs_port=not separator)
     if re.search(r"[?#]", credentials) or not shown.isprintable():
-        shown = HIDDEN  # what follows the last '@' may be the rest of an option
+        shown = HIDDEN  # the text after the last '@' may be the rest of an option
     return f"{_shown_scheme(scheme)}{shown}" if separator else shown
 
 
 def secrets_in(url: str) -> dict[str, str]:
-    """What must never be shown of a URL -> what is shown in its place, the longest first."""
+    """Returns each secret part of a URL -> the text to show instead, longest first."""
     credentials = url.partition("://")[2].rpartition("@")[0]
     found = {credentials.partition(":")[2]}
     found |= {value for name, value in parse_qsl(url.partition("?")[2]) if name in ("password", "ssl_password")}
@@ -112,29 +112,29 @@ def _check_path(url: str, place: str) -> None:
 def _check_place(url: str, place: str) -> None:
     found = _ADDRESS.fullmatch(place)
     is_readable = found is not None and ("[" in place) == ("]" in place)
-    _expect(is_readable, url, "has a host that cannot be read", "give a name, an IPv4 address or [an IPv6 address]")
+    _expect(is_readable, url, "has an invalid host", "give a name, an IPv4 address or [an IPv6 address]")
     assert found is not None
     port, number = found["port"], (found["db"] or "").removeprefix("/")
     _expect(
         port is None or (port[1:].isdecimal() and 0 < int(port[1:]) <= MAX_PORT),
         url,
         f"has a port that is not a number from 1 to {MAX_PORT}",
-        "a password goes before an '@', as in redis://:PASSWORD@host:6379",
+        "give a port, or, if this is a password, put it before an '@', as in redis://:PASSWORD@host:6379",
     )
     _expect(
         not number or number.isdecimal(),
         url,
         "has a database that is not a number",
-        "give it as in redis://host:6379/0, and write a '/' in a password as %2F",
+        "give one as in redis://host:6379/0, and write a '/' in a password as %2F",
     )
 
 
 def _check_options(url: str, scheme: str, query: str, *, has_number: bool) -> None:
     seen: set[str] = set()
     for name, value in parse_qsl(query, keep_blank_values=True):
-        known = f"txbatch knows {', '.join(OPTIONS)}"
+        known = f"use one of {', '.join(OPTIONS)}"
         _expect(name in OPTIONS, url, f"has the unknown option {_shown_option(name)}", known)
-        _expect(bool(value), url, f"gives option {name} no value", f"write {name}=VALUE or leave it out")
+        _expect(bool(value), url, f"gives option {name} no value", f"write {name}=VALUE, or leave it out")
         _expect(name not in seen, url, f"gives option {name} twice", "keep one")
         _expect(name not in _TLS or scheme == "rediss", url, f"has option {name} without TLS", "use rediss://")
         seen.add(name)
@@ -155,7 +155,7 @@ def _check_value(url: str, name: str, value: str) -> None:
         allowed = ", ".join(_CERTIFICATE_REQUIREMENTS)
         _expect(value in _CERTIFICATE_REQUIREMENTS, url, f"{what} one of {allowed}", "give one of them")
     elif name in _FILES:
-        remedy = "check the path; it has to be there on every executor too if committers read state"
+        remedy = "check the path; if committers read state, every executor needs the file too"
         _expect(Path(value).is_file(), url, f"names a file in {name} that is not on this host ({value!r})", remedy)
 
 
@@ -164,17 +164,17 @@ def _shown_scheme(scheme: str) -> str:
 
 
 def _shown_option(name: str) -> str:
-    return repr(name) if re.fullmatch(r"[a-z_]{1,40}", name) else "?"  # a piece of a password may have come here
+    return repr(name) if re.fullmatch(r"[a-z_]{1,40}", name) else "?"  # it may be a piece of a password
 
 
 def _shown_place(place: str, *, needs_port: bool) -> str:
-    """Host, port and database as far as they are such: a number that is none may be a password."""
+    """Returns host, port and database; a port or database that is not a number is hidden, for it may be a password."""
     found = _ADDRESS.fullmatch(place)
     if found is None:
         return HIDDEN
     port, number = found["port"] or "", (found["db"] or "").rstrip("/")
     if needs_port and not port[1:].isdecimal():
-        return HIDDEN  # without a scheme nothing else tells a host from a password
+        return HIDDEN  # without a scheme, only a port tells a host from a password
     shown_port = port if port in ("", ":") or port[1:].isdecimal() else f":{HIDDEN}"
     shown_number = number if not number or number[1:].isdecimal() else f"/{HIDDEN}"
     return f"{found['host']}{shown_port}{shown_number}"

@@ -1,7 +1,7 @@
-"""Lays a write out as the keys and arguments that the function library reads.
+"""Encodes a write as the keys and arguments that the function library reads.
 
-Fields of integer increments are followed by one packed string of deltas, which halves what the client
-packs and the server parses; everything else is flat. No section exceeds what Lua can unpack at once.
+The fields of integer increments are followed by one packed string of deltas, which halves the work of packing on the
+client and of parsing on the server; everything else is flat. No section is larger than Lua can unpack at once.
 """
 
 from __future__ import annotations
@@ -20,35 +20,35 @@ from state.write_set import MAX_INTEGER, Field, StateKind, StateWrites, ValueTyp
 Argument = str | bytes
 
 SECTION_LIMIT = 1_000
-"""Operations of one section; the same number stands in redis_functions.lua."""
+"""Most operations in one section; redis_functions.lua has the same number."""
 
 BYTES_LIMIT = 256 * 1024 * 1024
-"""A call beyond this is not sent: servers cut the connection at 1 GiB of query buffer."""
+"""Largest call that is sent: servers drop a connection whose query buffer exceeds 1 GiB."""
 
 
 class CommitTooLargeError(TransactionError):
-    """A commit cannot be laid out: too many operations or bytes, or an increment beyond ±(2^53-1)."""
+    """A commit cannot be sent: too many operations or bytes, or an increment beyond ±(2^53-1)."""
 
 
 def commit_arguments(
     keys: Keys, commit: Commit, packed_metadata: Mapping[str, bytes]
 ) -> tuple[list[str], list[Argument]]:
-    """The keys of a commit, and its arguments without the owner's; called by `RedisStore.commit`.
+    """Returns a commit's keys and its arguments, except the owner's; called by `RedisStore.commit`.
 
-    Equal commits give equal arguments, so a digest over them tells a repeat from another write.
+    Equal commits give equal arguments, so their digest tells a repeated call from a different write.
 
     Args:
-        keys: spells the keys.
+        keys: of the topology.
         commit: the group to publish.
         packed_metadata: the commit's metadata, packed.
 
     Raises:
-        CommitTooLargeError: the commit must be refused as over a limit.
+        CommitTooLargeError: the commit exceeds a limit.
     """
     operations = commit.write_set.operations()
     if operations > COMMIT_OPERATIONS_LIMIT:
         raise CommitTooLargeError(
-            f"commit of {operations} operations is over the limit of {COMMIT_OPERATIONS_LIMIT}: "
+            f"commit has {operations} operations, more than the limit of {COMMIT_OPERATIONS_LIMIT}; "
             "cut smaller transactions"
         )
     names = [keys.control, keys.metadata, keys.receipts, *map(keys.state, commit.write_set.states)]
@@ -64,13 +64,13 @@ def commit_arguments(
     size = sum(map(len, content))
     if size > BYTES_LIMIT:
         raise CommitTooLargeError(
-            f"commit of {size} bytes is over the limit of {BYTES_LIMIT}: cut smaller transactions"
+            f"commit has {size} bytes, more than the limit of {BYTES_LIMIT}; cut smaller transactions"
         )
     return names, content
 
 
 def metadata_arguments(packed: Mapping[str, bytes], forget: Sequence[str]) -> list[Argument]:
-    """Counted puts and counted deletes of metadata fields."""
+    """Returns the puts and deletes of metadata fields, each preceded by their number."""
     arguments: list[Argument] = [str(len(packed))]
     for item in packed.items():
         arguments += item
@@ -78,12 +78,12 @@ def metadata_arguments(packed: Mapping[str, bytes], forget: Sequence[str]) -> li
 
 
 def call_digest(arguments: Sequence[Argument]) -> str:
-    """What tells a write from any other the owner may make at the same revision, as 16 hexadecimal digits."""
+    """Returns 16 hexadecimal digits that tell a write from any other that the owner may make at the same revision."""
     return f"{digest64(pack(list(arguments))):016x}"
 
 
 def float_text(number: float) -> str:
-    """The shortest of 15, 16 and 17 digits that reads back equal, as the Lua library writes it."""
+    """Returns the shortest form of 15, 16 or 17 digits that reads back equal, as the Lua library writes it."""
     for digits in (15, 16):
         text = f"{number:.{digits}g}"
         if float(text) == number:
@@ -92,11 +92,9 @@ def float_text(number: float) -> str:
 
 
 def _append_checks(content: list[Argument], index: int, name: str, writes: StateWrites) -> None:
-    """What a group has to be asked, so that it is refused where one of its transactions alone would be."""
+    """Adds the checks that make the server refuse a group if it would refuse one of its transactions alone."""
     if writes.reach > writes.most():
-        raise CommitTooLargeError(
-            f"state {name!r} may leave the numbers it can hold between two transactions of this commit"
-        )
+        raise CommitTooLargeError(f"state {name!r} may leave its range between two transactions of this commit")
     for part in _parts(list(writes.overwritten)):
         reach = max(writes.overwritten[field] for field in part)
         content += [str(index), writes.kind.value, writes.value_type.value, "check", str(len(part)), *_fields(part)]
@@ -135,19 +133,19 @@ def _increments(name: str, part: list[Field], writes: StateWrites, reach: float)
         return [*arguments, *_packed(name, deltas), str(reach)]
     texts = [" ".join(map(repr, floats)) for floats in deltas]
     if any("n" in text for text in texts):  # inf, nan
-        raise CommitTooLargeError(f"state {name!r} is incremented by what is not a finite number")
+        raise CommitTooLargeError(f"state {name!r} is incremented by a number that is not finite")
     return arguments + texts
 
 
 def _packed(name: str, deltas: list[int]) -> tuple[str, bytes]:
-    """Width and deltas, offset by half the range so that no byte carries a sign."""
+    """Returns the width in bytes and the packed deltas, offset by half the range so that no byte carries a sign."""
     low, high = min(deltas), max(deltas)
     if low >= -128 and high <= 127:
         return "1", bytes([delta + 128 for delta in deltas])
     if low < -MAX_INTEGER or high > MAX_INTEGER:
         worst = low if low < -MAX_INTEGER else high
         raise CommitTooLargeError(
-            f"state {name!r} is incremented by {worst}, beyond ±{MAX_INTEGER}: use a str or float state"
+            f"state {name!r} is incremented by {worst}, outside ±{MAX_INTEGER}; use a str or float state"
         )
     numbers = array("Q", [delta + 2**63 for delta in deltas])
     if sys.byteorder == "little":

@@ -1,7 +1,7 @@
-"""One idempotent call to a server, repeated until it is answered or the time is up.
+"""Sends one idempotent call to a server, repeatedly until it is answered or the time is up.
 
-redis-py re-sends a command up to ten times on its own; here that is off. The loop is ours, bounded, and
-only ever wraps calls that are idempotent and fenced, so "unknown outcome" simply means "ask again".
+redis-py re-sends a command up to ten times on its own; that is switched off. Our loop is bounded and wraps only
+calls that are idempotent and fenced, so after an unknown outcome it is safe to send the call again.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ CONNECT_TIMEOUT_S = 5.0
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.02, 1.0
 REFRESH_LIMIT = 3
 AWAY_MIN_S = 1.0
-"""A server that left a call without answer for longer is mentioned: in the log at once, in the summary at the end."""
+"""A server that fails to answer for longer than this is reported: in the log at once, and in the summary."""
 SLOW_MIN_S = 5.0
-"""One that answered at the first try, but after longer than this, is mentioned too: it was stopped, or its disk was."""
+"""So is one that answers the first try but takes longer than this: it, or its disk, was stalled."""
 
 _LOG = logging.getLogger("txbatch")
 
 
 @cache
 def library_code() -> str:
-    """The source of the function library."""
+    """Returns the source of the function library."""
     return Path(__file__).with_name("redis_functions.lua").read_text(encoding="utf-8")
 
 
 def connect(url: str) -> redis.Redis:
-    """A client that has not connected yet and never repeats anything by itself.
+    """Returns a client that is not connected yet and never retries on its own.
 
     Raises:
-        TopologyError: the URL cannot be meant as it stands; see `check_address`.
+        TopologyError: the URL is malformed; see `check_address`.
     """
     check_address(url)
     client: redis.Redis = redis.Redis.from_url(
@@ -64,7 +64,7 @@ def connect(url: str) -> redis.Redis:
 
 
 class _Encrypted(redis.SSLConnection):
-    """Waits for the handshake as long as for a connection: a port without TLS never answers it."""
+    """Limits the TLS handshake to the connect timeout: a port without TLS never answers it."""
 
     def _wrap_socket_with_ssl(self, sock: Any) -> Any:
         sock.settimeout(CONNECT_TIMEOUT_S)
@@ -74,18 +74,18 @@ class _Encrypted(redis.SSLConnection):
 
 
 class RedisConnection:
-    """A client with our retry loop around it; used by `RedisStore` and `RedisReader`, from any thread.
+    """Wraps a client in our retry loop; used by `RedisStore` and `RedisReader`, from any thread.
 
     Args:
         client: a redis-py or fakeredis client.
         server: how messages name the server, without credentials.
-        timeout_s: how long one call is repeated before it is given up.
-        revive: brings an embedded server back; called after a lost connection, before the next try.
-        clock, sleep: seconds, injected by tests.
+        timeout_s: how long one call is repeated before giving up.
+        revive: restarts an embedded server; called after a lost connection, before the next try.
+        clock, sleep: in seconds; injected by tests.
 
     Attributes:
-        away_count: how often the server left a call without answer for more than `AWAY_MIN_S`, or was slow.
-        away_s: for how long altogether, in seconds.
+        away_count: how often the server did not answer for more than `AWAY_MIN_S`, or was slow.
+        away_s: the total of those times, in seconds.
     """
 
     def __init__(
@@ -107,9 +107,9 @@ class RedisConnection:
         """Sends one idempotent command until it is answered.
 
         Raises:
-            StateRefusedError: the server answered that it cannot, or may not, do this.
-            StateUnreachableError: no answer within the time allowed; the outcome is unknown.
-            ProtocolError: the arguments cannot be sent at all.
+            StateRefusedError: the server refused the command.
+            StateUnreachableError: no answer in time; the outcome is unknown.
+            ProtocolError: the arguments cannot be encoded.
         """
         limit_s = self._timeout_s if timeout_s is None else timeout_s
         started, pause, refreshes = self._clock(), FIRST_PAUSE_S, 0
@@ -134,32 +134,32 @@ class RedisConnection:
             if waited_s + pause > limit_s:
                 raise self._unreachable(limit_s, last) from last
             if waited_s <= AWAY_MIN_S < waited_s + pause:
-                _LOG.warning("server %s gives no answer (%s); it is asked again", self.server, said_by(last))
+                _LOG.warning("server %s does not answer (%s); trying again", self.server, said_by(last))
             self._sleep(pause)
             pause = min(2 * pause, LAST_PAUSE_S)
             if self._revive is not None and isinstance(last, (redis.ConnectionError, redis.TimeoutError)):
                 self._revive()
 
     def _answered(self, took_s: float, last: redis.RedisError | None) -> None:
-        """Mentions an answer that was long in coming; `last` is the error before it, None at the first try."""
+        """Reports an answer that took long; `last` is the error before it, None on the first try."""
         if took_s < (SLOW_MIN_S if last is None else AWAY_MIN_S):
             return
         self.away_count += 1
         self.away_s += took_s
         if last is None:
-            _LOG.warning("server %s took %.1f s for one answer; nothing is lost", self.server, took_s)
+            _LOG.warning("server %s took %.1f s to answer one call; nothing is lost", self.server, took_s)
         else:
             reason = said_by(last)
             _LOG.warning("server %s was away for %.1f s (%s); nothing is lost", self.server, took_s, reason)
 
     def _unreachable(self, limit_s: float, last: redis.RedisError) -> TransactionError:
         return StateUnreachableError(
-            f"server {self.server} gave no answer for {limit_s:g} s, last: {said_by(last)}"
-            f"{hint_for(last, self.server)}; start it or check its address, then run again: nothing is lost"
+            f"server {self.server} did not answer for {limit_s:g} s; last error: {said_by(last)}"
+            f"{hint_for(last, self.server)}; start it or check its address, then run again; nothing is lost"
         )
 
     def function(self, name: str, *arguments: str | bytes, read_only: bool = False) -> Any:
-        """Calls `name` of the function library; `arguments` start with the number of keys.
+        """Calls function `name` of the library; `arguments` start with the number of keys.
 
         Raises:
             StateRefusedError, StateUnreachableError, ProtocolError: as `call`.
@@ -167,9 +167,9 @@ class RedisConnection:
         return self.call("FCALL_RO" if read_only else "FCALL", f"{LIBRARY_NAME}_{name}", *arguments)
 
     def load_library(self) -> None:
-        """Loads the function library unless the server has this very code already.
+        """Loads the function library unless the server already has exactly this code.
 
-        A user who may not manage functions gets no error here: somebody else loads them for him.
+        A user without the right to manage functions gets no error here: another user loads the library for them.
 
         Raises:
             StateRefusedError, StateUnreachableError: as `call`.

@@ -1,8 +1,8 @@
-"""Removes a topology from a server, whatever was left of it, without touching one that is started meanwhile.
+"""Removes a topology, or its remains, from a server, without touching one that is started meanwhile.
 
-The drop becomes the topology's last owner: it takes the fence, so no coordinator can write any more, deletes
-the state keys under that fence, and then our own keys, the control key last. A call that arrives late finds
-another fence, or a topology that was started since, and deletes nothing.
+The drop becomes the topology's last owner. It takes the fence, so that no coordinator can write any more, deletes
+the state keys under that fence, and then our own keys, the control key last. A delayed call finds another fence,
+or a topology started since, and deletes nothing.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ def drop_topology(connection: RedisConnection, keys: Keys, *, nonce: str) -> int
     """Deletes every key of a topology and returns how many there were; called by `RedisStore.drop`.
 
     Args:
-        connection: to the server.
-        keys: spells the keys.
-        nonce: 128-bit random, hexadecimal, new for every drop.
+        connection: to the topology's server.
+        keys: of the topology.
+        nonce: 128 random bits in hexadecimal, new for every drop.
 
     Raises:
-        StateRefusedError: the server lacks a right, or the topology was started again meanwhile.
-        StateUnreachableError: no answer within the time allowed; drop it again.
-        FencedError: others keep taking over at the same time.
+        StateRefusedError: the user lacks a right, or the topology was started again meanwhile.
+        StateUnreachableError: no answer in time; drop the topology again.
+        FencedError: other coordinators keep taking over at the same time.
     """
     own = [keys.control, keys.metadata, keys.receipts]
     found = _scan(connection, keys.pattern)
     if not found:
         return 0
     fence = _begin(connection, keys, own, nonce)
-    found |= _scan(connection, keys.pattern)  # what the last owner wrote before it was fenced
+    found |= _scan(connection, keys.pattern)  # again: the last owner may have written until it was fenced
     states = sorted(found - {name.encode() for name in own})
     for start in range(0, len(states), KEYS_PER_CALL):
         batch = states[start : start + KEYS_PER_CALL]
@@ -46,7 +46,7 @@ def drop_topology(connection: RedisConnection, keys: Keys, *, nonce: str) -> int
 
 
 def _begin(connection: RedisConnection, keys: Keys, own: list[str], nonce: str) -> str:
-    """Takes the fence; "" where there is no control hash to take it from."""
+    """Takes and returns the fence; "" if there is no control hash to take it from."""
     previous = ""
     for _ in range(BEGIN_TRIES):
         status, fence = map(text_of, connection.function("drop_begin", "3", *own, previous, nonce))
@@ -72,5 +72,5 @@ def _check(keys: Keys, reply: list[Any]) -> None:
     if status not in ("OK", "ALREADY"):
         raise StateRefusedError(
             f"topology {keys.topology_id!r} was started again while it was being dropped ({sentence}); "
-            "stop that run, then drop it again"
+            "stop that run, then drop the topology again"
         )

@@ -1,8 +1,8 @@
 """A private server for one data directory: nothing to install, nothing to configure, nothing left running.
 
-Two servers on one directory would merge their histories without an error, so the directory is locked,
-and the lock is held by the server process itself: as long as anything may write there, nobody else
-starts. Whoever finds the server of that directory alive attaches to it instead.
+Two servers in one directory would merge their histories without an error. The directory is therefore locked, and
+the server process itself holds the lock: while it can write there, no other server starts. A process that finds the
+directory's server alive attaches to it instead.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ from state.private_directory import make_private
 from state.redis_program import find_server_program
 
 START_TIMEOUT_S = 15.0
-"""How long a dying server may take to let go of the lock, or a new one to answer."""
+"""How long a dying server may take to release the lock, or a new one to answer."""
 POLL_S = 0.02
 LOCK_FILE = "lock"
 OWN_FOLDER = ".txbatch"
-"""A data directory by its name, whatever else is kept in it."""
+"""A folder of this name is a data directory, whatever else it holds."""
 OWN_NAMES = frozenset({LOCK_FILE, "server.json", "server.log", "redis.sock", "appendonlydir"})
 """What a data directory holds."""
 SOCKET_PATH_LIMIT = 100
-"""The kernel allows 104 to 108 bytes."""
+"""Longest socket path, in bytes; kernels allow 104 to 108."""
 
 
 class EmbeddedServer:
     """The server of one data directory, started or attached to; lives in the driver.
 
     Args:
-        data_dir: made if missing; holds the append-only file, the lock, the log and the socket. Only this user may
-            open it: one that others may open is closed to them if it holds nothing else, and refused otherwise.
-        program: the server to run; found by itself when None.
+        data_dir: created if missing; holds the append-only file, the lock, the log and the socket. It is private to
+            this user: a directory open to others is closed to them if it holds nothing else, and refused otherwise.
+        program: path of the server to run; None finds one.
         start_timeout_s: how long `ensure` tries.
-        clock, sleep: seconds, injected by tests.
+        clock, sleep: in seconds; injected by tests.
     """
 
     def __init__(
@@ -74,20 +74,20 @@ class EmbeddedServer:
 
     @property
     def url(self) -> str:
-        """The server's address; the same however often it is started."""
+        """The server's address; restarts do not change it."""
         return f"unix://{self._socket_path}"
 
     @property
     def is_owned(self) -> bool:
-        """Whether this process started the server that is running, so that `close` stops it."""
+        """Whether this process started the running server, in which case `close` stops it."""
         return self._supervisor is not None and self._owner_pid == os.getpid()
 
     def start(self) -> Self:
-        """Makes the directory and has its server running; called once before anything else.
+        """Creates the directory and gets its server running; called once, before anything else.
 
         Raises:
-            StateRefusedError: no server program, the directory is held by another process, or the server
-                does not come up; the message quotes its log.
+            StateRefusedError: there is no server program, another process holds the directory, or the server
+                does not start; then the message quotes its log.
         """
         try:
             is_ours = self.data_dir.name == OWN_FOLDER or (self.data_dir / LOCK_FILE).is_file()
@@ -103,15 +103,15 @@ class EmbeddedServer:
         return self
 
     def ensure(self) -> None:
-        """Attaches to the directory's server, or starts it under the lock; callable from any thread.
+        """Attaches to the directory's server, or starts it under the lock; may be called from any thread.
 
-        This is the `revive` hook of `RedisStore`.
+        `RedisStore` uses this as its `revive` hook.
 
         Raises:
             StateRefusedError: as `start`.
         """
         if self._mutex is None:
-            raise StateRefusedError("embedded server was not started before it was used")
+            raise StateRefusedError("embedded server was used before it was started; call start() first")
         with self._mutex:
             self._attach_or_launch()
             self._await_loaded()
@@ -123,7 +123,7 @@ class EmbeddedServer:
         supervisor, self._supervisor = self._supervisor, None
         os.close(self._pipe_fd)
         if supervisor is not None and supervisor.wait() < 0 and self._attach(orphan=True):
-            self._shut_down()  # somebody killed the supervisor, which leaves the server to us
+            self._shut_down()  # somebody killed the supervisor, so we have to stop the server
 
     def __enter__(self) -> Self:
         return self.start()
@@ -139,23 +139,23 @@ class EmbeddedServer:
             lock_fd = self._try_lock()
             if lock_fd is not None:
                 try:
-                    if not self._attach():  # another may have started it, and gone, meanwhile
+                    if not self._attach():  # another process may have started it meanwhile
                         self._launch(lock_fd)
                 finally:
                     os.close(lock_fd)
                 return
             if self._clock() > deadline:
-                if self._attach(orphan=True):  # its supervisor was killed too, so it stays
+                if self._attach(orphan=True):  # its supervisor was killed too, so nothing will stop it
                     return
                 holder = self._noted().get("pid", "?")
                 raise StateRefusedError(
                     f"data directory {str(self.data_dir)!r} is in use by process {holder}, which does "
-                    "not answer; stop it, or choose another --data-dir"
+                    "not answer; stop that process, or choose another --data-dir"
                 )
             self._sleep(POLL_S)
 
     def _await_loaded(self) -> None:
-        """Waits while the server reads its file; it answers INFO meanwhile, so this ends when either does."""
+        """Waits while the server loads its file; it answers INFO all the while, so this ends if the server dies."""
         with self._client() as client, contextlib.suppress(redis.RedisError, KeyError):
             while client.info("persistence")["loading"]:
                 self._sleep(POLL_S)
@@ -168,14 +168,14 @@ class EmbeddedServer:
         return noted if isinstance(noted, dict) else {}
 
     def _attach(self, *, orphan: bool = False) -> bool:
-        """Whether the directory's server answers; one whose owner is dead is about to end, and not ours to use."""
+        """Whether the directory's server answers; one whose owner is dead is about to end: it counts if `orphan`."""
         noted = self._noted()
         if not orphan and not _is_alive(noted.get("owner")):
             return False
         return "run_id" in noted and self._answers() == noted["run_id"]
 
     def _answers(self) -> str | None:
-        """The run id of whoever listens on the socket, or None."""
+        """The run id of the server that listens on the socket, or None."""
         try:
             with self._client() as client:
                 return str(client.info("server")["run_id"])
@@ -222,7 +222,7 @@ class EmbeddedServer:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                start_new_session=True,  # the terminal's Ctrl-C is for the driver, which still has to drain
+                start_new_session=True,  # Ctrl-C in the terminal is for the driver, which still needs the server
             )
         os.close(read_fd)
         self._supervisor, self._pipe_fd, self._owner_pid = supervisor, write_fd, os.getpid()
@@ -237,7 +237,7 @@ class EmbeddedServer:
         while (run_id := self._answers()) is None:
             if supervisor.poll() is not None or self._clock() > deadline:
                 raise StateRefusedError(
-                    f"embedded server does not start in {str(self.data_dir)!r}; its log ends:\n{self._log_tail()}"
+                    f"embedded server did not start in {str(self.data_dir)!r}; its log ends:\n{self._log_tail()}"
                 )
             self._sleep(POLL_S)
         note = self.data_dir / f".server.json.{os.getpid()}"
@@ -255,7 +255,7 @@ class EmbeddedServer:
             return int(client.info("server")["process_id"])
 
     def _forget_supervisor(self) -> None:
-        """Reaps a supervisor of ours whose server died."""
+        """Reaps our supervisor after its server died."""
         if self._supervisor is not None:
             os.close(self._pipe_fd)
             self._supervisor.wait()
@@ -281,7 +281,7 @@ class EmbeddedServer:
 
 
 def socket_path_of(data_dir: Path) -> Path:
-    """Where the server of a (resolved) directory listens: inside it, or elsewhere if the path is too long."""
+    """Returns the socket path of a resolved directory: inside it, or in the temporary folder if that is too long."""
     path = data_dir / "redis.sock"
     if len(os.fsencode(path)) < SOCKET_PATH_LIMIT:
         return path

@@ -1,4 +1,4 @@
-"""Which addresses may be spoken to in plain text: those that stay on this machine, and those the user allows."""
+"""Allows plain text only to addresses on this machine, and to those the user allows explicitly."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ def require_encryption(
     environment: Mapping[str, str] = os.environ,
     resolve: Resolve | None = None,
 ) -> None:
-    """Refuses to speak in plain text to another machine, unless that is allowed explicitly.
+    """Refuses to talk to another machine in plain text, unless the user allows it.
 
     Called wherever an address enters: by `run`, by commands that look at state, and on executors that take it
-    from their environment. A Unix socket, a loopback address and a name that means only loopback are exempt.
+    from their environment. Exempt are a Unix socket, a loopback address and a name that resolves to loopback only.
 
     Args:
         url: the server's address.
-        allow_plaintext: what the user said.
-        environment: where ``TXBATCH_ALLOW_PLAINTEXT=1`` says the same.
-        resolve: host -> its addresses; asks the system when None.
+        allow_plaintext: whether the user allows plain text.
+        environment: ``TXBATCH_ALLOW_PLAINTEXT=1`` in it allows plain text too.
+        resolve: host -> its addresses; None asks the system.
 
     Raises:
-        TopologyError: the address cannot be used, or would be spoken to in plain text.
+        TopologyError: the address is malformed, or would need plain text that is not allowed.
     """
     check_address(url)
     if not url.startswith("redis://") or allow_plaintext or environment.get(PLAINTEXT_VARIABLE) == "1":
@@ -43,8 +43,8 @@ def require_encryption(
     if not host or _is_loopback(host, resolve or _resolved):
         return
     raise TopologyError(
-        f"server {redact(url)} is not this machine and would be spoken to in plain text: password and state could be "
-        f"read on the way; use rediss://, or, on a network you trust, --allow-plaintext "
+        f"server {redact(url)} is on another machine and the connection would be in plain text: others could read "
+        f"password and state on the way; use rediss://, or, on a network you trust, --allow-plaintext "
         f"(allow_plaintext=True in Python, {PLAINTEXT_VARIABLE}=1 in the environment)"
     )
 
@@ -60,5 +60,5 @@ def _is_loopback(host: str, resolve: Resolve) -> bool:
 def _resolved(host: str) -> list[str]:
     try:
         return sorted({str(entry[4][0]) for entry in socket.getaddrinfo(host, None)})
-    except (OSError, UnicodeError):  # a name nobody knows is not this machine
+    except (OSError, UnicodeError):  # an unknown name is not this machine
         return []

@@ -1,7 +1,7 @@
-"""What to do about each error a server or connection can answer with: a closed table.
+"""What to do about each error a server or connection can raise: a closed table.
 
-Retry what passes by itself, load the function library again when it is gone, and stop with a sentence
-for everything else. An error that is not in the table stops: an unknown state is not repeated.
+Transient errors are retried, a missing function library is loaded again, and everything else stops with a
+sentence. An error that is not in the table stops too: txbatch does not retry what it does not understand.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ class Remedy(Enum):
     """What the caller does next."""
 
     RETRY = "retry"
-    """The outcome is unknown or the server is not ready: the identical call again."""
+    """The outcome is unknown or the server is not ready: repeat the identical call."""
     REFRESH = "refresh"
-    """The function library is gone: load it, then the identical call again."""
+    """The function library is gone: load it, then repeat the identical call."""
     STOP = "stop"
 
 
@@ -31,33 +31,33 @@ _STOP_SENTENCES = {
     "WRONGPASS": "refused the user name or password; check both in the URL",
     "NOPERM": "does not let this user do what txbatch needs; grant what `txbatch acl TOPOLOGY` prints",
     "READONLY": "is a replica; give the address of its primary",
-    "MISCONF": "refuses writes because it cannot save to its disk; free disk space and look at its log",
+    "MISCONF": "refuses writes because it cannot save to disk; free disk space and look at its log",
     "OOM": "is out of memory; raise maxmemory or remove data",
-    "WRONGTYPE": "holds a key of another type than txbatch expects; remove it or choose another topology id",
+    "WRONGTYPE": "holds a key of another type than txbatch expects; remove it, or choose another topology id",
     "MOVED": "is a cluster node that does not own this topology; give the address of the node that does",
-    "ASK": "is a cluster node that is giving this topology away; try again when that is done",
-    "CROSSSLOT": "is a cluster that spreads this topology's keys",
-    "REGRESSED": "has lost the state of this topology, or holds an older one",
+    "ASK": "is a cluster node that is handing this topology to another; try again when that is done",
+    "CROSSSLOT": "is a cluster that spreads this topology's keys over several slots",
+    "REGRESSED": "has lost this topology's state, or holds an older one",
     "TYPE": "holds state of another type than declared",
-    "NOPROTO": "does not speak a protocol version txbatch knows",
+    "NOPROTO": "speaks no protocol version that txbatch knows",
 }
 
 _USAGE_SENTENCES = {
     "db index is out of range": "has no database of that number; give one it has, as in redis://host:6379/0",
     "invalid db index": "has no database of that number; give one it has, as in redis://host:6379/0",
-    "select is not allowed in cluster mode": "is a cluster, which has database 0 only; leave the number out of the URL",
+    "select is not allowed in cluster mode": "is a cluster, which has only database 0; leave the number out of the URL",
 }
-"""Answers to an address that was mistyped, by a part of their text."""
+"""Errors that a mistyped address causes, by a part of their text."""
 
 _TLS_SENTENCES = {
-    "CERTIFICATE_VERIFY_FAILED": "shows a certificate that is not trusted; check ssl_ca_certs and the host's name",
+    "CERTIFICATE_VERIFY_FAILED": "presents an untrusted certificate; check ssl_ca_certs and the host's name",
     "CERTIFICATE_REQUIRED": "asks for a client certificate; give ssl_certfile and ssl_keyfile in the URL",
     "WRONG_VERSION_NUMBER": "does not speak TLS on this port; give its TLS port, or write redis://",
     "record layer failure": "does not speak TLS on this port; give its TLS port, or write redis://",
     "[X509": "cannot be reached with the certificates named in the URL: a file does not hold what its option says",
-    "[SSL] PEM lib": "cannot be reached with the certificates named in the URL: certificate and key do not fit",
+    "[SSL] PEM lib": "cannot be reached with the certificates named in the URL: certificate and key do not match",
 }
-"""Failures of the handshake that do not pass by themselves, by a part of their text."""
+"""Handshake failures that retrying cannot mend, by a part of their text."""
 
 _CODES_BY_CLASS: tuple[tuple[type[Exception], str], ...] = (
     (exceptions.AuthenticationError, "WRONGPASS"),
@@ -74,15 +74,15 @@ _CODES_BY_CLASS: tuple[tuple[type[Exception], str], ...] = (
     (exceptions.ReadOnlyError, "READONLY"),
     (exceptions.TryAgainError, "TRYAGAIN"),
 )
-"""redis-py cuts the code off the errors it has classes for; subclasses come first."""
+"""redis-py strips the code from errors it has classes for; subclasses are listed first."""
 
 
 _DENIED_IN_A_FUNCTION = ("can't run this command", "can't access at least one of the keys")
-"""What Redis 7 says, without a code, of a command inside a function that its caller may not run."""
+"""What Redis 7 says, without a code, when a function runs a command that its caller may not."""
 
 
 def error_code(error: Exception) -> str:
-    """The leading word of a server's error ("OOM"), or "" when it is not from the server."""
+    """Returns the leading word of a server's error ("OOM"), or "" if it is not from the server."""
     for error_class, code in _CODES_BY_CLASS:
         if isinstance(error, error_class):
             return "NOAUTH" if "Authentication required" in str(error) else code
@@ -93,7 +93,7 @@ def error_code(error: Exception) -> str:
 
 
 def remedy_of(error: Exception) -> Remedy:
-    """What to do about an error redis-py raised."""
+    """Returns what to do about an error that redis-py raised."""
     code, text = error_code(error), str(error)
     if code in _RETRY_CODES:
         return Remedy.RETRY
@@ -107,7 +107,7 @@ def remedy_of(error: Exception) -> Remedy:
 
 
 def stop_error(error: Exception, server: str) -> TransactionError:
-    """What a call ends with when repeating it would not help; called by `RedisConnection`."""
+    """Returns the error of a call that is not worth repeating; called by `RedisConnection`."""
     text = str(error).lower()
     for part, sentence in _USAGE_SENTENCES.items():
         if part in text:
@@ -116,7 +116,7 @@ def stop_error(error: Exception, server: str) -> TransactionError:
 
 
 def stop_sentence(error: Exception, server: str) -> str:
-    """The sentence of a `StateRefusedError`: what the server is, what to do, what it said."""
+    """Returns the message of a `StateRefusedError`: what the server is, what to do, and what it said."""
     code, said = error_code(error), said_by(error)
     if code in _STOP_SENTENCES:
         return f"server {server} {_STOP_SENTENCES[code]} (it said: {said})"
@@ -125,16 +125,16 @@ def stop_sentence(error: Exception, server: str) -> str:
             return f"server {server} {sentence} ({said})"
     if "Function not found" in said:
         return (
-            f"server {server} does not hold txbatch's function library, and this user may not load it; run the "
-            "topology once as a user that may, also after an upgrade (`txbatch acl TOPOLOGY` prints one)"
+            f"server {server} does not have txbatch's function library, and this user may not load it; run the "
+            "topology once as a user that may, and again after each upgrade (`txbatch acl TOPOLOGY` prints such a user)"
         )
     if "unknown command" in said.lower():
-        return f"server {server} lacks a command; Redis >= 7.0 or Valkey >= 7.2 is needed (it said: {said})"
+        return f"server {server} lacks a command; use Redis >= 7.0 or Valkey >= 7.2 (it said: {said})"
     return f"server {server} answered with an error txbatch does not know: {said}"
 
 
 def hint_for(error: Exception, server: str) -> str:
-    """What an address might have meant when nobody answers at it, to be put after the error; often nothing."""
+    """Returns a hint, to follow the error's text, at what may be wrong with an address; "" if there is none."""
     text = str(error).lower()
     if server.startswith("rediss://") and any(part in text for part in ("eof", "closed", "reset")):
         return "; if it asks for a client certificate, give ssl_certfile and ssl_keyfile"

@@ -2,18 +2,18 @@
 --[[
 Everything txbatch changes in Redis, as functions that check first and write last.
 
-Lua does not roll back, so every function looks at all it could trip over before its first write: what
-is stored, the arguments, and whether the caller may use every command it is about to need on that very
-key. An error reply therefore always means: nothing was changed. The version in the library name is the
-version of the stored format and of the arguments below; a driver of another version loads its own.
+Lua does not roll back, so before its first write every function checks all that could fail: what is
+stored, the arguments, and whether the caller may run each command it needs on that key. An error reply
+therefore always means that nothing was changed. The version in the library name is the version of the
+stored format and of the arguments below; a driver of another version loads its own library.
 
-The owner's writes are one sequence. Each of them names the revision it expects and raises it by one, so
-it is applied after exactly the writes its sender has seen answered, or not at all. A server that has lost
-its last writes is at an earlier revision and takes nothing more from the owner that made them: whatever
-a server holds is a prefix of one history, and every prefix is consistent. The same call again is known
-by its digest and answers ALREADY.
+The owner's writes are one sequence. Each names the revision it expects and raises it by one, so it is
+applied after exactly the writes whose answers its sender has seen, or not at all. A server that has lost
+its last writes is at an earlier revision and takes nothing more from the owner that made them. What a
+server holds is thus always a prefix of one history, and every prefix is consistent. A repeated call is
+recognised by its digest and answers ALREADY.
 
-Keys, all sharing the hash tag {id}; every call declares those it touches:
+Keys, all with the hash tag {id}; every call declares those it touches:
 
   {id}:txbatch:control   hash
     fence                        "counter:nonce" of the owner, compared as an opaque string
@@ -23,9 +23,9 @@ Keys, all sharing the hash tag {id}; every call declares those it touches:
     last_call                    digest of the write that made this revision
     metadata_sum                 checksum over the whole metadata hash, computed and verified by the owner
     format                       version of this layout
-    topology                     description of the topology, as of its last write; opaque here
+    topology                     description of the topology, as of the last write; opaque here
     source_fingerprint           of the input, as of the last write
-    dropping                     there only while the topology is being dropped
+    dropping                     present only while the topology is being dropped
   {id}:txbatch:metadata  hash    "scope:txid" -> packed value; opaque here
   {id}:txbatch:receipts  hash    txid -> "attempt digest first last", for the most recent 1,024 txids;
                                  first and last are the txids of the group it was published with
@@ -35,7 +35,7 @@ txids travel as decimal strings up to 2^53-1, where Lua's numbers are exact. Int
 canonical decimals within the same bound; floats are finite.
 
 Integer increments arrive as field names followed by one packed string of deltas, are read by HMGET,
-added here and written back by HSET, 1,000 at a time. Tried on Redis 7.0 and Valkey 9, 200,000
+added here and written back by HSET, 1,000 at a time. Measured on Redis 7.0 and Valkey 9, 200,000
 fields, whole call: HGET and HINCRBY per field over flat arguments 0.49 and 0.43 M/s; HMGET, then
 HINCRBY 0.52 and 0.34; HMGET, HSET over flat deltas 0.79 and 0.68; packed deltas 0.99 and 0.78.
 Chunks of 250 and 3,500 were no faster. Numbers of ten digits run at a third, in all variants.
@@ -49,7 +49,7 @@ local RECEIPTS = 1024
 local NO_METADATA = '0000000000000000'
 local ABOUT = {int = 'an integer in plain decimal', float = 'a finite number'}
 
--- Integers of up to four characters met so far; only a cache, so it may live as long as the library.
+-- Integers of up to four characters seen so far; only a cache, so it may live as long as the library.
 local memo = {}
 
 local function shown(text)
@@ -63,12 +63,12 @@ local function decimal(number)
   return string.format('%.0f', number)
 end
 
--- The type of a key as TYPE answers it.
+-- The type of a key as TYPE reports it.
 local function kind_of(key)
   return redis.call('TYPE', key).ok
 end
 
--- nil when the key is of that type or missing, else a sentence.
+-- nil if the key has that type or is missing, else a sentence.
 local function wrong_kind(key, kind)
   local found = kind_of(key)
   if found ~= 'none' and found ~= kind then
@@ -96,7 +96,7 @@ local function parse_integer(text)
   return number
 end
 
--- The finite float, or nil: tonumber alone would take "0x10", " 1" and "nan".
+-- The finite float, or nil: tonumber alone would accept "0x10", " 1" and "nan".
 local function parse_float(text)
   if string.find(text, '[^%d%.eE+-]') then
     return nil
@@ -120,7 +120,7 @@ local function float_text(number)
   return text
 end
 
--- The number plus each delta of a list like "0.1 0.2" in turn, and how many there were.
+-- The number plus each delta of a list like "0.1 0.2" in turn, and how many deltas there were.
 local function add_floats(number, deltas)
   local single = tonumber(deltas)
   if single then
@@ -146,7 +146,7 @@ local function refuse_stored(section, field, found, is_range)
   return refuse(section, 'TYPE', at .. shown(found) .. ', expected ' .. ABOUT[section.value_type])
 end
 
--- nil when a value to be written is of the declared type, else a refusal.
+-- nil if a value to be written has the declared type, else a refusal.
 local function check_value(section, field, value)
   if section.value_type == 'int' then
     local number, is_range = parse_integer(value)
@@ -164,7 +164,7 @@ local function step(command, key, args, first, last)
 end
 
 -- Planners: each takes a section {key, kind, value_type, count, argv, at}, reads its arguments from
--- `at`, moves `at` behind them, and returns a refusal, or nil and the step that writes.
+-- `at`, moves `at` past them, and returns a refusal, or nil and the step that writes.
 
 local function plan_pairs(command)
   return function(section)
@@ -215,7 +215,7 @@ local function plan_delete(command)
   end
 end
 
--- What is stored now under the fields first..last.
+-- What is stored in the fields first..last.
 local function stored(section, first, last)
   if section.kind == 'string' then
     return {redis.call('GET', section.key)}
@@ -248,13 +248,13 @@ local function unpack_deltas(packed, width, count)
   return deltas
 end
 
--- A refusal: some transaction of the group may have led out of range, though all of them together do not.
+-- A refusal: one transaction of the group may have left the range, although all of them together do not.
 local function refuse_reach(section, field, found, reach)
-  return refuse(section, 'LIMIT', 'field ' .. shown(field) .. ' holds ' .. shown(found) .. ', and the increments of ' ..
-    'one group add up to ' .. reach .. ' at most, which may leave the numbers it can hold')
+  return refuse(section, 'LIMIT', 'field ' .. shown(field) .. ' holds ' .. shown(found) .. ' and may leave its range: ' ..
+    'the increments of this group add up to as much as ' .. reach)
 end
 
--- The deltas are followed by the reach: as far as they may have moved a field on the way, "0" for one transaction.
+-- The deltas are followed by the reach: how far they may have moved a field on the way, "0" for one transaction.
 local function plan_integers(section)
   local argv, first, count = section.argv, section.at, section.count
   local last = first + count - 1
@@ -263,7 +263,7 @@ local function plan_integers(section)
   local found = stored(section, first, last)
   local parse, known, text = parse_integer, memo, string.format
   if room < 9999 then
-    known = {} -- what it knows is in range, but perhaps not in this one
+    known = {} -- cached numbers are in range, but perhaps not in this narrower one
   end
   local out, size = {}, 0
   for i = 1, count do
@@ -285,7 +285,7 @@ local function plan_integers(section)
       return refuse(section, 'LIMIT', 'field ' .. shown(argv[first + i - 1]) .. ' would leave +-9007199254740991')
     end
     out[size + 1] = argv[first + i - 1]
-    -- the server writes a small number as it should be, a large one possibly as 1e+15
+    -- the server formats small numbers correctly, but may write a large one as 1e+15
     out[size + 2] = (total < 100000000 and total > -100000000) and total or text('%.0f', total)
     size = size + 2
   end
@@ -338,7 +338,7 @@ local function plan_increments(section)
   return nil, step('HSET', section.key, out, 1, #out)
 end
 
--- Fields whose increments a later transaction of the group has overwritten: alone, they would have been looked at.
+-- Fields whose increments a later transaction of the group has overwritten: on its own, each would have been checked.
 local function plan_check(section)
   local argv, first, count = section.argv, section.at, section.count
   local reach = argv[first + count]
@@ -383,7 +383,7 @@ local planners = {
   ['list append'] = plan_values('RPUSH'),
 }
 
--- A refusal when the key is, or would become, of another type than the section's.
+-- A refusal if the key has, or would get, another type than the section's.
 local function check_kind(section, kinds)
   local known = kinds[section.key]
   if known == section.kind then
@@ -421,7 +421,7 @@ local function plan_sections(keys, argv, at)
     end
     operations = operations + (section.operations or section.count) - section.count
     if operations > OPERATIONS_LIMIT then
-      return {'LIMIT', 'commit has more than ' .. OPERATIONS_LIMIT .. ' operations: cut smaller transactions'}
+      return {'LIMIT', 'commit has more than ' .. OPERATIONS_LIMIT .. ' operations; cut smaller transactions'}
     end
     steps[#steps + 1] = planned
     at = section.at
@@ -437,16 +437,16 @@ local function fence_counter(fence)
   return tonumber(string.match(fence, '^(%d+):') or '')
 end
 
--- Raises a NOPERM error unless the caller may use the command on the key; fakeredis cannot tell.
+-- Raises a NOPERM error unless the caller may run the command on the key; fakeredis cannot tell.
 local function require_right(command, key)
   if not redis.acl_check_cmd then
     return
   end
   local known, allowed = pcall(redis.acl_check_cmd, command, key)
   if not known then
-    error({err = 'NOPERM the server has no command ' .. command .. ', nothing was changed'})
+    error({err = 'NOPERM the server has no command ' .. command .. '; nothing was changed'})
   elseif not allowed then
-    error({err = 'NOPERM this user may not run ' .. command .. ' on key ' .. shown(key) .. ', nothing was changed'})
+    error({err = 'NOPERM this user may not run ' .. command .. ' on key ' .. shown(key) .. '; nothing was changed'})
   end
 end
 
@@ -456,15 +456,15 @@ local function require_rights(key, ...)
   end
 end
 
--- What an owner's call starts with: fence generation revision; for a write also digest metadata_sum, and
--- source_fingerprint and topology, each empty unless this write is the first that is made with a new one.
+-- The start of every owner's call: fence generation revision; in a write also digest metadata_sum, and
+-- source_fingerprint and topology, each empty unless this is the first write with a new one.
 local function read_owner(argv)
   return {fence = argv[1], generation = argv[2], revision = tonumber(argv[3]), digest = argv[4], sum = argv[5],
           source = argv[6], topology = argv[7]}
 end
 local OWNER_WRITES = 7
 
--- Generations dropped since the library was loaded. Only words depend on it: a run whose state is gone is told why.
+-- Generations dropped since the library was loaded. Only messages depend on it: they tell a run why its state is gone.
 local dropped, dropped_count = {}, 0
 
 local function note_dropped(generation)
@@ -475,7 +475,7 @@ local function note_dropped(generation)
   dropped_count = dropped_count + 1
 end
 
--- nil and the committed txid when the caller owns the topology as of the revision it expects, else a reply.
+-- nil and the committed txid if the caller owns the topology at the revision it expects, else a reply.
 local function check_owner(control, owner)
   local sentence = wrong_kind(control, 'hash')
   if sentence then
@@ -534,7 +534,7 @@ local function delete_fields(key, argv, first, last)
   end
 end
 
--- nil when the group follows the committed txid, else the reply; the revision has vouched for the rest.
+-- nil if the group follows the committed txid, else the reply; the revision vouches for the rest.
 local function check_order(committed, group)
   if decimal(group.first) == decimal(tonumber(committed) + 1) then
     return nil
@@ -566,7 +566,7 @@ local function write_receipts(receipts, group)
   end
 end
 
--- Each command of the steps on its key, proved once.
+-- Checks the right to run each command of the steps on its key, each pair once.
 local function require_steps(steps)
   local proved = {}
   for _, write in ipairs(steps) do
@@ -645,7 +645,7 @@ local function store_metadata(keys, argv)
   return {'OK', ''}
 end
 
---[[ Whether everything the owner has written is still there; changes nothing.
+--[[ Tells whether everything the owner has written is still there; changes nothing.
      KEYS control
      ARGV fence generation revision
      -> {status, sentence} --]]
@@ -653,7 +653,7 @@ local function confirm(keys, argv)
   return check_owner(keys[1], read_owner(argv)) or {'OK', ''}
 end
 
---[[ The group that was committed last, seen by the owner and by nobody else.
+--[[ The last committed group; answers only the owner.
      KEYS control receipts
      ARGV fence generation revision
      -> {status, sentence, (txid, receipt)...} --]]
@@ -679,7 +679,7 @@ local function last_group(keys, argv)
   return reply
 end
 
--- What the owner of the fence needs to go on.
+-- What the owner of the fence needs in order to continue.
 local function acquired(control, metadata)
   local found = redis.call('HMGET', control, 'fence', 'generation', 'revision', 'committed', 'metadata_sum',
     'source_fingerprint', 'topology')
@@ -692,7 +692,7 @@ end
 
 local function start_first(keys, given)
   if redis.call('EXISTS', keys[2], keys[3]) > 0 then
-    return {'REGRESSED', 'key ' .. shown(keys[1]) .. ' is gone while metadata or receipts are there'}
+    return {'REGRESSED', 'key ' .. shown(keys[1]) .. ' is gone but metadata or receipts are there'}
   end
   if given.previous_fence ~= '' then
     return {'RACED', ''}
@@ -732,7 +732,7 @@ end
 
 --[[ KEYS control metadata receipts
      ARGV previous_fence nonce generation topology source_fingerprint accepted_topology accepted_source
-          the accepted ones are those the caller has found stored and agrees to replace, or empty
+          the accepted ones are what the caller found stored and agrees to replace, or empty
      -> {'OK', fence, generation, revision, committed, metadata sum, source fingerprint, topology, (field, value)...}
         or {'RACED', fence} {'DROPPING', ''} {'SOURCE_CHANGED' or 'TOPOLOGY_CHANGED', stored, given}
            {'REGRESSED' or 'VERSION' or 'TYPE', sentence} --]]
@@ -751,9 +751,9 @@ local function acquire(keys, argv)
   return take_over(keys, given)
 end
 
---[[ What the next owner would find, before it takes over; changes nothing.
+--[[ What `acquire` would take over; changes nothing.
      KEYS control metadata
-     -> {} if there is nothing, or nothing that `acquire` would take over; else
+     -> {} if there is nothing that it would take over; else
         {committed, source fingerprint, topology, metadata sum, (field, value)...} --]]
 local function look(keys, argv)
   if kind_of(keys[1]) ~= 'hash' or wrong_kind(keys[2], 'hash') then
@@ -773,7 +773,7 @@ end
 
 --[[ KEYS control state
      ARGV kind field...
-     -> {committed txid, fence, value or nil...}; a set answers '1' for a member --]]
+     -> {committed txid, fence, value or nil...}; for a set, '1' stands for a member --]]
 local function read(keys, argv)
   local found = redis.call('HMGET', keys[1], 'committed', 'fence')
   if not found[1] then
@@ -820,10 +820,10 @@ local function status(keys, argv)
   return reply
 end
 
---[[ Takes the topology over for good: from here on only its drop may touch it.
+--[[ Takes the topology over for good: from then on only its drop may touch it.
      KEYS control metadata receipts
      ARGV previous_fence nonce
-     -> {'OK', fence} or {'RACED', fence}, of who owns it now; {'GONE', ''} without a control hash --]]
+     -> {'OK', fence} or {'RACED', fence}, with the current owner's fence; {'GONE', ''} without a control hash --]]
 local function drop_begin(keys, argv)
   local control, previous_fence, nonce = keys[1], argv[1], argv[2]
   require_rights(control, 'HGET', 'HSET', 'DEL', 'UNLINK')
@@ -844,7 +844,7 @@ local function drop_begin(keys, argv)
   return {'OK', ours}
 end
 
--- Whether the drop of that fence is still on; an empty fence stands for a control key that is missing or no hash.
+-- Whether the drop with that fence is under way; an empty fence stands for a control key that is missing or not a hash.
 local function is_dropping(control, fence)
   if fence == '' then
     return kind_of(control) ~= 'hash'
@@ -858,7 +858,7 @@ end
      -> {status, sentence} --]]
 local function drop_keys(keys, argv)
   if not is_dropping(keys[1], argv[1]) then
-    return {'FENCED', 'topology is not being dropped by this call any more'}
+    return {'FENCED', 'this drop no longer owns the topology'}
   end
   for i = 2, #keys do
     require_right('UNLINK', keys[i])
@@ -867,7 +867,7 @@ local function drop_keys(keys, argv)
   return {'OK', ''}
 end
 
---[[ Deletes what is ours, the control key last of all: the topology is gone.
+--[[ Deletes txbatch's own keys, the control key last: the topology is gone.
      KEYS control metadata receipts
      ARGV fence
      -> {status, sentence} --]]
@@ -875,7 +875,7 @@ local function drop_end(keys, argv)
   if kind_of(keys[1]) == 'none' and redis.call('EXISTS', keys[2], keys[3]) == 0 then
     return {'ALREADY', ''}
   elseif not is_dropping(keys[1], argv[1]) then
-    return {'FENCED', 'topology is not being dropped by this call any more'}
+    return {'FENCED', 'this drop no longer owns the topology'}
   end
   for _, key in ipairs(keys) do
     require_right('DEL', key)
@@ -886,7 +886,7 @@ end
 
 --[[ KEYS any key of the topology
      ARGV command...
-     -> the commands this user may not run on it, or the server does not have --]]
+     -> the commands that this user may not run on it, or that the server lacks --]]
 local function lacking(keys, argv)
   local found = {}
   for _, command in ipairs(argv) do

@@ -1,4 +1,4 @@
-"""A server that is not one: fakeredis, for topologies run in one process by tests."""
+"""fakeredis in place of a server, for topologies that tests run in one process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from state.errors import StateRefusedError
 
 
 def in_memory_client() -> Any:
-    """A client of a fresh, empty server that lives and dies with it.
+    """Returns a client of a fresh, empty server that lives as long as the client.
 
     Raises:
         StateRefusedError: fakeredis is not installed.
@@ -17,6 +17,6 @@ def in_memory_client() -> Any:
         import fakeredis
     except ImportError as error:
         raise StateRefusedError(
-            f"state in memory needs fakeredis with Lua ({error}); pip install 'txbatch[local]', or give a redis_url"
+            f"state in memory needs fakeredis with Lua ({error}); run pip install 'txbatch[local]', or give a redis_url"
         ) from error
     return fakeredis.FakeRedis(server=fakeredis.FakeServer(version=(7,)))

@@ -1,7 +1,7 @@
-"""Whether a run of a topology is connected to a server: each gives its connection a name.
+"""Tells whether a run of a topology is connected to a server, by the name each run gives its connection.
 
-Only people are told. Nothing is decided by it, so a user who may not name or list connections loses nothing
-else, and a run that has had to connect again since it began is not counted.
+This is for people to read; no decision depends on it. A user without the right to name or list connections therefore
+loses nothing else, and a run that has reconnected is not counted.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ _NAME = re.compile(rb"(?:^| )name=(\S*)")
 
 
 def announce_run(connection: RedisConnection, keys: Keys) -> None:
-    """Names the connection of a run; called once it owns the topology."""
+    """Names a run's connection; called once, when the run owns the topology."""
     try:
         connection.call("CLIENT", "SETNAME", _name(keys))
     except StateError as error:
-        _LOG.debug("the run's connection has no name: %s", error)
+        _LOG.debug("the run's connection could not be named: %s", error)
 
 
 def connected_runs(connection: RedisConnection, keys: Keys) -> int:
-    """How many runs of the topology are connected, as far as the server tells; 0 if it does not."""
+    """Returns how many runs of the topology are connected, 0 if the server does not say."""
     try:
         listed = connection.call("CLIENT", "LIST")
     except StateError as error:
-        _LOG.debug("connections cannot be listed: %s", error)
+        _LOG.debug("connections could not be listed: %s", error)
         return 0
     lines = bytes(listed).splitlines()
     return sum(found[1].decode() == _name(keys) for line in lines if (found := _NAME.search(line)))

@@ -13,7 +13,7 @@ PROGRAMS = {"valkey-server": "valkey", "redis-server": "redis"}
 
 
 def find_server_program() -> str:
-    """Path of a server txbatch can run; called by `EmbeddedServer` before it starts one.
+    """Returns the path of a server txbatch can run; called by `EmbeddedServer` before it starts one.
 
     Raises:
         StateRefusedError: there is none, or only one that is too old.

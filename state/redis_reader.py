@@ -1,4 +1,4 @@
-"""Point reads of committed state from executors, each with the txid it was read at."""
+"""Point reads of committed state from executors, each at a known txid."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class RedisReader:
     """Reads state of one topology inside a Spark task; implements `StateReader`.
 
     Args:
-        url: as `load_redis_url` returned it; connections are kept per process and URL.
+        url: from `load_redis_url`; connections are kept per process and URL.
         topology_id: a valid name.
-        nonce: of the run that reads; what another run has made of the state is not shown to it.
+        nonce: of the reading run, which must not see what another run has made of the state.
         connection: used instead of the process's own (tests).
     """
 
@@ -34,18 +34,18 @@ class RedisReader:
         self._connection = connection if connection is not None else _process_connection(url, os.getpid())
 
     def read(self, name: str, kind: StateKind, fields: Sequence[Field], as_of_txid: int) -> list[bytes | None]:
-        """The stored bytes of each field, all at one moment; b"1" for a member of a set.
+        """Returns the stored bytes of each field, all from one moment; b"1" for a member of a set.
 
         Args:
             name: name of the state.
             kind: its Redis type.
-            fields: fields, members, or the one `VALUE_FIELD`.
-            as_of_txid: the committed txid this attempt was promised.
+            fields: fields, members, or just `VALUE_FIELD`.
+            as_of_txid: the last committed txid when this attempt's group started.
 
         Raises:
-            StaleReadError: the state has moved on, or another run owns it: this attempt is no longer current.
-            StateRefusedError: the key is of another type, the topology is gone, or the server has gone back to
-                an earlier state.
+            StaleReadError: the state is at a later txid, or another run owns it: this attempt is no longer current.
+            StateRefusedError: the key has another type, the topology is gone, or the server has returned to an
+                earlier state.
             StateUnreachableError: no answer within ten seconds.
         """
         names = [str(field) if isinstance(field, int) else field for field in fields]
@@ -54,8 +54,8 @@ class RedisReader:
         committed_txid, is_own = int(reply[0]), reply[1].endswith(b":" + self._nonce.encode())
         if is_own and committed_txid < as_of_txid:
             raise StateRefusedError(
-                f"state {key!r} was to be read as of txid {as_of_txid}, and the server has gone back to "
-                f"{committed_txid}; this run stops; run again to continue from what the server holds now"
+                f"state {key!r} is at txid {committed_txid}, expected {as_of_txid}: the server has returned to an "
+                "earlier state; this run stops; run again to continue from what the server holds now"
             )
         if not is_own or committed_txid != as_of_txid:
             raise StaleReadError(key, as_of_txid, committed_txid)
@@ -63,15 +63,15 @@ class RedisReader:
 
 
 def load_redis_url(path: str | None) -> str:
-    """The server's URL inside an executor: from the file the driver wrote, else from the environment.
+    """Returns the server's URL on an executor: from the file the driver wrote, else from the environment.
 
     Raises:
-        StateRefusedError: neither is there, others may read the file, or the environment's address cannot be used.
+        StateRefusedError: neither exists, others may read the file, or the environment's address cannot be used.
     """
     file = Path(path) if path else None
     if file is not None and file.exists():
         if file.stat().st_mode & 0o077:
-            raise StateRefusedError(f"file {str(file)!r} with the redis url is open to others; chmod 600 it")
+            raise StateRefusedError(f"file {str(file)!r} with the redis url is open to other users; chmod 600 it")
         return file.read_text(encoding="utf-8").strip()
     url = os.environ.get(URL_VARIABLE, "")
     if not url:
@@ -87,7 +87,7 @@ def load_redis_url(path: str | None) -> str:
 
 
 def save_redis_url(url: str, directory: str | Path) -> str:
-    """Writes the URL where only this user reads it, and returns the path; called by the driver.
+    """Writes the URL to a file that only this user can read, and returns its path; called by the driver.
 
     Raises:
         OSError: the directory cannot be written.
@@ -106,7 +106,7 @@ def _process_connection(url: str, _process_id: int) -> RedisConnection:
     """One connection per process: a forked worker must not share its parent's socket.
 
     Raises:
-        StateRefusedError: the address cannot be used on this host, which may lack a certificate it names.
+        StateRefusedError: the address cannot be used on this host, for instance for lack of a certificate file.
     """
     try:
         client = connect(url)

@@ -1,4 +1,4 @@
-"""What a function of the library answered, as text."""
+"""Reads the replies of the function library as text."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 
 def text_of(item: Any) -> str:
-    """An item of a reply as text; bytes that are not valid UTF-8 are escaped."""
+    """Returns an item of a reply as text; bytes that are not valid UTF-8 are escaped."""
     return item.decode("utf-8", "backslashreplace") if isinstance(item, bytes) else str(item)
 
 
 def texts_by_name(items: Sequence[Any]) -> dict[str, str]:
-    """A flat list of names and values as a mapping."""
+    """Returns a flat list of names and values as a mapping."""
     return {text_of(items[i]): text_of(items[i + 1]) for i in range(0, len(items), 2)}

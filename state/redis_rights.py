@@ -1,7 +1,7 @@
-"""Which commands txbatch uses on a server, and the least a user must be allowed to run a topology.
+"""Which commands txbatch uses on a server: the least a user must be allowed in order to run a topology.
 
-A function that met a missing right after its first write would leave a torn commit, for Lua does not roll
-back. So the rights are checked when a run starts, and every function proves those it needs before it writes.
+Lua does not roll back: a function that found a right missing after its first write would leave a torn commit.
+The rights are therefore checked when a run starts, and every function checks those it needs before it writes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ COMMANDS_ON_KEYS = (
     "ZMSCORE",
     "ZREM",
 )
-"""What the function library calls on the keys of a topology; all of them, whatever state it declares."""
+"""Every command the function library may call on a topology's keys, whatever state the topology declares."""
 
 COMMANDS = (
     "CLIENT|LIST",
@@ -45,33 +45,33 @@ COMMANDS = (
     "SCAN",
     "SELECT",
 )
-"""What the driver and its readers send themselves; SELECT if their URL names a database, CLIENT so that a drop
-can tell that a run was going."""
+"""Commands that the driver and its readers send directly: SELECT if the URL names a database, CLIENT to tell a drop
+that a run is connected."""
 
 
 def require_all_rights(connection: RedisConnection, keys: Keys) -> None:
-    """Makes sure that the user may run every command of the function library; called once at start.
+    """Checks that the user may run every command of the function library; called once at start.
 
     Raises:
-        StateRefusedError: the user lacks a right, or the server a command; all of them are named.
-        StateUnreachableError: no answer within the time allowed.
+        StateRefusedError: the user lacks rights, or the server lacks commands; the message names all of them.
+        StateUnreachableError: no answer in time.
     """
     reply = connection.function("lacking", "1", keys.control, *COMMANDS_ON_KEYS, read_only=True)
     lacking = [name.decode() if isinstance(name, bytes) else str(name) for name in reply]
     if lacking:
         raise StateRefusedError(
             f"server {connection.server} does not let this user run {', '.join(lacking)} on keys "
-            f"{keys.pattern!r}, or does not have these commands; nothing was written; grant what "
+            f"{keys.pattern!r}, or lacks these commands; nothing was written; grant what "
             f"`txbatch acl {keys.topology_id}` prints, and undo any rename-command"
         )
 
 
 def acl_rules(keys: Keys, *, loads_functions: bool = True) -> list[str]:
-    """The rules of a user that can run this topology, look at it and drop it, and nothing else.
+    """Returns the ACL rules of a user that can run, inspect and drop this topology, and do nothing else.
 
     Args:
         keys: of the topology.
-        loads_functions: False if another user loads the function library; this one can then not change it.
+        loads_functions: False if another user loads the function library, which this one then cannot change.
     """
     commands = [*COMMANDS_ON_KEYS, *COMMANDS]
     if not loads_functions:

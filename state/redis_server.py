@@ -1,4 +1,4 @@
-"""What a server must be before a topology may live on it, read from INFO (CONFIG is often blocked)."""
+"""Checks whether a server is fit to hold a topology, from INFO (CONFIG is often blocked)."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import Any
 from state.errors import StateRefusedError
 
 OLDEST = {"redis": (7, 0, 0), "valkey": (7, 2, 0)}
-"""First versions with what the function library needs."""
+"""First versions that have what the function library needs."""
 
 
 def refuse_unfit_server(info: Mapping[str, Any], server: str) -> None:
-    """Judges the answer to INFO; called at start, and again while a run lasts.
+    """Judges the reply to INFO; called at start, and again during a run.
 
     Args:
         info: INFO as a mapping of name to value.
         server: how messages name the server.
 
     Raises:
-        StateRefusedError: too old, a replica, a sentinel, or it may evict state.
+        StateRefusedError: the server is too old, a replica or a sentinel, or may evict state.
     """
     product, version = _product(info)
     oldest = OLDEST[product]
     if _numbers(version) < oldest:
         raise StateRefusedError(
-            f"server {server} is {product} {version}, txbatch needs {product} >= {oldest[0]}.{oldest[1]}; "
+            f"server {server} is {product} {version}, but txbatch needs {product} >= {oldest[0]}.{oldest[1]}; "
             "upgrade it, or leave out --redis to use the embedded server"
         )
     if _text(info, "redis_mode") == "sentinel" or _text(info, "server_mode") == "sentinel":
@@ -43,7 +43,7 @@ def refuse_unfit_server(info: Mapping[str, Any], server: str) -> None:
 
 
 def evicted_keys(info: Mapping[str, Any]) -> int:
-    """How many keys a server has evicted since it was started, 0 if it does not say."""
+    """Returns how many keys a server has evicted since it started, 0 if it does not say."""
     count = _text(info, "evicted_keys")
     return int(count) if count.isdecimal() else 0
 

@@ -1,4 +1,4 @@
-"""All of a topology's state at one moment, decoded as it was declared: for tests, checks and exports."""
+"""All of a topology's state at one moment, decoded as declared: for tests, checks and exports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from state.write_set import StateKind
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """State between two commits.
+    """The state between two commits.
 
     Attributes:
         txid: the last committed transaction, 0 before the first.
@@ -31,19 +31,19 @@ class Snapshot:
 
 
 def snapshot(client: Any, topology_id: str, handles: Iterable[StateHandle]) -> Snapshot:
-    """Reads whole states, all at one moment, by one MULTI.
+    """Reads whole states at one moment, with one MULTI.
 
-    Called by anybody, anywhere but inside a transaction. It brings everything over at once; read large states
-    with the client's own commands.
+    Call it from anywhere except inside a transaction. It fetches everything at once; read large states with the
+    client's own commands.
 
     Args:
-        client: a client that answers bytes, as ``redis.Redis.from_url(url)``.
-        topology_id: whose state.
-        handles: what to read, as declared: ``[StoreCounts.counts]``.
+        client: a client that returns bytes, as ``redis.Redis.from_url(url)`` does.
+        topology_id: the topology whose state to read.
+        handles: the states to read, as declared: ``[StoreCounts.counts]``.
 
     Raises:
-        StateRefusedError: a key is of another type, or holds what is not of the declared one.
-        StateUnreachableError: no answer.
+        StateRefusedError: a key, or a value in it, does not have the declared type.
+        StateUnreachableError: the server did not answer.
     """
     keys, wanted = Keys(topology_id), list(handles)
     try:
@@ -53,7 +53,7 @@ def snapshot(client: Any, topology_id: str, handles: Iterable[StateHandle]) -> S
                 _ask(pipeline, handle.kind, keys.state(handle.name))
             committed, *replies = pipeline.execute(raise_on_error=False)
     except redis.RedisError as error:
-        raise StateUnreachableError(f"server of topology {topology_id!r} gave no answer: {said_by(error)}") from error
+        raise StateUnreachableError(f"server of topology {topology_id!r} did not answer: {said_by(error)}") from error
     for reply in (committed, *replies):
         if isinstance(reply, Exception):
             raise StateRefusedError(stop_sentence(reply, f"of topology {topology_id!r}")) from reply

@@ -1,7 +1,7 @@
-"""The state of a topology as its owner writes it: acquire, store metadata, commit, confirm.
+"""A topology's state as its owner writes it: acquire, store metadata, commit, confirm.
 
-The owner's writes are one sequence. Each carries the revision it expects and the server applies it at that
-revision or not at all, so a server that has lost its last writes refuses the next one before it changes
+The owner's writes are one sequence. Each carries the revision it expects, and the server applies it at that
+revision or not at all. A server that has lost its last writes therefore refuses the next one before it changes
 anything; see redis_functions.lua.
 """
 
@@ -34,7 +34,7 @@ from state.stored_topology import Acquired, FoundTopology
 
 ACQUIRE_TRIES = 20
 RECEIPTS_KEPT = 1024
-"""Receipts of so many txids are kept; the same number stands in redis_functions.lua."""
+"""How many txids keep their receipt; redis_functions.lua has the same number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,9 @@ class Ownership:
     """What every call of the owner carries.
 
     Attributes:
-        fence: whose calls they are.
-        generation: of which start of the topology.
-        revision: how many writes the server has to have seen, no more and no fewer.
+        fence: identifies the owner.
+        generation: identifies this life of the topology; drawn when it was first started.
+        revision: the exact number of writes that the server must have applied before this call.
     """
 
     fence: str
@@ -52,12 +52,12 @@ class Ownership:
     revision: int
 
     def arguments(self) -> list[Argument]:
-        """As the function library reads them."""
+        """Returns them in the order the function library reads them."""
         return [self.fence, self.generation, str(self.revision)]
 
 
 class RedisStore(RedisTopology):
-    """The one writer of a topology's state; lives in the driver, safe to use from several threads.
+    """The only writer of a topology's state; lives in the driver, safe to use from several threads.
 
     Args and errors are those of `RedisTopology`.
     """
@@ -78,23 +78,24 @@ class RedisStore(RedisTopology):
         source_fingerprint: str,
         accepted: FoundTopology | None = None,
     ) -> Acquired:
-        """Becomes the owner of the topology; the newer one wins, the older is fenced from now on.
+        """Becomes the owner of the topology; the newer owner wins and the older one is fenced from then on.
 
-        Called once at start. Repeating it with the same nonce answers the same. What is stored of topology and
-        input stays as it is; a change of either is stored by the owner's first write, in the same step.
+        Called once at start; repeating it with the same nonce gives the same answer. It leaves the stored topology and
+        input unchanged: the owner's first write stores a change of either, in the same step.
 
         Args:
-            nonce: 128-bit random, hexadecimal, new for every run.
-            new_generation: 128-bit random, hexadecimal; used if this is the topology's first start.
+            nonce: 128 random bits in hexadecimal, new for every run.
+            new_generation: 128 random bits in hexadecimal, used at the topology's first start.
             topology: description of the topology.
             source_fingerprint: of the input.
-            accepted: what the caller has found stored and agrees to replace; else both must equal what is stored.
+            accepted: what the caller found stored and agrees to replace; if None, topology and input must equal
+                what is stored.
 
         Raises:
-            StateRefusedError: another input or topology, another format, lost state or metadata, or a drop left
+            StateRefusedError: input, topology or format differ, state or metadata is lost, or a drop was left
                 unfinished.
-            StateUnreachableError: no answer within the time allowed.
-            FencedError: others keep taking over at the same time.
+            StateUnreachableError: no answer in time.
+            FencedError: other coordinators keep taking over at the same time.
         """
         own = [self.keys.control, self.keys.metadata, self.keys.receipts]
         given = [nonce, new_generation, topology, source_fingerprint]
@@ -116,10 +117,10 @@ class RedisStore(RedisTopology):
         """Stores all entries and deletes `forget` in one fenced step; called before attempts are emitted.
 
         Raises:
-            CodecError: a value would not come back as it is; nothing was stored.
+            CodecError: a value would not be read back unchanged; nothing was stored.
             FencedError: a newer coordinator owns the topology.
-            StateRefusedError: the server's state was lost, replaced or is of another version.
-            StateUnreachableError: no answer within the time allowed.
+            StateRefusedError: the server's state was lost or replaced, or has another version.
+            StateUnreachableError: no answer in time.
         """
         packed = {field: pack_exact(value) for field, value in entries.items()}
         keys = [self.keys.control, self.keys.metadata]
@@ -132,13 +133,13 @@ class RedisStore(RedisTopology):
     def commit(self, commit: Commit) -> CommitReply:
         """Publishes a group in one atomic step, repeating the identical call until it is answered.
 
-        Every answer is returned as a status; OK and ALREADY both mean it is published once.
+        Every answer is returned as a status; OK and ALREADY both mean that the group is published exactly once.
 
         Raises:
-            CodecError: a metadata value would not come back as it is; nothing was changed.
+            CodecError: a metadata value would not be read back unchanged; nothing was changed.
             StateRefusedError: the server cannot do it (out of memory, read-only, no rights).
-            StateUnreachableError: no answer within the time allowed; it may or may not be applied, and a
-                later `acquire` tells which.
+            StateUnreachableError: no answer in time; the commit may or may not be applied, and a later `acquire`
+                tells which.
         """
         packed = {field: pack_exact(value) for field, value in commit.metadata.items()}
         try:
@@ -148,21 +149,21 @@ class RedisStore(RedisTopology):
         return self._write("commit", keys, arguments, self._metadata_sum.change(packed, commit.forget))
 
     def confirm(self) -> None:
-        """Makes sure that the server still holds every write of this owner; called before a run says it is done.
+        """Checks that the server still holds every write of this owner; called before a run reports success.
 
         Raises:
             FencedError: a newer coordinator owns the topology.
             StateRefusedError: the server has lost writes it had confirmed.
-            StateUnreachableError: no answer within the time allowed.
+            StateUnreachableError: no answer in time.
         """
-        if any(self._new_descriptions):  # accepted, and no write has stored it yet
+        if any(self._new_descriptions):  # accepted, but no write has stored them yet
             self.store_metadata({})
         self._owned_reply("confirm", self.keys.control)
 
     def last_group(self) -> tuple[TransactionAttempt, ...]:
-        """The attempts that were committed together last, in order; of a group beyond `RECEIPTS_KEPT` the last ones.
+        """Returns the attempts of the last committed group, in order; at most its last `RECEIPTS_KEPT`.
 
-        Called by the owner, so that nobody is told of a group that this server no longer holds.
+        Only for the owner, so that no spout is told of a group that the server no longer holds.
 
         Raises:
             FencedError, StateRefusedError, StateUnreachableError: as `confirm`.
@@ -185,13 +186,13 @@ class RedisStore(RedisTopology):
 
     def _ownership(self) -> Ownership:
         if self._owned is None:
-            raise ProtocolError(f"topology {self.keys.topology_id!r} was not acquired before it was used")
+            raise ProtocolError(f"topology {self.keys.topology_id!r} was used before it was acquired")
         return self._owned
 
     def _write(
         self, name: str, keys: Sequence[str], arguments: Sequence[Argument], change: MetadataSumChange
     ) -> CommitReply:
-        """The owner's next write: applied at the revision it expects, or refused before anything is changed."""
+        """Makes the owner's next write, which is applied at the revision it expects or refused without effect."""
         with self._sequence:
             owned = self._ownership()
             descriptions = self._new_descriptions
@@ -206,7 +207,7 @@ class RedisStore(RedisTopology):
             return CommitReply(status, text_of(reply[1]))
 
     def _owned_reply(self, name: str, *keys: str) -> list[Any]:
-        """What a function that changes nothing tells the owner, and nobody else."""
+        """Calls a read-only function that answers the owner alone, and returns its reply."""
         reply = self._connection.function(name, str(len(keys)), *keys, *self._ownership().arguments(), read_only=True)
         status = CommitStatus(text_of(reply[0]))
         self._refuse_strangers(status)

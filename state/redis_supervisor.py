@@ -1,11 +1,11 @@
-"""Keeps a server alive exactly as long as the process that asked for it; run as a script.
+"""Keeps a server alive exactly as long as the process that wants it; run as a script.
 
     python redis_supervisor.py PIPE_FD LOCK_FD PARENT_PID SERVER ARGUMENT...
 
-The parent keeps the write end of the pipe: when it ends, even by kill -9, the read end reaches end of
-file and the server is told to stop. The lock's descriptor is handed to the server and closed here, so the
-directory stays locked for exactly as long as a server may write to it. Standard library only, and only a
-small part of it: this process is there for the whole run.
+The parent holds the write end of the pipe: when it ends, even by kill -9, the read end reaches end of
+file and the server is told to stop. The server inherits the lock's descriptor, which is closed here, so the
+directory stays locked exactly as long as a server may write to it. This process lives as long as the run, so it
+imports only a small part of the standard library.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import subprocess
 import sys
 
 POLL_S = 0.5
-"""How often the server's own end and the parent's are looked at; the pipe wakes us at once."""
+"""How often to check whether server and parent are alive; the pipe wakes us at once."""
 STOP_TIMEOUT_S = 10.0
 
 
 def main(arguments: list[str]) -> int:
-    """Starts the server, waits for its end or the parent's, and returns the server's exit code."""
+    """Starts the server, waits until it or the parent ends, and returns the server's exit code."""
     pipe_fd, lock_fd, parent_pid = int(arguments[0]), int(arguments[1]), int(arguments[2])
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _ignore)
@@ -45,7 +45,7 @@ def _stop(server: subprocess.Popen[bytes]) -> int:
 
 
 def _ignore(_number: int, _frame: object) -> None:
-    """A handler instead of SIG_IGN: it is not inherited by the server."""
+    """Ignores the signal; unlike SIG_IGN, the server does not inherit a handler."""
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A topology on its server, seen without owning it: check the server, look, show, drop."""
+"""A topology on its server, used without owning it: check the server, look, show, drop."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from state.stored_metadata import checked_control, unpack_metadata, verified_met
 from state.stored_topology import FoundTopology, TopologyStatus
 
 FIRST_CONTACT_TIMEOUT_S = 10.0
-"""How long `RedisTopology.check_server` waits for a server that was perhaps never there."""
+"""How long `RedisTopology.check_server` waits for a server that may not exist."""
 
 
 class ConnectionOptions(TypedDict, total=False):
@@ -39,16 +39,15 @@ class RedisTopology:
     """One topology on its server, as anyone may look at it or remove it; safe to use from several threads.
 
     Args:
-        url: redis://, rediss:// or unix:// address. Credentials in it never appear in a message.
+        url: redis://, rediss:// or unix:// address. Messages never show its credentials.
         topology_id: a valid name.
         client: used instead of connecting to `url` (fakeredis in tests).
-        revive: brings an embedded server back after a lost connection.
-        clock, sleep: seconds; injected by tests.
-        unreachable_timeout_s: how long a call without answer is repeated.
+        revive: restarts an embedded server after a lost connection.
+        clock, sleep: in seconds; injected by tests.
+        unreachable_timeout_s: how long an unanswered call is repeated.
 
     Raises:
-        StateRefusedError: the URL cannot be understood.
-        TopologyError: the topology id is not a valid name.
+        TopologyError: the URL is malformed, or the topology id is not a valid name.
     """
 
     def __init__(
@@ -77,12 +76,12 @@ class RedisTopology:
         )
 
     def check_server(self) -> None:
-        """Makes sure of the server and loads the function library; called once at start.
+        """Checks that the server is fit and loads the function library; called once at start.
 
         Raises:
-            StateRefusedError: too old, a replica, evicting, wrong password, or lacking a command or the right
-                to use one.
-            StateUnreachableError: nobody answers within ten seconds.
+            StateRefusedError: the server is too old, a replica or evicting, refuses the password, or lacks a
+                command or the right to use one.
+            StateUnreachableError: no answer within ten seconds.
         """
         first_contact_s = min(FIRST_CONTACT_TIMEOUT_S, self._timeout_s)
         try:
@@ -98,17 +97,17 @@ class RedisTopology:
         require_all_rights(self._connection, self.keys)
 
     def watch(self, clock: Callable[[], float]) -> ServerWatch:
-        """What looks at the server again while a run lasts; called once, after `check_server`."""
+        """Returns what checks the server during a run; called once, after `check_server`."""
         return ServerWatch(self._connection, evicted_before=self._evicted_keys, clock=clock)
 
     def look(self) -> FoundTopology | None:
-        """What the next owner would take over, or None if there is nothing that `acquire` would; changes nothing.
+        """Returns what `acquire` would take over, or None if there is nothing; changes nothing.
 
-        Called once at start, before `acquire`, so a start that is refused for what it finds fences nobody out.
+        Called once at start, before `acquire`, so that a start refused for what it finds fences nobody out.
 
         Raises:
             StateRefusedError: some of the stored metadata is lost or altered.
-            StateUnreachableError: no answer within the time allowed.
+            StateUnreachableError: no answer in time.
         """
         reply = self._connection.function("look", "2", self.keys.control, self.keys.metadata, read_only=True)
         if not reply:
@@ -119,7 +118,7 @@ class RedisTopology:
         return FoundTopology(int(committed), source, topology, unpack_metadata(self.keys, packed))
 
     def status(self) -> TopologyStatus | None:
-        """What is stored about the topology, or None; needs no ownership.
+        """Returns what is stored about the topology, or None; needs no ownership.
 
         Raises:
             StateRefusedError, StateUnreachableError: as `acquire`.
@@ -141,31 +140,31 @@ class RedisTopology:
         )
 
     def has_records(self) -> bool:
-        """Whether the topology's control key is there, readable or not."""
+        """Whether the topology's control key exists, readable or not."""
         return bool(int(self._connection.call("EXISTS", self.keys.control)))
 
     def existing_states(self, names: Iterable[str]) -> list[str]:
-        """Which of these states hold something on the server; called once at start, before `acquire`."""
+        """Returns those of the named states that exist on the server; called once at start, before `acquire`."""
         return [name for name in names if int(self._connection.call("EXISTS", self.keys.state(name)))]
 
     def connected_runs(self) -> int:
-        """How many runs of the topology are connected to the server, as far as it tells; needs no ownership."""
+        """Returns how many runs of the topology are connected, 0 if the server does not say; needs no ownership."""
         return connected_runs(self._connection, self.keys)
 
     def drop(self) -> int:
         """Deletes every key of the topology and returns how many there were.
 
-        A running coordinator is fenced out first and the control key goes last, so nothing of it can
-        come back. Interrupted, the topology stays unusable until it is dropped again.
+        It fences a running coordinator first and deletes the control key last, so nothing of the topology can
+        reappear. If it is interrupted, the topology stays unusable until it is dropped again.
 
         Raises:
             StateRefusedError, StateUnreachableError: as `acquire`.
-            FencedError: others keep taking over at the same time.
+            FencedError: other coordinators keep taking over at the same time.
         """
         return drop_topology(self._connection, self.keys, nonce=secrets.token_hex(16))
 
     def close(self) -> None:
-        """Closes the connection; state stays."""
+        """Closes the connection; the state stays."""
         self._connection.close()
 
     def _status(self) -> list[Any]:

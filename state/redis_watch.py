@@ -1,7 +1,7 @@
-"""Looks at a server now and then while a run lasts: what was checked at its start may have been changed since.
+"""Checks a server again during a run: what was true at its start may have changed.
 
-An eviction policy can be set at any time by anybody with the right to; from then on the server may delete
-committed state without a word. One INFO every ten seconds costs the server well under a millisecond.
+Anybody with the right can set an eviction policy at any time; from then on the server may silently delete
+committed state. One INFO every ten seconds costs the server well under a millisecond.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from state.errors import StateRefusedError, StateUnreachableError
+from state.printable import counted
 from state.redis_connection import RedisConnection
 from state.redis_server import evicted_keys, refuse_unfit_server
 
@@ -17,13 +18,13 @@ LOOK_EVERY_S = 10.0
 
 
 class ServerWatch:
-    """One run's eye on its server; called by the coordinator, on its thread, at every turn.
+    """Watches one run's server; the coordinator calls it on its own thread, every turn.
 
     Args:
         connection: the store's own.
-        evicted_before: keys the server had evicted when it was checked.
-        clock: seconds, monotonic.
-        every_s: seconds between two looks.
+        evicted_before: keys the server had evicted when it was checked at start.
+        clock: monotonic, in seconds.
+        every_s: seconds between two checks.
     """
 
     def __init__(
@@ -41,19 +42,19 @@ class ServerWatch:
 
     @property
     def away_count(self) -> int:
-        """How often the server left a call without answer; see `RedisConnection`."""
+        """How often the server did not answer or was slow; see `RedisConnection`."""
         return self._connection.away_count
 
     @property
     def away_s(self) -> float:
-        """For how long altogether, in seconds."""
+        """The total of those times, in seconds."""
         return self._connection.away_s
 
     def look(self) -> None:
-        """Checks the server again if it is time to; a server that does not answer is left to the next commit.
+        """Checks the server again if it is time to; leaves a server that does not answer to the next commit.
 
         Raises:
-            StateRefusedError: it may evict state now, has done so, or is a replica by now.
+            StateRefusedError: the server has evicted state, may do so now, or has become a replica.
         """
         if self._clock() < self._next_s:
             return
@@ -65,7 +66,7 @@ class ServerWatch:
         except StateRefusedError as error:
             if "unknown command" not in str(error.__cause__):
                 raise
-            self._next_s = float("inf")  # fakeredis cannot be asked
+            self._next_s = float("inf")  # fakeredis has no INFO
             return
         self._judge(info)
 
@@ -73,14 +74,15 @@ class ServerWatch:
         found = evicted_keys(info)
         if found > self._evicted:
             raise StateRefusedError(
-                f"server {self._connection.server} has evicted {found - self._evicted} keys while this run was going, "
-                "and state may be among them; set maxmemory-policy to noeviction, restore the data or drop the topology"
+                f"server {self._connection.server} has evicted {counted(found - self._evicted, 'key')} during this "
+                "run, perhaps of its state; set maxmemory-policy to noeviction, then restore the data or drop the "
+                "topology"
             )
-        self._evicted = found  # a server that was started again counts from 0
+        self._evicted = found  # a restarted server counts from 0
         try:
             refuse_unfit_server(info, self._connection.server)
         except StateRefusedError as error:
             raise StateRefusedError(
-                f"{error}; it was changed while this run was going, which stops here: what is committed stays, and a "
+                f"{error}; this changed during the run, which stops here: what is committed stays, and a "
                 "new run continues from there"
             ) from None

@@ -1,4 +1,4 @@
-"""One value per txid, made from the one before: how a source remembers where each transaction starts."""
+"""One value per txid, each made from the one before: how a source remembers where each transaction starts."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from state.errors import ProtocolError
 from state.transactional_state import TransactionalState
 
 StateInitializer = Callable[[int, Any], Any]
-"""(txid, value of the greatest lower txid or None) -> value for txid."""
+"""(txid, value of the greatest lower txid, or None) -> value for txid."""
 
 
 class RotatingTransactionalState:
-    """The sorted map txid -> value of one scope; used by the coordinator and per partition by emitters.
+    """The sorted map txid -> value of one scope; used by the coordinator, and by emitters for each partition.
 
-    A value once made for a txid is what every replay of it gets. None is a value like any other: it says
-    that a later batch was already emitted, so this one has to be empty.
+    Once a txid has a value, every replay gets that value. None is a value too: it says that a later batch was
+    already emitted, so this one must be empty.
 
     Args:
-        state: where values are kept.
-        scope: which map of it.
-        is_strict: values must be made in txid order from 1 without gaps.
+        state: where the values are kept.
+        scope: which map of `state` this is.
+        is_strict: whether values must be made in txid order from 1 without gaps.
 
     Source: backtype.storm.transactional.state.RotatingTransactionalState.
     """
@@ -30,12 +30,12 @@ class RotatingTransactionalState:
         self._state, self._scope, self._is_strict = state, scope, is_strict
 
     def get_state(self, txid: int, initialize: StateInitializer) -> Any:
-        """The value of a txid, made by `initialize` the first time it is asked for.
+        """Returns the value of a txid; `initialize` makes it on the first call.
 
-        With a greater txid already there, `initialize` is not called and the value is None.
+        If a greater txid has a value, `initialize` is not called and the value is None.
 
         Raises:
-            ProtocolError: strict, and the txid does not follow the greatest one there.
+            ProtocolError: the state is strict and the txid does not follow the greatest known one.
         """
         values = self._state.values(self._scope)
         if txid in values:
@@ -51,7 +51,7 @@ class RotatingTransactionalState:
         return value
 
     def get_state_or_create(self, txid: int, initialize: StateInitializer) -> Any:
-        """The value of a txid if it was there before; otherwise makes it and returns None.
+        """Returns the value of a txid if it has one; otherwise makes it and returns None.
 
         Raises:
             ProtocolError: as `get_state`.
@@ -67,13 +67,13 @@ class RotatingTransactionalState:
         return txid in self._state.values(self._scope)
 
     def cleanup_before(self, txid: int) -> None:
-        """Forgets every txid strictly below; called once what is committed no longer needs them."""
+        """Removes every lower txid; called once committed transactions no longer need them."""
         self._state.remove(self._scope, [known for known in self._state.values(self._scope) if known < txid])
 
     def _check_order(self, txid: int, previous_txid: int | None, *, has_greater: bool) -> None:
         follows = txid == 1 if previous_txid is None else previous_txid == txid - 1
         if not follows:
             last = "none" if previous_txid is None else str(previous_txid)
-            raise ProtocolError(f"txid {txid} of {self._scope!r} is initialised out of order, last known is {last}")
+            raise ProtocolError(f"txid {txid} of {self._scope!r} is initialised out of order; the last known is {last}")
         if has_greater:
             raise ProtocolError(f"txid {txid} of {self._scope!r} is initialised after a greater one")

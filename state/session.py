@@ -1,8 +1,8 @@
 """What a committer's task may see and change while one of its `finish_batch` calls runs.
 
-Reads see the committed state of the group's start, then this task's earlier writes of the same commit
-group, then its writes of this transaction, and are recorded: the group is cut before a transaction
-that read what another task wrote.
+A read sees the state committed when the group started, overlaid with this task's earlier writes of the same
+commit group and with its writes of this transaction. Reads are recorded, because the group must end before a
+transaction that read what another task wrote.
 """
 
 from __future__ import annotations
@@ -15,46 +15,46 @@ from state.stored_value import decode_stored
 from state.write_set import Field, StateKind, StateWrites, ValueType, WriteSet
 
 MISSING = object()
-"""A field that holds nothing, in a decoded value."""
+"""Stands for the value of a field that does not exist."""
 
 
 class StateReader(Protocol):
-    """Where committed state is read; `RedisReader` on executors, a fake in tests."""
+    """Reads committed state; `RedisReader` on executors, a fake in tests."""
 
     def read(self, name: str, kind: StateKind, fields: Sequence[Field], as_of_txid: int) -> list[bytes | None]:
-        """The stored bytes of each field as of that committed txid.
+        """Returns the stored bytes of each field as of that committed txid.
 
         Raises:
-            StaleReadError: the state is not at that txid any more.
+            StaleReadError: the state is no longer at that txid.
         """
         ...
 
 
 class Binding(Protocol):
-    """A live handle, told when its session opens and closes."""
+    """A live handle; its session tells it when it opens and closes."""
 
     name: str
 
     def attach(self, writes: StateWrites) -> None:
-        """The session is open; changes go to `writes`."""
+        """The session has opened; changes go to `writes`."""
         ...
 
     def detach(self) -> None:
-        """The session is closed; every use raises from now on."""
+        """The session has closed; any use raises until it opens again."""
         ...
 
 
 class StateSession:
-    """The state of one committer task, opened around each `finish_batch` by its executor.
+    """The state of one committer task; its executor opens it around each `finish_batch`.
 
     Args:
-        reader: where committed values come from; None where reads are impossible.
+        reader: reads committed values; None where reads are impossible.
 
     Attributes:
-        writes: changes of the current, or just ended, transaction.
-        reads: every (state name, field) it read whose value others may have written.
+        writes: changes made by the current, or just ended, transaction.
+        reads: every (state name, field) it read whose value another task may have written.
         earlier: this task's composed writes of the lower transactions of the group.
-        as_of_txid: committed txid all reads are made at.
+        as_of_txid: the committed txid of all reads.
     """
 
     def __init__(self, reader: StateReader | None = None) -> None:
@@ -70,7 +70,7 @@ class StateSession:
 
         Args:
             as_of_txid: the committed txid before the group.
-            earlier: what this task wrote in lower transactions of the group; only read here.
+            earlier: what this task wrote in lower transactions of the group; it is not changed.
         """
         self.writes, self.earlier = WriteSet(), earlier if earlier is not None else WriteSet()
         self.reads = set()
@@ -80,7 +80,7 @@ class StateSession:
             self._attach(binding)
 
     def close(self) -> WriteSet:
-        """Ends the transaction and returns its writes; handles are unusable until the next `open`."""
+        """Ends the transaction and returns its writes; handles raise until the next `open`."""
         self.is_open = False
         for binding in self._bindings.values():
             binding.detach()
@@ -89,7 +89,7 @@ class StateSession:
         return self.writes
 
     def register(self, binding: Binding) -> None:
-        """Makes a live handle follow this session; a newer one of the same state takes its place."""
+        """Makes a live handle follow this session; it replaces an earlier one of the same state."""
         former = self._bindings.get(binding.name)
         if former is not None:
             former.detach()
@@ -98,11 +98,11 @@ class StateSession:
             self._attach(binding)
 
     def read(self, name: str, kind: StateKind, value_type: ValueType, fields: Sequence[Field]) -> dict[Field, Any]:
-        """Field -> decoded value or `MISSING`, one round trip at most; called by handles.
+        """Returns field -> decoded value or `MISSING`, in at most one round trip; called by handles.
 
         Raises:
-            StaleReadError: the committed state has moved on.
-            StateRefusedError: a stored value is not of the declared type.
+            StaleReadError: the committed state is no longer at `as_of_txid`.
+            StateRefusedError: a stored value does not have the declared type.
         """
         layers = [writes.states[name] for writes in (self.earlier, self.writes) if name in writes.states]
         own = self.writes.states.get(name)
@@ -134,7 +134,7 @@ def _decides(writes: StateWrites, field: Field) -> bool:
 
 
 def _overlaid(writes: StateWrites, field: Field, value: Any) -> Any:
-    """The value after these writes, floats added one after the other as the server does."""
+    """Returns the value after these writes; floats are added one by one, as the server does."""
     if field in writes.puts:
         return writes.puts[field]
     if field in writes.deletes:

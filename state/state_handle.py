@@ -1,4 +1,4 @@
-"""What all typed state handles share: name, declared types, checks, and the session they live in."""
+"""The base of all typed state handles: name, declared types, checks and session."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _TYPES: dict[ValueType, type[Any]] = {
 
 
 class StateHandle:
-    """What all handles share: a name, a Redis type, declared types and the session they live in.
+    """A named state of one Redis type, with declared types; a live copy follows the session of a committer task.
 
     Args:
         name: state name; the plain Redis key is ``{topology_id}:name``.
 
     Raises:
-        TopologyError: the name or a type cannot be used.
+        TopologyError: the name is not valid, or the state cannot hold a declared type.
     """
 
     kind: StateKind
@@ -40,11 +40,11 @@ class StateHandle:
         self._writes: StateWrites | None = None
 
     def __set_name__(self, owner: type, attribute: str) -> None:
-        """The handle stands in a class body."""
+        """Notes that a class body declares the handle."""
         self._is_declared = True
 
     def bind(self, session: StateSession) -> Self:
-        """A live copy that follows `session`; called by the executor for every instance."""
+        """Returns a live copy that follows `session`; called by the executor for every instance."""
         live = object.__new__(type(self))
         live.__dict__.update(self.__dict__)
         live._session, live._writes = session, None
@@ -68,12 +68,12 @@ class StateHandle:
             if self._session is None and not self._is_declared:
                 made = f"{type(self).__name__}({self.name!r})"
                 raise TopologyError(
-                    f"state {self.name!r} is not declared: {made} was made by code that ran, and state belongs to a "
+                    f"state {self.name!r} is not declared: {made} was created at run time, but state belongs in a "
                     f"committer's class; write `{self.name} = {made}` in the class body, and use self.{self.name}"
                 )
             raise TopologyError(
-                f"state {self.name!r} is only open while finish_batch runs, and as an attribute of self; gather in "
-                "execute, and write there"
+                f"state {self.name!r} is open only in finish_batch, as an attribute of self; collect in execute and "
+                "write in finish_batch"
             )
         return self._writes
 
@@ -83,13 +83,13 @@ class StateHandle:
         return self._session.read(self.name, self.kind, self.value_type, fields)
 
     def _check(self, what: str, value: Any, declared: ValueType) -> Any:
-        """`value` if it is exactly of the declared type and can be stored; an int for what stands for one."""
+        """Returns `value` if it has exactly the declared type and can be stored; integer-like values become ints."""
         if declared is ValueType.INT:
             value = _as_int(value)
         if type(value) is not _TYPES[declared]:
             raise TypeError(
                 f"state {self.name!r} was given {what} {value!r} of type {type(value).__name__}, "
-                f"declared is {declared.value}"
+                f"but declares {declared.value}"
             )
         if declared is ValueType.INT and not -MAX_INTEGER <= value <= MAX_INTEGER:
             raise ValueError(f"state {self.name!r} was given {what} {value}, outside ±{MAX_INTEGER}")
@@ -99,18 +99,19 @@ class StateHandle:
             try:
                 value.encode()
             except UnicodeEncodeError:
-                raise ValueError(f"state {self.name!r} was given {what} {value!r}, which is not Unicode") from None
+                sentence = f"state {self.name!r} was given {what} {value!r}, which is not valid Unicode"
+                raise ValueError(sentence) from None
         return value
 
     def _check_delta(self, by: Any) -> Any:
         if self.value_type is ValueType.FLOAT:
             by = as_float(by)
         if self.value_type not in (ValueType.INT, ValueType.FLOAT):
-            raise TypeError(f"state {self.name!r} of {self.value_type.value} values cannot be incremented by {by!r}")
+            raise TypeError(f"state {self.name!r} holds {self.value_type.value} values and cannot be incremented")
         return self._check("increment", by, self.value_type)
 
     def _add(self, field: Field, by: Any) -> None:
-        """Adds a checked delta; floats of one transaction collapse by addition to one delta."""
+        """Adds a checked delta; the floats of one transaction add up to a single delta."""
         writes = self._open()
         if self.value_type is ValueType.INT or field in writes.puts or field in writes.deletes:
             writes.increment(field, by)
@@ -121,7 +122,7 @@ class StateHandle:
 
 
 def _as_int(value: Any) -> Any:
-    """An int for what `operator.index` accepts, such as NumPy's integers; not for a bool, which is a mistake here."""
+    """Returns an int for what `operator.index` accepts, such as a NumPy integer, but leaves a bool: here, a mistake."""
     if type(value) is int or type(value) is bool:
         return value
     try:
@@ -131,20 +132,20 @@ def _as_int(value: Any) -> Any:
 
 
 def as_float(value: Any) -> Any:
-    """A float for an integer, however it is given; anything else as it is."""
+    """Returns a float for any integer, and anything else unchanged."""
     value = _as_int(value)
     return float(value) if type(value) is int else value
 
 
 def declared_type(what: str, given: type | str, allowed: tuple[ValueType, ...] = tuple(ValueType)) -> ValueType:
-    """The value type a handle was declared with, given as a type or its name.
+    """Returns the value type of a handle declared with a type or the name of one.
 
     Raises:
-        TopologyError: the type cannot be stored there.
+        TopologyError: the state cannot hold that type.
     """
     name = given.__name__ if isinstance(given, type) else given
     if name not in [value_type.value for value_type in allowed]:
-        raise TopologyError(f"{what} is declared as {name!r}, use one of {', '.join(allowed)}")
+        raise TopologyError(f"{what} is declared as {name!r}; use one of {', '.join(allowed)}")
     return ValueType(name)
 
 

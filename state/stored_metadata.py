@@ -1,7 +1,7 @@
-"""Reads stored metadata and numbers at start: what cannot be read is named, with the remedy.
+"""Reads stored metadata and numbers at start; errors name what is unreadable, and the remedy.
 
-A checksum tells before whether the entries are those the last write left. What it finds wrong may be readable
-all the same, and what is unreadable may carry the right sum, if other software has written both.
+A checksum has already told whether the entries are those the last write left. That is a separate question: altered
+entries may still be readable, and if other software wrote entries and checksum, unreadable ones may match it.
 """
 
 from __future__ import annotations
@@ -14,34 +14,35 @@ from state.codec import CodecError, unpack
 from state.errors import StateRefusedError
 from state.keys import Keys
 from state.metadata_sum import MetadataSum
+from state.printable import counted
 
 _FIELD = re.compile(r".+:[1-9][0-9]{0,15}", re.DOTALL)
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,15}")
 
 
 def verified_metadata(keys: Keys, items: Sequence[Any], stored_sum: str) -> tuple[dict[str, bytes], MetadataSum]:
-    """Stored metadata, field -> packed value, from a flat list of both, and its checksum.
+    """Returns stored metadata, field -> packed value, and its checksum; `items` is a flat list of both.
 
     Raises:
-        StateRefusedError: the checksum is not the stored one.
+        StateRefusedError: the checksum differs from the stored one.
     """
     packed = {str(items[i], "utf-8", "backslashreplace"): bytes(items[i + 1]) for i in range(0, len(items), 2)}
     found_sum = MetadataSum(packed)
     if str(found_sum) != stored_sum:
         raise StateRefusedError(
-            f"topology {keys.topology_id!r} cannot start: its {len(packed)} stored metadata entries are not "
-            f"the ones its last write left (checksum {found_sum}, expected {stored_sum}), so the server has lost "
-            f"or altered some{unreadable_metadata(packed)}; restore its data from a copy taken at one moment, or "
+            f"topology {keys.topology_id!r} cannot start: the server has lost or altered some of its stored "
+            f"metadata (checksum over {counted(len(packed), 'field')} is {found_sum}, expected {stored_sum})"
+            f"{unreadable_metadata(packed)}; restore its data from a copy taken at one moment, or "
             f"start over with `txbatch drop {keys.topology_id}`"
         )
     return packed, found_sum
 
 
 def unpack_metadata(keys: Keys, packed: Mapping[str, bytes]) -> dict[str, Any]:
-    """Metadata field -> value.
+    """Returns metadata field -> value.
 
     Raises:
-        StateRefusedError: a field or value is not of the form txbatch writes.
+        StateRefusedError: a field or value does not have the form txbatch writes.
     """
     metadata: dict[str, Any] = {}
     for field, value in packed.items():
@@ -52,17 +53,17 @@ def unpack_metadata(keys: Keys, packed: Mapping[str, bytes]) -> dict[str, Any]:
 
 
 def unreadable_metadata(packed: Mapping[str, bytes]) -> str:
-    """The part of a sentence that names the entries that cannot be read; "" if all can."""
+    """Returns the part of a sentence that names unreadable entries, "" if there are none."""
     faults = [fault for field, value in packed.items() if (fault := _read(field, value)[0])]
     more = f", and {len(faults) - 3} more" if len(faults) > 3 else ""
     return f"; {', '.join(faults[:3])}{more}" if faults else ""
 
 
 def checked_control(keys: Keys, control: dict[str, str]) -> dict[str, str]:
-    """The control hash, whose numbers are numbers.
+    """Returns the control hash once its numbers are checked.
 
     Raises:
-        StateRefusedError: one is none.
+        StateRefusedError: one is not a whole number.
     """
     for field in ("committed", "revision"):
         if field in control:
@@ -79,9 +80,9 @@ def _number(keys: Keys, field: str, text: str) -> None:
 
 
 def _read(field: str, value: bytes) -> tuple[str, Any]:
-    """What is wrong with an entry, "" if nothing is, and its value."""
+    """Returns what is wrong with an entry, "" if nothing is, and its value."""
     if not _FIELD.fullmatch(field):
-        return f"metadata field {field!r} is none of ours, which end in a colon and a txid", None
+        return f"metadata field {field!r} does not end in a colon and a txid, as txbatch's do", None
     try:
         return "", unpack(value)
     except CodecError as error:
@@ -89,8 +90,8 @@ def _read(field: str, value: bytes) -> tuple[str, Any]:
 
 
 def damage_remedy(keys: Keys) -> str:
-    """The end of a sentence about something stored that is not of the form txbatch writes."""
+    """Returns the end of a sentence about stored data that does not have the form txbatch writes."""
     return (
-        "; other software has written it, or the server's data is damaged: restore the data from a copy taken at one "
+        "; other software wrote it, or the server's data is damaged; restore the data from a copy taken at one "
         f"moment, or start over with `txbatch drop {keys.topology_id}`"
     )

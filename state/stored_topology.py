@@ -1,4 +1,4 @@
-"""What the server holds of a topology, as values: what an owner takes over, and what is shown of it."""
+"""What the server holds about a topology, as values: for its next owner and for display."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from state.receipt import Receipt
 
 @dataclass(frozen=True, slots=True)
 class Acquired:
-    """What a coordinator owns after `RedisStore.acquire`, and where it goes on.
+    """What a coordinator owns after `RedisStore.acquire`, and where it continues.
 
     Attributes:
         committed_txid: last committed transaction, 0 at first.
@@ -23,12 +23,12 @@ class Acquired:
 
 @dataclass(frozen=True, slots=True)
 class FoundTopology:
-    """What earlier runs have left of a topology, as `RedisStore.look` finds it.
+    """What earlier runs left of a topology, as `RedisStore.look` finds it.
 
     Attributes:
         committed_txid: last committed transaction.
-        source_fingerprint: of the input it was last run on.
-        topology: how the topology was described.
+        source_fingerprint: of the input of its last run.
+        topology: its description as of its last run.
         metadata: stored metadata field -> value.
     """
 
@@ -40,7 +40,7 @@ class FoundTopology:
 
 @dataclass(frozen=True, slots=True)
 class TopologyStatus:
-    """What is stored about a topology, for ``txbatch status``."""
+    """What ``txbatch status`` shows of a topology."""
 
     topology_id: str
     committed_txid: int

@@ -1,4 +1,4 @@
-"""What a stored value means: the one place that decodes state as it was declared."""
+"""Decodes stored values to their declared types; no other module does."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from state.write_set import ValueType
 
 
 def decode_stored(stored: bytes, declared: ValueType, where: str) -> Any:
-    """A value, field or member as its handle declares it.
+    """Returns a stored value, field or member in its declared type.
 
     Args:
-        stored: as Redis holds it.
-        declared: its type.
-        where: names the state, for the message.
+        stored: the bytes that Redis holds.
+        declared: the type that the handle declares.
+        where: names the state or field, for the message.
 
     Raises:
-        StateRefusedError: it is not of that type.
+        StateRefusedError: the bytes are not of that type.
     """
     try:
         match declared:
@@ -31,5 +31,6 @@ def decode_stored(stored: bytes, declared: ValueType, where: str) -> Any:
                 return stored
     except ValueError:
         raise StateRefusedError(
-            f"{where} holds {stored[:100]!r}, declared type is {declared.value}; correct it or declare the type it has"
+            f"{where} holds {stored[:100]!r}, but is declared as {declared.value}; correct the value, or declare the "
+            "type it has"
         ) from None

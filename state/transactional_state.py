@@ -1,7 +1,7 @@
-"""A map from scope and txid to a value, kept in memory, with its changes recorded for the driver.
+"""An in-memory map from scope and txid to a value, which records its changes for the driver.
 
-The coordinator and the emitters of a topology each own a scope ("coordinator", "partition.3"). Whoever
-drives them takes the recorded changes and stores them in one fenced call, before anything is emitted.
+The coordinator and the emitters of a topology each own a scope ("coordinator", "partition.3"). The
+driver takes the recorded changes and stores them in one fenced call, before anything is emitted.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from state.keys import metadata_field, parse_metadata_field
 
 @dataclass(frozen=True, slots=True)
 class MetadataChanges:
-    """What is to be stored and deleted, as `RedisStore.store_metadata` and `Commit` take it.
+    """Metadata to store and to delete, in the form `RedisStore.store_metadata` and `Commit` take.
 
     Attributes:
         puts: metadata field -> value.
@@ -52,18 +52,18 @@ class TransactionalState:
         return sorted(scope for scope, values in self._scopes.items() if values)
 
     def values(self, scope: str) -> Mapping[int, Any]:
-        """Values of one scope by txid, in no order."""
+        """Values of one scope by txid, in no particular order."""
         return self._scopes.get(scope, {})
 
     def put(self, scope: str, txid: int, value: Any) -> None:
-        """Sets a value and records it to be stored."""
+        """Sets a value and records the change."""
         self._scopes.setdefault(scope, {})[txid] = value
         name = metadata_field(scope, txid)
         self._forgets.pop(name, None)
         self._puts[name] = value
 
     def remove(self, scope: str, txids: Iterable[int]) -> None:
-        """Removes values and records that; a txid without a value is passed over."""
+        """Removes values and records the changes; skips txids without a value."""
         values = self._scopes.get(scope, {})
         for txid in list(txids):
             if txid in values:
@@ -73,7 +73,7 @@ class TransactionalState:
                 self._forgets[name] = True
 
     def take_changes(self) -> MetadataChanges:
-        """The changes since the last call, each field once; the caller stores them now."""
+        """Returns the changes since the last call, each field once; the caller must store them."""
         changes = MetadataChanges(self._puts, tuple(self._forgets))
         self._puts, self._forgets = {}, {}
         return changes

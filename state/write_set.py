@@ -1,20 +1,20 @@
 """What transactions change, as values that compose: at most one operation per field.
 
-A `WriteSet` is built by the state handles while `finish_batch` runs, travels to the driver as plain
-data, and is composed with others before it is published. Two compositions exist and must agree:
+State handles build a `WriteSet` while `finish_batch` runs; it travels to the driver as plain data and
+is composed with others before it is published. There are two compositions, which must agree:
 
 * `WriteSet.then` is *in order*: what a later transaction does after an earlier one. Always defined.
-* `WriteSet.beside` joins what two tasks did, each over the same run of transactions. It is defined
-  only where order cannot matter, and raises `OrderMattersError` otherwise; the caller then composes
-  transaction by transaction.
+* `WriteSet.beside` joins what two tasks did over the same transactions. It is defined only where
+  order cannot matter, and raises `OrderMattersError` otherwise; the caller then composes transaction
+  by transaction.
 
-Integers add exactly, so their increments collapse. Floats do not, so theirs stay a list that the
-server adds up one after the other: the result is the same for every group size.
+Integers add exactly, so their increments collapse into one. Floats do not, so theirs stay a list that the
+server adds up one by one. The result is the same for every group size.
 
-So is a refusal. Alone, a transaction that leads a number out of its range is refused; composed, a later one may lead
-back. `then` therefore keeps how far the numbers may have been on the way (`StateWrites.reach`), and which increments
-were overwritten before anybody looked at what they met. Where that may be too far the server refuses the group, and
-its transactions are committed one by one.
+Refusals must not depend on the group size either. On its own, a transaction that takes a number out of its range is
+refused; in a group, a later one may bring the number back. `then` therefore tracks how far numbers may have moved on
+the way (`StateWrites.reach`), and which increments were overwritten before the server could check them. If a number
+may have left its range, the server refuses the group, and its transactions are committed one by one.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from typing import Any
 from state.errors import TransactionError
 
 MAX_INTEGER = 2**53 - 1
-"""Integers in state stay within ± this, where Lua's numbers are exact."""
+"""Largest magnitude of an integer in state; up to here Lua's numbers are exact."""
 
 Field = str | bytes | int
 VALUE_FIELD = ""
-"""The one field of a `ValueState` and the one slot of a `ListState`."""
+"""The only field of a `ValueState` or a `ListState`."""
 
 
 class StateKind(StrEnum):
-    """The Redis type a state is kept as, spelled as the TYPE command answers."""
+    """The Redis type of a state, spelled as in the reply to TYPE."""
 
     HASH = "hash"
     VALUE = "string"
@@ -47,7 +47,7 @@ class StateKind(StrEnum):
 
 
 class ValueType(StrEnum):
-    """Declared type of the values of a state."""
+    """Declared type of a state's values."""
 
     INT = "int"
     FLOAT = "float"
@@ -66,18 +66,18 @@ class OrderMattersError(TransactionError):
 class StateWrites:
     """The changes to one state. A field is in at most one of puts, increments and deletes.
 
-    Two are equal if they change the same, however they were composed.
+    Two are equal if they make the same changes, however they were composed.
 
     Attributes:
         kind: Redis type of the state.
-        value_type: declared type of its values; a sorted set's are its scores, so FLOAT.
+        value_type: declared type of its values; FLOAT for a sorted set, whose values are its scores.
         puts: field -> new value (set: member -> True; sorted set: member -> score).
-        increments: field -> the integer to add, or the list of floats to add in this order.
-        deletes: fields to remove (a list state: `VALUE_FIELD` empties it first).
+        increments: field -> the integer to add, or the list of floats to add in order.
+        deletes: fields to remove (in a list state, `VALUE_FIELD` empties it first).
         appends: values to append to a list state, after `deletes`.
-        overwritten: field -> how far the increments went that a later transaction's put or delete made void.
-        reach: how far a field's increments may have moved it after any of the transactions composed here, at most;
-            0 before anything was composed, infinite where a number is known to have left its range.
+        overwritten: field -> how far its increments reached before a later transaction's put or delete voided them.
+        reach: the farthest that increments may have moved a field after any of the transactions composed here;
+            0 before anything is composed, infinite if a number is known to have left its range.
     """
 
     kind: StateKind
@@ -90,11 +90,11 @@ class StateWrites:
     reach: float = field(default=0, compare=False)
 
     def most(self) -> float:
-        """The largest number a field may hold."""
+        """Returns the largest number a field may hold."""
         return MAX_INTEGER if self.value_type is ValueType.INT else sys.float_info.max
 
     def put(self, key: Field, value: Any) -> None:
-        """Sets a field, whatever was there before."""
+        """Sets a field, replacing earlier changes to it."""
         self.deletes.pop(key, None)
         self.increments.pop(key, None)
         self.puts[key] = value
@@ -108,7 +108,7 @@ class StateWrites:
         self.deletes[key] = True
 
     def increment(self, key: Field, deltas: Any) -> None:
-        """Adds an integer, or each of a list of floats in turn, to a field."""
+        """Adds an integer, or a list of floats one by one, to a field."""
         if key in self.puts or key in self.deletes:
             start = self.puts.get(key, 0)
             self.deletes.pop(key, None)
@@ -119,13 +119,13 @@ class StateWrites:
             self.increments[key] = deltas
 
     def operations(self) -> int:
-        """How many changes the server will make; every float of a list is one."""
+        """Returns how many changes the server will make; each float of a list is one."""
         increments = self.increments
         added = sum(map(len, increments.values())) if self.value_type is ValueType.FLOAT else len(increments)
         return len(self.puts) + added + len(self.deletes) + len(self.appends) + len(self.overwritten)
 
     def fields(self) -> Iterator[Field]:
-        """Every field this touches, each once."""
+        """Yields every field this changes, each once."""
         yield from self.puts
         yield from self.increments
         yield from self.deletes
@@ -133,7 +133,7 @@ class StateWrites:
             yield VALUE_FIELD
 
     def then(self, later: StateWrites) -> None:
-        """Composes what happened afterwards into this."""
+        """Composes the changes of a later transaction into this."""
         self.reach = self._reached() + later._reached()
         if self.puts or self.deletes or later.puts or later.deletes or self.value_type is ValueType.FLOAT:
             self._overwrite(later)
@@ -151,7 +151,11 @@ class StateWrites:
         self.appends.extend(later.appends)
 
     def beside(self, other: StateWrites) -> None:
-        """Joins what another task did over the same transactions, where order cannot matter."""
+        """Joins the changes of another task over the same transactions.
+
+        Raises:
+            OrderMattersError: both changed a field in ways that do not commute.
+        """
         self._check_commutes(other)
         for key in self.increments.keys() & other.increments.keys():
             other.increments[key] += self.increments[key]
@@ -163,7 +167,7 @@ class StateWrites:
         self.reach = self._reached() + other._reached()
 
     def _reached(self) -> float:
-        """`reach`, also of a transaction that was composed with nothing so far; floats are looked at where they add."""
+        """Returns `reach`, computing it for a transaction not composed yet; floats are checked as they are added."""
         if self.reach or not self.increments or self.value_type is not ValueType.INT:
             return self.reach
         amounts = self.increments.values()
@@ -172,7 +176,7 @@ class StateWrites:
         return max(highest, -lowest)
 
     def _overwrite(self, later: StateWrites) -> None:
-        """Notes the increments that are void after `later`, since alone they are refused where they lead too far."""
+        """Notes the increments that `later` voids: on its own, their transaction is refused if they reach too far."""
         if not self.increments and not later.overwritten:
             return
         is_int = self.value_type is ValueType.INT
@@ -189,7 +193,7 @@ class StateWrites:
             self.reach = math.inf
 
     def _note_range(self, later: StateWrites) -> None:
-        """Whether a number that was put is out of its range now; a transaction after this may lead it back."""
+        """Notes if a number that was put is out of its range now; a later transaction may bring it back."""
         if self.value_type not in (ValueType.INT, ValueType.FLOAT) or self.kind not in _NUMBERED:
             return
         most = self.most()
@@ -219,7 +223,7 @@ class StateWrites:
         return both_add and self.value_type is ValueType.INT
 
     def to_wire(self) -> list[Any]:
-        """Plain data for the codec."""
+        """Returns plain data for the codec."""
         return [
             self.kind.value,
             self.value_type.value,
@@ -249,34 +253,34 @@ class WriteSet:
     states: dict[str, StateWrites] = field(default_factory=dict)
 
     def state(self, name: str, kind: StateKind, value_type: ValueType) -> StateWrites:
-        """The changes to one state, empty at first."""
+        """Returns the changes to one state, empty at first."""
         writes = self.states.get(name)
         if writes is None:
             writes = self.states[name] = StateWrites(kind, value_type)
         return writes
 
     def operations(self) -> int:
-        """How many changes the server will make."""
+        """Returns how many changes the server will make."""
         return sum(writes.operations() for writes in self.states.values())
 
     def fields(self) -> Iterator[tuple[str, Field]]:
-        """Every (state name, field) this touches, each once."""
+        """Yields every (state name, field) this changes, each once."""
         for name, writes in self.states.items():
             for key in writes.fields():
                 yield name, key
 
     def then(self, later: WriteSet) -> None:
-        """Composes what a later transaction did into this."""
+        """Composes the changes of a later transaction into this."""
         for name, writes in later.states.items():
             self.state(name, writes.kind, writes.value_type).then(writes)
 
     def beside(self, other: WriteSet) -> None:
-        """Joins what another task did over the same transactions.
+        """Joins the changes of another task over the same transactions.
 
-        Takes over the parts of `other`, which is not to be used afterwards.
+        Takes over the parts of `other`, which must not be used afterwards.
 
         Raises:
-            OrderMattersError: both touched a field in ways that do not commute.
+            OrderMattersError: both changed a field in ways that do not commute.
         """
         for name, writes in other.states.items():
             if name in self.states:
@@ -285,7 +289,7 @@ class WriteSet:
                 self.states[name] = writes
 
     def to_wire(self) -> dict[str, Any]:
-        """Plain data for the codec."""
+        """Returns plain data for the codec."""
         return {name: writes.to_wire() for name, writes in self.states.items()}
 
     @classmethod
@@ -295,7 +299,7 @@ class WriteSet:
 
 
 def compose(write_sets: Iterable[WriteSet]) -> WriteSet:
-    """Composes write sets in the order given (txid, component, task)."""
+    """Composes write sets in the given order (txid, component, task)."""
     total = WriteSet()
     for write_set in write_sets:
         total.then(write_set)
@@ -303,7 +307,7 @@ def compose(write_sets: Iterable[WriteSet]) -> WriteSet:
 
 
 def _add(start: Any, deltas: Any) -> Any:
-    """What the server computes: one integer added, or floats one after the other."""
+    """Computes what the server computes: adds one integer, or floats one by one."""
     if isinstance(deltas, list):
         for delta in deltas:
             start = start + delta

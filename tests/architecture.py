@@ -32,8 +32,9 @@ GATED_LIBRARIES = {
     "typer": ("coordinator/cli/*",),
     "rich": ("coordinator/cli/*",),
     "click": ("coordinator/cli/*",),
-    "kafka": ("coordinator/sources/kafka*",),
-    "confluent_kafka": ("coordinator/sources/kafka*",),
+    "pyarrow": ("coordinator/sources/files/stores/arrow_*", "coordinator/spark/*"),
+    "kafka": ("coordinator/sources/kafka/*",),
+    "confluent_kafka": ("coordinator/sources/kafka/*",),
 }
 
 # Protocol logic: clocks and fresh ids come in as parameters, and nothing outside the process is touched. A room or a
@@ -67,6 +68,17 @@ PURE_MODULES = (
     "coordinator/local/mailroom",
     "coordinator/planning",
     "coordinator/plain/wave_size",
+    "coordinator/sources/files/growing/folder_watch",
+    "coordinator/sources/kafka/offset_ranges",
+    "coordinator/sources/kafka/plain/first_offset",
+    "coordinator/sources/kafka/plain/offset_manager",
+    "coordinator/sources/kafka/plain/offset_record",
+    "coordinator/sources/kafka/plain/partition_manager",
+    "coordinator/sources/kafka/plain/retry_manager",
+    "coordinator/sources/kafka/starting_point",
+    "coordinator/sources/kafka/topic_coordinator",
+    "coordinator/sources/kafka/topic_view",
+    "coordinator/sources/records",
     "coordinator/transactional/machine",
 )
 # What a module of a pure package may touch all the same.

@@ -24,6 +24,8 @@ import redis
 
 from state.errors import StateRefusedError
 from state.redis_program import find_server_program
+from tests.support.kafka.broker import Broker
+from tests.support.kafka.jars import NoBrokerError
 
 START_TIMEOUT_S = 10.0
 STOP_TIMEOUT_S = 10.0
@@ -204,3 +206,30 @@ def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
 def redis_backend(valkey_url: str) -> Iterator[Backend]:
     """One real server, emptied: for tests that need a URL another process can reach, and need it once."""
     yield from _emptied(ServerBackend("valkey", valkey_url))
+
+
+@contextmanager
+def _running_broker() -> Iterator[Broker]:
+    try:
+        started = Broker()
+    except NoBrokerError as error:
+        _absent(str(error))
+    try:
+        started.start()
+        yield started
+    finally:
+        started.stop()
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[Broker]:
+    """A Kafka broker for the whole session; each test takes topics of its own, and none ends it."""
+    with _running_broker() as started:
+        yield started
+
+
+@pytest.fixture
+def own_broker() -> Iterator[Broker]:
+    """A Kafka broker of a test's own, to be killed and started again."""
+    with _running_broker() as started:
+        yield started

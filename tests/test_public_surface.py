@@ -27,13 +27,15 @@ SURFACE = {
     """,
     "committers": "ICommitter",
     "coordinator": """
-        AttemptRecord BatchSubtopologyBuilder BoltDeclarer BoltTrial FeederSpout FixedBatchesSpout FormerInput HeldPhase
+        AttemptRecord BadRecordError BatchSubtopologyBuilder BoltDeclarer BoltTrial CsvFields CsvFiles
+        DEAD_LETTER_STREAM FeederSpout FixedBatchesSpout Follow FormerInput FunctionFormat HeldPhase
         ICommitterTransactionalSpout IOpaquePartitionedTransactionalSpout IPartitionedTransactionalSpout
-        ITransactionalSpout InputChange LocalCluster MemoryTransactionalSpout OpaqueMemoryTransactionalSpout
-        OpaquePartitionedCoordinator OpaquePartitionedEmitter PartitionPositions PartitionedCoordinator
-        PartitionedEmitter PlainRun PlainRunOptions PlainStatistics PlainTopology RunOptions RunSoFar RunStatistics
-        SpoutCommitter SpoutCoordinator SpoutEmitter TextFiles Topology TopologyBuilder TransactionalRun
-        TransactionalTopologyBuilder run run_bolt run_plain
+        ITransactionalSpout InputChange JsonFields JsonLines LocalCluster MemoryTransactionalSpout
+        OpaqueMemoryTransactionalSpout OpaquePartitionedCoordinator OpaquePartitionedEmitter PackedValues ParquetFiles
+        PartitionPositions PartitionedCoordinator PartitionedEmitter PlainRun PlainRunOptions PlainStatistics
+        PlainTopology RecordFormat RunOptions RunSoFar RunStatistics SpoutCommitter SpoutCoordinator SpoutEmitter
+        TextFiles TextLine Topology TopologyBuilder TransactionalRun TransactionalTopologyBuilder run run_bolt
+        run_plain
     """,
 }
 """A name here is a promise: users may write it, so removing or renaming it breaks them."""

@@ -37,7 +37,7 @@ MAX_CALL = 100
 FRAMEWORK_ONLY = frozenset(
     {
         *("attach", "bind", "detach"),  # of state handles
-        *("chooser", "counted", "inform", "add_to_subtopology", "or_window"),
+        *("chooser", "coordinator", "counted", "inform", "add_to_subtopology", "or_window"),
         *("started", "worked", "committed_group", "committed_one", "failed_outcomes"),  # of statistics
     }
 )

@@ -1,14 +1,15 @@
 #!/bin/sh
 # Makes this checkout ready to run: .venv with the locked packages, and the programs named as arguments.
 #
-#     tools/bootstrap.sh [java] [redis-server]
+#     tools/bootstrap.sh [java] [redis-server] [maven]
 #
-# java          a Java runtime that Spark can use, 17 or newer; without one it stops
-# redis-server  for the tests; without one it says so and goes on
+# java          a Java runtime that Spark can use, 17 or newer; without one the script stops
+# redis-server  for the tests; without one the script says so and continues
+# maven         fetches the Kafka broker for the tests; without it the script says so and continues
 #
-# Debian packages are installed by root only, each command printed first; anybody else is told the command.
-# Quick when there is nothing to do. It may be interrupted anywhere and started again: .venv/.installing stands
-# while pip works, and .venv/.ready, written last, names what was installed.
+# As root it installs missing Debian packages, and prints each command first; other users are told the command.
+# It is quick if there is nothing to do, and may be interrupted anywhere and started again: .venv/.installing exists
+# while pip works, and .venv/.ready, written last, says what was installed.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -22,7 +23,7 @@ may_apt() { [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; }
 
 apt_lists_updated=
 apt_update() {
-    [ -n "$apt_lists_updated" ] || run apt-get update || say "not every package list could be updated; going on"
+    [ -n "$apt_lists_updated" ] || run apt-get update || say "some package lists could not be updated; continuing"
     apt_lists_updated=yes
 }
 
@@ -36,10 +37,10 @@ find_python() {
     for python in ${PYTHON:-} python3 python3.14 python3.13 python3.12 python3.11 python; do
         if is_new_enough "$python"; then echo "$python"; return; fi
     done
-    die "Python 3.11 or newer is needed and not on PATH; install it, or name it: make … PYTHON=/path/to/python3"
+    die "no Python 3.11 or newer is on PATH; install one, or name one: make … PYTHON=/path/to/python3"
 }
 
-# Debian's python3 comes without ensurepip, and a venv cannot get pip without it.
+# Debian's python3 lacks ensurepip, without which a venv has no pip.
 require_ensurepip() {
     "$1" -c 'import ensurepip, venv' 2>/dev/null && return
     package=python$("$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])')-venv
@@ -50,7 +51,7 @@ require_ensurepip() {
 
 venv_works() { [ ! -e .venv/.installing ] && is_new_enough .venv/bin/python && .venv/bin/python -m pip --version; }
 
-# What .venv was made from; the folder too, because scripts in .venv/bin carry its path.
+# What .venv was made from, including the folder, because scripts in .venv/bin contain its path.
 key() {
     .venv/bin/python - requirements-build.lock requirements.lock pyproject.toml <<'END' 2>/dev/null
 import hashlib, pathlib, sys
@@ -70,9 +71,9 @@ ensure_packages() {
     fi
     rm -f .venv/.ready
     touch .venv/.installing
-    say "installing the locked packages into .venv; the first time takes some minutes (pyspark is 450 MB)"
-    # pyspark comes as a source archive: it is built with the locked setuptools, not with whatever is newest.
-    # Said by variable, because newer versions of pip know no other way and dropped the option.
+    say "installing the locked packages into .venv; the first time takes a few minutes (pyspark is 450 MB)"
+    # pyspark is a source archive, to be built with the locked setuptools and not with the newest.
+    # Set by a variable, because newer versions of pip have dropped the option.
     export PIP_USE_PEP517=1
     pip_install --require-hashes -r requirements-build.lock
     pip_install --require-hashes --no-build-isolation -r requirements.lock
@@ -83,7 +84,7 @@ ensure_packages() {
 
 # Java ----------------------------------------------------------------------------------------------------------
 
-# The program that Spark would start: JAVA_HOME wins over PATH.
+# The program that Spark would start: JAVA_HOME takes precedence over PATH.
 java_program() { if [ -n "${JAVA_HOME:-}" ]; then echo "$JAVA_HOME/bin/java"; else echo java; fi; }
 
 # 17 from `version "17.0.15"`, 8 from `version "1.8.0_412"`, 0 from anything else.
@@ -95,7 +96,7 @@ java_major() {
 ensure_java() {
     if [ "$(java_major)" -ge 17 ]; then return; fi
     if [ -n "${JAVA_HOME:-}" ]; then
-        die "Spark needs Java 17 or newer and JAVA_HOME=$JAVA_HOME is not one; unset JAVA_HOME or name another"
+        die "Spark needs Java 17 or newer, but JAVA_HOME=$JAVA_HOME is not; unset JAVA_HOME, or name another Java"
     fi
     if may_apt; then
         apt_update
@@ -114,7 +115,14 @@ ensure_redis_server() {
     if command -v redis-server >/dev/null; then return; fi
     if may_apt; then apt_update; apt_install redis-server || true; fi
     command -v redis-server >/dev/null ||
-        say "no redis-server: the tests that want one are skipped; for them run: sudo apt-get install -y redis-server"
+        say "redis-server is missing, so tests that need it are skipped; run: sudo apt-get install -y redis-server"
+}
+
+ensure_maven() {
+    if command -v mvn >/dev/null; then return; fi
+    if may_apt; then apt_update; apt_install maven || true; fi
+    command -v mvn >/dev/null ||
+        say "mvn is missing, so tests that need a Kafka broker are skipped; run: sudo apt-get install -y maven"
 }
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -123,7 +131,8 @@ for program in "$@"; do
     case $program in
         java) ensure_java ;;
         redis-server) ensure_redis_server ;;
-        *) die "$program is not something to install: java or redis-server" ;;
+        maven) ensure_maven ;;
+        *) die "cannot install $program; name java, redis-server or maven" ;;
     esac
 done
 ensure_packages

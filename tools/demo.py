@@ -1,8 +1,8 @@
-"""The demo: counts the words of real text exactly once, and shows that Redis holds the true answer.
+"""The demo: counts the words of real text exactly once, and shows that Redis holds the right answer.
 
 It gathers text from the packages installed in .venv, counts its words with `txbatch run` on the embedded
 server, reads the counts back from Redis and compares them with a plain count of the same files. Kill it
-whenever you like and start it again: the run continues after the last commit. `make demo` starts it.
+at any time and start it again: the run continues after the last commit. `make demo` starts it.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from state import EmbeddedServer
+from state.printable import counted
 
 TOPOLOGY_ID = "demo"  # not the example's own, so that users run that next to the demo on one server
 COUNTS_KEY = f"{{{TOPOLOGY_ID}}}:counts"
@@ -38,7 +39,7 @@ console = Console(highlight=False)
 
 
 def installed_lines() -> Iterator[str]:
-    """Gives the lines of the installed packages' licences, descriptions and sources, in a fixed order."""
+    """Yields the lines of the installed packages' licences, descriptions and sources, in a fixed order."""
     for path in sorted(Path(sysconfig.get_path("purelib")).rglob("*")):
         if path.is_file() and (path.suffix in TEXT_SUFFIXES or path.name.startswith(TEXT_NAMES)):
             try:
@@ -48,7 +49,7 @@ def installed_lines() -> Iterator[str]:
 
 
 def gather_input(folder: Path, line_count: int) -> None:
-    """Fills the folder, unless it is there: what a running job reads must not change under it."""
+    """Fills the folder unless it exists: the input of a job must not change while the job runs."""
     if folder.exists():
         return
     console.print(f"Gathering {line_count:,} lines of text from the packages in .venv …")
@@ -64,10 +65,10 @@ def gather_input(folder: Path, line_count: int) -> None:
 
 
 def run_job(pattern: str, data_dir: Path) -> dict[str, Any]:
-    """Runs the job, its progress bar on our standard error, and returns its summary.
+    """Runs the job, with its progress bar on our standard error, and returns its summary.
 
     Raises:
-        SystemExit: the job was interrupted, killed or failed; with the exit code a shell would give it.
+        SystemExit: the job failed, or was interrupted or killed; has the exit code that a shell would report.
     """
     arguments = ["run", "examples.word_count:topology", "-p", f"input={pattern}", "-p", f"topology_id={TOPOLOGY_ID}"]
     arguments += ["--data-dir", str(data_dir), "--json"]
@@ -76,7 +77,7 @@ def run_job(pattern: str, data_dir: Path) -> dict[str, Any]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as job:
         try:
             output, _ = job.communicate()
-        except KeyboardInterrupt:  # the terminal sent it to the job as well, which ends in its own order
+        except KeyboardInterrupt:  # the terminal has sent it to the job too, which ends on its own
             job.wait()
             give_up("was interrupted", INTERRUPTED)
     if job.returncode < 0:
@@ -88,13 +89,13 @@ def run_job(pattern: str, data_dir: Path) -> dict[str, Any]:
 
 
 def give_up(how: str, code: int) -> NoReturn:
-    """Ends the demo with the job."""
+    """Ends the demo because the job ended early."""
     console.print(f"\nThe job {how}. Run make demo again: it continues after the last commit.")
     raise SystemExit(code)
 
 
 def read_counts(data_dir: Path) -> dict[str, int]:
-    """Reads the counts back as any Redis client would."""
+    """Reads the counts back, as any Redis client would."""
     with EmbeddedServer(data_dir) as server, redis.from_url(server.url, decode_responses=True) as client:
         return {word: int(count) for word, count in client.hgetall(COUNTS_KEY).items()}
 
@@ -108,7 +109,7 @@ def count_independently(folder: Path) -> Counter[str]:
 
 
 def show(counts: dict[str, int], expected: Counter[str]) -> None:
-    """Prints the most frequent words and the totals of both counts side by side."""
+    """Prints the most frequent words, and the totals of both counts side by side."""
     table = Table("word", title=f"HGETALL {COUNTS_KEY}")
     table.add_column("in Redis", justify="right")
     table.add_column("counted independently", justify="right")
@@ -121,10 +122,10 @@ def show(counts: dict[str, int], expected: Counter[str]) -> None:
 
 
 def main() -> int:
-    """Runs the demo; 0 when Redis holds exactly what an independent count finds."""
+    """Runs the demo; returns 0 if Redis holds exactly what an independent count finds."""
     parser = argparse.ArgumentParser(description="count words exactly once, and prove it")
     parser.add_argument("--lines", type=int, default=300_000, help="how much text to gather the first time")
-    parser.add_argument("--data-dir", type=Path, default=Path(".txbatch"), help="for text and server")
+    parser.add_argument("--data-dir", type=Path, default=Path(".txbatch"), help="holds the text and the server's data")
     options = parser.parse_args()
     folder = options.data_dir / "demo-input"
 
@@ -133,14 +134,14 @@ def main() -> int:
     if summary["committed"] == 0:
         console.print(f"\nEverything was committed already, up to transaction {summary['last_txid']:,}.\n")
     else:
-        console.print(f"\n{summary['committed']:,} transactions committed in {summary['seconds']:.1f} s.\n")
+        console.print(f"\n{counted(summary['committed'], 'transaction')} committed in {summary['seconds']:.1f} s.\n")
 
     counts, expected = read_counts(options.data_dir), count_independently(folder)
     show(counts, expected)
     if counts != expected:
-        console.print("The counts differ, which must never happen. Please report it and keep .txbatch.")
+        console.print(f"The counts differ, which must never happen. Please report it and keep {options.data_dir}.")
         return 1
-    console.print(f"Equal: each of {len(counts):,} words has its exact count.")
+    console.print(f"Equal: each of {counted(len(counts), 'word')} has its exact count.")
     return 0
 
 

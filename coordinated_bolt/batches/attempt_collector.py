@@ -1,4 +1,4 @@
-"""The collector handed to batch bolts and emitters: groups, counts and frames what they emit."""
+"""The collector of batch bolts and emitters: routes what they emit, counts it and passes it to the outbox."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class AttemptCollector:
     """The `BatchOutputCollector` of one attempt on one task.
 
     Args:
-        wiring: the task that emits.
-        attempt: the attempt everything belongs to.
-        outbox: where rows go.
-        observer: told of every emit, while it has watchers.
+        wiring: of the emitting task.
+        attempt: the attempt that all tuples belong to.
+        outbox: takes the rows.
+        observer: notified of every emit, while it has watchers.
 
     Attributes:
         emitted: stream id -> tuples emitted.
@@ -57,7 +57,7 @@ class AttemptCollector:
         return receivers
 
     def emit_all(self, rows: Iterable[Sequence[Any]], stream_id: str = DEFAULT_STREAM) -> None:
-        """Sends many tuples, as `emit` one by one would."""
+        """Sends many tuples; like calling `emit` for each."""
         stream, lists, choosers = self._router.route_all(rows, stream_id)
         if self._watchers:
             for row in lists:
@@ -77,7 +77,7 @@ class AttemptCollector:
             self._observer.emitted(stream_id, row, [task_id], self._attempt)
 
     def count_into(self, metrics: TaskMetrics) -> None:
-        """Puts what was emitted, and how many receivers it had, into the attempt's metrics."""
+        """Puts the numbers of tuples emitted and transferred into the attempt's metrics."""
         metrics.emitted = {stream_id: count for stream_id, count in self.emitted.items() if count}
         if self._outbox.transferred:
             names = {stream.index: stream_id for stream_id, stream in self._streams.items()}

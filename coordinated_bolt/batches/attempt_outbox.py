@@ -1,4 +1,4 @@
-"""The outboxes of one task of a transactional topology: one per attempt, all sending the same way."""
+"""The outboxes of one task of a transactional topology, one per attempt."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from state.attempt import TransactionAttempt
 
 
 def attempt_outbox(wiring: TaskWiring, attempt: TransactionAttempt, send: Send) -> FrameOutbox:
-    """A fresh outbox to every task downstream."""
+    """Returns a fresh outbox to every task downstream."""
     return FrameOutbox(attempt, wiring.task_id, wiring.targets, send, wiring.frame_tuples)
 
 
 def attempt_outboxes(wiring: TaskWiring, send: Send) -> NewOutbox:
-    """Makes an outbox for each attempt it is called with; all of them send the same way."""
+    """Returns a function that makes the outbox of an attempt; all of them send with `send`."""
     return partial(attempt_outbox, wiring, send=send)

@@ -1,7 +1,7 @@
-"""Runs a basic bolt in a transactional topology, where its tuples are acked by counting.
+"""Runs a basic bolt in a transactional topology.
 
-Within an attempt nothing is acked tuple by tuple: what the bolt emits belongs to the attempt, and the
-attempt succeeds or fails as a whole. So all a basic bolt needs here is to look like a batch bolt.
+Within an attempt no tuple is acked by itself: whatever the bolt emits belongs to the attempt, which succeeds
+or fails as a whole. A basic bolt therefore only has to look like a batch bolt.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class BasicBoltExecutor(IBatchBolt, TimeoutCallback):
         bolt: the user's bolt, not prepared yet.
 
     Source: backtype.storm.topology.BasicBoltExecutor, as TransactionalTopologyBuilder.setBolt wraps it.
-    Differs from Storm: the bolt is made anew for every (task, attempt), as batch bolts are, so what it keeps
+    Differs from Storm: like a batch bolt, each (task, attempt) gets its own instance, so what the bolt keeps
     lasts for one attempt; `FailedException` fails the attempt and not one tuple.
     """
 

@@ -1,8 +1,8 @@
-"""Decides which attempts of a wave are processed, from what every processing task reported.
+"""Decides which attempts of a wave are processed, from the reports of the processing tasks.
 
 An attempt is processed when its tree has closed (see `edges` and `acker`) and no task failed. The
-edges that lead to commit tasks are not received yet: their xor is the attempt's *residue*, which the
-commit phase has to cancel with the edges it actually reads.
+edges that lead to commit tasks have not been received yet: their xor is the attempt's *residue*, which
+the commit phase must cancel with the edges it actually reads.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ from state.codec import CodecError, pack, unpack
 
 @dataclass(slots=True)
 class AttemptOutcome:
-    """What the processing phase of one attempt came to.
+    """The outcome of one attempt's processing phase.
 
     Attributes:
         attempt: the attempt.
-        failure: None when it is processed.
+        failure: why it failed; None if it is processed.
         residue: xor of the edges into commit tasks.
-        metadata: what emitters cut: scope -> metadata to store for the txid.
+        metadata: scope -> metadata that emitters cut, to be stored for the txid.
         tuple_count: tuples emitted by the spout.
-        counters: sum of what its tasks counted.
-        metrics: component id -> what its tasks did, also those of an attempt that failed.
+        counters: sums of its tasks' counters.
+        metrics: component id -> what its tasks did, even if the attempt failed.
+        began_from: scope -> link to what its metadata was cut from.
     """
 
     attempt: TransactionAttempt
@@ -44,18 +45,20 @@ class AttemptOutcome:
     tuple_count: int = 0
     counters: Counter[str] = field(default_factory=Counter)
     metrics: dict[str, TaskMetrics] = field(default_factory=dict)
+    began_from: dict[str, int] = field(default_factory=dict)
 
     def to_wire(self) -> list[Any]:
-        """Plain data for the codec."""
+        """Returns plain data for the codec."""
         failure = self.failure.to_wire() if self.failure else None
         identity = [self.attempt.txid, self.attempt.attempt_id]
         metrics = {component_id: done.to_wire() for component_id, done in self.metrics.items()}
-        return [identity, failure, self.residue, self.metadata, self.tuple_count, dict(self.counters), metrics]
+        counted = [self.tuple_count, dict(self.counters), metrics]
+        return [identity, failure, self.residue, self.metadata, *counted, self.began_from]
 
     @classmethod
     def from_wire(cls, wire: list[Any]) -> AttemptOutcome:
         """Inverse of `to_wire`."""
-        identity, failure, residue, metadata, tuple_count, counters, metrics = wire
+        identity, failure, residue, metadata, tuple_count, counters, metrics, began_from = wire
         return cls(
             TransactionAttempt(*identity),
             Failure.from_wire(failure) if failure else None,
@@ -64,6 +67,7 @@ class AttemptOutcome:
             tuple_count,
             Counter(counters),
             {component_id: TaskMetrics.from_wire(done) for component_id, done in metrics.items()},
+            began_from,
         )
 
 
@@ -74,19 +78,22 @@ def send_report(
     task_id: int,
     acker_task: int,
     commit_tasks: frozenset[int],
-    metadata: Mapping[str, Any],
+    cuts: Mapping[str, list[Any]],
     emitted_count: int,
     send: Send,
 ) -> None:
-    """Sends a processing task's report of one attempt to the acker, with the metadata it cut."""
+    """Sends a processing task's report on one attempt to the acker.
+
+    `cuts` holds the partitions a spout's task has cut: scope -> [link to what it was cut from, metadata].
+    """
     edges, residue = result.read_edges, 0
     for target, edge in result.sent_edges.items():
         if target in commit_tasks:
             residue ^= edge
         else:
             edges ^= edge
-    if metadata:
-        frame = Frame(attempt, task_id, 0, acker_task, FrameKind.META, pack(dict(metadata)))
+    if cuts:
+        frame = Frame(attempt, task_id, 0, acker_task, FrameKind.META, pack(dict(cuts)))
         digest = EdgeDigest(attempt, task_id, acker_task)
         digest.add(frame, 0)
         edges ^= digest.edge_id()
@@ -97,12 +104,12 @@ def send_report(
 
 
 class BatchAcker:
-    """Gathers the reports of one acker task.
+    """Gathers the reports that one acker task receives.
 
     Args:
         task_id: the acker task.
-        init: attempt -> xor of its batch edges, for every attempt this acker is to decide.
-        component_of: task id -> (component, task index), of every processing task.
+        init: attempt -> xor of its batch edges, for every attempt that this acker decides.
+        component_of: task id -> (component, task index), for every processing task.
     """
 
     def __init__(
@@ -118,7 +125,7 @@ class BatchAcker:
             self._note(attempt, self._acker.init(attempt, edges))
 
     def receive(self, frame: Frame) -> None:
-        """Takes in a META or ACK frame; frames of other attempts are ignored."""
+        """Handles a META or ACK frame; ignores frames of other attempts."""
         if frame.attempt not in self._outcomes:
             return
         try:
@@ -128,23 +135,25 @@ class BatchAcker:
             elif frame.kind is FrameKind.ACK:
                 self._receive_report(frame, content)
         except (CodecError, LookupError, TypeError, ValueError) as error:
-            self._fail(frame.attempt, self._incomplete(frame.sender, f"report is not readable: {error!r}"))
+            self._fail(frame.attempt, self._incomplete(frame.sender, f"report cannot be read: {error!r}"))
 
     def outcomes(self) -> Iterable[AttemptOutcome]:
-        """The verdicts, once nothing more can come."""
+        """Returns the verdicts, once no more frames can arrive."""
         for attempt, outcome in self._outcomes.items():
             missing = self._component_of.keys() - self._reported[attempt]
             if outcome.failure is None and missing:
-                outcome.failure = self._incomplete(min(missing), "gave no report")
+                outcome.failure = self._incomplete(min(missing), "sent no report")
             if outcome.failure is None and attempt not in self._acked:
                 where = (ACKER_COMPONENT, 0)
-                outcome.failure = Failure(FailureKind.INCOMPLETE, *where, "what was sent is not what was received")
+                outcome.failure = Failure(FailureKind.INCOMPLETE, *where, "tasks did not receive what others sent")
         return self._outcomes.values()
 
     def _receive_metadata(self, frame: Frame, content: dict[str, Any]) -> None:
         digest = EdgeDigest(frame.attempt, frame.sender, self._task_id)
         digest.add(frame, 0)
-        self._outcomes[frame.attempt].metadata.update(content)
+        outcome = self._outcomes[frame.attempt]
+        for scope, (began_from, metadata) in dict(content).items():
+            outcome.began_from[scope], outcome.metadata[scope] = began_from, metadata
         self._note(frame.attempt, self._acker.ack(frame.attempt, digest.edge_id()))
 
     def _receive_report(self, frame: Frame, content: list[Any]) -> None:

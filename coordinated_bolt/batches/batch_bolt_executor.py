@@ -1,6 +1,6 @@
 """Runs batch bolts: one instance per attempt, made from the shipped spec.
 
-User code is called here and nowhere else, so this is where its exceptions become `Failure` values.
+Only this module calls the user's batch bolts, so it turns their exceptions into `Failure` values.
 
 Source: backtype.storm.coordination.BatchBoltExecutor. Differs from Storm: `cleanup` is called.
 """
@@ -32,7 +32,7 @@ NewCollector = Callable[[TransactionAttempt, HookObserver], BatchOutputCollector
 
 @dataclass(slots=True)
 class _Live:
-    """The bolt of one attempt, and what goes with it."""
+    """The bolt of one attempt, with its context and metrics."""
 
     bolt: IBatchBolt
     context: TopologyContext
@@ -46,8 +46,8 @@ class BatchBoltExecutor:
     Args:
         wiring: the task.
         new_collector: makes the collector of an attempt.
-        observer: is told what every attempt's bolt does, before the hooks of the topology and of the bolt are.
-        clock: nanoseconds, for the metrics; read twice per stretch of tuples.
+        observer: notified of each step of every attempt's bolt, before the hooks of the topology and of the bolt.
+        clock: in nanoseconds, for the metrics; read twice per stretch of tuples.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class BatchBoltExecutor:
         self._attempts: dict[TransactionAttempt, _Live] = {}
 
     def execute(self, attempt: TransactionAttempt, origin: TupleOrigin, rows: Sequence[list[object]]) -> Failure | None:
-        """Has the attempt's bolt execute tuples of one origin, in order, up to the first failure."""
+        """Lets the attempt's bolt execute tuples of one origin, in order, up to the first failure."""
         tup: Tuple | None = None
         try:
             live = self._live(attempt)
@@ -82,7 +82,7 @@ class BatchBoltExecutor:
         return None
 
     def finished_id(self, attempt: TransactionAttempt) -> Failure | None:
-        """Has the attempt's bolt finish its batch, an empty one too."""
+        """Lets the attempt's bolt finish its batch, even an empty one."""
         try:
             live = self._live(attempt)
             started_ns = self._clock()
@@ -96,7 +96,7 @@ class BatchBoltExecutor:
         return None
 
     def timeout_id(self, attempt: TransactionAttempt) -> None:
-        """Tells the attempt's bolt, if it wants to know, that the attempt has failed on this task."""
+        """Tells the attempt's bolt, if it is a `TimeoutCallback`, that the attempt has failed on this task."""
         live = self._attempts.get(attempt)
         if live is not None and isinstance(live.bolt, TimeoutCallback):
             try:
@@ -104,10 +104,10 @@ class BatchBoltExecutor:
             except BaseException as error:
                 if is_interruption(error):
                     raise
-                return  # the attempt has failed already, for a reason that explains more
+                return  # the attempt has already failed, for a reason that explains more
 
     def drop(self, attempt: TransactionAttempt) -> Failure | None:
-        """Lets go of the attempt's bolt and hooks, after success, failure or timeout."""
+        """Cleans up and drops the attempt's bolt and hooks, after success, failure or timeout."""
         live = self._attempts.pop(attempt, None)
         failure = None
         if live is not None:
@@ -121,16 +121,16 @@ class BatchBoltExecutor:
         return failure
 
     def counters(self, attempt: TransactionAttempt) -> dict[str, int]:
-        """What the attempt's bolt has counted so far.
+        """Returns the attempt's counters so far.
 
         Raises:
-            TypeError, ValueError: it has written what is no count into the counters.
+            TypeError, ValueError: the bolt wrote an invalid name or amount into the counters.
         """
         live = self._attempts.get(attempt)
         return live.context.counted() if live else {}
 
     def metrics(self, attempt: TransactionAttempt) -> TaskMetrics:
-        """What the attempt's bolt has executed and finished so far."""
+        """Returns the attempt's metrics so far."""
         live = self._attempts.get(attempt)
         return live.metrics if live else TaskMetrics()
 
@@ -146,13 +146,13 @@ class BatchBoltExecutor:
             bolt = BasicBoltExecutor(spec) if isinstance(spec, IBasicBolt) else spec
             context = self._wiring.context()
             live = self._attempts[attempt] = _Live(bolt, context, HookObserver(self._observer, context), TaskMetrics())
-            # cleanup follows from here on, whatever raises
+            # from here on cleanup follows, whatever raises
             install_hooks(context, self._wiring.hook_specs)
             bolt.prepare(context.conf, context, self._new_collector(attempt, live.observer), attempt)
         return live
 
     def _watched(self, live: _Live) -> Callable[[Tuple], None]:
-        """The bolt's `execute`, after which its observer is told."""
+        """Returns a function that calls the bolt's `execute` and then notifies its observer."""
         execute, tell, clock = live.bolt.execute, live.observer.executed, self._clock
 
         def watched(tup: Tuple) -> None:

@@ -1,7 +1,7 @@
-"""One task's share of one attempt, from the frames it read to the result it reports.
+"""One task's share of one attempt, from the frames it reads to the result it reports.
 
-This is the receiving half of coordination by counting. Frames are checked, put in order, executed,
-and digested: the edges are computed from the bytes that were read, never from what a frame claims.
+This is the receiving half of coordination by counting. Frames are checked, sorted, executed and
+digested: edges are computed from the bytes that were read, never from what a frame claims.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from state.codec import CodecError, unpack
 
 @dataclass(slots=True)
 class TaskResult:
-    """What one task reports of one attempt.
+    """What one task reports on one attempt.
 
     Attributes:
-        failure: None when the batch was finished.
+        failure: why it failed; None if the batch was finished.
         read_edges: xor of the edges computed from what was read.
         sent_edges: target task -> edge of what was sent.
         tuple_count: tuples executed.
         counters: what the bolt counted.
-        metrics: what was done, also if it failed.
+        metrics: what the task did, even if it failed.
     """
 
     failure: Failure | None
@@ -43,7 +43,7 @@ class TaskResult:
 class Inbox:
     """The frames one task has read, by attempt and in order.
 
-    Frames that do not unpack are dropped: their attempt then lacks them and fails by its counts.
+    Frames that do not unpack are dropped; the counts of their attempt then do not match, and it fails.
     """
 
     def __init__(self, packed_frames: Iterable[bytes]) -> None:
@@ -56,12 +56,12 @@ class Inbox:
             self._frames.setdefault(frame.attempt, []).append(frame)
 
     def take(self, attempt: TransactionAttempt) -> list[Frame]:
-        """The frames of one attempt, which are then let go."""
+        """Removes and returns the frames of one attempt."""
         return self._frames.pop(attempt, [])
 
 
 class BatchTask:
-    """Runs one task over attempts: frame by frame as they come, or attempt by attempt with `run`.
+    """Runs one task over attempts: frame by frame as they arrive, or attempt by attempt with `run`.
 
     Args:
         wiring: the task.
@@ -74,7 +74,7 @@ class BatchTask:
         self._edges: dict[TransactionAttempt, dict[int, EdgeDigest]] = {}
 
     def run(self, attempt: TransactionAttempt, frames: Iterable[Frame], *, with_id: bool = False) -> TaskResult:
-        """Executes an attempt whose frames are all there; `with_id` begins its commit phase."""
+        """Executes an attempt all of whose frames have arrived; `with_id` begins its commit phase."""
         for frame in frames:
             self.receive(frame)
         if with_id:
@@ -82,7 +82,7 @@ class BatchTask:
         return self.end(attempt)
 
     def receive(self, frame: Frame) -> None:
-        """Executes the tuples of one frame, or takes in its report."""
+        """Executes the tuples of a frame, or handles the report it carries."""
         attempt = frame.attempt
         try:
             content = unpack(frame.payload)
@@ -92,7 +92,7 @@ class BatchTask:
             stretches = [(self._wiring.origin(attempt, frame.sender, stream), rows) for stream, rows in content]
             self._edges_of(attempt)[frame.sender].add(frame, sum(len(rows) for _, rows in stretches))
         except (CodecError, KeyError, IndexError, TypeError, ValueError) as error:
-            text = f"frame {frame.sequence} of task {frame.sender} is not readable: {error!r}"
+            text = f"frame {frame.sequence} from task {frame.sender} cannot be read: {error!r}"
             where = (self._wiring.component_id, self._wiring.task_index)
             self._bolt.fail(attempt, Failure(FailureKind.INCOMPLETE, *where, text))
             return
@@ -100,15 +100,15 @@ class BatchTask:
             self._bolt.regular(attempt, origin, rows)
 
     def id(self, attempt: TransactionAttempt) -> None:
-        """The attempt's commit phase has begun."""
+        """Notes that the attempt's commit phase has begun."""
         self._bolt.id(attempt)
 
     def is_finished(self, attempt: TransactionAttempt) -> bool:
-        """Whether everything has come, and the batch was finished well."""
+        """Whether everything has arrived and the batch finished without a failure."""
         return self._bolt.is_finished(attempt)
 
     def end(self, attempt: TransactionAttempt) -> TaskResult:
-        """Nothing more comes for the attempt: says how it ended, and forgets it."""
+        """Ends an attempt for which nothing more can arrive: returns its result and forgets it."""
         finished = self._bolt.end(attempt)
         edges = self._edges_of(attempt)
         del self._edges[attempt]
@@ -131,5 +131,5 @@ class BatchTask:
 
 def _tuple_count(content: object) -> int:
     if type(content) is not int:
-        raise TypeError(f"a report of {content!r} tuples")
+        raise TypeError(f"COORD report holds {content!r}, expected a number of tuples")
     return content

@@ -1,10 +1,10 @@
 """A batch bolt that knows when its batch is complete.
 
-Three kinds of tuples reach a task. REGULAR ones are data and go to the bolt. A COORD tuple tells how
-many REGULAR ones its sender has sent for the attempt. The ID tuple reaches committers only and says
-that the commit phase has begun. When every task upstream has reported, the counts match and the ID is there
-where one is needed, the batch is finished, once: the bolt's `finish_batch` runs and every task
-downstream is told how many tuples it was sent, zero included.
+Three kinds of tuples reach a task. REGULAR tuples are data and go to the bolt. A COORD tuple says how
+many REGULAR tuples its sender has sent for the attempt. The ID tuple reaches only committers and says
+that the commit phase has begun. When every task upstream has reported, the counts match and a committer has its
+ID, the batch is finished, once: the bolt's `finish_batch` runs, and a report tells every task downstream
+how many tuples it was sent, zero included.
 
 Source: backtype.storm.coordination.CoordinatedBolt. See `tracking` for what differs.
 """
@@ -34,10 +34,10 @@ class Finished:
     """How an attempt ended on one task.
 
     Attributes:
-        failure: None when the batch was finished.
-        sent_edges: target task -> edge, when it was.
+        failure: why it failed; None if the batch was finished.
+        sent_edges: target task -> edge, if the batch was finished.
         counters: what the bolt counted.
-        metrics: what was done, also if it failed.
+        metrics: what the task did, even if it failed.
     """
 
     failure: Failure | None = None
@@ -47,15 +47,15 @@ class Finished:
 
 
 class CoordinatedBolt:
-    """One task's bolt, coordinated.
+    """Finishes each batch of one task's bolt once it is complete.
 
     Args:
         wiring: the task.
-        new_outbox: makes the outbox of an attempt, which reports to the tasks downstream: how tuples travel
-            is its affair alone.
-        executor_class: how the bolts are run; committers bring their own.
-        observer: is told what every attempt's bolt does.
-        clock: nanoseconds, for the metrics.
+        new_outbox: makes the outbox of an attempt, which sends tuples and reports to the tasks downstream; only
+            the outbox knows how they travel.
+        executor_class: runs the bolts; committers have their own.
+        observer: notified of each step of every attempt's bolt.
+        clock: in nanoseconds, for the metrics.
     """
 
     def __init__(
@@ -76,16 +76,16 @@ class CoordinatedBolt:
         self._finished: dict[TransactionAttempt, Finished] = {}
 
     def begin(self, attempt: TransactionAttempt, origin: TupleOrigin, row: list[object]) -> None:
-        """The tuple that begins a batch arrives, where nobody upstream reports: with it the batch is complete."""
+        """Handles the tuple that begins a batch of a master: no task upstream reports, so the batch is complete."""
         failure = self.executor.execute(attempt, origin, [row])
         if failure is not None:
             self._tracking.fail(attempt, failure)
         self._finish_when_complete(attempt)
 
     def regular(self, attempt: TransactionAttempt, origin: TupleOrigin, rows: list[list[object]]) -> None:
-        """REGULAR tuples of one origin arrive."""
+        """Handles REGULAR tuples of one origin."""
         is_wanted = attempt not in self._finished and self._tracking.status(attempt) is not TrackingStatus.FAILED
-        if is_wanted:  # else it is only counted: after a failure, or as a surplus after the finish
+        if is_wanted:  # else it only counts: after a failure, or as a surplus after the batch was finished
             failure = self.executor.execute(attempt, origin, rows)
             if failure is not None:
                 self._tracking.fail(attempt, failure)
@@ -93,38 +93,38 @@ class CoordinatedBolt:
         self._finish_when_complete(attempt)
 
     def coord(self, attempt: TransactionAttempt, upstream_task: int, tuple_count: int) -> None:
-        """A COORD tuple arrives."""
+        """Handles a COORD tuple."""
         self._tracking.coord(attempt, upstream_task, tuple_count)
         self._finish_when_complete(attempt)
 
     def id(self, attempt: TransactionAttempt) -> None:
-        """The ID tuple arrives."""
+        """Handles the ID tuple."""
         self._tracking.id(attempt)
         self._finish_when_complete(attempt)
 
     def fail(self, attempt: TransactionAttempt, failure: Failure) -> None:
-        """The engine has found the attempt's input unreadable."""
+        """Notes that the attempt's input cannot be read."""
         self._tracking.fail(attempt, failure)
 
     def is_finished(self, attempt: TransactionAttempt) -> bool:
-        """Whether the batch was finished well, and nothing has come since."""
+        """Whether the batch finished without a failure, and nothing has arrived since."""
         return attempt in self._finished and self._tracking.status(attempt) is TrackingStatus.COMPLETE
 
     def is_lost(self, attempt: TransactionAttempt) -> bool:
-        """Whether the attempt has failed, or can only fail."""
+        """Whether the attempt has failed or is bound to fail."""
         return self._tracking.is_lost(attempt)
 
     def noted(self, attempt: TransactionAttempt) -> Failure | None:
-        """The failure that was noted so far; `end` judges it by everything that has come."""
+        """Returns the failure noted so far; `end` judges it by everything that arrived."""
         return self._tracking.noted(attempt)
 
     def end(self, attempt: TransactionAttempt) -> Finished:
-        """Nothing more comes for the attempt: says how it ended, and forgets it."""
+        """Ends an attempt for which nothing more can arrive: returns how it ended and forgets it."""
         self._finish_when_complete(attempt)
         finished = self._finished.pop(attempt, None)
         metrics = self._metrics(attempt)
         if finished is None or self._tracking.status(attempt) is not TrackingStatus.COMPLETE:
-            # it failed, or something came after the counts had matched: a surplus
+            # it failed, or a surplus arrived after the counts had matched
             finished = Finished(self._tracking.failure(attempt), metrics=metrics)
             self.executor.timeout_id(attempt)
         cleanup_failure = self.executor.drop(attempt)
@@ -145,7 +145,7 @@ class CoordinatedBolt:
             self._tracking.fail(attempt, finished.failure)
 
     def _report(self, attempt: TransactionAttempt, finished: Finished) -> Failure | None:
-        """Tells every task downstream what it was sent; values are packed here, so the codec may refuse one here."""
+        """Reports to every task downstream what it was sent. Values are packed here, so the codec may refuse one."""
         where = (self._wiring.component_id, self._wiring.task_index)
         try:
             finished.counters = self.executor.counters(attempt)
@@ -176,7 +176,7 @@ class CoordinatedBolt:
 
 
 def _tracking(wiring: TaskWiring) -> Tracking:
-    """A fresh tracking of what a task receives: from which tasks one by one, and where one of several is enough."""
+    """Returns a fresh tracking that knows which tasks must all report, and of which groups only one does."""
     upstream: list[int] = []
     groups: list[tuple[int, ...]] = []
     if wiring.coordination is None:

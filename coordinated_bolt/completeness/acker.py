@@ -1,7 +1,7 @@
 """The acker: a tree is complete when everything that was sent has been received.
 
-Each root keeps one 64-bit value. Senders and receivers xor edge ids into it; it is zero exactly when
-every edge has been put in twice. Pure: no clock, no transport.
+Each root has one 64-bit value. Senders and receivers xor edge ids into it; it is zero once every edge has
+been put in twice. Pure: no clock, no transport.
 
 Source: backtype.storm.daemon.acker. Differs from JStorm: a FAIL before INIT is kept.
 """
@@ -34,15 +34,15 @@ class _Tree:
 
 
 class Acker(Generic[Root]):
-    """Trees by root. INIT, ACK and FAIL may come in any order."""
+    """Trees by root. INIT, ACK and FAIL may arrive in any order."""
 
     def __init__(self) -> None:
         self._trees: dict[Root, _Tree] = {}
 
     def init(self, root: Root, edges: int) -> AckOutcome | None:
-        """A root was emitted; `edges` is the xor of its first edges, zero if nobody subscribes.
+        """Notes that a root was emitted; `edges` is the xor of its first edges, zero if nobody subscribes.
 
-        A second INIT of a tree is ignored: taken in, it would cancel the first and close the tree.
+        A second INIT of a tree is ignored; it would otherwise cancel the first and close the tree.
         """
         tree = self._tree(root)
         if not tree.initialised:
@@ -51,19 +51,19 @@ class Acker(Generic[Root]):
         return self._outcome(root, tree)
 
     def ack(self, root: Root, edges: int) -> AckOutcome | None:
-        """A task has received some edges and sent others; `edges` is the xor of them all."""
+        """Notes that a task has received some edges and sent others; `edges` is the xor of them all."""
         tree = self._tree(root)
         tree.value ^= edges
         return self._outcome(root, tree)
 
     def fail(self, root: Root) -> AckOutcome | None:
-        """A task has failed the root."""
+        """Notes that a task has failed the root."""
         tree = self._tree(root)
         tree.failed = True
         return self._outcome(root, tree)
 
     def forget(self, root: Root) -> None:
-        """Drops a root that nobody waits for any more."""
+        """Drops a root that nobody waits for any longer."""
         self._trees.pop(root, None)
 
     def __contains__(self, root: Root) -> bool:

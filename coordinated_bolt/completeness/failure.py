@@ -1,4 +1,4 @@
-"""Why an attempt failed, as plain data that crosses from executors to the driver."""
+"""Why an attempt failed, as plain data that travels from executors to the driver."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from state.printable import SENTENCE_LIMIT, said_by
 
 
 class FailureKind(IntEnum):
-    """Sorted by how much a failure explains: the lowest of several is the one to report."""
+    """Kinds of failure, those that explain most first: of several failures, the lowest kind is reported."""
 
     USER = 1
     """User code raised something that is not a FailedException: halt."""
     SOURCE = 2
-    """The input cannot be read as it was cut: halt."""
+    """The input cannot be read the way it was cut: halt."""
     STATE = 3
     """Redis refused a read: halt."""
     FAILED = 4
-    """FailedException, or a read that got no answer: replay."""
+    """A FailedException, or a read that was not answered: replay."""
     INCOMPLETE = 5
     """Counts, reports or edges do not match: replay."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One failure, with its story.
+    """One failure: what happened, and where.
 
     Attributes:
-        kind: what follows from it.
-        component_id: where it happened.
-        task_index: task of that component, from 0.
-        text: message, or the user's traceback.
-        tuple_text: the tuple that was executed, if one was.
-        batch: the batch of a sub-topology it belongs to; empty elsewhere.
+        kind: decides whether to replay or halt.
+        component_id: the component that failed.
+        task_index: the task of that component, from 0.
+        text: the message, or the user's traceback.
+        tuple_text: the tuple that was being executed, if any.
+        batch: the batch of a sub-topology that the failure belongs to; empty elsewhere.
     """
 
     kind: FailureKind
@@ -62,7 +62,7 @@ class Failure:
 
     @classmethod
     def from_exception(cls, error: BaseException, component_id: str, task_index: int, tuple_text: str = "") -> Failure:
-        """Sorts an exception that came out of user code or a handle; its text is printable and bounded."""
+        """Classifies an exception from user code or a state handle; the text is printable and bounded."""
         if isinstance(error, (FailedException, StateUnreachableError)):
             kind, text = FailureKind.FAILED, f"{type(error).__name__}: {said_by(error)}"
         elif isinstance(error, SourceError):
@@ -78,7 +78,7 @@ class Failure:
         return self.kind <= FailureKind.STATE
 
     def to_error(self, attempt: TransactionAttempt | None = None) -> TransactionError:
-        """The error a run that halts on this ends with (driver).
+        """Returns the error that ends a run which halts on this failure; called by the driver.
 
         Args:
             attempt: the attempt that failed; None in a plain topology, where `batch` may say more.
@@ -100,7 +100,7 @@ class Failure:
         return ProtocolError(where)
 
     def to_wire(self) -> list[Any]:
-        """Plain data for the codec; text that is no valid Unicode, as file names may be, is escaped."""
+        """Returns plain data for the codec; invalid Unicode, which a file name may contain, is escaped."""
         texts = [_valid(self.text), _valid(self.tuple_text), self.batch]
         return [int(self.kind), self.component_id, self.task_index, *texts]
 

@@ -1,9 +1,9 @@
 """When is a batch complete? The one place where expected and received are compared.
 
-Pure: events in, a verdict out. The events of an attempt may come in any order and a report may come
-twice; whichever event makes the counts match completes the attempt, exactly once. Everything is kept
-per attempt and per task upstream, because one sum for all of them lets a surplus of one hide a deficit
-of another. A failure sticks, also one that comes before anything else.
+Pure: events in, a verdict out. The events of an attempt may arrive in any order, and a report may arrive
+twice; whichever event makes the counts match completes the attempt, exactly once. Counts are kept per
+attempt and per task upstream, because in one sum for all of them a surplus from one could hide a deficit
+from another. A failure sticks, even one that arrives before anything else.
 
 Source: backtype.storm.coordination.CoordinatedBolt.TrackingInfo and .SourceArgs. Differs from Storm: counts are per
 task upstream; completion on any event; repeats are compared, not added; failure is sticky.
@@ -17,6 +17,7 @@ from enum import Enum
 
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from state.attempt import TransactionAttempt
+from state.printable import counted
 
 
 class SourceArgs(Enum):
@@ -26,9 +27,9 @@ class SourceArgs(Enum):
     """
 
     SINGLE = "single"
-    """Exactly one, whichever it is: a component each of whose tasks begins batches of its own."""
+    """Any one of them, but only one: each task of the component begins batches of its own."""
     ALL = "all"
-    """Every one."""
+    """Every task."""
 
 
 class TrackingStatus(Enum):
@@ -48,14 +49,14 @@ class _Attempt:
 
 
 class Tracking:
-    """Counts what one task receives, for all attempts in its hands.
+    """Counts what one task receives, for all of its attempts.
 
     Args:
-        upstream: task ids that each have to report for every attempt.
-        single_groups: groups of further task ids; of each group exactly one has to report for an attempt.
-        needs_id: an ID tuple is awaited too (committers).
-        component_id: whose task this is, for messages.
-        task_index: which task of it.
+        upstream: task ids, each of which must report for every attempt.
+        single_groups: groups of further task ids; exactly one task of each must report for an attempt.
+        needs_id: whether the ID tuple must arrive too (committers).
+        component_id: the task's component, for messages.
+        task_index: the task's index in it, for messages.
     """
 
     def __init__(
@@ -76,69 +77,70 @@ class Tracking:
         self._attempts: dict[TransactionAttempt, _Attempt] = {}
 
     def regular(self, attempt: TransactionAttempt, task: int, tuple_count: int = 1) -> None:
-        """REGULAR tuples were executed."""
+        """Counts REGULAR tuples."""
         received = self._entry(attempt).received
         received[task] = received.get(task, 0) + tuple_count
 
     def coord(self, attempt: TransactionAttempt, task: int, tuple_count: int) -> None:
-        """A COORD tuple came: the task upstream says how many tuples it has sent to this task."""
+        """Notes a COORD tuple, in which a task upstream says how many tuples it has sent to this task."""
         entry = self._entry(attempt)
         known = entry.expected.setdefault(task, tuple_count)
         if task not in self._upstream:
             self._check_single(attempt, entry, task)
         if known != tuple_count:
-            self.fail(attempt, self._incomplete(f"task {task} reported {known} tuples, then {tuple_count}"))
+            text = f"task {task} reported {counted(known, 'tuple')} first, then {tuple_count:,}"
+            self.fail(attempt, self._incomplete(text))
 
     def id(self, attempt: TransactionAttempt) -> None:
-        """The ID tuple came: the attempt's commit phase has begun."""
+        """Notes the ID tuple: the attempt's commit phase has begun."""
         self._entry(attempt).received_id = True
 
     def fail(self, attempt: TransactionAttempt, failure: Failure) -> None:
-        """The attempt has failed here; the first failure of the most telling kind is kept."""
+        """Notes that the attempt failed here; the first failure of the kind that explains most is kept."""
         entry = self._entry(attempt)
         if entry.failure is None or failure.kind < entry.failure.kind:
             entry.failure = failure
 
     def status(self, attempt: TransactionAttempt) -> TrackingStatus:
-        """Where the attempt stands after the events so far."""
+        """Returns where the attempt stands after the events so far."""
         entry = self._entry(attempt)
         if entry.failure is not None:
             return TrackingStatus.FAILED
         if self._needs_id and not entry.received_id:
             return TrackingStatus.WAITING
         if len(entry.expected) < self._report_count:
-            return TrackingStatus.WAITING  # asked at every event, so what is cheap to see comes first
+            return TrackingStatus.WAITING  # runs at every event, so the cheap check goes first
         return TrackingStatus.WAITING if self._mismatches(entry) else TrackingStatus.COMPLETE
 
     def is_lost(self, attempt: TransactionAttempt) -> bool:
-        """Whether the attempt can never be complete: it has failed, or more has come than was sent."""
+        """Whether the attempt can never be complete: it has failed, or more has arrived than was sent."""
         entry = self._entry(attempt)
         return entry.failure is not None or any(
             entry.received.get(task, 0) > expected for task, expected in entry.expected.items()
         )
 
     def noted(self, attempt: TransactionAttempt) -> Failure | None:
-        """The failure that was noted so far, whatever else has come."""
+        """Returns the failure noted so far, whatever else has arrived."""
         return self._entry(attempt).failure
 
     def failure(self, attempt: TransactionAttempt) -> Failure:
-        """Why an attempt that is not complete has failed, once nothing more can come.
+        """Returns why an incomplete attempt has failed, once nothing more can arrive.
 
-        What user code raised halts the run only if it had been given what was sent: of a batch that lacks
-        tuples, as behind a task that has failed, or has one twice, it may raise anything.
+        An exception from user code halts the run only if the bolt was given exactly what was sent: a batch that
+        lacks tuples, for instance after a task upstream has failed, or has one twice may make it raise anything.
         """
         entry = self._entry(attempt)
         mismatches = "; ".join(self._mismatches(entry))
         if entry.failure is not None:
             if mismatches and entry.failure.halts():
-                return self._incomplete(f"{mismatches}; of these it made: {entry.failure.text}")
+                return self._incomplete(f"{mismatches}; given these tuples, the bolt raised: {entry.failure.text}")
             return entry.failure
         if self._needs_id and not entry.received_id:
-            return self._incomplete("the ID tuple is missing")
+            return self._incomplete("the ID tuple did not arrive")
         return self._incomplete(mismatches or "the batch was never finished")
 
     def forget(self, attempt: TransactionAttempt) -> None:
-        """Drops all that is known of an attempt."""
+        """Drops everything known about an attempt."""
         self._attempts.pop(attempt, None)
 
     def __len__(self) -> int:
@@ -160,9 +162,9 @@ class Tracking:
         for task in reporters:
             expected, received = entry.expected.get(task), entry.received.get(task, 0)
             if expected is None:
-                stories.append(f"task {task} sent {received} tuples and no report")
+                stories.append(f"task {task} sent {counted(received, 'tuple')} and no report")
             elif expected != received:
-                stories.append(f"task {task} sent {expected} tuples, {received} came")
+                stories.append(f"task {task} sent {counted(expected, 'tuple')}, {received:,} arrived")
         return sorted(stories)
 
     def _check_single(self, attempt: TransactionAttempt, entry: _Attempt, task: int) -> None:
@@ -171,7 +173,7 @@ class Tracking:
         if group is None:
             self.fail(attempt, self._incomplete(f"task {task} sent a report but is not upstream"))
         elif len(reported := sorted(group & entry.expected.keys())) > 1:
-            self.fail(attempt, self._incomplete(f"tasks {reported} reported, of which only one may"))
+            self.fail(attempt, self._incomplete(f"tasks {reported} reported, but only one of them may"))
 
     def _incomplete(self, text: str) -> Failure:
         return Failure(FailureKind.INCOMPLETE, *self._where, text)

@@ -1,4 +1,4 @@
-"""What users subclass and are handed: components, bolts, spouts, hooks, callbacks, collectors' interfaces, the context.
+"""What users subclass and are given: components, bolts, spouts, hooks, callbacks, collector interfaces, the context.
 
-Interfaces and the base classes that only keep what they are given. Nothing here sends, counts or acks.
+Interfaces, and base classes that only store what they are given. Nothing here sends, counts or acks.
 """

@@ -1,6 +1,6 @@
 """Bolts that leave acking to the framework: what they emit is anchored on the tuple they execute.
 
-Most bolts are functions of one tuple. They need no more than this, and cannot forget to ack.
+Most bolts are functions of one tuple. They need nothing more than this, and cannot forget to ack.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from coordinated_bolt.streams.tuples import Tuple
 
 
 class BasicOutputCollector(Protocol):
-    """How a basic bolt sends tuples on while it executes one.
+    """Emits the tuples of a basic bolt while it executes one.
 
     Source: backtype.storm.topology.BasicOutputCollector.
     """
@@ -32,9 +32,9 @@ class IBasicBolt(IComponent):
     """Executes tuples one by one; each is acked when `execute` returns.
 
     An instance sees `prepare`, then `execute` for every tuple, and `cleanup` when the run ends in an orderly
-    way; that `cleanup` is called is never promised. A tuple may be executed more than once: after a failure
-    or a timeout anywhere in its tree the spout may emit it again. In a plain topology on Spark an instance lives for
-    one wave, see `coordinator.run_plain`.
+    way; a call of `cleanup` is never promised. A tuple may be executed more than once: after a failure or a
+    timeout anywhere in its tree the spout may emit it again. In a plain topology on Spark an instance lives for
+    one wave; see `coordinator.run_plain`.
 
     `execute` may raise `FailedException` to fail its tuple at once. Any other exception stops the run.
 
@@ -46,14 +46,14 @@ class IBasicBolt(IComponent):
 
     @abstractmethod
     def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
-        """Called for every tuple; what is emitted must be emitted before it returns."""
+        """Called for every tuple; emit before returning."""
 
     def cleanup(self) -> None:
-        """Called last, to let go of what `prepare` took."""
+        """Called last, to release what `prepare` acquired."""
 
 
 class BaseBasicBolt(IBasicBolt):
-    """An `IBasicBolt` that keeps what `prepare` is given; who overrides that calls ``super().prepare(...)``."""
+    """An `IBasicBolt` that stores what `prepare` is given; call ``super().prepare(...)`` if you override it."""
 
     conf: Mapping[str, Any]
     context: TopologyContext

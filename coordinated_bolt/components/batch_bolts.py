@@ -14,21 +14,21 @@ from state.attempt import TransactionAttempt
 
 
 class BatchOutputCollector(Protocol):
-    """How a bolt or emitter sends tuples on, within one attempt.
+    """Emits the tuples of a bolt or emitter within one attempt.
 
     Source: backtype.storm.coordination.BatchOutputCollector.
     """
 
     def emit(self, values: Sequence[Any], stream_id: str = DEFAULT_STREAM) -> list[int]:
-        """Sends one tuple, as its values are now; returns the task ids that receive it.
+        """Sends one tuple with its present values; returns the task ids that receive it.
 
         Raises:
-            ValueError: the tuple does not fit the stream; it is a mapping or a set, which has no order.
+            ValueError: the tuple does not fit the stream, or is a mapping or set, which has no order.
             CodecError: a value cannot travel; the message says which types do.
         """
 
     def emit_all(self, rows: Iterable[Sequence[Any]], stream_id: str = DEFAULT_STREAM) -> None:
-        """Sends many tuples, as `emit` one by one would, several times faster."""
+        """Sends many tuples; like calling `emit` for each, but several times faster."""
 
     def emit_direct(self, task_id: int, values: Sequence[Any], stream_id: str = DEFAULT_STREAM) -> None:
         """Sends one tuple on a direct stream to one task of a subscriber."""
@@ -37,19 +37,19 @@ class BatchOutputCollector(Protocol):
 class IBatchBolt(IComponent):
     """Processes the tuples of one attempt at one transaction, or of one batch of a sub-topology, on one task.
 
-    A new instance is made from the shipped bolt for every (task, attempt): `__init__` runs on the
-    driver, once, and what it sets must pickle; `prepare` runs where the tuples are. An instance sees
-    `prepare`, then `execute` for every tuple, then `finish_batch`, and `cleanup` at the end in any
-    case. Attempts fail and are tried again, so side effects outside declared state happen at least
-    once; ``attempt.txid`` is what to make them idempotent with.
+    Every (task, attempt) gets a new instance, made from the shipped bolt: `__init__` runs once, on the
+    driver, and what it sets must pickle; `prepare` runs where the tuples are. An instance sees
+    `prepare`, then `execute` for every tuple, then `finish_batch`, and in any case `cleanup` at the end.
+    Attempts fail and are tried again, so side effects outside declared state happen at least once; use
+    ``attempt.txid`` to make them idempotent.
 
     Any of the methods may raise `FailedException` to have the transaction replayed. Any other
-    exception stops the run after the lower transactions are committed. In a sub-topology, see
-    `BatchSubtopologyBuilder`, the attempt is the batch: `FailedException` fails the tuple that began it, and there
-    is no order between batches, no declared state and nothing to publish.
+    exception stops the run after the lower transactions are committed. In a sub-topology (see
+    `BatchSubtopologyBuilder`) the attempt is the batch: `FailedException` fails the tuple that began it, and
+    batches have no order, no declared state and nothing to publish.
 
-    Source: backtype.storm.coordination.IBatchBolt. Differs from Storm: the attempt is not the first
-    value of each tuple but carried along (``tup.attempt``); a `cleanup` that is called.
+    Source: backtype.storm.coordination.IBatchBolt. Differs from Storm: the framework carries the attempt
+    (``tup.attempt``) instead of the first value of each tuple; `cleanup` is called.
     """
 
     @abstractmethod
@@ -66,25 +66,25 @@ class IBatchBolt(IComponent):
     def execute(self, tup: Tuple) -> None:
         """Called for every tuple of the attempt that reaches this task.
 
-        The order is the same when the same work is done again.
+        If Spark repeats the work, the order is the same.
         """
 
     @abstractmethod
     def finish_batch(self) -> None:
-        """Called once all tuples of the attempt have been executed, also when there were none.
+        """Called once all tuples of the attempt have been executed, even if there were none.
 
-        For a committer: called in txid order; the only place where declared state is open. It may be
-        called again on a new instance; what the earlier one wrote is discarded.
+        For a committer it is called in txid order and is the only place where declared state is open. It may be
+        called again on a new instance; what the earlier one wrote is then discarded.
         """
 
     def cleanup(self) -> None:
-        """Called last, after success and failure alike, to let go of what `prepare` took."""
+        """Called last, after success and failure alike, to release what `prepare` acquired."""
 
 
 class BaseBatchBolt(IBatchBolt):
-    """An `IBatchBolt` that keeps what `prepare` is given and ignores tuples unless told otherwise.
+    """An `IBatchBolt` that stores what `prepare` is given; its `execute` and `finish_batch` do nothing.
 
-    Who overrides `prepare` and uses the attributes calls ``super().prepare(...)``.
+    Call ``super().prepare(...)`` if you override it and use the attributes.
     """
 
     conf: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""What a bolt implements beside its own interface to be told how an attempt ends on its task.
+"""What a bolt implements, in addition to its own interface, to be told how an attempt ends on its task.
 
 Source: backtype.storm.coordination.CoordinatedBolt.FinishedCallback and .TimeoutCallback.
 """
@@ -13,35 +13,34 @@ from state.attempt import TransactionAttempt
 class FinishedCallback(ABC):
     """Marks a bolt that wants to know when an attempt is complete on its task.
 
-    For an `IBatchBolt` this comes right after `finish_batch`, which tells the same; for an `IBasicBolt` it
-    is the only way to know.
+    For an `IBatchBolt` the call follows `finish_batch`, which says the same; for an `IBasicBolt` it is the
+    only way to know.
     """
 
     @abstractmethod
     def finished_id(self, attempt: TransactionAttempt) -> None:
-        """Called once all tuples of the attempt have been executed, also when there were none (executor).
+        """Called once all tuples of the attempt have been executed, even if there were none (executor).
 
-        Tuples may still be emitted, and a committer's declared state is open, as in `finish_batch`. What it
-        raises is treated as if `finish_batch` had raised it. That the attempt succeeds is not promised:
-        another task may fail it, and it is replayed with a new attempt id. As `finish_batch`, it may come again
-        for the same attempt, on a new instance.
+        As in `finish_batch`, tuples may still be emitted, and a committer's declared state is open. What this raises
+        is treated as if `finish_batch` had raised it. The attempt may still fail: another task may fail it,
+        and then it is replayed with a new attempt id. Like `finish_batch`, this may be called again for
+        the same attempt, on a new instance.
         """
 
 
 class TimeoutCallback(ABC):
-    """Marks a bolt that wants to know when an attempt ends on its task and has failed there.
+    """Marks a bolt that wants to know when an attempt has failed on its task.
 
-    Differs from Storm: it is told of every attempt that ends unfinished, for whatever reason, not only of
-    those that took too long; a failure of its own is one of them.
+    Differs from Storm: the bolt is told of every attempt that ends unfinished, its own failures included, not only
+    of those that took too long.
     """
 
     @abstractmethod
     def timeout_id(self, attempt: TransactionAttempt) -> None:
         """Called when the attempt ends without success on this task, before `cleanup` (executor).
 
-        So it is after a failure upstream, a batch that is incomplete, and an exception of the bolt itself,
-        `prepare` included. It is not called where no bolt was made because nothing of the attempt came, nor
-        when the worker is killed, as for a wave that is cancelled on Spark. A bolt of the commit phase may be
-        told so and be made anew for the same attempt later. What it raises is dropped: there is a failure
-        already, or nobody to tell.
+        That is after a failure upstream, an incomplete batch, or an exception of the bolt itself, in `prepare` too.
+        It is not called if there is no bolt because nothing of the attempt arrived, nor if the worker is killed,
+        as Spark does when a wave is cancelled. In the commit phase a new instance may later run the same attempt.
+        What this raises is dropped: there already is a failure, or nobody to tell.
         """

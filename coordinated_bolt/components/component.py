@@ -1,4 +1,4 @@
-"""What every component of a topology has to say about itself: its streams and its configuration."""
+"""What every component of a topology declares: its streams and its configuration."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from coordinated_bolt.streams.declared import OutputFieldsDeclarer
 class IComponent(ABC):  # noqa: B024 - what is abstract differs from spouts to bolts
     """A spout or a bolt.
 
-    `__init__` runs on the driver, once, and what it sets must pickle: the object is shipped, and a copy
-    works where the task runs.
+    `__init__` runs once, on the driver, and what it sets must pickle: the object is shipped, and a copy
+    of it runs in the task.
 
     Source: backtype.storm.topology.IComponent.
     """
 
     output_fields: ClassVar[Sequence[str]] = ()
-    """Fields of the default stream; leave empty when nothing is emitted on it."""
+    """Fields of the default stream; leave it empty if the component does not emit on that stream."""
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        """Declares the streams (driver, once); override for named or direct streams."""
+        """Declares the streams (driver, once); override it for named or direct streams."""
         if self.output_fields:
             declarer.declare(self.output_fields)
 
     def get_component_configuration(self) -> Mapping[str, Any]:
-        """Configuration of this component, which wins over the topology's (driver, once).
+        """Returns configuration for this component that overrides the topology's (driver, once).
 
-        What its declarer's `add_configuration` sets wins over both. Values are plain data.
+        Its declarer's `add_configuration` overrides both. Values are plain data.
         """
         return {}

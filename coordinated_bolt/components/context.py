@@ -17,18 +17,18 @@ _MOST = 2**63
 
 @dataclass(slots=True)
 class TopologyContext:
-    """Handed to every `prepare`, to spout coordinators and to emitters.
+    """Passed to every `prepare`, to spout coordinators and to emitters.
 
     Attributes:
         topology_id: the topology's id.
         component_id: this component.
-        task_index: this task among the component's, from 0.
+        task_index: index of this task within its component, from 0.
         task_count: how many tasks the component has.
-        task_id: this task among all of the topology's, from 1.
+        task_id: number of this task within the topology, from 1.
         tasks_of: component id -> its task ids, ascending; the targets of `emit_direct`.
-        counters: what the task counted, see `count`.
-        conf: the component's configuration, as `prepare` is given it: this context's own, nobody else sees it changed.
-        hooks: who watches the task, see `add_task_hook`.
+        counters: what the task counted; see `count`.
+        conf: the component's configuration, the same that `prepare` gets; a private copy.
+        hooks: the hooks that watch the task; see `add_task_hook`.
     """
 
     topology_id: str
@@ -42,7 +42,7 @@ class TopologyContext:
     hooks: list[ITaskHook] = field(default_factory=list)
 
     def component_tasks(self, component_id: str) -> tuple[int, ...]:
-        """Task ids of a component.
+        """Returns the task ids of a component.
 
         Raises:
             TopologyError: the topology has no such component.
@@ -53,20 +53,20 @@ class TopologyContext:
             raise TopologyError(f"topology {self.topology_id!r} has no component {component_id!r}") from None
 
     def count(self, name: str, amount: SupportsIndex = 1) -> None:
-        """Adds to a counter of the current attempt; committed attempts' counters are summed and shown.
+        """Adds to a counter of the current attempt; the run shows the sums over committed attempts.
 
         Args:
-            name: of the counter.
-            amount: an integer, or whatever `operator.index` takes for one, such as NumPy's.
+            name: names the counter; made up by the caller.
+            amount: whatever `operator.index` accepts, NumPy integers included.
 
         Raises:
-            TypeError, ValueError: the name is no text, or the amount no integer of 64 bits.
+            TypeError, ValueError: the name is not valid text, or the amount is not a 64-bit integer.
         """
         checked = _checked_count(name, amount)
         self.counters[name] += checked
 
     def counted(self) -> dict[str, int]:
-        """The counters as they are reported, with what was written into them without `count` checked here.
+        """Returns the counters to report, checking what was written to them without `count`.
 
         Raises:
             TypeError, ValueError: as `count`.
@@ -74,25 +74,25 @@ class TopologyContext:
         return {name: _checked_count(name, amount) for name, amount in self.counters.items()}
 
     def add_task_hook(self, hook: ITaskHook) -> None:
-        """Has a hook watch this task from now on; called in `prepare`.
+        """Lets a hook watch this task from now on; called in `prepare`.
 
         Raises:
-            TypeError: it is no hook.
+            TypeError: it is not an `ITaskHook`.
         """
         if not isinstance(hook, ITaskHook):
             raise TypeError(f"add_task_hook got {hook!r}; give an instance of ITaskHook")
-        self.hooks.append(hook)  # before prepare: cleanup follows it even if it raises
+        self.hooks.append(hook)  # before prepare, so that cleanup follows even if that raises
         hook.prepare(self.conf, self)
 
 
 def _checked_count(name: Any, amount: Any) -> int:
     if type(name) is not str:
-        raise TypeError(f"the name of a counter is {cut(name)} of type {type(name).__name__}; give text")
+        raise TypeError(f"counter names must be strings, got {cut(name)} of type {type(name).__name__}")
     if not name.isascii():
         try:
             name.encode()
         except UnicodeEncodeError:
-            raise ValueError(f"the name of a counter is {name!r}, which is not valid Unicode") from None
+            raise ValueError(f"counter name {name!r} is not valid Unicode") from None
     try:
         checked = index(amount)
     except TypeError:
@@ -100,5 +100,5 @@ def _checked_count(name: Any, amount: Any) -> int:
             f"counter {name!r} was given {cut(amount)} of type {type(amount).__name__}; give an integer"
         ) from None
     if not -_MOST <= checked < _MOST:
-        raise ValueError(f"counter {name!r} was given {cut(checked)}, which has more than 64 bits")
+        raise ValueError(f"counter {name!r} was given {cut(checked)}, which does not fit into 64 bits")
     return checked

@@ -1,4 +1,4 @@
-"""Bolts that ack and fail their tuples by hand, when and in whatever order they like."""
+"""Bolts that ack and fail their tuples themselves, at any time and in any order."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from coordinated_bolt.streams.tuples import Tuple
 
 
 class OutputCollector(Protocol):
-    """Emits, acks and fails: given to a rich bolt by `prepare`. Use it on the task's own thread.
+    """Emits, acks and fails; a rich bolt gets it in `prepare`. Use it on the task's own thread.
 
     A tuple emitted without anchors belongs to no tree: nobody learns whether it arrives.
 
     Source: backtype.storm.task.OutputCollector. Differs from JStorm: an emit that fails raises, where the
-    bolt can see it. Differs from Storm: acking or failing a tuple twice, or emitting anchored on one that
-    was acked or failed, raises; there it corrupts the tree.
+    bolt can see it. Differs from Storm: acking or failing a tuple twice, or anchoring on a tuple that was
+    acked or failed, raises; in Storm it corrupts the tree.
     """
 
     def emit(
@@ -29,12 +29,12 @@ class OutputCollector(Protocol):
 
         Args:
             values: one for each field of the stream.
-            anchors: the input it was made of, one tuple or several: it joins their trees, and they fail
-                if it fails. The same tuple twice counts as two.
-            stream_id: the stream.
+            anchors: the input tuple or tuples it was made from; it joins their trees, and they fail
+                if it fails. The same tuple given twice counts twice.
+            stream_id: one of the component's declared streams.
 
         Raises:
-            ValueError: the tuple does not fit its stream, or an anchor was acked or failed before.
+            ValueError: the tuple does not fit its stream, or an anchor was already acked or failed.
         """
 
     def emit_direct(
@@ -47,42 +47,42 @@ class OutputCollector(Protocol):
         """Sends one tuple on a direct stream to one task of a subscriber; otherwise like `emit`."""
 
     def ack(self, tup: Tuple) -> None:
-        """Says that a tuple is processed, with everything that was emitted anchored on it.
+        """Reports a tuple as processed, once everything anchored on it has been emitted.
 
         Raises:
-            ValueError: it was acked or failed before.
+            ValueError: it was already acked or failed.
         """
 
     def fail(self, tup: Tuple) -> None:
-        """Says that a tuple cannot be processed: its spout is told at once, whatever the rest of the tree does.
+        """Reports that a tuple cannot be processed; its spout is told at once, whatever the rest of the tree does.
 
         Raises:
-            ValueError: it was acked or failed before.
+            ValueError: it was already acked or failed.
         """
 
     def reset_timeout(self, tup: Tuple) -> None:
-        """Restarts the message timeout of a tuple's trees, at their spouts; for work that takes long.
+        """Restarts the message timeouts of a tuple's trees at their spouts, for work that takes long.
 
         Raises:
-            ValueError: it was acked or failed before.
+            ValueError: it was already acked or failed.
         """
 
 
 class IRichBolt(IComponent):
-    """Executes tuples one by one, and acks or fails each of them itself, then or later.
+    """Executes tuples one by one, and acks or fails each of them itself, at once or later.
 
-    For joins, windows and whatever keeps tuples. An instance sees `prepare`, then `execute` for every
-    tuple, and `cleanup` when the run ends in an orderly way; that `cleanup` is called is never promised.
-    A tuple that is neither acked nor failed fails by the message timeout. A tuple may be executed more than
+    For joins, windows and whatever else keeps tuples. An instance sees `prepare`, then `execute` for every
+    tuple, and `cleanup` when the run ends in an orderly way; a call of `cleanup` is never promised. A
+    tuple that is neither acked nor failed fails at the message timeout. A tuple may be executed more than
     once: after a failure or a timeout anywhere in its tree the spout may emit it again.
 
-    On Spark an instance lives for one wave, and what it neither acked nor failed when `cleanup` has returned has
-    failed; in `cleanup` it may still emit and ack. See `coordinator.run_plain`.
+    On Spark an instance lives for one wave. It may still emit and ack in `cleanup`; tuples that it has neither acked
+    nor failed when `cleanup` returns have failed. See `coordinator.run_plain`.
 
     `execute` may raise `FailedException` to fail its tuple at once. Any other exception stops the run.
 
-    Source: backtype.storm.topology.IRichBolt. Differs from Storm: a FailedException fails the tuple; there
-    only basic bolts may raise it.
+    Source: backtype.storm.topology.IRichBolt. Differs from Storm, where only basic bolts may raise
+    FailedException.
     """
 
     @abstractmethod
@@ -94,11 +94,11 @@ class IRichBolt(IComponent):
         """Called for every tuple that reaches this task, in the order in which each sender sent them."""
 
     def cleanup(self) -> None:
-        """Called last, to let go of what `prepare` took."""
+        """Called last, to release what `prepare` acquired."""
 
 
 class BaseRichBolt(IRichBolt):
-    """An `IRichBolt` that keeps what `prepare` is given; who overrides that calls ``super().prepare(...)``."""
+    """An `IRichBolt` that stores what `prepare` is given; call ``super().prepare(...)`` if you override it."""
 
     conf: Mapping[str, Any]
     context: TopologyContext

@@ -12,7 +12,7 @@ from coordinated_bolt.streams.declared import DEFAULT_STREAM
 
 
 class SpoutOutputCollector(Protocol):
-    """Emits the roots of tuple trees: given to a spout by `open`. Use it on the task's own thread.
+    """Emits the roots of tuple trees; a spout gets it in `open`. Use it on the task's own thread.
 
     Source: backtype.storm.spout.SpoutOutputCollector.
     """
@@ -22,9 +22,9 @@ class SpoutOutputCollector(Protocol):
 
         Args:
             values: one for each field of the stream.
-            message_id: what `ack` or `fail` will be called with, any object but None; without one the tuple
+            message_id: the argument of the later `ack` or `fail`, any object but None; without one the tuple
                 is not tracked, and the spout never hears of it again.
-            stream_id: the stream.
+            stream_id: one of the component's declared streams.
 
         Raises:
             ValueError: the tuple does not fit its stream.
@@ -37,13 +37,13 @@ class SpoutOutputCollector(Protocol):
 
 
 class ISpout(IComponent):
-    """Emits tuples one by one and learns, for those it gave a message id, how they ended.
+    """Emits tuples one by one and, for those with a message id, learns how they ended.
 
-    Processing is at least once as far as the spout makes it so: it emits again what failed. An instance
-    sees `open`, then `activate`; while it is active and has fewer than ``max_spout_pending`` messages under
-    way, `next_tuple` again and again; in between `ack` and `fail`, each message exactly one of them. All
-    calls come one at a time. What any of them raises stops the run. On Spark spouts live in the driver, and `ack`
-    and `fail` are called between waves, see `coordinator.run_plain`.
+    Processing is at least once only if the spout emits again what failed. An instance sees `open`, then
+    `activate`; while it is active and has fewer than ``max_spout_pending`` messages under way, `next_tuple`
+    repeatedly; and in between, for each message, exactly one of `ack` and `fail`. Calls never overlap.
+    Any exception stops the run. On Spark spouts live in the driver, and `ack` and `fail` are called between
+    waves; see `coordinator.run_plain`.
 
     Source: backtype.storm.spout.ISpout.
     """
@@ -60,23 +60,23 @@ class ISpout(IComponent):
         """
 
     def ack(self, message_id: Any) -> None:
-        """A message is processed: every bolt of its tree has acked. Called also while inactive."""
+        """Called when a message is processed, that is, every bolt of its tree has acked; also while inactive."""
 
     def fail(self, message_id: Any) -> None:
-        """A message has failed, or was not processed in time. Called also while inactive."""
+        """Called when a message has failed or was not processed in time; also while inactive."""
 
     def activate(self) -> None:
-        """The topology begins, or goes on, to ask for tuples."""
+        """Called before the topology starts, or resumes, asking for tuples."""
 
     def deactivate(self) -> None:
-        """The topology asks for no more tuples until it is activated again."""
+        """Called when the topology stops asking for tuples, until it is activated again."""
 
     def close(self) -> None:
         """Called last when the run ends in an orderly way; never promised."""
 
 
 class BaseSpout(ISpout):
-    """An `ISpout` that keeps what `open` is given; who overrides that calls ``super().open(...)``."""
+    """An `ISpout` that stores what `open` is given; call ``super().open(...)`` if you override it."""
 
     conf: Mapping[str, Any]
     context: TopologyContext
@@ -87,22 +87,22 @@ class BaseSpout(ISpout):
 
 
 class IAckValueSpout(ISpout):
-    """A spout that is given the values back with each ack.
+    """A spout whose `ack` also gets the values of the message.
 
     Source: JStorm's IAckValueSpout.
     """
 
     @abstractmethod
     def ack(self, message_id: Any, values: Sequence[Any] = ()) -> None:
-        """A message is processed; always called with the values it was emitted with."""
+        """Called when a message is processed, always with the values it was emitted with."""
 
 
 class IFailValueSpout(ISpout):
-    """A spout that is given the values back with each failure.
+    """A spout whose `fail` also gets the values of the message.
 
     Source: JStorm's IFailValueSpout.
     """
 
     @abstractmethod
     def fail(self, message_id: Any, values: Sequence[Any] = ()) -> None:
-        """A message has failed; always called with the values it was emitted with."""
+        """Called when a message has failed, always with the values it was emitted with."""

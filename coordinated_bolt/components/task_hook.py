@@ -1,6 +1,6 @@
 """Hooks: code that watches what a task does without being part of a bolt.
 
-A hook that is never added costs one truth test per emit and per stretch of tuples.
+A task without hooks pays one truth test per emit and per stretch of tuples.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class EmitInfo:
     """One tuple was emitted.
 
     Attributes:
-        values: its values.
-        stream_id: the stream.
+        values: copies of its values.
+        stream_id: the stream it was emitted on.
         task_id: the emitting task.
         out_tasks: the tasks that receive it.
-        attempt: the attempt, or batch of a sub-topology, it belongs to; None elsewhere in a plain topology.
+        attempt: its attempt, or its batch in a sub-topology; None elsewhere in a plain topology.
     """
 
     values: tuple[Any, ...]
@@ -43,7 +43,7 @@ class ExecuteInfo:
 
     Attributes:
         tup: the tuple.
-        latency_ns: time its `execute` took, in nanoseconds; on LocalCluster of its own time, which stands still.
+        latency_ns: duration of its `execute` in nanoseconds; 0 on LocalCluster, whose clock stands still meanwhile.
     """
 
     tup: Tuple
@@ -52,12 +52,12 @@ class ExecuteInfo:
 
 @dataclass(frozen=True, slots=True)
 class AckInfo:
-    """A tuple was acked by a bolt, or a message at the spout.
+    """A bolt has acked a tuple, or a spout was told that its message is processed.
 
     Attributes:
         acked: the tuple, or the message id.
         task_id: the task of the bolt or spout.
-        latency_ns: time since it was received, or emitted, in nanoseconds.
+        latency_ns: time since the tuple was received or the message emitted, in nanoseconds.
     """
 
     acked: Any
@@ -67,12 +67,12 @@ class AckInfo:
 
 @dataclass(frozen=True, slots=True)
 class FailInfo:
-    """A tuple was failed by a bolt, or a message at the spout.
+    """A bolt has failed a tuple, or a spout was told that its message has failed.
 
     Attributes:
         failed: the tuple, or the message id.
         task_id: the task of the bolt or spout.
-        latency_ns: time since it was received, or emitted, in nanoseconds.
+        latency_ns: time since the tuple was received or the message emitted, in nanoseconds.
     """
 
     failed: Any
@@ -81,17 +81,20 @@ class FailInfo:
 
 
 class ITaskHook(ABC):  # noqa: B024 - every method is optional, so B027 below
-    """Is told what a task does; override what you want to know.
+    """Observes what a task does; override the methods you need.
 
-    A hook added by a bolt or spout when it is prepared, with ``context.add_task_hook(hook)``, lives as long as
-    that. One added to the topology is shipped as bolts are: `__init__` runs on the driver, and a copy is made
-    wherever a bolt or an emitter is, so in a transactional topology one per task and attempt (for spouts:
-    per task and wave), in a plain one a single one per task, but on Spark one per bolt task and wave, and in a
-    sub-topology one per task and batch. In attempts and batches it is told of emits and executes only: nothing is
-    acked tuple by tuple.
+    A bolt or spout can add a hook when it is prepared, with ``context.add_task_hook(hook)``; that hook lives as long
+    as the bolt or spout. A hook added to the topology is shipped like a bolt: `__init__` runs on the driver, and each
+    instance of a bolt or emitter gets a copy:
 
-    What a hook raises counts as raised by the bolt or spout it watches. What it does to the outside happens
-    at least once, as everything that attempts do.
+    * in a transactional topology, one per task and attempt (spouts: per task and wave);
+    * in a plain topology, one per task (on Spark, for bolts: per task and wave);
+    * in a sub-topology, one per task and batch.
+
+    In attempts and batches a hook sees only emits and executes, since no tuple is acked by itself.
+
+    What a hook raises counts as raised by the bolt or spout it watches. Like everything attempts do, its side effects
+    happen at least once.
 
     Source: backtype.storm.hooks.ITaskHook, BaseTaskHook.
     """
@@ -100,10 +103,10 @@ class ITaskHook(ABC):  # noqa: B024 - every method is optional, so B027 below
         """Called first, when the hook is added (where the task runs)."""
 
     def emit(self, info: EmitInfo) -> None:  # noqa: B027
-        """Called after every tuple the task has emitted."""
+        """Called after the task has emitted a tuple."""
 
     def execute(self, info: ExecuteInfo) -> None:  # noqa: B027
-        """Called after every tuple the bolt has executed, but for one at which it raised."""
+        """Called after the bolt has executed a tuple without raising."""
 
     def bolt_ack(self, info: AckInfo) -> None:  # noqa: B027
         """Called after a bolt has acked a tuple; plain topologies only."""
@@ -112,16 +115,16 @@ class ITaskHook(ABC):  # noqa: B024 - every method is optional, so B027 below
         """Called after a bolt has failed a tuple; plain topologies only."""
 
     def spout_ack(self, info: AckInfo) -> None:  # noqa: B027
-        """Called after a spout was told that a message is complete; plain topologies only."""
+        """Called after a spout was told that a message is processed; plain topologies only."""
 
     def spout_fail(self, info: FailInfo) -> None:  # noqa: B027
         """Called after a spout was told that a message has failed; plain topologies only."""
 
     def cleanup(self) -> None:  # noqa: B027
-        """Called last, after the bolt's `cleanup`, or when the emitter is closed."""
+        """Called last, after the bolt's `cleanup` or when the emitter is closed."""
 
 
 def install_hooks(context: TopologyContext, specs: Sequence[bytes]) -> None:
-    """Has fresh copies of the topology's pickled hooks watch a task."""
+    """Lets fresh copies of the topology's pickled hooks watch a task."""
     for spec in specs:
         context.add_task_hook(pickle.loads(spec))

@@ -1,4 +1,4 @@
-"""What flows: tuples, the streams they belong to, and the groupings that choose their receivers.
+"""Tuples, the streams they belong to, and the groupings that choose their receivers.
 
-Pure values and choices. What carries them from task to task is in `transport`.
+Pure values and choices. `transport` carries them from task to task.
 """

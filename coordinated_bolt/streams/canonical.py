@@ -1,8 +1,8 @@
-"""One form for all values that are equal to Python, so that they hash alike wherever they are hashed.
+"""One form for all values that Python considers equal, so that they hash alike everywhere.
 
-``1 == 1.0 == True == Decimal("1.00")``, a mapping equals one that was filled in another order, and a moment is the
-same in every time zone. Groupings that send equal values to one task hash this form. Values that differ may share a
-form: they then share a task, which does no harm. State keys are not concerned, they stay as they were declared.
+``1 == 1.0 == True == Decimal("1.00")``, mappings are equal whatever the order of their items, and so are equal instants
+in different time zones. Groupings that send equal values to one task hash this form. Different values may share a
+form: they then share a task, which does no harm. State keys are unaffected: they keep their declared type.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from state.codec import CodecError, pack
 
 _MOST_DIGITS = 4_000
-"""Integers beyond are written out by no one: a decimal this large equals only other decimals."""
+"""Longer decimals are not expanded into integers: nobody writes out such an integer, so only decimals equal them."""
 
 _EPOCH = dt.datetime(1, 1, 1)  # noqa: DTZ001 - naive, to count from
 _MICROSECOND = dt.timedelta(microseconds=1)
@@ -27,10 +27,10 @@ _HAVE_ONE_FORM = frozenset({NoneType, bytes, dt.date, int, str})
 
 
 def canonical_bytes(values: Sequence[Any]) -> bytes:
-    """Bytes of values by content: equal where the values are, in every process and on every machine.
+    """Returns the values as bytes, equal for equal values in every process and on every machine.
 
     Raises:
-        CodecError: a value could not travel either.
+        CodecError: a value cannot travel.
     """
     if len(values) == 1:
         (value,) = values
@@ -48,7 +48,7 @@ def _bytes_of_forms(values: Sequence[Any]) -> bytes:
     try:
         forms = [_canonical(value) for value in values]
     except RecursionError:
-        raise CodecError("cannot be hashed: it has too many lists within each other; flatten it") from None
+        raise CodecError("cannot be hashed: it nests too many lists; flatten it") from None
     return b"%d" % forms[0] if len(forms) == 1 and type(forms[0]) is int else pack(forms)
 
 
@@ -59,7 +59,7 @@ def _canonical(value: Any) -> Any:
     form = _FORMS.get(kind)
     if form is not None:
         return form(value)
-    return index(value) if hasattr(kind, "__index__") else value  # what cannot travel is refused by the codec
+    return index(value) if hasattr(kind, "__index__") else value  # the codec refuses what cannot travel
 
 
 def _list(value: list[Any]) -> Any:
@@ -71,7 +71,7 @@ def _tuple(value: tuple[Any, ...]) -> Any:
 
 
 def _mapping(value: dict[Any, Any]) -> Any:
-    if _are_text(value):  # whatever equals it has the same names
+    if _are_text(value):  # an equal mapping has the same names
         return ["mapping", *[[name, _canonical(value[name])] for name in sorted(value)]]
     return ["mapping", *sorted(pack([_canonical(key), _canonical(item)]) for key, item in value.items())]
 
@@ -109,7 +109,7 @@ def _decimal(value: Decimal) -> Any:
 
 
 def _moment(value: dt.datetime) -> Any:
-    """Of the two moments that one reading of a clock means where it is put back, the first: they are equal."""
+    """Ignores `fold`: when clocks are put back, one reading means two moments, which Python considers equal."""
     first = value.replace(fold=0)
     offset = first.utcoffset()
     since = first.replace(tzinfo=None) - _EPOCH

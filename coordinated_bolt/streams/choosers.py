@@ -1,9 +1,8 @@
 """Choosers: what a grouping becomes for the tuples of one attempt from one task.
 
-A chooser may count and take turns, for it is made anew for every attempt and emitting task. Whatever it
-draws at random comes from the seed it is given, and its hashes are content hashes, never Python's
-salted ones: a recomputed stage chooses the same again. Values that are equal to Python hash alike, see
-`canonical`.
+A chooser may keep counts and take turns, because every attempt and emitting task gets its own. Its random draws come
+from a given seed, and its hashes depend on content, unlike Python's salted ones, so a recomputed stage chooses the
+same again. Values that Python considers equal hash alike; see `canonical`.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ Row = list[Any]
 
 
 def stable_hash(values: Sequence[Any]) -> int:
-    """32-bit hash of values by content, equal for equal values in every process and on every machine."""
+    """Returns a 32-bit content hash, equal for equal values in every process and on every machine."""
     return crc32(canonical_bytes(values))
 
 
@@ -32,10 +31,10 @@ class Chooser(ABC):
 
     @abstractmethod
     def choose(self, row: Row) -> Sequence[int]:
-        """Target positions of one tuple."""
+        """Returns the target positions of one tuple."""
 
     def split(self, rows: list[Row]) -> dict[int, list[Row]]:
-        """Target position -> its tuples, equal to choosing row by row."""
+        """Returns target position -> its tuples; the same as choosing row by row."""
         shares: dict[int, list[Row]] = {}
         for row in rows:
             for target in self.choose(row):
@@ -44,11 +43,7 @@ class Chooser(ABC):
 
 
 class FixedChooser(Chooser):
-    """The same targets for every tuple.
-
-    Args:
-        targets: positions.
-    """
+    """Chooses the same target positions for every tuple."""
 
     def __init__(self, targets: Sequence[int]) -> None:
         self._targets = targets
@@ -58,11 +53,11 @@ class FixedChooser(Chooser):
 
 
 class ShuffleChooser(Chooser):
-    """Takes turns over some targets, in an order drawn from the seed.
+    """Chooses the targets in turn, in an order drawn from the seed.
 
     Args:
         targets: positions, at least one, each once.
-        seed: of the order.
+        seed: determines the order.
     """
 
     def __init__(self, targets: Sequence[int], seed: int) -> None:
@@ -87,7 +82,7 @@ class ShuffleChooser(Chooser):
 
 
 class FieldsChooser(Chooser):
-    """Equal values of the key fields always have the same target.
+    """Chooses the same target for equal values of the key fields.
 
     Args:
         target_count: number of targets.
@@ -114,9 +109,9 @@ class FieldsChooser(Chooser):
 
 
 class PartialKeyChooser(Chooser):
-    """Two candidates for each key, and for each tuple the one that was chosen less often so far.
+    """Chooses, of the two candidates for each key, the one chosen less often so far.
 
-    The candidates come from the key alone, so every emitter has the same two.
+    The candidates depend on the key alone, so every emitter has the same two.
 
     Args:
         target_count: number of targets.
@@ -137,19 +132,19 @@ class PartialKeyChooser(Chooser):
         count = len(self._used)
         if count == 1:
             return 0, 0
-        # Two hashes in one: the halves of a 64-bit digest. Two start values of one CRC would not do, as
-        # for keys of one length the two hashes then differ by a constant.
+        # Two independent hashes: the halves of a 64-bit digest. One CRC with two start values would not do,
+        # because for keys of equal length the two hashes would differ by a constant.
         one, other = divmod(digest64(canonical_bytes(key)), 1 << 32)
         first, second = one % count, other % (count - 1)
         return first, second + (second >= first)
 
 
 class CustomChooser(Chooser):
-    """Asks user code, and takes only positions for an answer.
+    """Lets user code choose, and accepts only valid positions.
 
     Args:
         target_count: number of targets.
-        choose_tasks: the user's choice; given the values, returns positions.
+        choose_tasks: the user's function, from values to positions.
         name: of the grouping, for messages.
     """
 
@@ -159,7 +154,7 @@ class CustomChooser(Chooser):
         self._name = name
 
     def choose(self, row: Row) -> Sequence[int]:
-        chosen = self._choose_tasks(tuple(map(own_copy, row)))  # what it does to them, it does to itself
+        chosen = self._choose_tasks(tuple(map(own_copy, row)))  # copies, which it may change
         if (
             not isinstance(chosen, Sequence)
             or isinstance(chosen, (str, bytes))
@@ -173,14 +168,14 @@ class CustomChooser(Chooser):
 
 
 def _is_position(position: Any, count: int) -> bool:
-    """Whether it is an integer in range, or what stands for one, as NumPy's do."""
+    """Whether it is an integer in range, NumPy integers included, and not a bool."""
     if type(position) is not int and (type(position) is bool or not hasattr(type(position), "__index__")):
         return False
     return 0 <= index(position) < count
 
 
 def _hashes(values: list[Any]) -> Iterable[int]:
-    """`stable_hash` of each value alone; columns of plain text, the most common, go at the speed of C."""
+    """Returns `stable_hash` of each value; columns of plain text, the most common, run at the speed of C."""
     kinds = {*map(type, values)}
     if kinds == {str}:
         try:

@@ -13,12 +13,12 @@ DEFAULT_STREAM = "default"
 
 @dataclass(frozen=True, slots=True)
 class StreamSpec:
-    """One stream a component declares.
+    """One stream that a component declares.
 
     Attributes:
-        stream_id: its name, unique in the component.
-        fields: the names of the values of every tuple on it, in order.
-        direct: the emitter names the receiving task (`emit_direct`).
+        stream_id: its name, unique within the component.
+        fields: the names of a tuple's values, in order.
+        direct: whether the emitter names the receiving task (`emit_direct`).
     """
 
     stream_id: str
@@ -44,7 +44,8 @@ class OutputFieldsDeclarer:
         """Declares a named stream.
 
         Raises:
-            TopologyError: a bad name, a stream declared twice, fields that are no sequence of distinct names.
+            TopologyError: the name is invalid, the stream is declared twice, or the fields are not a sequence of
+                distinct names.
         """
         check_name(f"stream of component {self._component_id!r}", stream_id)
         if stream_id in self.streams:
@@ -55,5 +56,5 @@ class OutputFieldsDeclarer:
                 'give a sequence of names, as in ("word", "count")'
             )
         if len(set(fields)) != len(fields):
-            raise TopologyError(f"component {self._component_id!r} names a field twice in {tuple(fields)!r}")
+            raise TopologyError(f"component {self._component_id!r} names a field twice in {tuple(fields)!r}; keep one")
         self.streams[stream_id] = StreamSpec(stream_id, tuple(fields), direct)

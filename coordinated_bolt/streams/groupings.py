@@ -1,7 +1,7 @@
 """Stream groupings: which tasks of a subscriber a tuple goes to.
 
-A grouping is a spec that is shipped; per attempt and emitting task it makes a `Chooser`, whose choices
-depend on nothing but the tuples and a seed made of attempt and task.
+A grouping is a shipped spec. For each attempt and emitting task it makes a `Chooser`, whose choices depend only
+on the tuples and on a seed derived from attempt and task.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ class Grouping(ABC):
     """The spec of a grouping, made by the topology builder."""
 
     def check(self, fields: tuple[str, ...], *, direct: bool) -> None:
-        """Refuses a stream this grouping cannot be used on.
+        """Refuses a stream that this grouping cannot be used on.
 
         Raises:
-            TopologyError: with the reason, to be put behind the subscription's description.
+            TopologyError: the reason, to follow the description of the subscription.
         """
         if direct:
             raise TopologyError("the stream is direct and takes only direct_grouping")
 
     @abstractmethod
     def chooser(self, target_count: int, fields: tuple[str, ...], seed: int) -> Chooser:
-        """A chooser for one attempt and one emitting task."""
+        """Returns a chooser for one attempt and one emitting task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +70,15 @@ class ShuffleGrouping(Grouping):
 
 @dataclass(frozen=True, slots=True)
 class NoneGrouping(ShuffleGrouping):
-    """The user does not care; the same as shuffle."""
+    """For users who do not mind which; the same as shuffle."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalOrShuffleGrouping(Grouping):
-    """Shuffle over the tasks on the emitter's worker, over all tasks where none is known to be there.
+    """Shuffles over the tasks on the emitter's worker, or over all tasks if none is known to be there.
 
-    On Spark it equals shuffle: which executor will run a task is not known when the topology is planned,
-    and may be another when the task is computed again, which then has to choose as it did before.
+    On Spark it equals shuffle: the plan does not know which executor will run a task, and a task that is computed
+    again may run on another executor, yet must choose as it did before.
 
     Attributes:
         local_positions: targets on the emitter's worker, the same whenever the attempt is computed; filled in by
@@ -87,13 +87,13 @@ class LocalOrShuffleGrouping(Grouping):
     Source: backtype.storm.topology.InputDeclarer.localOrShuffleGrouping.
     """
 
-    local_positions: tuple[int, ...] = field(default=(), repr=False)  # no part of the topology's fingerprint
+    local_positions: tuple[int, ...] = field(default=(), repr=False)  # not part of the topology's fingerprint
 
     def chooser(self, target_count: int, fields: tuple[str, ...], seed: int) -> Chooser:
-        """A chooser for one attempt and one emitting task.
+        """Returns a chooser for one attempt and one emitting task.
 
         Raises:
-            ValueError: a local position is no target.
+            ValueError: a local position is not a valid target.
         """
         if any(not 0 <= position < target_count for position in self.local_positions):
             raise ValueError(f"local positions {list(self.local_positions)} are not all from 0 to {target_count - 1}")
@@ -102,13 +102,14 @@ class LocalOrShuffleGrouping(Grouping):
 
 @dataclass(frozen=True, slots=True)
 class FieldsGrouping(Grouping):
-    """Equal values of the named fields go to the same task.
+    """Sends equal values of the named fields to the same task.
 
-    Equal as Python compares them: ``1``, ``1.0``, ``True`` and ``Decimal("1.00")`` are one key, so are two mappings
-    filled in another order and one moment in two time zones; and every NaN, which equals nothing, is one key too.
+    Values are equal as Python compares them: ``1``, ``1.0``, ``True`` and ``Decimal("1.00")`` are one key, and so are
+    mappings with the same items in different order and the same instant in two time zones. NaN, which equals nothing in
+    Python, is one key too.
 
     Attributes:
-        names: the fields that are compared.
+        names: the fields to compare.
     """
 
     names: tuple[str, ...]
@@ -123,18 +124,18 @@ class FieldsGrouping(Grouping):
 
 @dataclass(frozen=True, slots=True)
 class PartialKeyGrouping(Grouping):
-    """Equal values of the named fields go to one of two tasks, the one this emitter has used less.
+    """Sends equal values of the named fields to two tasks, each tuple to the one this emitter has used less.
 
-    Loads stay even where few keys make up most of the tuples, if attempts have many tuples and no key has
-    more than two tasks can take. What is computed of one key is then in two tasks: a stage further down,
-    on a fields grouping, has to merge it.
+    Loads stay even where few keys make up most of the tuples, provided that attempts have many tuples and no key has
+    more than two tasks can take. The results for one key are then spread over two tasks; a bolt downstream, on a
+    fields grouping, must merge them.
 
     Attributes:
-        names: the fields that are compared.
+        names: the fields to compare.
 
     Source: backtype.storm.grouping.PartialKeyGrouping; Nasir et al., The Power of Both Choices, 2015.
-    Differs from Storm: the candidates of a key are never the same task; the fields are named; use is
-    counted per attempt, so that an attempt computed again chooses the same.
+    Differs from Storm: the two candidates for a key are always different tasks; the fields are named; use is
+    counted per attempt, so that a recomputed attempt chooses the same.
     """
 
     names: tuple[str, ...]
@@ -149,7 +150,7 @@ class PartialKeyGrouping(Grouping):
 
 @dataclass(frozen=True, slots=True)
 class AllGrouping(Grouping):
-    """Every task receives a copy."""
+    """Sends a copy to every task."""
 
     def chooser(self, target_count: int, fields: tuple[str, ...], seed: int) -> Chooser:
         return FixedChooser(range(target_count))
@@ -157,7 +158,7 @@ class AllGrouping(Grouping):
 
 @dataclass(frozen=True, slots=True)
 class GlobalGrouping(Grouping):
-    """Everything goes to the task with the lowest id."""
+    """Sends everything to the task with the lowest id."""
 
     def chooser(self, target_count: int, fields: tuple[str, ...], seed: int) -> Chooser:
         return FixedChooser(range(1))
@@ -165,7 +166,7 @@ class GlobalGrouping(Grouping):
 
 @dataclass(frozen=True, slots=True)
 class DirectGrouping(Grouping):
-    """The emitter names the task, by `emit_direct` on a direct stream."""
+    """Lets the emitter name the task, with `emit_direct` on a direct stream."""
 
     def check(self, fields: tuple[str, ...], *, direct: bool) -> None:
         if not direct:
@@ -180,9 +181,9 @@ class GroupingContext:
     """What a custom grouping is told before it chooses.
 
     Attributes:
-        fields: of the stream.
-        target_count: number of the subscriber's tasks; it chooses among the positions 0..target_count-1.
-        seed: of this attempt and emitting task; what is random comes from ``random.Random(seed)``.
+        fields: the fields of the stream.
+        target_count: number of the subscriber's tasks; valid positions are 0..target_count-1.
+        seed: of this attempt and emitting task; use ``random.Random(seed)`` for random choices.
     """
 
     fields: tuple[str, ...]
@@ -191,35 +192,35 @@ class GroupingContext:
 
 
 class CustomGrouping(Grouping):
-    """A grouping of the user's own; subclass it and give an object to `custom_grouping`.
+    """Base of user-defined groupings; subclass it and pass an instance to `custom_grouping`.
 
-    The object is made on the driver and shipped, so what `__init__` sets must pickle. Each emitting task makes a
-    copy of it per subscription when it first emits on the stream: in a transactional topology for every attempt, in a
-    plain one for as long as the task lives. The copy sees `prepare`, then `choose_tasks` for every tuple, in the
-    order of the emits, where the task runs: a task of a plain spout on Spark runs on the driver.
+    The instance is made on the driver and shipped, so what `__init__` sets must pickle. Each emitting task makes a
+    copy per subscription when it first emits on the stream: in a transactional topology for every attempt, in a
+    plain one for the lifetime of the task. The copy sees `prepare`, then `choose_tasks` for every tuple in emit
+    order, where the task runs; the tasks of a plain spout on Spark run on the driver.
 
-    An attempt may be computed again and then has to choose the same: decide by the values, by what this copy was
-    shown before, and by the seed; never by a clock, by `hash` or by unseeded randomness.
+    A recomputed attempt must choose the same: decide by the values, by earlier calls of this copy and by the seed;
+    never by a clock, by `hash` or by unseeded randomness.
 
-    Its `repr` stands in the topology's fingerprint, which is stored with the state. The default is the class's name
-    alone, in which a changed parameter does not show: write one, or make the class a dataclass.
+    Its `repr` becomes part of the topology's fingerprint, which is stored with the state. The default is only the
+    class's name and does not show a changed parameter: write a ``__repr__``, or make the class a dataclass.
 
     Source: backtype.storm.grouping.CustomStreamGrouping. Differs from Storm: tasks are chosen by position
-    among the subscriber's, which is the `task_index` they find in their context.
+    within the subscriber, which is the `task_index` in their context.
     """
 
     context: GroupingContext
 
     def check(self, fields: tuple[str, ...], *, direct: bool) -> None:
-        """Refuses a stream this grouping cannot be used on; extend it for checks of your own.
+        """Refuses a stream that this grouping cannot be used on; extend it with your own checks.
 
-        Called on the driver whenever a topology is built, for each subscription.
+        Called for each subscription when a topology is built (driver).
         """
         Grouping.check(self, fields, direct=direct)
         if _ADDRESS.search(repr(self)):
             raise TopologyError(
-                f"the repr of custom grouping {self!r} holds an address, so no two runs would agree on the topology; "
-                "give the class a __repr__ that shows its parameters only"
+                f"the repr of custom grouping {self!r} contains a memory address, so every run would see another "
+                "topology; give the class a __repr__ that shows only its parameters"
             )
 
     def chooser(self, target_count: int, fields: tuple[str, ...], seed: int) -> Chooser:
@@ -228,7 +229,7 @@ class CustomGrouping(Grouping):
         return CustomChooser(target_count, live.choose_tasks, repr(self))
 
     def prepare(self, context: GroupingContext) -> None:
-        """Called first, once per copy; where the task runs."""
+        """Called first, once per copy (where the task runs)."""
         object.__setattr__(self, "context", context)  # a frozen dataclass may be a grouping too
 
     @abstractmethod
@@ -236,8 +237,8 @@ class CustomGrouping(Grouping):
         """Called for every tuple.
 
         Returns:
-            A list of any number of positions, from 0 to ``context.target_count - 1``: the tuple goes to each of these
-            tasks, twice to one that is named twice, and to none if the list is empty.
+            A list of positions from 0 to ``context.target_count - 1``: the tuple goes to each of these tasks, twice
+            to a task that is listed twice, and nowhere if the list is empty.
         """
 
     def __repr__(self) -> str:
@@ -246,7 +247,7 @@ class CustomGrouping(Grouping):
 
 @dataclass(frozen=True, slots=True)
 class ShippedGrouping(Grouping):
-    """A custom grouping on its way to executors: pickled as bolts are, so its class may come from anywhere.
+    """A custom grouping as it is shipped to executors: pickled like bolts, so its class may be defined anywhere.
 
     Attributes:
         spec: the pickled grouping.
@@ -264,4 +265,4 @@ def _check_names(method: str, names: tuple[str, ...], fields: tuple[str, ...]) -
         raise TopologyError(f"{method} needs at least one field")
     for name in names:
         if name not in fields:
-            raise TopologyError(f"there is no field {name!r}; the stream has {fields}")
+            raise TopologyError(f"field {name!r} does not exist; the stream has {fields}")

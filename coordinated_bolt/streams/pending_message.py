@@ -1,4 +1,4 @@
-"""A message of a plain topology that is under way, as its spout remembers it."""
+"""A message under way in a plain topology, as its spout task remembers it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 
 class PendingMessage(NamedTuple):
-    """A message whose end its spout waits for.
+    """A message that is neither acked nor failed yet.
 
     Attributes:
-        message_id: as the spout gave it.
-        values: as the spout emitted them.
+        message_id: from the spout.
+        values: the values that the spout emitted.
         stream_id: the stream it was emitted on.
-        emitted_ns: when, on the clock of the spout's task.
+        emitted_ns: when it was emitted, on the clock of the spout's task.
     """
 
     message_id: Any

@@ -10,13 +10,13 @@ from coordinated_bolt.streams.tuples import Tuple, TupleOrigin
 from coordinated_bolt.transport.edges import DRIVER
 
 SYSTEM_COMPONENT = "__system"
-"""Component id of what the engine itself emits."""
+"""Component id of tuples that the engine itself emits."""
 
 TICK_STREAM = "__tick"
 """Stream of tick tuples."""
 
 TICK_TUPLE_FREQ_SECS = "topology.tick.tuple.freq.secs"
-"""Key of a bolt's or the topology's configuration: so many seconds pass between the tick tuples of a task."""
+"""Configuration key of a bolt or topology: the seconds between two tick tuples of a task."""
 
 TICK_ORIGIN = TupleOrigin(
     attempt=None, source_component=SYSTEM_COMPONENT, source_task=DRIVER, stream_id=TICK_STREAM, fields=("rate_secs",)
@@ -24,7 +24,7 @@ TICK_ORIGIN = TupleOrigin(
 
 
 class TupleStatus(Enum):
-    """What the bolt that received a tuple has done with it."""
+    """What the receiving bolt has done with a tuple."""
 
     OPEN = "neither acked nor failed"
     ACKED = "acked"
@@ -32,13 +32,13 @@ class TupleStatus(Enum):
 
 
 class PlainTuple(Tuple):
-    """A tuple a task of a plain topology has received; made by the framework only.
+    """A tuple that a task of a plain topology has received; only the framework makes it.
 
     Attributes:
-        roots: the trees it belongs to, root -> id of its edge; empty when nobody tracks it.
+        roots: the trees it belongs to, root -> id of its edge; empty if nobody tracks it.
         ack_value: xor of the edges of all tuples anchored on it so far.
         status: whether it was acked or failed.
-        received_ns: when its bolt was given it, on the clock of its task.
+        received_ns: when its bolt received it, on the clock of its task.
 
     Source: backtype.storm.tuple.TupleImpl with its MessageId.
     """
@@ -54,7 +54,7 @@ class PlainTuple(Tuple):
 
 
 def is_tick(tup: Tuple) -> bool:
-    """Whether a tuple is a tick: no data, only the sign that the bolt's tick period is over.
+    """Whether a tuple is a tick, which carries no data and only says that the bolt's tick period has passed.
 
     Source: org.apache.storm.utils.TupleUtils.isTick.
     """

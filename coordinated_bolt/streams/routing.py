@@ -1,7 +1,7 @@
-"""Checks what a task emits against its streams, and chooses who receives it.
+"""Checks emitted tuples against their stream, and chooses the tasks that receive them.
 
-Every collector asks here, so a wrong tuple is refused in the same words wherever it is emitted, and
-before any part of it is sent.
+Every collector uses this module, so an invalid tuple is refused with the same message everywhere, before any part
+of it is sent.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Subscriber:
     """One subscription as its emitter sees it.
 
     Attributes:
-        component_id: who subscribes.
+        component_id: the subscribing component.
         tasks: its task ids, ascending.
         grouping: how tuples are spread over them.
     """
@@ -36,9 +36,9 @@ class OutputStream:
     """A declared stream with its subscribers.
 
     Attributes:
-        index: position of the stream among the component's, as frames name it.
-        spec: the stream.
-        subscribers: who receives it.
+        index: position of the stream among the component's streams; frames use it as the stream's name.
+        spec: its declaration.
+        subscribers: its subscriptions.
     """
 
     index: int
@@ -48,16 +48,16 @@ class OutputStream:
 
 _Choosers = list[tuple[Chooser, tuple[int, ...]]]
 _Output = tuple[int, int, _Choosers, StreamRows]
-"""Index, number of fields, choosers and rows of a stream that was emitted on: looked up once per emit."""
+"""Index, number of fields, choosers and rows of a stream, cached at its first emit."""
 
 
 class Router:
     """The streams of one task, with choosers that live as long as the router.
 
     Args:
-        component_id: whose task emits, for messages.
-        streams: stream id -> stream, all the component declares.
-        seed: of what choosers draw.
+        component_id: the emitting component, for messages.
+        streams: stream id -> stream, for all streams the component declares.
+        seed: for the choosers' random draws.
     """
 
     def __init__(self, component_id: str, streams: Mapping[str, OutputStream], seed: int) -> None:
@@ -67,10 +67,10 @@ class Router:
         self._outputs: dict[str, _Output] = {}
 
     def route(self, values: Sequence[Any], stream_id: str) -> tuple[int, list[Any], list[int]]:
-        """Stream index, row and receiving task ids of one tuple.
+        """Returns stream index, row and receiving task ids of one tuple.
 
         Raises:
-            ValueError: the tuple does not fit the stream, or there is no such regular stream.
+            ValueError: the tuple does not fit the stream, or the stream is not declared or is direct.
             CodecError: one of the values cannot travel.
         """
         index, width, choosers, rows = self._outputs.get(stream_id) or self._output(stream_id)
@@ -88,7 +88,7 @@ class Router:
         return index, row, receivers
 
     def route_all(self, given: Iterable[Sequence[Any]], stream_id: str) -> tuple[int, list[list[Any]], _Choosers]:
-        """Stream index, rows, and the choosers that split them, with the tasks each chooses from.
+        """Returns stream index, rows, and the choosers that split them, each with the tasks it chooses from.
 
         Raises:
             ValueError, CodecError: as `route`.
@@ -109,15 +109,17 @@ class Router:
         return index, rows, choosers
 
     def route_direct(self, task_id: int, values: Sequence[Any], stream_id: str) -> tuple[int, list[Any]]:
-        """Stream index and row of one tuple for one task.
+        """Returns stream index and row of one tuple for one task.
 
         Raises:
-            ValueError: the tuple does not fit the stream, or the task cannot receive it.
+            ValueError: the tuple does not fit the stream, or the task does not subscribe to it.
             CodecError: one of the values cannot travel.
         """
         stream = self._streams.get(stream_id)
         if stream is None or not stream.spec.direct:
-            raise ValueError(f"component {self._component_id!r} has no direct stream {stream_id!r}")
+            raise ValueError(
+                f"component {self._component_id!r} has no direct stream {stream_id!r}; declare it with direct=True"
+            )
         rows = StreamRows(self._component_id, stream.spec)
         self._refuse_scalars(stream_id, [values])
         row = list(values)
@@ -134,9 +136,11 @@ class Router:
         stream = self._streams.get(stream_id)
         if stream is None:
             known = ", ".join(sorted(self._streams)) or "none; set output_fields"
-            raise ValueError(f"component {self._component_id!r} declares no stream {stream_id!r} (declared: {known})")
+            raise ValueError(
+                f"component {self._component_id!r} does not declare stream {stream_id!r} (declared: {known})"
+            )
         if stream.spec.direct:
-            raise ValueError(f"stream {stream_id!r} of {self._component_id!r} is direct: use emit_direct")
+            raise ValueError(f"stream {stream_id!r} of {self._component_id!r} is direct; use emit_direct")
         choosers = [
             (s.grouping.chooser(len(s.tasks), stream.spec.fields, self._seed + number), s.tasks)
             for number, s in enumerate(stream.subscribers)
@@ -152,7 +156,7 @@ class Router:
 
 
 def _owned(row: list[Any], rows: StreamRows) -> list[Any]:
-    """The row itself where every value is plain: a look at each type, as nothing else is cheaper on narrow rows."""
+    """Returns the row itself if every value is plain; on narrow rows, checking each type is the cheapest way."""
     try:
         for value in row:
             kind = type(value)
@@ -162,5 +166,5 @@ def _owned(row: list[Any], rows: StreamRows) -> list[Any]:
             elif kind not in ATOMS:
                 return rows.own(row)
     except UnicodeEncodeError:
-        return rows.own(row)  # which says where it is
+        return rows.own(row)  # which raises an error that names the field
     return row

@@ -1,7 +1,7 @@
-"""Makes rows of what a component emits: a list of values that may travel, and that nobody else can change.
+"""Makes a row from what a component emits: a list of values that may travel and that nobody else can change.
 
-A row of plain values is looked at and taken as it is; only one that holds something else is copied, value by
-value. What cannot travel is refused here, while the line that emitted it is still running.
+A row of plain values is checked and used unchanged; only a row that holds something else is copied, value by
+value. A value that cannot travel is refused here, while the line that emitted it is still running.
 """
 
 from __future__ import annotations
@@ -13,22 +13,23 @@ from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.tuples import cut
 from state.codec import CodecError
 from state.own_copy import ATOMS, own_copy
+from state.printable import counted
 
 ORDINARY = frozenset({list, tuple})
-"""What nearly every row is emitted as; anything else is asked whether it has an order."""
+"""The types of nearly all emitted rows; any other type is checked for an order."""
 
 _PORTION = 256
-"""Rows looked at together: columns of this length are cheap to take out, whatever the number of fields."""
+"""Rows checked together: columns of this length are cheap to extract, whatever the number of fields."""
 
 _TEXT = {str}
 
 
 class StreamRows:
-    """What one component emits on one stream.
+    """Checks and copies the rows one component emits on one stream.
 
     Args:
         component_id: the component, for messages.
-        spec: the stream.
+        spec: the declaration of the stream.
     """
 
     def __init__(self, component_id: str, spec: StreamSpec) -> None:
@@ -36,19 +37,20 @@ class StreamRows:
         self._spec = spec
 
     def refusal(self, values: Any) -> ValueError:
-        """Why `values` are no row of this stream."""
+        """Returns the error that says why `values` are not a row of this stream."""
+        fields = self._spec.fields
         text = (
             f"component {self._component_id!r} emitted {cut(values)} on stream {self._spec.stream_id!r}, "
-            f"which takes a list of {len(self._spec.fields)} values: {self._spec.fields}"
+            f"which takes a list of {counted(len(fields), 'value')}: {', '.join(map(repr, fields))}"
         )
         if isinstance(values, Mapping):
-            text += f"; {type(values).__name__} has names instead of places, so emit [row[name] for name in fields]"
+            text += f"; {type(values).__name__} maps names to values, so emit [row[name] for name in fields]"
         elif isinstance(values, Set):
-            text += f"; {type(values).__name__} has no order, so emit sorted(row), or a list"
+            text += f"; {type(values).__name__} has no order, so emit sorted(row) or a list"
         return ValueError(text)
 
     def own(self, row: list[Any]) -> list[Any]:
-        """The row, with copies of those of its values that could be changed.
+        """Returns the row with its mutable values copied.
 
         Raises:
             CodecError: a value cannot travel.
@@ -59,7 +61,7 @@ class StreamRows:
             raise self._cannot_travel(row, error) from None
 
     def own_all(self, rows: list[list[Any]]) -> None:
-        """Puts copies in the place of values that could be changed; plain columns go nearly at the speed of C.
+        """Replaces mutable values by copies; plain columns run nearly at the speed of C.
 
         Raises:
             CodecError: a value cannot travel.
@@ -79,12 +81,12 @@ class StreamRows:
 
     def _cannot_travel(self, row: list[Any], error: CodecError) -> CodecError:
         return CodecError(
-            f"cannot be sent or stored: component {self._component_id!r} emitted {cut(row)} on stream "
-            f"{self._spec.stream_id!r}, whose field {self._field_of(row)!r} {error}"
+            f"component {self._component_id!r} emitted {cut(row)} on stream {self._spec.stream_id!r}, "
+            f"which cannot be sent or stored: field {self._field_of(row)!r} {error}"
         )
 
     def _field_of(self, row: list[Any]) -> str:
-        """The first field whose value cannot travel."""
+        """Returns the first field whose value cannot travel."""
         for field, value in zip(self._spec.fields[:-1], row, strict=False):
             try:
                 own_copy(value)
@@ -94,22 +96,22 @@ class StreamRows:
 
 
 def is_unordered(values: Any) -> bool:
-    """Whether something iterable is no row, nor a list of rows: text, a mapping or a set; views of a mapping are."""
+    """Whether an iterable cannot be a row or a list of rows: text, bytes, a mapping or a set; a mapping's view can."""
     return isinstance(values, (str, bytes, bytearray, memoryview, Mapping)) or (
         isinstance(values, Set) and not isinstance(values, MappingView)
     )
 
 
 def listed(component_id: str, rows: Iterable[Sequence[Any]]) -> list[Sequence[Any]]:
-    """The rows given to `emit_all`.
+    """Returns the rows given to `emit_all` as a list.
 
     Raises:
-        ValueError: they are in a mapping or a set, and so in no order.
+        ValueError: they are text, a mapping or a set.
     """
     if type(rows) not in ORDINARY and is_unordered(rows):
         raise ValueError(
             f"component {component_id!r} called emit_all with {cut(rows)}, a {type(rows).__name__}; "
-            "give a list of rows: of a mapping its items(), of a set sorted(rows)"
+            "give a list of rows: items() of a mapping, sorted(rows) of a set"
         )
     return list(rows)
 

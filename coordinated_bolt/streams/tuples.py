@@ -1,4 +1,4 @@
-"""The tuples bolts receive: values, and where they come from."""
+"""The tuples that bolts receive: values and their origin."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from state.printable import one_line
 
 
 class TupleOrigin:
-    """What all tuples of one attempt from one task on one stream have in common.
+    """What all tuples of one attempt from one task on one stream share.
 
-    In a plain topology the attempt is None, and the tuples are all those of the task on the stream.
+    In a plain topology the attempt is None, and all tuples of the task on the stream share one origin.
     """
 
     __slots__ = ("attempt", "fields", "index", "source_component", "source_task", "stream_id")
@@ -37,13 +37,13 @@ class TupleOrigin:
 
 
 class Tuple:
-    """One tuple as a bolt sees it; made by the framework only.
+    """One tuple as a bolt sees it; only the framework makes it.
 
     ``tup["word"]`` and ``tup[0]`` read a value by field name or position. A bolt may keep a tuple.
 
     Attributes:
         values: the values, in the order of the stream's fields.
-        origin: what it shares with its neighbours; see the properties.
+        origin: where it comes from; the properties below read it.
     """
 
     __slots__ = ("origin", "values")
@@ -57,7 +57,7 @@ class Tuple:
             return self.values[self.origin.index[field]]
         except KeyError:
             raise KeyError(
-                f"stream {self.stream_id!r} of {self.source_component!r} has fields {self.fields}, not {field!r}"
+                f"stream {self.stream_id!r} of {self.source_component!r} has no field {field!r}; it has {self.fields}"
             ) from None
 
     def __iter__(self) -> Iterator[Any]:
@@ -71,13 +71,13 @@ class Tuple:
         """The attempt the tuple belongs to.
 
         Raises:
-            AttributeError: it belongs to none, for this is a plain topology.
+            AttributeError: this is a plain topology, where tuples have no attempt.
         """
         attempt = self.origin.attempt
         if attempt is None:
             raise AttributeError(
-                "a tuple of a plain topology has no attempt; transactions need a TransactionalTopologyBuilder, batches "
-                "a BatchSubtopologyBuilder"
+                "a tuple of a plain topology has no attempt; use a TransactionalTopologyBuilder for transactions, or a "
+                "BatchSubtopologyBuilder for batches"
             )
         return attempt
 
@@ -88,17 +88,17 @@ class Tuple:
 
     @property
     def source_component(self) -> str:
-        """Id of the component that emitted it."""
+        """Id of the component that emitted the tuple."""
         return self.origin.source_component
 
     @property
     def source_task(self) -> int:
-        """Task id of the task that emitted it."""
+        """Id of the task that emitted the tuple."""
         return self.origin.source_task
 
     @property
     def stream_id(self) -> str:
-        """Stream it was emitted on."""
+        """Stream the tuple was emitted on."""
         return self.origin.stream_id
 
     def __repr__(self) -> str:
@@ -107,12 +107,12 @@ class Tuple:
 
 
 def shortened(tup: Tuple, limit: int = 300) -> str:
-    """A tuple as one printable line for a message, whatever its values do when they are asked for theirs."""
+    """Returns a tuple as one printable line for a message, even if the repr of a value raises."""
     return cut(tup, limit, "tuple")
 
 
 def cut(value: object, limit: int = 300, what: str = "value") -> str:
-    """A value as one printable line for a message, cut to `limit` characters."""
+    """Returns a value as one printable line for a message, cut to `limit` characters."""
     try:
         text = repr(value)
     except BaseException as error:  # a value's own repr may raise anything

@@ -1,9 +1,9 @@
 """Runs the bolt of one task of a sub-topology: coordinated batches within a plain topology.
 
-Each tuple that reaches the master from outside begins a batch. What the master and the bolts behind it
-emit belongs to that batch; every task knows by counting when its part of it is complete, finishes it, and
-tells the tasks behind it. In the ack tree are the tuple that began the batch and these reports: so it is
-acked exactly when every task of the sub-topology has finished the batch, and fails when one of them does.
+Each tuple that reaches the master from outside begins a batch. Whatever the master and the bolts downstream
+emit belongs to that batch. Every task knows by counting when its part of the batch is complete, finishes it and
+reports to the tasks downstream. The ack tree holds the tuple that began the batch and these reports, so that tuple
+is acked exactly when every task of the sub-topology has finished the batch, and fails when one of them fails.
 
 Source: backtype.storm.coordination.CoordinatedBolt, outside transactions, and its TimeoutItems.
 """
@@ -32,10 +32,10 @@ from state.attempt import TransactionAttempt
 from state.errors import ProtocolError
 
 BUCKET_COUNT = 3
-"""One more than the spout's map has: a task keeps a batch for longer than the spout waits for it."""
+"""One more than the spout's map has: a task keeps a batch longer than the spout waits for it."""
 
 REMEMBERED_BATCHES = 10_000
-"""A task knows of so many batches that they have ended, so that what comes late does not begin them anew."""
+"""How many ended batches a task remembers, so that a late message does not begin them again."""
 
 
 @dataclass(slots=True)
@@ -43,8 +43,9 @@ class _Batch:
     """One batch under way.
 
     Attributes:
-        roots: the trees it belongs to; empty when nobody tracks it.
-        held: task -> root -> edge of what it sent: the tuple that began the batch, or a COORD. Acked at the end.
+        roots: the trees it belongs to; empty if nobody tracks it.
+        held: task -> root -> edge of the message it sent, either the tuple that began the batch or a COORD; acked at
+            the end.
         origins: (task, stream index) -> origin of the tuples.
     """
 
@@ -60,10 +61,10 @@ class CoordinatedTask:
 
     Args:
         wiring: the task; it has a `Coordination`, and its spec is a batch bolt or a basic bolt.
-        send: takes the messages for other tasks. It must not deliver them before it returns.
-        random: of this task alone; draws edges, and the ids of the batches it begins.
-        observer: is told what the task does.
-        clock: nanoseconds, for the metrics.
+        send: takes the messages for other tasks. It must return before it delivers them.
+        random: not shared with other tasks; draws edges, and the ids of the batches the task begins.
+        observer: notified of each step of the task.
+        clock: in nanoseconds, for the metrics.
     """
 
     def __init__(
@@ -75,30 +76,30 @@ class CoordinatedTask:
         clock: Callable[[], int] = no_clock,
     ) -> None:
         if wiring.coordination is None:
-            raise ProtocolError(f"task {wiring.task_id} belongs to no sub-topology")
+            raise ProtocolError(f"task {wiring.task_id} is not part of a sub-topology")
         self._wiring = wiring
         self._coordination: Coordination = wiring.coordination
         self._send = send
         self._random = random
         self._observer = observer or TaskObserver()
         self._begun_count = 0
-        # touched by every message, so that a batch lasts as long as something happens to it
+        # every message renews its batch, which therefore lasts as long as something happens to it
         self._batches = RotatingMap[TransactionAttempt, _Batch](BUCKET_COUNT)
         self._has_failed: dict[TransactionAttempt, bool] = {}  # the batches that have ended
         self._bolt = CoordinatedBolt(wiring, self._new_outbox, observer=observer, clock=clock)
 
     def start(self) -> Failure | None:
-        """Does nothing: each batch gets a new bolt."""
+        """Does nothing: every batch gets a new bolt."""
         return None
 
     def receive(self, message: Message) -> Failure | None:
-        """Has the bolt execute a tuple, and finish its batch if that is complete now.
+        """Lets the bolt execute a tuple, and finish its batch if it is complete now.
 
         Returns:
             What the bolt raised, but for a `FailedException`: that fails the batch.
 
         Raises:
-            ProtocolError: the task does not receive such messages.
+            ProtocolError: the task must not receive messages of this kind.
         """
         is_master = not self._coordination.source_args
         match message.kind:
@@ -110,17 +111,17 @@ class CoordinatedTask:
                     return None
                 return self._regular(message) if message.kind is MessageKind.REGULAR else self._coord(message)
             case _:
-                raise ProtocolError(f"task {self._wiring.task_id} of a sub-topology received {message}")
+                raise ProtocolError(f"task {self._wiring.task_id} of a sub-topology received an unexpected {message}")
 
     def tick(self) -> None:
-        """A message timeout is over: gives up the batches of which nothing was heard since the third last tick.
+        """Gives up the batches without a message since the third last tick; called once per message timeout.
 
-        Their spouts have given them up before. Never called when timeouts are disabled; a batch that cannot be
-        completed is then kept until the run ends.
+        Their spouts have already given them up. If timeouts are disabled this is never called, and a batch that cannot
+        complete is kept until the run ends.
         """
         for batch, kept in self._batches.rotate().items():
             self._drop(batch)
-            self._fail(kept.roots)  # a spout may have started its time anew
+            self._fail(kept.roots)  # a spout may have restarted its timeout
 
     def close(self) -> Failure | None:
         """Lets the bolts of batches under way clean up; what they raise then is only told to the observer."""
@@ -160,7 +161,7 @@ class CoordinatedTask:
         return self._conclude(batch)
 
     def _receive_late(self, message: Message) -> None:
-        """The batch has ended here: a report of one that has failed fails, and so does one that gets a tuple more."""
+        """Fails the trees of a late message: of a report if the batch failed here, of a surplus tuple if it did not."""
         batch = message.batch
         has_failed, is_report = self._has_failed[batch], message.kind is MessageKind.COORD
         if has_failed == is_report:
@@ -168,7 +169,7 @@ class CoordinatedTask:
             self._fail(message.payload[1])
 
     def _conclude(self, batch: TransactionAttempt) -> Failure | None:
-        """Acks or fails what the batch came from, once it has ended here; returns what ends the run."""
+        """Acks or fails the trees of a batch, once it has ended here; returns what ends the run."""
         if not self._bolt.is_finished(batch) and not self._bolt.is_lost(batch):
             return None
         kept = self._batches.pop(batch)
@@ -183,8 +184,8 @@ class CoordinatedTask:
         return None
 
     def _drop(self, batch: TransactionAttempt) -> tuple[Failure | None, Iterable[int]]:
-        """Lets go of a batch; returns why it failed, and the edges of what it sent."""
-        noted = self._bolt.noted(batch)  # what user code raises is its bug, also before its batch is complete
+        """Drops a batch; returns why it failed, if it did, and the edges of what it sent."""
+        noted = self._bolt.noted(batch)  # an exception is user code's bug, even before its batch is complete
         finished = self._bolt.end(batch)
         failure = noted or finished.failure
         self._has_failed[batch] = failure is not None
@@ -230,7 +231,7 @@ def make_task(
     observer: TaskObserver | None = None,
     clock: Callable[[], int] = no_clock,
 ) -> BoltTask | CoordinatedTask:
-    """What runs a bolt of a plain topology, in a sub-topology or not; engines make every bolt task with this."""
+    """Returns what runs a bolt task of a plain topology, in a sub-topology or not; engines call it for every one."""
     if wiring.coordination is None:
         return BoltTask(wiring, send, random, observer, clock)
     return CoordinatedTask(wiring, send, random, observer, clock)

@@ -1,8 +1,8 @@
-"""What one task of a sub-topology sends for one batch: tuple by tuple, each a message.
+"""What one task of a sub-topology sends for one batch, each tuple as a message.
 
-Tuples for tasks inside the sub-topology are counted, and the counts reported at the end: only these
-reports are in the ack tree, however many tuples a batch has. Tuples for bolts outside are in the tree
-themselves, since nobody counts them.
+Tuples for tasks inside the sub-topology are counted, and their counts reported at the end: only these reports
+are in the ack tree, however many tuples a batch has. Tuples for bolts outside are in the tree themselves,
+because nobody counts them.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class SubtopologyOutbox:
         random: draws the edges.
 
     Attributes:
-        transferred: index of a stream -> tuples sent on it, to however many targets.
+        transferred: stream index -> tuples sent on it, counted once per target.
 
-    Differs from Storm: tuples for bolts outside are anchored on what the batch came from; there the
+    Differs from Storm: tuples for bolts outside are anchored on the tuple that began the batch; in Storm the
     spout does not learn whether they arrive.
     """
 
@@ -76,7 +76,7 @@ class SubtopologyOutbox:
             self.add(target, stream, row)
 
     def close(self) -> dict[int, int]:
-        """Reports to every target inside; returns target -> xor of all edges to it."""
+        """Sends a report to every target inside; returns target -> xor of all edges to it."""
         for target, tuple_count in self._counts.items():
             edge = self._random.getrandbits(EDGE_BITS)
             anchored = dict.fromkeys(self._roots, edge)

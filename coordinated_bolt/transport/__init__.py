@@ -1,4 +1,4 @@
 """What travels between tasks: frames of batches, messages of plain topologies, and the outboxes that fill them.
 
-Bytes and their digests. Whether everything arrived is decided in `completeness`.
+Bytes and their digests. `completeness` decides whether everything has arrived.
 """

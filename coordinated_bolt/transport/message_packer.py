@@ -1,4 +1,4 @@
-"""What one task of a plain topology sends during one wave: messages are gathered per target, and framed."""
+"""What one task of a plain topology sends during one wave: messages, collected per target and framed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from coordinated_bolt.transport.wave_frames import WaveFrame, WaveFrameKind, Wav
 from state.codec import CodecError, pack, unpack
 
 FRAME_BYTES = 4 * 1024 * 1024
-"""A frame is sent once it holds so many bytes, far below what the codec takes."""
+"""A frame is sent once it holds this many bytes, far below the codec's limit."""
 
 
 class _TargetBox:
@@ -31,7 +31,7 @@ class MessagePacker:
         wave_id: the wave.
         sender: task id of the sender.
         send: takes each finished frame.
-        frame_messages: most messages of a frame; 1 sends each message when it is added.
+        frame_messages: most messages in a frame; 1 sends each message when it is added.
 
     Attributes:
         byte_count: size of all messages added so far.
@@ -49,7 +49,7 @@ class MessagePacker:
         """Sends one message.
 
         Raises:
-            CodecError: a value cannot travel, or is too large. It is raised here, where the emitter can see it.
+            CodecError: a value cannot travel or is too large; raised here, where the emitter can see it.
         """
         packed = pack(message.to_wire())
         check_tuple_size(packed)
@@ -63,7 +63,7 @@ class MessagePacker:
             self._flush(message.target, box)
 
     def close(self) -> None:
-        """Sends the rest."""
+        """Sends the remaining messages."""
         for target, box in self._boxes.items():
             if box.held:
                 self._flush(target, box)
@@ -76,11 +76,11 @@ class MessagePacker:
 
 
 def messages_of(frame: WaveFrame) -> list[Message]:
-    """The messages of a frame, in the order they were added.
+    """Returns the messages of a frame, in the order they were added.
 
     Raises:
-        CodecError: it holds something else.
+        CodecError: the frame does not hold messages.
     """
     if frame.kind is not WaveFrameKind.MESSAGES:
-        raise CodecError(f"frame of kind {frame.kind.name} holds no messages")
+        raise CodecError(f"frame is of kind {frame.kind.name}, expected {WaveFrameKind.MESSAGES.name}")
     return [Message.from_wire(unpack(packed)) for packed in unpack(frame.payload)]

@@ -1,6 +1,6 @@
-"""What one task of a plain topology sends to another.
+"""Messages between the tasks of a plain topology.
 
-Plain data only, so that an engine may keep a message in a list or carry it between processes.
+Plain data only, so that an engine may queue a message or send it to another process.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from state.attempt import TransactionAttempt
 
 
 class MessageKind(IntEnum):
-    """What a message is; its payload in brackets."""
+    """What a message says; its payload in brackets."""
 
     TUPLE = 1
     """A tuple for a bolt (stream index of the sender, values, root -> edge)."""
@@ -25,17 +25,17 @@ class MessageKind(IntEnum):
     FAIL = 4
     """A bolt task tells an acker that it failed a tuple (root)."""
     RESET_TIMEOUT = 5
-    """A bolt task asks an acker, and the acker the spout task, to start a root's time anew (root)."""
+    """A bolt task asks an acker, and the acker the spout task, to restart a root's timeout (root)."""
     ACKED = 6
     """An acker tells a spout task that a tree is complete (root)."""
     FAILED = 7
     """An acker tells a spout task that a tree has failed (root)."""
     TICK = 8
-    """The engine tells a bolt task that its tick period is over (period in seconds)."""
+    """The engine tells a bolt task that its tick period has passed (period in seconds)."""
     REGULAR = 9
     """A tuple within a batch of a sub-topology (batch, its roots, stream index of the sender, values)."""
     COORD = 10
-    """A task has finished a batch and tells how many REGULAR ones it sent for it (batch, root -> edge, count)."""
+    """A task has finished a batch and says how many REGULAR messages it sent for it (batch, root -> edge, count)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class Message:
     Attributes:
         sender: task id of the sender; `DRIVER` for the engine itself.
         target: task id of the receiver.
-        kind: what it is.
-        payload: plain data, see `MessageKind`.
+        kind: what it says.
+        payload: plain data; see `MessageKind`.
     """
 
     sender: int
@@ -56,7 +56,7 @@ class Message:
 
     @property
     def root(self) -> int:
-        """The root a message about a tree speaks of: an INIT, ACK, FAIL, RESET_TIMEOUT, ACKED or FAILED."""
+        """The root of a message about a tree: an INIT, ACK, FAIL, RESET_TIMEOUT, ACKED or FAILED."""
         root: int = self.payload[0]
         return root
 
@@ -66,7 +66,7 @@ class Message:
         return TransactionAttempt(*self.payload[0])
 
     def to_wire(self) -> list[Any]:
-        """Plain data for the codec."""
+        """Returns plain data for the codec."""
         return [self.sender, self.target, int(self.kind), list(self.payload)]
 
     @classmethod
@@ -77,20 +77,20 @@ class Message:
 
 
 SendMessage = Callable[[Message], None]
-"""How a task sends. Messages of one task to one other must arrive in the order they were sent."""
+"""Sends a message for a task. Messages from one task to another must arrive in the order they were sent."""
 
 
 def tuple_message(
     sender: int, target: int, *, stream_index: int, values: Sequence[Any], roots: Mapping[int, int]
 ) -> Message:
-    """A tuple for a bolt task."""
+    """Returns a TUPLE."""
     return Message(sender, target, MessageKind.TUPLE, (stream_index, list(values), dict(roots)))
 
 
 def regular_message(
     sender: int, target: int, *, batch: TransactionAttempt, roots: Sequence[int], stream_index: int, values: list[Any]
 ) -> Message:
-    """A REGULAR."""
+    """Returns a REGULAR."""
     payload = (_identity(batch), list(roots), stream_index, list(values))
     return Message(sender, target, MessageKind.REGULAR, payload)
 
@@ -98,27 +98,27 @@ def regular_message(
 def coord_message(
     sender: int, target: int, *, batch: TransactionAttempt, roots: Mapping[int, int], tuple_count: int
 ) -> Message:
-    """A COORD."""
+    """Returns a COORD."""
     return Message(sender, target, MessageKind.COORD, (_identity(batch), dict(roots), tuple_count))
 
 
 def tree_message(kind: MessageKind, sender: int, target: int, root: int) -> Message:
-    """A FAIL, RESET_TIMEOUT, ACKED or FAILED."""
+    """Returns a FAIL, RESET_TIMEOUT, ACKED or FAILED."""
     return Message(sender, target, kind, (root,))
 
 
 def edges_message(kind: MessageKind, sender: int, target: int, *, root: int, edges: int) -> Message:
-    """An INIT or ACK."""
+    """Returns an INIT or ACK."""
     return Message(sender, target, kind, (root, edges))
 
 
 def tick_message(sender: int, target: int, period_s: float) -> Message:
-    """A TICK."""
+    """Returns a TICK."""
     return Message(sender, target, MessageKind.TICK, (period_s,))
 
 
 def acker_of(root: int, acker_tasks: Sequence[int]) -> int:
-    """The acker task that keeps a root; every sender has to choose the same."""
+    """Returns the acker task that keeps a root; every sender must compute the same one."""
     return acker_tasks[root % len(acker_tasks)]
 
 

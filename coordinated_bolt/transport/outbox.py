@@ -1,7 +1,7 @@
-"""What one task sends for one attempt: rows are gathered per target, counted, and framed.
+"""What one task sends for one attempt: rows, collected per target, counted and framed.
 
 This is the sending half of coordination by counting: `close` reports to every task downstream how
-many tuples it was sent, zero included, and returns the edges to be put into the ack tree.
+many tuples it was sent, zero included, and returns the edges for the ack tree.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from state.attempt import TransactionAttempt
 from state.codec import MAX_BYTES, CodecError, pack
 
 FRAME_TUPLES = 8_192
-"""A frame is sent once it holds this many tuples: large ones are cheap, yet no task keeps a large attempt twice."""
+"""A frame is sent once it holds this many tuples: large frames are cheap, yet no task holds a large attempt twice."""
 
 FRAME_BYTES_MAX = 64 * 1024 * 1024
-"""A frame that gets larger is sent in parts: a receiver refuses what `MAX_BYTES` of the codec does not allow."""
+"""A larger frame is sent in parts, because a receiver refuses more than the codec's `MAX_BYTES`."""
 TUPLE_BYTES_MAX = MAX_BYTES - 1024
-"""What is left for one tuple in a frame that a receiver takes."""
-EMITTED_LATE = "a tuple was emitted after finish_batch had returned; emit it before"
-"""What is said of a tuple that comes when the counts were reported."""
+"""Largest tuple that fits into a frame a receiver accepts."""
+EMITTED_LATE = "a tuple was emitted after finish_batch had returned; emit it before that"
+"""Message about a tuple that is emitted after the counts were reported."""
 
 Send = Callable[[Frame], None]
 
 
 class RowOutbox(Protocol):
-    """Takes the rows one task sends for one attempt, and knows how they travel."""
+    """Sends the rows of one task for one attempt, and knows how they travel."""
 
     @property
     def transferred(self) -> Mapping[int, int]:
-        """Index of a stream -> tuples sent on it, to however many targets."""
+        """Stream index -> tuples sent on it, counted once per target."""
 
     def add(self, target: int, stream: int, row: list[Any]) -> None:
         """Sends one row to a target."""
@@ -41,7 +41,7 @@ class RowOutbox(Protocol):
         """Sends many rows to a target."""
 
     def close(self) -> dict[int, int]:
-        """Reports to every target; returns target -> edge. Nothing can be sent after that."""
+        """Sends a report to every target and returns target -> edge; nothing can be sent afterwards."""
 
 
 NewOutbox = Callable[[TransactionAttempt], RowOutbox]
@@ -77,7 +77,7 @@ class _TargetBox:
         self.held = 0
 
     def open_stretch(self, stream: int) -> list[list[Any]]:
-        """The rows of the current stretch, a new one if the stream has changed."""
+        """Returns the rows of the current stretch; starts a new stretch if the stream has changed."""
         if stream != self.stream:
             self.stream = stream
             self.rows = []
@@ -85,7 +85,7 @@ class _TargetBox:
         return self.rows
 
     def flush(self) -> None:
-        """Sends what is held as one frame."""
+        """Sends the held rows as one frame."""
         if self.held:
             self._send_rows(self.stretches, self.held)
             for stream, rows in self.stretches:
@@ -93,16 +93,16 @@ class _TargetBox:
             self.stream, self.stretches, self.held = -1, [], 0
 
     def close(self) -> int:
-        """Sends the rest and the COORD report; returns the edge."""
+        """Sends the remaining rows and the COORD report; returns the edge."""
         self.flush()
         self._send(FrameKind.COORD, pack(self.digest.tuple_count))
         return self.digest.edge_id()
 
     def _send_rows(self, stretches: list[list[Any]], tuple_count: int) -> None:
-        """Sends rows as one frame, or as several where one would be too large.
+        """Sends rows as one frame, or as several if one would be too large.
 
         Raises:
-            CodecError: a single tuple is larger than any receiver takes.
+            CodecError: a single tuple is too large for any receiver.
         """
         payload = pack(stretches)
         if len(payload) > FRAME_BYTES_MAX and tuple_count > 1:
@@ -120,17 +120,17 @@ class _TargetBox:
 
 
 class FrameOutbox:
-    """All boxes of one attempt on one task.
+    """The `RowOutbox` of one attempt on one task; rows travel in frames.
 
     Args:
         attempt: the attempt.
         sender: task id of the sender.
         targets: every task downstream, each of which gets a report.
         send: takes each finished frame.
-        frame_tuples: most tuples of a frame; 1 sends each tuple when it is emitted.
+        frame_tuples: most tuples in a frame; 1 sends each tuple when it is emitted.
 
     Attributes:
-        transferred: index of a stream -> tuples sent on it, to however many targets.
+        transferred: stream index -> tuples sent on it, counted once per target.
     """
 
     def __init__(
@@ -164,27 +164,27 @@ class FrameOutbox:
                 box.flush()
 
     def close(self) -> dict[int, int]:
-        """Reports to every target; returns target -> edge id."""
+        """Sends a report to every target; returns target -> edge id."""
         edges = {target: box.close() for target, box in self._boxes.items()}
         self._boxes = _Closed()
         return edges
 
 
 def check_tuple_size(packed: bytes) -> None:
-    """Refuses a packed tuple that no receiver would take; called where it is emitted (executor, driver).
+    """Refuses a packed tuple that no receiver would accept; called where it is emitted (executor, driver).
 
     Raises:
         CodecError: it is too large.
     """
     if len(packed) > TUPLE_BYTES_MAX:
         raise CodecError(
-            f"a tuple of {len(packed):,} bytes was emitted, and {TUPLE_BYTES_MAX:,} can travel: emit smaller ones, or "
-            "put the content where the receiver can read it, and emit its name"
+            f"emitted tuple has {len(packed):,} bytes, more than the limit of {TUPLE_BYTES_MAX:,}; emit smaller "
+            "tuples, or put the content where the receiver can read it and emit its name"
         )
 
 
 def _halves(stretches: list[list[Any]], first_count: int) -> tuple[list[list[Any]], list[list[Any]]]:
-    """Stretches of rows, cut at fixed counts, so equal stretches are always cut alike."""
+    """Splits stretches of rows after `first_count` rows, so equal stretches are always split alike."""
     first: list[list[Any]] = []
     second: list[list[Any]] = []
     for stream, rows in stretches:
@@ -198,7 +198,7 @@ def _halves(stretches: list[list[Any]], first_count: int) -> tuple[list[list[Any
 
 
 class _Closed(dict[int, _TargetBox]):
-    """In place of the boxes once they are closed: a tuple that comes later would be lost without a word."""
+    """Replaces the boxes once they are closed: a later tuple would otherwise be lost silently."""
 
     def __missing__(self, target: int) -> _TargetBox:
         raise RuntimeError(EMITTED_LATE)

@@ -17,8 +17,8 @@ class WaveId:
     """One wave of a plain topology's run.
 
     Attributes:
-        number: of the wave in its run, from 1.
-        draw_id: 64 bits drawn for the wave: they tell it from a wave of another run, and seed what its bolts draw.
+        number: number of the wave in its run, from 1.
+        draw_id: 64 random bits: they distinguish the wave from those of other runs, and seed what its bolts draw.
     """
 
     number: int
@@ -34,9 +34,9 @@ class WaveFrameKind(IntEnum):
     MESSAGES = 6
     """Messages, each packed by itself."""
     FAILURE = 7
-    """What user code raised, on its way to the driver."""
+    """An exception of user code, on its way to the driver."""
     METRICS = 8
-    """What a bolt task did, on its way to the driver."""
+    """The metrics of a bolt task, on their way to the driver."""
 
 
 class WaveFrame(NamedTuple):
@@ -60,7 +60,7 @@ class WaveFrame(NamedTuple):
 
 
 def pack_wave_frame(frame: WaveFrame) -> bytes:
-    """Header, checksum and payload in one piece."""
+    """Returns header, checksum and payload as bytes."""
     wave_id = frame.wave_id
     header = (wave_id.number, wave_id.draw_id, frame.sender, frame.sequence, frame.target, frame.kind)
     return seal_frame(header, frame.payload)
@@ -70,8 +70,8 @@ def unpack_wave_frame(packed: bytes) -> WaveFrame:
     """Inverse of `pack_wave_frame`.
 
     Raises:
-        CodecError: the frame is torn or one of its bytes has changed.
-        ValueError: it is a frame of an attempt.
+        CodecError: the frame is truncated, or one of its bytes has changed.
+        ValueError: the frame is one of an attempt.
     """
     (number, draw_id, sender, sequence, target, kind), payload = open_frame(packed)
     return WaveFrame(WaveId(number, draw_id), sender, sequence, target, WaveFrameKind(kind), payload)

@@ -1,4 +1,4 @@
-"""Runs one acker task of a plain topology: keeps the trees of its share of the roots, and tells their spouts.
+"""Runs one acker task of a plain topology: keeps the trees of its share of the roots, and reports to their spouts.
 
 Source: backtype.storm.daemon.acker. Differs from JStorm: a FAIL that overtakes its INIT is kept.
 """
@@ -11,22 +11,22 @@ from coordinated_bolt.transport.messages import Message, MessageKind, SendMessag
 from state.errors import ProtocolError
 
 BUCKET_COUNT = 3
-"""One more than the spout's map has: an acker remembers a tree for longer than its spout waits for it."""
+"""One more than the spout's map has: an acker remembers a tree longer than its spout waits for it."""
 
 REMEMBERED_FAILURES = 10_000
-"""So many roots are known to have failed, so that the acks of what is left of their trees are let go at once."""
+"""How many failed roots are remembered, so that late acks for the rest of their trees are ignored."""
 
 _ENDINGS = {AckOutcome.ACKED: MessageKind.ACKED, AckOutcome.FAILED: MessageKind.FAILED}
 
 
 class AckerTask:
-    """One acker task. Which roots it keeps is up to the senders, see `acker_of`.
+    """One acker task. The senders decide which roots it keeps; see `acker_of`.
 
-    What is left of a tree nobody waits for, because its spout's time is over, is forgotten after two to three
-    ticks without a word about it; of one that has failed nothing is kept.
+    If nobody waits for a tree because its spout has timed out, the tree is forgotten two to three ticks after its last
+    message. Of a failed tree nothing is kept.
 
     Args:
-        task_id: the task.
+        task_id: id of the task.
         send: takes the messages for spout tasks.
     """
 
@@ -34,15 +34,15 @@ class AckerTask:
         self._task_id = task_id
         self._send = send
         self._acker = Acker[int]()
-        # root -> its spout task, None before INIT; touched by every message, so that it lasts as long as its tree
+        # root -> its spout task, None before INIT; every message renews the entry, which lasts as long as its tree
         self._spout_of = RotatingMap[int, int | None](BUCKET_COUNT, self._expire)
         self._failed: dict[int, None] = {}
 
     def receive(self, message: Message) -> None:
-        """Takes in an INIT, ACK, FAIL or RESET_TIMEOUT.
+        """Handles an INIT, ACK, FAIL or RESET_TIMEOUT.
 
         Raises:
-            ProtocolError: ackers do not receive such messages.
+            ProtocolError: ackers must not receive messages of this kind.
         """
         root, outcome = message.root, None
         if root in self._failed:
@@ -59,7 +59,7 @@ class AckerTask:
             case MessageKind.RESET_TIMEOUT:
                 self._reset_timeout(root, spout)
             case _:
-                raise ProtocolError(f"acker task {self._task_id} received {message}")
+                raise ProtocolError(f"acker task {self._task_id} received an unexpected {message}")
         if root in self._acker:
             self._spout_of.put(root, spout)
         elif outcome is not None and spout is not None:
@@ -69,7 +69,7 @@ class AckerTask:
             self._send(tree_message(_ENDINGS[outcome], self._task_id, spout, root))
 
     def tick(self) -> None:
-        """A message timeout is over; never called when timeouts are disabled."""
+        """Called once per message timeout; never if timeouts are disabled."""
         self._spout_of.rotate()
 
     def __len__(self) -> int:
@@ -77,7 +77,7 @@ class AckerTask:
         return len(self._acker)
 
     def _reset_timeout(self, root: int, spout: int | None) -> None:
-        if spout is not None:  # before INIT the spout's time has hardly begun
+        if spout is not None:  # before INIT the spout's timeout has hardly begun
             self._send(tree_message(MessageKind.RESET_TIMEOUT, self._task_id, spout, root))
 
     def _remember(self, root: int) -> None:

@@ -1,6 +1,6 @@
 """Runs the bolt of one task of a plain topology: messages in, messages out.
 
-User code is called here and nowhere else, so this is where its exceptions become failures that say where
+Only this module calls the bolts of plain topologies, so it turns their exceptions into failures that say where
 they happened.
 
 Source: backtype.storm.daemon.executor (bolts); backtype.storm.topology.BasicBoltExecutor.
@@ -38,14 +38,14 @@ class BoltTask:
 
     Args:
         wiring: the task; its spec is a rich or a basic bolt.
-        send: takes the messages for other tasks. It must not deliver them before it returns.
-        random: of this task alone; draws edges and choices.
-        observer: is told what the task does.
-        clock: nanoseconds, for the metrics.
+        send: takes the messages for other tasks. It must return before it delivers them.
+        random: not shared with other tasks; draws edges and choices.
+        observer: notified of each step of the task.
+        clock: in nanoseconds, for the metrics.
 
     Attributes:
         bolt: the live bolt.
-        collector: what it emits with.
+        collector: emits for the bolt.
     """
 
     def __init__(
@@ -66,27 +66,27 @@ class BoltTask:
         self.bolt: IRichBolt | IBasicBolt = pickle.loads(wiring.spec)
 
     def start(self) -> Failure | None:
-        """Has the topology's hooks and the bolt prepared."""
+        """Prepares the topology's hooks and the bolt."""
         return self._call(self._prepare)
 
     def receive(self, message: Message) -> Failure | None:
-        """Has the bolt execute a tuple or a tick.
+        """Lets the bolt execute a tuple or a tick.
 
         Returns:
             What it raised, but for a `FailedException` on a tuple it has not acked: that fails the tuple.
 
         Raises:
-            ProtocolError: a bolt task does not receive such messages.
+            ProtocolError: a bolt task must not receive messages of this kind.
         """
         if message.kind is MessageKind.TUPLE:
             stream_index, values, roots = message.payload
             return self._execute(PlainTuple(values, self._origin(message.sender, stream_index), roots))
         if message.kind is MessageKind.TICK:
             return self._execute(PlainTuple(list(message.payload), TICK_ORIGIN, {}))
-        raise ProtocolError(f"bolt task {self._wiring.task_id} received {message}")
+        raise ProtocolError(f"bolt task {self._wiring.task_id} received an unexpected {message}")
 
     def close(self) -> Failure | None:
-        """Lets the bolt clean up, and then its hooks, all of them; returns the first failure."""
+        """Lets the bolt and then all of its hooks clean up; returns the first failure."""
         cleanups = (self.bolt.cleanup, *(hook.cleanup for hook in self._context.hooks))
         return close_all(partial(self._call, cleanup) for cleanup in cleanups)
 
@@ -111,7 +111,7 @@ class BoltTask:
             else:
                 self.bolt.execute(tup)
         except FailedException as error:
-            if tup.status is TupleStatus.ACKED:  # too late to be failed
+            if tup.status is TupleStatus.ACKED:  # too late to fail it
                 return self._failure(error, shortened(tup))
             return self._call(self.collector.fail, tup) if tup.status is TupleStatus.OPEN else None
         except BaseException as error:

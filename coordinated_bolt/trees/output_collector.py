@@ -1,8 +1,8 @@
 """How bolts of a plain topology emit, ack and fail: the sending half of the ack tree.
 
-Every tuple sent is an edge with a random 64-bit id. The sender xors it into the ack value of each tuple
-it is anchored on, the receiver finds it in its roots; an ack reports both to the acker. A tree is
-complete when each of its edges was reported from both ends.
+Each tuple sent is an edge with a random 64-bit id. The sender xors the id into the ack value of each anchor,
+and the receiver finds it in the tuple's roots; an ack reports both to the acker. A tree is complete when
+each of its edges was reported from both ends.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class TreeOutputCollector:
         wiring: the task.
         send: takes the messages for other tasks.
         random: draws the edges and the seed of the choosers.
-        observer: is told what the bolt does.
-        clock: nanoseconds.
+        observer: notified of each step of the bolt.
+        clock: in nanoseconds.
 
     Source: executor/bolt/BoltOutputCollectorImpl.
     """
@@ -117,7 +117,7 @@ class TreeOutputCollector:
             for root in anchor.roots:
                 roots[root] = roots.get(root, 0) ^ edge
         self._send(tuple_message(self._task_id, target, stream_index=stream_index, values=row, roots=roots))
-        for anchor, edge in zip(anchors, edges, strict=True):  # only now: what was not sent is no edge
+        for anchor, edge in zip(anchors, edges, strict=True):  # only now, because a tuple that was not sent has no edge
             anchor.ack_value ^= edge
 
 
@@ -125,10 +125,10 @@ class AnchoringCollector:
     """The `BasicOutputCollector` of a basic bolt in a plain topology.
 
     Args:
-        collector: emits.
+        collector: of the task; emits the tuples.
 
     Attributes:
-        anchor: the tuple that is executed.
+        anchor: the tuple being executed.
     """
 
     def __init__(self, collector: TreeOutputCollector) -> None:
@@ -149,7 +149,7 @@ class AnchoringCollector:
 
 def _open_tuples(anchors: Any) -> list[PlainTuple]:
     if isinstance(anchors, str):
-        raise TypeError(f"{anchors!r} is no tuple to anchor on; to name a stream write stream_id={anchors!r}")
+        raise TypeError(f"anchors must be tuples, got {anchors!r}; to name a stream, write stream_id={anchors!r}")
     given = (anchors,) if isinstance(anchors, Tuple) else anchors
     return [_open_tuple(anchor, "anchored on") for anchor in given]
 
@@ -157,10 +157,12 @@ def _open_tuples(anchors: Any) -> list[PlainTuple]:
 def _open_tuple(tup: Tuple, purpose: str) -> PlainTuple:
     if not isinstance(tup, PlainTuple):
         hint = "; emit takes the values first, then the anchors" if purpose == "anchored on" else ""
-        raise TypeError(f"{tup!r} cannot be {purpose}: it is no tuple that a bolt of a plain topology received{hint}")
+        raise TypeError(
+            f"{tup!r} cannot be {purpose}: it is not a tuple that this plain topology's bolt received{hint}"
+        )
     if tup.status is not TupleStatus.OPEN:
         raise ValueError(
-            f"{shortened(tup)} cannot be {purpose}, it was {tup.status.value} before; "
-            "ack or fail a tuple once, and emit what is anchored on it before"
+            f"{shortened(tup)} cannot be {purpose}: it was already {tup.status.value}; "
+            "ack or fail a tuple only once, after emitting everything anchored on it"
         )
     return tup

@@ -1,4 +1,4 @@
-"""How the spouts of a plain topology emit: the roots of the ack trees are drawn here."""
+"""How the spouts of a plain topology emit: draws the roots of the ack trees."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 
 PENDING_BUCKET_COUNT = 2
-"""With one rotation every T a message fails between T and 2T after it was emitted."""
+"""With one rotation per timeout T, a message fails between T and 2T after it was emitted."""
 
 
 class TreeSpoutOutputCollector:
@@ -28,13 +28,13 @@ class TreeSpoutOutputCollector:
         wiring: the task.
         send: takes the messages for other tasks.
         random: draws roots, edges and the seed of the choosers.
-        observer: is told what the spout emits.
-        clock: nanoseconds.
+        observer: notified of each emit.
+        clock: in nanoseconds.
 
     Attributes:
-        pending: root -> the message, until it is acked, fails or is too old.
-        done: messages that need no tree, for there are no ackers: to be acked at once.
-        emitted_count: tuples emitted.
+        pending: root -> message, until it is acked, fails or times out.
+        done: messages to be acked at once, because without ackers they have no tree.
+        emitted_count: how many tuples were emitted.
 
     Source: executor/spout/SpoutOutputCollectorImpl.
     """
@@ -83,7 +83,7 @@ class TreeSpoutOutputCollector:
             self._send(tuple_message(self._task_id, target, stream_index=stream_index, values=row, roots=roots))
             edges ^= edge
         self.emitted_count += 1
-        if is_tracked:  # only now: what could not be sent is not waited for
+        if is_tracked:  # only now, so that nobody waits for a tuple that could not be sent
             self.pending.put(root, message)
             acker = acker_of(root, self._ackers)
             self._send(edges_message(MessageKind.INIT, self._task_id, acker, root=root, edges=edges))
@@ -92,6 +92,6 @@ class TreeSpoutOutputCollector:
 
     def _new_root(self) -> int:
         root = self._random.getrandbits(EDGE_BITS)
-        while root in self.pending:  # once in ages; another root then
+        while root in self.pending:  # practically never
             root = self._random.getrandbits(EDGE_BITS)
         return root

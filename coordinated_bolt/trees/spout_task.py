@@ -1,7 +1,7 @@
-"""Runs the spout of one task of a plain topology, and keeps what it has under way.
+"""Runs the spout of one task of a plain topology, and keeps its messages under way.
 
-Source: backtype.storm.daemon.executor (spouts). Differs from Storm: a message that needs no tree is acked
-after the call that emitted it, not in the middle of it.
+Source: backtype.storm.daemon.executor (spouts). Differs from Storm: a message without a tree is acked after the
+call that emitted it, not during that call.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class SpoutTask:
 
     Args:
         wiring: the task; its spec is an `ISpout`.
-        send: takes the messages for other tasks. It must not deliver them before it returns.
-        random: of this task alone; draws roots, edges and choices.
-        max_spout_pending: `next_tuple` is not called while so many messages are under way; None for no bound.
-        observer: is told what the task does.
-        clock: nanoseconds, for the metrics.
+        send: takes the messages for other tasks. It must return before it delivers them.
+        random: not shared with other tasks; draws roots, edges and choices.
+        max_spout_pending: `next_tuple` is not called while this many messages are under way; None means no bound.
+        observer: notified of each step of the task.
+        clock: in nanoseconds, for the metrics.
 
     Attributes:
         spout: the live spout.
@@ -70,11 +70,11 @@ class SpoutTask:
 
     @property
     def emitted_count(self) -> int:
-        """Tuples the spout has emitted so far."""
+        """Number of tuples that the spout has emitted so far."""
         return self._collector.emitted_count
 
     def start(self) -> Failure | None:
-        """Has the topology's hooks prepared and the spout opened."""
+        """Prepares the topology's hooks and opens the spout."""
         conf, context = self._context.conf, self._context
         return (
             self._call(install_hooks, context, self._wiring.hook_specs)
@@ -83,14 +83,14 @@ class SpoutTask:
         )
 
     def activate(self) -> Failure | None:
-        """Lets `next_tuple` be called."""
+        """Activates the spout; from then on `next_tuple` may be called."""
         if self._is_active:
             return None
         self._is_active = True
         return self._call(self.spout.activate) or self._ack_done()
 
     def deactivate(self) -> Failure | None:
-        """Lets `next_tuple` be called no more; acks and failures still arrive."""
+        """Deactivates the spout, so that `next_tuple` is no longer called; acks and failures still arrive."""
         if not self._is_active:
             return None
         self._is_active = False
@@ -102,14 +102,14 @@ class SpoutTask:
         return self._is_active and (limit is None or self.pending_count < limit)
 
     def next_tuple(self) -> Failure | None:
-        """Asks the spout for a tuple; `emitted_count` tells whether it is worth asking again."""
+        """Asks the spout for a tuple; if `emitted_count` has grown, it is worth asking again."""
         return self._call(self.spout.next_tuple) or self._ack_done()
 
     def receive(self, message: Message) -> Failure | None:
-        """Takes in how a tree ended; what comes late, after the message has timed out, changes nothing.
+        """Handles an ACKED, FAILED or RESET_TIMEOUT; ignores it if the message has already timed out.
 
         Raises:
-            ProtocolError: spout tasks do not receive such messages.
+            ProtocolError: spout tasks must not receive messages of this kind.
         """
         pending, failure = self._collector.pending, None
         match message.kind:
@@ -126,14 +126,11 @@ class SpoutTask:
                 if kept is not None:
                     pending.put(message.root, kept)
             case _:
-                raise ProtocolError(f"spout task {self._wiring.task_id} received {message}")
+                raise ProtocolError(f"spout task {self._wiring.task_id} received an unexpected {message}")
         return failure or self._ack_done()
 
     def tick(self) -> Failure | None:
-        """A message timeout is over: fails what is under way since before the last tick.
-
-        Never called when timeouts are disabled.
-        """
+        """Fails the messages emitted before the last tick; called once per message timeout, never if disabled."""
         for overdue in self._collector.pending.rotate().values():
             failure = self._fail(overdue)
             if failure is not None:
@@ -141,7 +138,7 @@ class SpoutTask:
         return self._ack_done()
 
     def close(self) -> Failure | None:
-        """Closes the spout, and then lets its hooks clean up, all of them; returns the first failure."""
+        """Closes the spout, and then lets all of its hooks clean up; returns the first failure."""
         closings = (self.spout.close, *(hook.cleanup for hook in self._context.hooks))
         return close_all(partial(self._call, close) for close in closings)
 
@@ -160,7 +157,7 @@ class SpoutTask:
         return failure or self._call(self._observer.message_failed, message, self._clock() - message.emitted_ns)
 
     def _ack_done(self) -> Failure | None:
-        """Acks what needs no tree. Bounded: what these acks emit waits for the next call."""
+        """Acks messages without a tree. Bounded: what these acks emit waits for the next call."""
         for _ in range(len(self._collector.done)):
             failure = self._ack(self._collector.done.popleft())
             if failure is not None:

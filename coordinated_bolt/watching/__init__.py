@@ -1,4 +1,4 @@
-"""Who watches a task: observers, which are told by tasks and tell users' hooks, and the metrics they count.
+"""Watches tasks: observers, which tasks notify and which notify users' hooks, and the metrics they count.
 
 Watching changes nothing: an observer never decides what a task does next.
 """

@@ -16,16 +16,16 @@ from state.own_copy import own_copy
 
 
 class HookObserver(TaskObserver):
-    """Tells the engine's observer first, and then the hooks of a context, also those that are added later.
+    """Notifies the engine's observer first, and then the hooks of a context, including any added later.
 
-    How a batch ends only engines hear: they tell their observer themselves.
+    Hooks are not told how a batch ends; engines notify their own observer of that.
 
     Args:
-        observer: the engine's; None if it does not want to know.
-        context: of the task; its hooks are told.
+        observer: the engine's, notified first; None if the engine has none.
+        context: of the task; its hooks are notified second.
 
     Attributes:
-        watchers: empty as long as nobody would be told of an emit or execution; its truth is all that costs then.
+        watchers: empty as long as there is no one to notify of an emit or execution; a task then pays one truth test.
     """
 
     def __init__(self, observer: TaskObserver | None, context: TopologyContext) -> None:

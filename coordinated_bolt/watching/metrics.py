@@ -1,10 +1,10 @@
-"""What every component is measured by without asking: tuples in and out, and the time they took.
+"""The metrics of every component: tuples in and out, and the time they took.
 
-Counted per stretch of tuples, never per tuple where a stretch is at hand. Pure: nanoseconds come from a clock the
-driver passes in, and tasks report them with their attempts.
+Counted per stretch of tuples where tuples travel in stretches, otherwise per tuple. Pure: nanoseconds come from a clock
+that the driver passes in, and tasks report them with their attempts.
 
 Source: org.apache.storm.stats.BoltExecutorStats, SpoutExecutorStats. Differs from Storm: nothing is sampled;
-latencies are sums, to be divided by the counts beside them.
+latencies are sums, to be divided by the corresponding counts.
 """
 
 from __future__ import annotations
@@ -15,23 +15,22 @@ from typing import Any
 
 
 def no_clock() -> int:
-    """In place of a clock where nobody asks for latencies: they are all 0."""
+    """Replaces a clock where nobody reads latencies: they are all 0."""
     return 0
 
 
 @dataclass(slots=True)
 class TaskMetrics:
-    """What was done for one attempt, by one task or by several of one component.
+    """What one task, or several tasks of a component, did for one attempt.
 
     Attributes:
         emitted: stream id -> tuples emitted.
-        transferred: stream id -> tuples sent, one for each receiving task; of an attempt that failed, as far as
-            they had left the task.
-        executed: ``source component/stream`` -> tuples executed; the stretch of tuples in which the bolt raised is left
-            out.
-        execute_ns: ``source component/stream`` -> time that took, in nanoseconds.
+        transferred: stream id -> tuples sent, counted once per receiving task; in a failed attempt, only those that
+            had left the task.
+        executed: ``source component/stream`` -> tuples executed, without the stretch in which the bolt raised.
+        execute_ns: ``source component/stream`` -> time spent executing them, in nanoseconds.
         finish_ns: time in `finish_batch` and `finished_id`, in nanoseconds.
-        batches: batches finished; for a spout, emitted.
+        batches: batches finished; for a spout, batches emitted.
     """
 
     emitted: dict[str, int] = field(default_factory=dict)
@@ -42,7 +41,7 @@ class TaskMetrics:
     batches: int = 0
 
     def add_stretch(self, stream: str, tuple_count: int, duration_ns: int) -> None:
-        """Adds one stretch of tuples that was executed; `stream` is ``source component/stream``."""
+        """Adds one executed stretch of tuples; `stream` is ``source component/stream``."""
         self.executed[stream] = self.executed.get(stream, 0) + tuple_count
         self.execute_ns[stream] = self.execute_ns.get(stream, 0) + duration_ns
 
@@ -54,7 +53,7 @@ class TaskMetrics:
         self.batches += other.batches
 
     def to_wire(self) -> list[Any]:
-        """Plain data for the codec."""
+        """Returns plain data for the codec."""
         return [*self._counts(), self.finish_ns, self.batches]
 
     @classmethod
@@ -69,16 +68,17 @@ class TaskMetrics:
 
 @dataclass(slots=True)
 class ComponentMetrics:
-    """What one component did in a run, as far as reports tell.
+    """What one component did in a run, according to the reports.
 
-    Work that is done again counts again. What the driver got no report of, as of a worker that died, is not in it.
+    Repeated work counts again. Work without a report, such as that of a worker that died, is missing.
 
     Attributes:
         work: the sum over attempts, or over everything a plain topology did.
-        acked: ``source component/stream`` -> executed tuples of attempts that were committed; in a plain topology,
-            tuples acked, and of a spout: stream id -> messages it was told are processed.
-        failed: the same of attempts that failed or were dropped; of tuples and messages that failed.
-        ack_ns: as `acked`, of a plain topology: time from receiving a tuple, or emitting a message, to its ack.
+        acked: ``source component/stream`` -> executed tuples of committed attempts; in a plain topology, acked
+            tuples, and for a spout, stream id -> messages it was told are processed.
+        failed: the same for attempts that failed or were dropped; in a plain topology, for failed tuples and messages.
+        ack_ns: plain topologies only, keyed as `acked`: time from receiving a tuple, or emitting a message, to its
+            ack, in nanoseconds.
     """
 
     work: TaskMetrics = field(default_factory=TaskMetrics)
@@ -87,7 +87,7 @@ class ComponentMetrics:
     ack_ns: dict[str, int] = field(default_factory=dict)
 
     def add(self, work: TaskMetrics, *, is_committed: bool) -> None:
-        """Adds what was done for an attempt that was committed, or failed."""
+        """Adds the work for an attempt that was committed or failed."""
         self.work.add(work)
         _add(self.acked if is_committed else self.failed, work.executed)
 
@@ -99,7 +99,7 @@ class ComponentMetrics:
         _add(self.ack_ns, other.ack_ns)
 
     def to_wire(self) -> list[Any]:
-        """Plain data for the codec."""
+        """Returns plain data for the codec."""
         return [self.work.to_wire(), self.acked, self.failed, self.ack_ns]
 
     @classmethod
@@ -109,7 +109,7 @@ class ComponentMetrics:
         return cls(TaskMetrics.from_wire(work), acked, failed, ack_ns)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for the final JSON line."""
+        """Returns plain data for the final JSON line."""
         return {
             "emitted": _sorted(self.work.emitted),
             "transferred": _sorted(self.work.transferred),

@@ -14,13 +14,13 @@ from state.attempt import TransactionAttempt
 
 
 class MetricsObserver(TaskObserver):
-    """Counts, for any number of tasks of one component.
+    """Measures any number of tasks of one component.
 
     Args:
-        observer: told first.
+        observer: notified first.
 
     Attributes:
-        metrics: what was counted so far.
+        metrics: the figures so far.
     """
 
     def __init__(self, observer: TaskObserver | None = None) -> None:

@@ -1,6 +1,6 @@
-"""The one way to watch a task: it tells its observer, observers tell each other, the last one tells hooks.
+"""The one way to watch a task: it notifies its observer, observers notify each other, the last one hooks.
 
-Recorders of tests, metrics and counters are observers. `ITaskHook` is for users only; nothing of ours is one.
+Recorders of tests, metrics and counters are observers. `ITaskHook` is for users only; txbatch has no hooks of its own.
 """
 
 from __future__ import annotations
@@ -16,38 +16,38 @@ from state.attempt import TransactionAttempt
 
 
 class TaskObserver:
-    """Is told after each step of one task, in order; this one ignores it all.
+    """Is notified after each step of one task, in order; this base class does nothing.
 
-    Called by tasks of every kind, where the task runs, on its thread. What it raises counts as raised by the bolt
+    Called by tasks of every kind, where the task runs, on its thread. An exception counts as raised by the bolt
     or spout.
     """
 
     def emitted(
         self, stream_id: str, values: list[Any], receivers: list[int], attempt: TransactionAttempt | None = None
     ) -> None:
-        """A tuple was emitted, once however many tasks receive it; keep copies of its values, not the values.
+        """A tuple was emitted; called once, however many tasks receive it. Keep copies of the values, not the values.
 
-        `attempt` is the attempt, or the batch of a sub-topology, that it belongs to.
+        `attempt` is the attempt, or the batch of a sub-topology, that the tuple belongs to.
         """
 
     def executed(self, tup: Tuple, latency_ns: int) -> None:
-        """A bolt has executed a tuple, in that time."""
+        """A bolt has executed a tuple; the latency is the duration of its `execute`."""
 
     def acked(self, tup: PlainTuple, latency_ns: int) -> None:
-        """A bolt has acked a tuple, that time after it was given it."""
+        """A bolt has acked a tuple; the latency counts from when the bolt received it."""
 
     def failed(self, tup: PlainTuple, latency_ns: int) -> None:
-        """A bolt has failed a tuple, that time after it was given it."""
+        """A bolt has failed a tuple; the latency counts from when the bolt received it."""
 
     def batch_ended(self, batch: TransactionAttempt, failure: Failure | None, metrics: TaskMetrics) -> None:
-        """A task of a sub-topology has finished a batch, or it failed there.
+        """A task of a sub-topology has finished or failed a batch.
 
-        What its bolt emitted and executed, which `metrics` counts, was told one by one; tuples of a batch are acked
-        or failed together.
+        The tuples that its bolt emitted and executed, which `metrics` counts, were reported one by one; the tuples of
+        a batch are acked or failed together.
         """
 
     def message_acked(self, message: PendingMessage, latency_ns: int) -> None:
-        """A spout was told that a message is processed, that time after it had emitted it."""
+        """A spout was told that a message is processed; the latency counts from when it emitted the message."""
 
     def message_failed(self, message: PendingMessage, latency_ns: int) -> None:
-        """A spout was told that a message has failed or timed out, that time after it had emitted it."""
+        """A spout was told that a message failed or timed out; the latency counts from when it emitted the message."""

@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 
 from coordinator.cli.recent_rates import RecentRates
 from coordinator.transactional.run_summary import RunStatistics
+from state.printable import counted
 
 Statistics_contra = TypeVar("Statistics_contra", contravariant=True)
 
@@ -95,8 +96,8 @@ def summary_line(statistics: RunStatistics) -> str:
     if not statistics.attempts:
         return _idle_line(statistics)
     return (
-        f"{statistics.committed:,} transactions committed in {statistics.seconds:.1f} s, up to txid "
-        f"{statistics.last_txid:,}; {statistics.failed_attempts:,} of {statistics.attempts:,} attempts failed"
+        f"{counted(statistics.committed, 'transaction')} committed in {statistics.seconds:.1f} s, up to txid "
+        f"{statistics.last_txid:,}; {statistics.failed_attempts:,} of {counted(statistics.attempts, 'attempt')} failed"
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from coordinator.cli.recent_rates import RecentRates
 from coordinator.plain.run_summary import PlainStatistics
+from state.printable import counted
 
 
 class PlainFigures:
@@ -48,7 +49,7 @@ class PlainFigures:
 def plain_summary_line(statistics: PlainStatistics) -> str:
     """Returns what a plain run has done as one line."""
     line = (
-        f"{statistics.emitted:,} tuples emitted in {statistics.seconds:.1f} s, {statistics.acked:,} acked, "
-        f"{statistics.failed:,} failed, {statistics.waves:,} waves"
+        f"{counted(statistics.emitted, 'tuple')} emitted in {statistics.seconds:.1f} s, {statistics.acked:,} acked, "
+        f"{statistics.failed:,} failed, {counted(statistics.waves, 'wave')}"
     )
     return f"{line}, {statistics.crashed_waves:,} of them crashed" if statistics.crashed_waves else line

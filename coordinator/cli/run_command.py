@@ -30,7 +30,7 @@ from coordinator.transactional.run_summary import RunStatistics
 from state.errors import TopologyError
 from state.handles import declared_states
 from state.keys import Keys
-from state.printable import one_line
+from state.printable import counted, one_line
 
 Runner = Callable[..., RunStatistics]
 PlainRunner = Callable[..., PlainStatistics]
@@ -169,7 +169,7 @@ def summary(topology: Topology, statistics: RunStatistics, server: ServerChoice)
     if seconds > 0:
         lines.append(
             f"  {statistics.committed / seconds:,.1f} transactions/s, {statistics.tuples / seconds:,.0f} tuples/s, "
-            f"{statistics.waves:,} waves, {statistics.commit_groups:,} commits"
+            f"{counted(statistics.waves, 'wave')}, {counted(statistics.commit_groups, 'commit')}"
         )
     if statistics.server_away_count:
         times = "once" if statistics.server_away_count == 1 else f"{statistics.server_away_count:,} times"

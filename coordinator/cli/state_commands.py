@@ -11,7 +11,7 @@ from coordinator.building.topology_description import summary
 from coordinator.cli.suggestions import with_server_options
 from coordinator.server_choice import ServerChoice
 from state.errors import StateRefusedError, TopologyError
-from state.printable import SENTENCE_LIMIT, one_line
+from state.printable import SENTENCE_LIMIT, counted, one_line
 from state.redis_topology import RedisTopology
 from state.stored_topology import TopologyStatus
 
@@ -63,7 +63,7 @@ def drop(topology_id: str, server: ServerChoice, *, confirm: Callable[[str], boo
     if not count:
         raise TopologyError(f"topology {topology_id!r} is not stored on {server}; nothing was deleted")
     stopped = "; it was running: that run stops at its next write, with exit code 3" if runs else ""
-    print(f"topology {topology_id!r} was dropped: {count:,} keys deleted on {server}{stopped}")
+    print(f"topology {topology_id!r} was dropped: {counted(count, 'key')} deleted on {server}{stopped}")
 
 
 def _found(store: RedisTopology) -> str:

@@ -27,6 +27,7 @@ from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.spouts.kinds.kind_of import kind_of
+from coordinator.spouts.kinds.partition_cut import PartitionCut
 from coordinator.spouts.kinds.spout_kind import BatchEmitter, StoredPositions
 from state.attempt import TransactionAttempt
 from state.codec import unpack
@@ -54,12 +55,12 @@ class Emitted:
     Attributes:
         attempt: identifies the batch.
         result: as every task returns it.
-        metadata: scope -> metadata that was newly cut.
+        cuts: scope -> what was newly cut.
     """
 
     attempt: TransactionAttempt
     result: TaskResult
-    metadata: dict[str, Any] = field(default_factory=dict)
+    cuts: dict[str, PartitionCut] = field(default_factory=dict)
 
 
 class EmitterTask:
@@ -121,7 +122,7 @@ class EmitterTask:
         collector = AttemptCollector(self._wiring, attempt, outbox, self._observer)
         metrics = TaskMetrics()
         try:
-            metadata = self._call(attempt, unpack(batch.packed_metadata), collector)
+            cuts = self._call(attempt, unpack(batch.packed_metadata), collector)
             counters = self._context.counted()
             sent_edges = outbox.close()  # packs values, so the codec may refuse one
         except BaseException as error:
@@ -135,9 +136,9 @@ class EmitterTask:
         metrics.batches = 1
         edge = batch_edge(attempt, self._wiring.task_id, batch.packed_metadata)
         result = TaskResult(None, edge, sent_edges, collector.emitted_count, counters, metrics)
-        return Emitted(attempt, result, metadata)
+        return Emitted(attempt, result, cuts)
 
-    def _call(self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector) -> dict[str, Any]:
+    def _call(self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector) -> dict[str, PartitionCut]:
         if self._emitter is None:
             self._emitter = self._open()
         return self._emitter.emit(attempt, metadata, collector)

@@ -26,7 +26,7 @@ def report_to_acker(plan: Plan, task_id: int, emitted: Emitted, send: Send) -> N
         task_id=task_id,
         acker_task=plan.acker_of(attempt.txid),
         commit_tasks=plan.commit_tasks,
-        metadata=emitted.metadata,
+        cuts={scope: cut.to_wire() for scope, cut in emitted.cuts.items()},
         emitted_count=result.tuple_count if task_id in plan.emitter_tasks else 0,
         send=send,
     )

@@ -31,6 +31,7 @@ from coordinator.planning.plain_plan import PlainPlan
 from coordinator.transactional.engine import CrashKind, WaveCrashed
 from state.attempt import TransactionAttempt
 from state.errors import EngineError, WaveCrashError
+from state.printable import counted
 
 _LOG = logging.getLogger("txbatch")
 SHORTEST_PAUSE_S = 0.001
@@ -185,7 +186,10 @@ class PlainCoordinator:
     def _crashed(self, crashed: WaveCrashed, tuple_count: int) -> None:
         self.statistics.crashed_waves += 1
         _LOG.warning(
-            "wave %d of %d tuples crashed and its messages fail: %s", crashed.wave_id, tuple_count, crashed.reason
+            "wave %d of %s crashed and its messages fail: %s",
+            crashed.wave_id,
+            counted(tuple_count, "tuple"),
+            crashed.reason,
         )
         if crashed.kind is CrashKind.CERTAIN:
             raise EngineError(f"Spark cannot run the topology: {crashed.reason}")

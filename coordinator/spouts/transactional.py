@@ -78,6 +78,13 @@ class SpoutCoordinator(KnowsRunSoFar, ABC):
         """
         return None
 
+    def recall(self, notes: Mapping[str, Any]) -> None:
+        """Hands over everything earlier runs have noted, see `notes`; called once, before `resume`.
+
+        Args:
+            notes: name -> the last note of that name, of transactions that are not committed too.
+        """
+
     def is_exhausted(self, last: Any) -> bool:
         """Returns whether the input has ended: a run that is idle and exhausted is done.
 

@@ -151,6 +151,7 @@ def new_coordinator(
         new_attempt_id=new_attempt_id,
         earlier=_earlier(stored, guarded, earlier_notes or {}),
     )
+    _recall(spout, metadata.notes(earlier_notes or {}), start)
     _tell_where_it_stands(spout, run_so_far, machine.positions, start)
     machine.statistics.notices = notices
     watch_side = WatchSide(watch or AttemptWatch(), clock)
@@ -183,6 +184,12 @@ def _earlier(stored: Mapping[int, Any], spout: GuardedSpout, notes: Notes) -> li
         TransactionRecord(txid, value, spout.estimated_bytes(value), notes.get(txid, {}))
         for txid, value in stored.items()
     ]
+
+
+def _recall(spout: SpoutCoordinator, noted: Mapping[str, Any], start: SpoutStart | None) -> None:
+    """Hands the spout its notes, but for those that it has forgotten."""
+    notes = {name: note for name, note in noted.items() if note is not None}
+    spout.recall(notes) if start is None else start.recall(spout, notes)
 
 
 def _tell_where_it_stands(

@@ -20,4 +20,4 @@ def test_nothing_is_lost_or_doubled_when_the_server_goes_back_under_a_run(by_cut
     assert outcome.wrong == []
     assert outcome.lost
     assert outcome.ended["done"] >= ROUNDS
-    assert outcome.ended["REGRESSED"] + outcome.ended["gone back"]
+    assert outcome.ended["REGRESSED"] + outcome.ended["returned to an earlier state"]

@@ -162,7 +162,7 @@ def test_state_is_closed_while_tuples_are_executed():
     (verdict,) = Task().feed(A1, "early").run(A1).verdicts
     assert verdict.failure is not None
     assert verdict.failure.kind is FailureKind.USER
-    assert "state 'counts' is only open while finish_batch runs" in verdict.failure.text
+    assert "state 'counts' is open only in finish_batch" in verdict.failure.text
 
 
 def test_a_read_that_comes_too_late_is_a_replay():
@@ -170,7 +170,7 @@ def test_a_read_that_comes_too_late_is_a_replay():
     (verdict,) = task.run(A2).verdicts
     assert verdict.failure is not None
     assert verdict.failure.kind is FailureKind.FAILED
-    assert verdict.failure.text.startswith("StaleReadError: state 'counts' was to be read as of txid 1 but stands at 0")
+    assert verdict.failure.text.startswith("StaleReadError: state 'counts' is at txid 0, expected 1")
 
 
 def test_no_committer_runs_before_its_id(seen):

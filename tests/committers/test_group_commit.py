@@ -32,8 +32,9 @@ def puts(**values: int) -> WriteSet:
     return WriteSet({"counts": StateWrites(StateKind.HASH, ValueType.INT, puts=dict[Any, Any](values))})
 
 
-def group_of(attempts=A, tasks=(2, 3), residues=None, operations_max=1000):
-    return Group(attempts, residues or dict.fromkeys(attempts, 0), frozenset(tasks), NAMES, operations_max)
+def group_of(attempts=A, tasks=(2, 3), residues=None, operations_max=1000, is_flat=True):
+    edges = residues or dict.fromkeys(attempts, 0)
+    return Group(attempts, edges, frozenset(tasks), NAMES, operations_max, is_flat)
 
 
 def failure(kind=LATER, text="no", component_id="store"):
@@ -69,7 +70,7 @@ def test_a_group_ends_before_the_first_that_failed_and_the_finished_head_goes_ou
 def test_a_task_that_composed_more_than_the_good_prefix_is_asked_again():
     reports = [report(2, *[writes(a=1)] * 4), report(3, *[writes(b=1)] * 2, failed=failure())]
     decision = decide_group(group_of(), reports)
-    assert decision.step == Again(A[:2], composed=True, reason="a task composed more than the prefix that is good")
+    assert decision.step == Again(A[:2], composed=True, reason="a task composed more than the good prefix")
     assert decision.failed == (A[2], failure())
 
 
@@ -107,7 +108,7 @@ def test_a_missing_verdict_is_a_failure():
     assert decision.step == Publish(A[:2], writes(a=2, b=2))
     assert decision.failed == (
         A[2],
-        Failure(FailureKind.INCOMPLETE, "commit", 0, f"task 3 gave no verdict on attempt {A[2]}"),
+        Failure(FailureKind.INCOMPLETE, "commit", 0, f"task 3 sent no verdict on attempt {A[2]}"),
     )
 
 
@@ -119,7 +120,7 @@ def test_one_report_from_each_commit_task_is_asked_for(tasks):
     attempt, story = decision.failed
     assert attempt == A[0]
     assert story.kind is FailureKind.INCOMPLETE
-    assert story.text == f"verdicts came from tasks {list(tasks)}, expected one from each of [2, 3]"
+    assert story.text == f"tasks {list(tasks)} sent reports, expected one from each of [2, 3]"
 
 
 def test_the_residue_has_to_be_cancelled_by_the_edges_that_were_read():
@@ -130,7 +131,7 @@ def test_the_residue_has_to_be_cancelled_by_the_edges_that_were_read():
     ]
     decision = decide_group(group_of(residues=residues), reports)
     assert decision.step == Publish(A[:1], writes(a=1, b=1))
-    story = "the commit phase has not read what the processing phase sent"
+    story = "commit tasks did not read what the processing phase sent"
     assert decision.failed == (A[1], Failure(FailureKind.INCOMPLETE, "commit", 0, story))
 
 
@@ -148,7 +149,7 @@ def test_changes_where_order_matters_are_asked_for_transaction_by_transaction():
     step = decide_group(group_of(), reports).step
     assert isinstance(step, Again)
     assert (step.attempts, step.composed) == (A, False)
-    assert step.reason == "two tasks changed the same field of a hash state: transaction by transaction"
+    assert step.reason == "two tasks changed the same field of a hash state, so compose transaction by transaction"
 
 
 def test_changes_are_composed_by_txid_then_component_then_task_then_call():
@@ -169,7 +170,7 @@ def test_one_transaction_needs_no_second_run_even_if_order_matters():
 
 def test_a_group_that_read_is_asked_for_transaction_by_transaction():
     step = decide_group(group_of(), [report(2, *[writes(a=1)] * 4, reads={1: ["z"]}), report(3, *[writes()] * 4)]).step
-    assert step == Again(A, composed=False, reason="committers read state: transaction by transaction")
+    assert step == Again(A, composed=False, reason="committers read state, so compose transaction by transaction")
 
 
 def test_one_transaction_that_read_is_published_at_once():
@@ -215,7 +216,7 @@ def test_reads_beyond_the_good_prefix_do_not_count():
 def test_a_group_over_the_operation_limit_is_asked_again_shorter():
     sets = [[writes(**{f"{task}{n}": 1}) for n in range(4)] for task in "st"]
     step = decide_group(group_of(operations_max=5), [report(2, *sets[0]), report(3, *sets[1])]).step
-    assert step == Again(A[:2], composed=True, reason="8 operations are over 5")
+    assert step == Again(A[:2], composed=True, reason="8 operations exceed the limit of 5")
 
 
 def test_transaction_by_transaction_the_group_ends_at_the_operation_limit():
@@ -299,4 +300,28 @@ def test_again_always_makes_progress_until_something_is_published_or_fails(data,
 def test_a_group_just_over_the_operation_limit_is_halved_since_a_part_has_more_changes_than_its_share():
     sets = [[writes(**{f"{task}{n}": 1}) for n in range(4)] for task in "st"]
     step = decide_group(group_of(operations_max=7), [report(2, *sets[0]), report(3, *sets[1])]).step
-    assert step == Again(A[:2], composed=True, reason="8 operations are over 7")
+    assert step == Again(A[:2], composed=True, reason="8 operations exceed the limit of 7")
+
+
+def test_an_error_of_user_code_on_input_that_was_not_sent_is_replayed():
+    """A commit phase may read what another execution of a task has left; what user code says of it proves nothing."""
+    broken = failure(FailureKind.USER, "KeyError: 'a'")
+    group = group_of(A[:1], residues={A[0]: 5})
+    decision = decide_group(group, [report(2, failed=broken), report(3, writes(a=1))])
+    assert decision.failed is not None
+    attempt, found = decision.failed
+    assert (attempt, found.kind) == (A[0], FailureKind.INCOMPLETE)
+    assert "KeyError: 'a'" in found.text
+
+
+def test_an_error_of_user_code_on_what_was_sent_stops_the_run():
+    broken = failure(FailureKind.USER, "KeyError: 'a'")
+    decision = decide_group(group_of(A[:1]), [report(2, failed=broken), report(3, writes(a=1))])
+    assert decision.failed == (A[0], broken)
+
+
+def test_where_commit_tasks_feed_one_another_an_error_of_user_code_stops_the_run():
+    """What a task that failed would have sent is not known, so that edges do not tell what it has read."""
+    broken = failure(FailureKind.USER, "KeyError: 'a'")
+    group = group_of(A[:1], residues={A[0]: 5}, is_flat=False)
+    assert decide_group(group, [report(2, failed=broken), report(3, writes(a=1))]).failed == (A[0], broken)

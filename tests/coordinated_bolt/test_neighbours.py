@@ -31,7 +31,7 @@ def assert_named(other: Path, done: subprocess.CompletedProcess[str]) -> None:
     sentence = done.stderr.rstrip().splitlines()[-1]
     assert sentence.startswith(f"ImportError: import state finds {other}")
     assert f"not txbatch's own package in {REPOSITORY / 'state'}" in sentence
-    assert sentence.endswith("rename it, or take its folder off sys.path and PYTHONPATH")
+    assert sentence.endswith("rename it, or remove its folder from sys.path and PYTHONPATH")
 
 
 @pytest.mark.parametrize("imported", IMPORTED)

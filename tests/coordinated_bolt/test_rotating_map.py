@@ -110,9 +110,9 @@ def test_putting_a_key_again_starts_a_new_tree_and_hides_no_old_one():
 
 @pytest.mark.parametrize("bucket_count", [1, 0, -1])
 def test_a_map_of_fewer_than_two_buckets_is_refused(bucket_count):
-    with pytest.raises(ValueError, match=f"a rotating map of {bucket_count} buckets"):
+    with pytest.raises(ValueError, match=f"rotating map needs at least 2 buckets, got {bucket_count}"):
         RotatingMap[str, int](bucket_count)
-    with pytest.raises(ValueError, match=f"a rotating map of {bucket_count} buckets"):
+    with pytest.raises(ValueError, match=f"rotating map needs at least 2 buckets, got {bucket_count}"):
         TimeCacheMap[str, int](10, Clock(), bucket_count=bucket_count)
 
 
@@ -293,7 +293,7 @@ def test_a_callback_may_use_the_map_it_was_called_by():
 
 @pytest.mark.parametrize("expiration", [0, -1, float("inf"), float("nan")])
 def test_an_expiration_that_is_no_time_is_refused(expiration):
-    with pytest.raises(ValueError, match=f"expiration {expiration} is not a number of seconds above 0"):
+    with pytest.raises(ValueError, match=f"expiration must be a positive number of seconds, got {expiration}"):
         TimeCacheMap[str, int](expiration, Clock())
 
 

@@ -74,10 +74,10 @@ def raised(call):
         (
             Counts(),
             "totals",
-            "nothing has set self.totals; set it in prepare, or, if it is a committer's state, declare it in the class "
+            "self.totals was never set; set it in prepare or, if it is a committer's state, declare it in class "
             "Counts: totals = HashState('totals')",
         ),
-        (Bare(), "collector", "nothing has set self.collector; set it in prepare"),
+        (Bare(), "collector", "self.collector was never set; set it in prepare"),
         (Rich(), "collector", "Rich overrides prepare, which sets self.collector; call super().prepare(conf, context,"),
         (Basic(), "context", "Basic overrides prepare, which sets self.context; call super().prepare(conf, context)"),
         (Lines(), "collector", "Lines overrides open, which sets self.collector; call super().open(conf, context,"),

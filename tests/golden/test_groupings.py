@@ -119,9 +119,9 @@ def test_regular_emit_on_a_direct_stream_and_the_reverse_are_errors():
     streams = output((21,), None, direct, regular)
     wiring = wire(RecordingBolt(), targets=(21,), streams=streams)
     collector = AttemptCollector(wiring, attempt(1), attempt_outbox(wiring, attempt(1), Sent().send))
-    with pytest.raises(ValueError, match="stream 'orders' of 'bolt' is direct: use emit_direct"):
+    with pytest.raises(ValueError, match="stream 'orders' of 'bolt' is direct; use emit_direct"):
         collector.emit(["x"], "orders")
-    with pytest.raises(ValueError, match="stream 'orders' of 'bolt' is direct: use emit_direct"):
+    with pytest.raises(ValueError, match="stream 'orders' of 'bolt' is direct; use emit_direct"):
         collector.emit_all([["x"]], "orders")
     with pytest.raises(ValueError, match="component 'bolt' has no direct stream 'default'"):
         collector.emit_direct(21, ["x"])

@@ -196,7 +196,7 @@ def test_of_two_runs_of_one_topology_the_older_stops_and_nothing_counts_twice(se
         for _ in range(40):
             older.tick()
         newer = cluster.submit(straight(), options=OPTIONS)
-        with pytest.raises(FencedError, match="topology 'test' is run by a newer coordinator"):
+        with pytest.raises(FencedError, match="topology 'test' was taken over by a newer coordinator"):
             older.run_until_idle()
         newer.run_until_idle()
         assert newer.is_done

@@ -34,7 +34,7 @@ def test_a_run_whose_topology_is_dropped_says_so_and_leaves_nothing(cluster, sto
             dropping.drop()
             dropping.close()
 
-    with pytest.raises(FencedError, match=f"topology '{topology.topology_id}' was dropped while it ran"):
+    with pytest.raises(FencedError, match=f"topology '{topology.topology_id}' was dropped during this run"):
         cluster.run(topology, max_spout_pending=4, on_progress=drop_it)
 
     assert connected == [1]

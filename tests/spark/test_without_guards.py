@@ -96,7 +96,7 @@ def test_the_digest_alone_finds_a_lost_frame(run_without):
     counts, replays = run_without("work", "drop", ("counting",))
 
     assert len(replays) == 1
-    assert "what was sent is not what was received" in replays[0]
+    assert "tasks did not receive what others sent" in replays[0]
     assert counts == exact_counts(TRANSACTIONS)
 
 
@@ -104,5 +104,5 @@ def test_counting_alone_finds_a_lost_frame(run_without):
     counts, replays = run_without("work", "drop", ("digest",))
 
     assert len(replays) == 1
-    assert "tuples, 0 came" in replays[0]
+    assert "tuples, 0 arrived" in replays[0]
     assert counts == exact_counts(TRANSACTIONS)

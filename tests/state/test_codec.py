@@ -49,12 +49,12 @@ def test_what_cannot_be_packed_is_named(value):
 def test_deep_nesting_is_refused_in_both_directions():
     assert unpack(pack(nested(MAX_NESTING))) == nested(MAX_NESTING)
     for depth in (MAX_NESTING + 1, 3000):
-        with pytest.raises(CodecError, match="within each other"):
+        with pytest.raises(CodecError, match="nests more than"):
             pack(nested(depth))
     packed = msgpack.packb([])
     for _ in range(3000):
         packed = msgpack.packb([msgpack.ExtType(1, packed)])
-    with pytest.raises(CodecError, match="within each other"):
+    with pytest.raises(CodecError, match="nests more than"):
         unpack(packed)
 
 
@@ -65,7 +65,7 @@ def test_a_small_header_cannot_claim_a_huge_array():
 
 @pytest.mark.case(id="P-14")
 def test_a_value_that_would_come_back_otherwise_is_refused():
-    with pytest.raises(CodecError, match="comes back"):
+    with pytest.raises(CodecError, match="would be read back"):
         pack_exact(bytearray(b"x"))
 
 

@@ -57,7 +57,7 @@ class TestDeclaration:
         ("make", "message"),
         [
             (lambda: HashState("a b"), "not a valid name"),
-            (lambda: HashState("a", value=list), "declared as 'list', use one of int, float, str, bytes"),
+            (lambda: HashState("a", value=list), "declared as 'list'; use one of int, float, str, bytes"),
             (lambda: HashState("a", field=float), "field of state 'a' is declared as 'float'"),
             (lambda: SetState("a", value="float"), "member of state 'a' is declared as 'float'"),
             (lambda: ValueState("a", value=bool), "declared as 'bool'"),
@@ -83,18 +83,18 @@ class TestDeclaration:
 
         store, session = Store(), StateSession()
         for handle in (Store.counts, store.counts):
-            with pytest.raises(TopologyError, match="'counts' is only open while finish_batch runs"):
+            with pytest.raises(TopologyError, match="'counts' is open only in finish_batch"):
                 handle.increment("a")
         bind_states(store, session)
-        with pytest.raises(TopologyError, match="only open"):
+        with pytest.raises(TopologyError, match="open only"):
             store.counts.increment("a")
         session.open(0)
         store.counts.increment("a")
         kept = store.counts.increment
         assert session.close().states["counts"].increments == {"a": 1}
-        with pytest.raises(TopologyError, match="only open"):
+        with pytest.raises(TopologyError, match="open only"):
             kept("a")
-        with pytest.raises(TopologyError, match="only open"):
+        with pytest.raises(TopologyError, match="open only"):
             Store.counts.increment("a")
 
     def test_a_new_instance_takes_the_place_of_the_old(self):
@@ -106,7 +106,7 @@ class TestDeclaration:
         bind_states(second, session)
         session.open(0)
         second.counts.increment("a")
-        with pytest.raises(TopologyError, match="only open"):
+        with pytest.raises(TopologyError, match="open only"):
             first.counts.increment("a")
         assert session.close().states["counts"].increments == {"a": 1}
 
@@ -160,7 +160,7 @@ class TestChecks:
 
     def test_text_cannot_be_incremented(self):
         live, _ = opened(HashState("s", value=str))
-        with pytest.raises(TypeError, match="state 's' of str values cannot be incremented by 1"):
+        with pytest.raises(TypeError, match="state 's' holds str values and cannot be incremented"):
             live.increment("f")
 
     def test_fields_of_each_type(self):
@@ -277,7 +277,7 @@ class TestReads:
 
     @pytest.mark.parametrize(
         ("value", "stored", "message"),
-        [(int, b"x1", "declared type is int"), (float, b"", "is float"), (str, b"\xff", "is str")],
+        [(int, b"x1", "declared as int"), (float, b"", "declared as float"), (str, b"\xff", "declared as str")],
     )
     def test_stored_value_of_another_type_is_refused(self, value, stored, message):
         live, _ = opened(HashState("h", value=value), Stored(h={"a": stored}))

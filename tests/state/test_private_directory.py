@@ -44,7 +44,8 @@ def test_a_folder_of_something_else_is_not_taken_over(tmp_path):
     tmp_path.chmod(0o755)
 
     with pytest.raises(
-        PermissionError, match=r"open to other users \(mode 755\) and holds 'report.txt', which is not ours"
+        PermissionError,
+        match=r"open to other users \(mode 755\) and holds 'report.txt', which is not a",
     ):
         make_private(tmp_path, own_names=OURS)
 
@@ -73,7 +74,7 @@ def test_another_users_directory_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(private_directory, "os", SimpleNamespace(getuid=lambda: os.getuid() + 1))
 
     with pytest.raises(
-        PermissionError, match=rf"belongs to user {os.getuid()}, and txbatch runs as user {os.getuid() + 1}"
+        PermissionError, match=rf"belongs to user {os.getuid()}, but txbatch runs as user {os.getuid() + 1}"
     ):
         make_private(tmp_path, own_names=OURS)
 

@@ -215,7 +215,7 @@ class TestOrderAndIdentity:
         assert store.commit(commit_of(counts(a=1), attempt(MAX_TXID))).status is CommitStatus.ALREADY
 
     def test_commit_before_acquire_is_our_bug(self, open_store):
-        with pytest.raises(ProtocolError, match="not acquired"):
+        with pytest.raises(ProtocolError, match="before it was acquired"):
             open_store("other").commit(commit_of(counts(a=1)))
 
 
@@ -342,7 +342,7 @@ def test_too_many_operations_are_not_sent(store, client, write_set):
     before = dump(client)
     reply = store.commit(commit_of(write_set))
     assert reply.status is CommitStatus.LIMIT
-    assert "commit of 500001 operations is over the limit of 500000" in reply.detail
+    assert "commit has 500001 operations, more than the limit of 500000" in reply.detail
     assert dump(client) == before
 
 
@@ -350,7 +350,7 @@ def test_too_many_bytes_are_not_sent(store, client, monkeypatch):
     monkeypatch.setattr(redis_arguments, "BYTES_LIMIT", 1000)
     before = dump(client)
     reply = store.commit(commit_of(one(VALUE, STR, puts={VALUE_FIELD: "x" * 1000})))
-    assert (reply.status, "bytes is over the limit of 1000" in reply.detail) == (CommitStatus.LIMIT, True)
+    assert (reply.status, "bytes, more than the limit of 1000" in reply.detail) == (CommitStatus.LIMIT, True)
     assert dump(client) == before
 
 

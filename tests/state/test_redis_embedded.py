@@ -236,7 +236,7 @@ def test_a_directory_held_by_somebody_who_does_not_answer_is_refused(data_dir):
     with (data_dir / "lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         (data_dir / "server.json").write_text('{"pid": 4711, "run_id": "x", "socket": "y"}')
-        with pytest.raises(StateRefusedError, match="in use by process 4711, which does not answer; stop it"):
+        with pytest.raises(StateRefusedError, match="in use by process 4711, which does not answer; stop that process"):
             EmbeddedServer(data_dir, start_timeout_s=0.1).start()
 
 
@@ -259,7 +259,7 @@ def test_another_server_on_the_socket_is_not_taken_for_ours(data_dir):
 def test_a_server_that_does_not_start_is_quoted(data_dir):
     data_dir.mkdir()
     (data_dir / "appendonlydir").write_text("not a directory")
-    with pytest.raises(StateRefusedError, match=r"does not start in .*data'; its log ends:\n(.|\n)*appendonlydir"):
+    with pytest.raises(StateRefusedError, match=r"did not start in .*data'; its log ends:\n(.|\n)*appendonlydir"):
         EmbeddedServer(data_dir).start()
     assert lock_is_free(data_dir)
 
@@ -280,7 +280,7 @@ def test_a_long_path_gets_a_short_socket(tmp_path):
 
 
 def test_use_before_start_is_refused(data_dir):
-    with pytest.raises(StateRefusedError, match="not started"):
+    with pytest.raises(StateRefusedError, match="before it was started"):
         EmbeddedServer(data_dir).ensure()
 
 

@@ -196,7 +196,7 @@ def test_a_user_without_function_rights_uses_what_others_loaded(store, url, clie
 
 def test_a_server_that_is_not_there_is_named(tmp_path):
     store = RedisStore(f"unix://{tmp_path}/none.sock", "wc", unreachable_timeout_s=0.2)
-    with pytest.raises(StateUnreachableError, match=r"none.sock gave no answer for 0.2 s, last: .*start it"):
+    with pytest.raises(StateUnreachableError, match=r"none.sock did not answer for 0.2 s; last error: .*start it"):
         store.check_server()
     store.close()
 

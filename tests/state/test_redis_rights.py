@@ -127,7 +127,7 @@ def test_a_right_that_is_taken_away_under_a_run_tears_no_commit(limited, client,
         assert store.commit(commit_of(EVERY_WRITE, attempt(1))).status is CommitStatus.OK
         before = dump(client)
         client.execute_command("ACL", "SETUSER", "alice", f"-{command.lower()}")
-        with pytest.raises(StateRefusedError, match=f"this user may not run {command} on key '.wc.:.*', nothing was"):
+        with pytest.raises(StateRefusedError, match=f"this user may not run {command} on key '.wc.:.*'; nothing was"):
             store.commit(commit_of(EVERY_WRITE, attempt(2)))
         assert dump(client) == before
         client.execute_command("ACL", "SETUSER", "alice", f"+{command.lower()}")

@@ -29,10 +29,10 @@ def test_valkey_is_judged_by_its_own_version(version):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"redis_version": "6.2.14"}, r"server redis://here is redis 6.2.14, txbatch needs redis >= 7.0"),
+        ({"redis_version": "6.2.14"}, r"server redis://here is redis 6.2.14, but txbatch needs redis >= 7.0"),
         ({"redis_version": "5.0.7"}, "is redis 5.0.7"),
         ({"redis_version": "garbage"}, "is redis garbage"),
-        ({"valkey_version": "7.1.0"}, "is valkey 7.1.0, txbatch needs valkey >= 7.2"),
+        ({"valkey_version": "7.1.0"}, "is valkey 7.1.0, but txbatch needs valkey >= 7.2"),
         ({"role": "slave"}, "is a slave; give the primary's address"),
         ({"redis_mode": "sentinel"}, "is a sentinel; give the address of the primary"),
         ({"maxmemory_policy": "allkeys-lru", "maxmemory": 100}, "'allkeys-lru'.*set it to noeviction"),

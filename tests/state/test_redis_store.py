@@ -85,7 +85,7 @@ class TestAcquire:
     def test_a_changed_topology_is_refused_unless_the_caller_has_accepted_what_is_stored(self, open_store, client):
         acquire(open_store())
         before = dump(client)
-        with pytest.raises(StateRefusedError, match=r"'wc' has changed.*'topology-1', given 'topology-2'"):
+        with pytest.raises(StateRefusedError, match=r"'wc' was changed.*'topology-1', given 'topology-2'"):
             acquire(open_store(), "c" * 32, topology="topology-2")
         assert dump(client) == before
 
@@ -140,7 +140,9 @@ class TestAcquire:
         acquire(store)
         store.store_metadata({"coordinator:1": 1, "coordinator:2": 2})
         client.hdel("{wc}:txbatch:metadata", "coordinator:1")
-        with pytest.raises(StateRefusedError, match="1 stored metadata entries are not the ones"):
+        with pytest.raises(
+            StateRefusedError, match=r"lost or altered some of its stored metadata .checksum over 1 field is"
+        ):
             open_store().look()
 
     @pytest.mark.parametrize("left", ["metadata", "receipts"])
@@ -172,7 +174,7 @@ class TestMetadata:
         acquire(older)
         acquire(open_store(), "c" * 32)
         before = dump(client)
-        with pytest.raises(FencedError, match="'wc' is run by a newer coordinator"):
+        with pytest.raises(FencedError, match="'wc' was taken over by a newer coordinator"):
             older.store_metadata({"coordinator:1": 1})
         assert dump(client) == before
 
@@ -183,7 +185,7 @@ class TestMetadata:
 
     def test_a_value_that_would_not_come_back_is_refused_before_sending(self, store, client):
         before = dump(client)
-        with pytest.raises(CodecError, match="comes back"):
+        with pytest.raises(CodecError, match="would be read back"):
             store.store_metadata({"coordinator:1": 1, "coordinator:2": bytearray(b"x")})
         assert dump(client) == before
 
@@ -213,7 +215,8 @@ class TestMetadata:
         store.store_metadata({f"coordinator:{txid}": txid for txid in (1, 2, 3)})
         client.hdel("{wc}:txbatch:metadata", field)
         with pytest.raises(
-            StateRefusedError, match=r"'wc' cannot start: its 2 stored metadata entries are not the ones"
+            StateRefusedError,
+            match=r"'wc' cannot start: .*lost or altered .*metadata .checksum over 2 fields",
         ):
             acquire(open_store(), "c" * 32)
 
@@ -221,11 +224,16 @@ class TestMetadata:
         store.store_metadata({"coordinator:1": 1})
         before = client.hgetall("{wc}:txbatch:metadata")
         client.hset("{wc}:txbatch:metadata", "coordinator:2", before[b"coordinator:1"])
-        with pytest.raises(StateRefusedError, match="its 2 stored metadata entries are not the ones"):
+        with pytest.raises(
+            StateRefusedError,
+            match=r"lost or altered some of its stored metadata .checksum over 2 fields",
+        ):
             acquire(open_store(), "c" * 32)
         client.hdel("{wc}:txbatch:metadata", "coordinator:2")
         client.hset("{wc}:txbatch:metadata", "coordinator:1", b"\x02")
-        with pytest.raises(StateRefusedError, match="its 1 stored metadata entries are not the ones"):
+        with pytest.raises(
+            StateRefusedError, match=r"lost or altered some of its stored metadata .checksum over 1 field is"
+        ):
             acquire(open_store(), "d" * 32)
 
 
@@ -256,7 +264,9 @@ class TestGoneBack:
     )
     def test_takes_no_call_of_its_owner(self, gone_back, client, call):
         before = dump(client)
-        with pytest.raises(StateRefusedError, match=r"REGRESSED: revision is '2', expected 4; .*gone back"):
+        with pytest.raises(
+            StateRefusedError, match=r"REGRESSED: revision is '2', expected 4; .*returned to an earlier"
+        ):
             call(gone_back)
         assert dump(client) == before
 
@@ -334,7 +344,7 @@ class TestStatusAndDrop:
         fence = client.hget("{wc}:txbatch:control", "fence")
         client.execute_command("FCALL", "txbatch_2_drop_begin", "3", *own, fence, "e" * 32)
         assert owner.commit(commit_of(counts(a=1), attempt(2))).status is CommitStatus.DROPPED
-        with pytest.raises(FencedError, match="topology 'wc' was dropped while it ran"):
+        with pytest.raises(FencedError, match="topology 'wc' was dropped during this run"):
             owner.store_metadata({"coordinator:2": 1})
         with pytest.raises(StateRefusedError, match="finish it with `txbatch drop wc`"):
             acquire(open_store(), "c" * 32)
@@ -348,7 +358,7 @@ class TestStatusAndDrop:
         open_store().drop()
         acquire(open_store(), "c" * 32, new_generation="9" * 32)
         for call in (owner.confirm, lambda: owner.store_metadata({"coordinator:1": 1})):
-            with pytest.raises(FencedError, match="topology 'wc' was dropped while it ran"):
+            with pytest.raises(FencedError, match="topology 'wc' was dropped during this run"):
                 call()
 
     def test_what_was_dropped_and_is_put_back_by_hand_can_be_run_again(self, open_store, client):
@@ -416,11 +426,11 @@ class TestReader:
         assert reader.read("v", StateKind.VALUE, [VALUE_FIELD], 1) == [b"\xff"]
         assert reader.read("none", StateKind.VALUE, [VALUE_FIELD], 1) == [None]
         assert reader.read("h", StateKind.HASH, list(range(2500)), 1)[6:9] == [None, b"1", b"2"]
-        with pytest.raises(StaleReadError, match="was to be read as of txid 0 but stands at 1"):
+        with pytest.raises(StaleReadError, match="is at txid 1, expected 0"):
             reader.read("h", StateKind.HASH, [7], 0)
 
     def test_a_server_that_went_back_shows_no_earlier_state(self, store, reader):
-        with pytest.raises(StateRefusedError, match="as of txid 3, and the server has gone back to 0"):
+        with pytest.raises(StateRefusedError, match="is at txid 0, expected 3: the server has returned"):
             reader.read("h", StateKind.HASH, [7], 3)
 
     def test_what_another_run_has_made_of_the_state_is_not_shown(self, store, open_store, reader):
@@ -436,7 +446,7 @@ class TestReader:
 
     def test_a_lost_topology_is_refused(self, open_store, reader):
         open_store()
-        with pytest.raises(StateRefusedError, match=r"has lost the state.*wc.*control' is gone"):
+        with pytest.raises(StateRefusedError, match=r"has lost this topology's state.*wc.*control' is gone"):
             reader.read("h", StateKind.HASH, ["a"], 0)
 
 

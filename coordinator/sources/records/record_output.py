@@ -90,8 +90,12 @@ class RecordOutput:
         Raises:
             SourceError: a record is bad, and the policy is to fail.
         """
+        rows = self.record_format.rows(records)
+        if not self._places and not any(issubclass(kind, BadRecordError) for kind in set(map(type, rows))):
+            collector.emit_all(rows)  # type: ignore[arg-type] # all good, which the line above has found out
+            return
         good: list[Sequence[Any]] = []
-        for index, row in enumerate(self.record_format.rows(records)):
+        for index, row in enumerate(rows):
             if isinstance(row, BadRecordError):
                 self._bad(collector, context, place(index), records[index], row)
             elif self._places:

@@ -9,6 +9,7 @@ from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.components.context import TopologyContext
 from coordinator.spouts.answers import expect_made, expect_truth
 from coordinator.spouts.kinds.count_coordinator import CountCoordinator, Positions
+from coordinator.spouts.kinds.partition_cut import PartitionCut, link_to
 from coordinator.spouts.kinds.partition_scopes import partition_scope
 from coordinator.spouts.kinds.spout_kind import SpoutKind, StoredPositions, own_partitions
 from coordinator.spouts.opaque import OpaquePartitionedCoordinator, OpaquePartitionedEmitter
@@ -73,30 +74,32 @@ class OpaqueBatches:
         self._context = context
         self._positions = {scope: dict(by_txid) for scope, by_txid in stored.items()}
 
-    def emit(self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector) -> dict[str, Any]:
+    def emit(self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector) -> dict[str, PartitionCut]:
         """Emits the attempt's batch of each of the task's partitions.
 
         Returns:
-            Scope -> position, of the partitions that have one now.
+            Scope -> what was cut, of the partitions that have a position now.
         """
-        cut: dict[str, Any] = {}
+        cuts: dict[str, PartitionCut] = {}
         for partition in own_partitions(self._context, metadata):
             scope = partition_scope(partition)
             by_txid = self._positions.setdefault(scope, {})
             below = max((txid for txid in by_txid if txid < attempt.txid), default=None)
             last = None if below is None else own_copy(by_txid[below])
+            began_from = link_to(last)  # before user code has it, which may change it
             emitted_before = collector.emitted_count
             position = self._emitter.emit_partition_batch(attempt, collector, partition, last)
             if position is not None:
                 pack_exact(position)
-                cut[scope] = by_txid[attempt.txid] = own_copy(position)
+                by_txid[attempt.txid] = own_copy(position)
+                cuts[scope] = PartitionCut(began_from, by_txid[attempt.txid])
             elif collector.emitted_count > emitted_before:
                 raise TypeError(
                     f"emit_partition_batch returned None for partition {partition} although it emitted "
                     f"{collector.emitted_count - emitted_before} tuples; return the position after them, "
                     "or they would be emitted again"
                 )
-        return cut
+        return cuts
 
     def close(self) -> None:
         """Closes the user's emitter."""

@@ -9,6 +9,7 @@ from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.components.context import TopologyContext
 from coordinator.spouts.answers import expect_made, expect_truth
 from coordinator.spouts.kinds.count_coordinator import CountCoordinator, Positions
+from coordinator.spouts.kinds.partition_cut import PartitionCut, link_to
 from coordinator.spouts.kinds.partition_scopes import partition_scope
 from coordinator.spouts.kinds.spout_kind import SpoutKind, StoredPositions, own_partitions
 from coordinator.spouts.partitioned import PartitionedCoordinator, PartitionedEmitter
@@ -80,13 +81,13 @@ class PartitionBatches:
         self._stored = stored
         self._states: dict[int, RotatingTransactionalState] = {}
 
-    def emit(self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector) -> dict[str, Any]:
+    def emit(self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector) -> dict[str, PartitionCut]:
         """Emits the attempt's batch of each of the task's partitions.
 
         Returns:
-            Scope -> metadata, of the partitions that were newly cut and have to be stored.
+            Scope -> what was cut, of the partitions that were newly cut and have to be stored.
         """
-        cut: dict[str, Any] = {}
+        cuts: dict[str, PartitionCut] = {}
         for partition in own_partitions(self._context, metadata):
             state = self._state(partition)
             if state.has_cache(attempt.txid):
@@ -95,16 +96,25 @@ class PartitionBatches:
                     self._emitter.emit_partition_batch(attempt, collector, partition, own_copy(stored))
                 continue
 
-            def cut_new(txid: int, last: Any, partition: int = partition) -> Any:
-                last = own_copy(last)
-                return _checked(partition, self._emitter.emit_partition_batch_new(attempt, collector, partition, last))
-
-            cut[partition_scope(partition)] = state.get_state(attempt.txid, cut_new)
-        return cut
+            cuts[partition_scope(partition)] = self._cut_new(attempt, partition, collector)
+        return cuts
 
     def close(self) -> None:
         """Closes the user's emitter."""
         self._emitter.close()
+
+    def _cut_new(self, attempt: TransactionAttempt, partition: int, collector: AttemptCollector) -> PartitionCut:
+        began_from = 0
+
+        def cut(txid: int, last: Any) -> Any:
+            nonlocal began_from
+            began_from = link_to(last)
+            return _checked(
+                partition, self._emitter.emit_partition_batch_new(attempt, collector, partition, own_copy(last))
+            )
+
+        metadata = self._state(partition).get_state(attempt.txid, cut)
+        return PartitionCut(began_from, metadata)
 
     def _state(self, partition: int) -> RotatingTransactionalState:
         if partition not in self._states:

@@ -11,6 +11,7 @@ from coordinated_bolt.components.context import TopologyContext
 from coordinator.spouts.answers import expect_made
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.kinds.count_coordinator import Positions
+from coordinator.spouts.kinds.partition_cut import PartitionCut
 from coordinator.spouts.transactional import SpoutCoordinator
 from state.attempt import TransactionAttempt
 
@@ -21,11 +22,11 @@ StoredPositions = Mapping[str, Mapping[int, Any]]
 class BatchEmitter(Protocol):
     """A user's emitter as its task runs it (executor, one per task and wave)."""
 
-    def emit(self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector) -> dict[str, Any]:
+    def emit(self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector) -> dict[str, PartitionCut]:
         """Emits this task's share of the attempt's batch; called once per attempt, in txid order.
 
         Returns:
-            Scope -> metadata that was cut while emitting and has to be stored.
+            Scope -> what was cut while emitting and has to be stored.
         """
 
     def close(self) -> None:

@@ -31,6 +31,7 @@ from coordinator.transactional.machine.transaction_records import IN_COMMIT_PHAS
 from coordinator.transactional.phase import Phase
 from coordinator.transactional.run_summary import work_of
 from state.errors import ProtocolError
+from state.printable import counted
 
 _LOG = logging.getLogger("txbatch")
 
@@ -120,7 +121,7 @@ class Commits:
         self.phase = None
         self._books.waves.halve(len(event.attempts))
         reason, kind = self._books.causes.of(event)
-        what = f"the commit phase of {len(event.attempts)} attempts"
+        what = f"the commit phase of {counted(len(event.attempts), 'attempt')}"
         yield from self._failures.crashed(event.attempts, Phase.COMMIT, what, reason, kind)
 
     def _judge(self, phase: CommitPhase, event: GroupExecuted) -> Iterator[Decision]:
@@ -151,6 +152,7 @@ class Commits:
             commit_tasks=self._books.plan.commit_tasks,
             component_order=self._books.plan.component_order,
             operations_max=self._books.options.commit_operations_max,
+            is_flat=self._books.plan.may_commit_early,
         )
 
     # The store
@@ -201,7 +203,8 @@ class Commits:
         if phase is None or phase.held is not None or books.now_s - phase.started_s <= books.plan.message_timeout_s:
             return
         _LOG.warning(
-            "the commit phase of %d attempts exceeds the message timeout and is cancelled", len(phase.attempts)
+            "the commit phase of %s exceeds the message timeout and is cancelled",
+            counted(len(phase.attempts), "attempt"),
         )
         phase.started_s = books.now_s  # reported once per timeout
         wave_id = books.transactions.wave_of(phase.attempts)

@@ -31,6 +31,7 @@ from coordinator.transactional.machine.commits import Commits
 from coordinator.transactional.machine.crash_causes import CrashCauses
 from coordinator.transactional.machine.failures import Failures
 from coordinator.transactional.machine.metadata_log import MetadataLog
+from coordinator.transactional.machine.position_chain import chained
 from coordinator.transactional.machine.positions import Positions
 from coordinator.transactional.machine.run_books import RunBooks
 from coordinator.transactional.machine.run_events import (
@@ -65,6 +66,7 @@ from coordinator.transactional.phase import Phase
 from coordinator.transactional.run_summary import RunStatistics
 from state.codec import pack
 from state.errors import ProtocolError
+from state.printable import counted
 
 _LOG = logging.getLogger("txbatch")
 
@@ -272,7 +274,8 @@ class RunMachine:
     def _wave_processed(self, event: WaveProcessed) -> Iterator[Decision]:
         self._books.causes.ended(event.wave_id)
         wave = self._books.waves.processed(event.wave_id)
-        outcomes = in_order(wave.attempts, event.outcomes)
+        reported = in_order(wave.attempts, event.outcomes)
+        outcomes = list(chained(reported, self._books.positions.by_scope()))
         yield from self._store_positions(outcomes)
         for outcome in outcomes:
             record = self._transactions.record_of(outcome.attempt)
@@ -307,7 +310,7 @@ class RunMachine:
         if kind is CrashKind.OVERDUE:
             self._books.waves.keep_below(len(attempts))
             self._commits.early.turn_off()  # in separate jobs, each phase has the whole timeout
-        what = f"wave {event.wave_id} of {len(attempts)} attempts"
+        what = f"wave {event.wave_id} of {counted(len(attempts), 'attempt')}"
         yield from self._failures.crashed(attempts, Phase.PROCESSING, what, reason, kind)
 
     def _phase_ended(self, event: PhaseEnded) -> Iterator[Decision]:

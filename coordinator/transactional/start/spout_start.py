@@ -93,6 +93,10 @@ class SpoutStart:
         """Gives the coordinator the position of each partition, if the spout has partitions."""
         self._call("follow", lambda: self.kind.follow(spout, positions))
 
+    def recall(self, spout: SpoutCoordinator, notes: Mapping[str, Any]) -> None:
+        """Hands the coordinator what earlier runs have noted."""
+        self._call("recall", lambda: spout.recall(own_copy(dict(notes))))
+
     def resume(self, spout: SpoutCoordinator, last_txid: int, last: Any) -> None:
         """Tells the coordinator where earlier runs stopped cutting."""
         self._call("resume", lambda: spout.resume(last_txid, own_copy(last)))

@@ -58,7 +58,7 @@ def reports(of=A, given=None, metadata=METADATA) -> list[Frame]:
             task_id=task_id,
             acker_task=ACKER,
             commit_tasks=frozenset({COMMIT}),
-            metadata=metadata if is_emitter else {},
+            cuts={scope: [7, value] for scope, value in metadata.items()} if is_emitter else {},
             emitted_count=result.tuple_count if is_emitter else 0,
             send=sent.send,
         )
@@ -78,7 +78,7 @@ def story(frames, of=A):
     return failure.kind, failure.component_id, failure.task_index, failure.text
 
 
-OPEN = (FailureKind.INCOMPLETE, ACKER_COMPONENT, 0, "what was sent is not what was received")
+OPEN = (FailureKind.INCOMPLETE, ACKER_COMPONENT, 0, "tasks did not receive what others sent")
 
 
 @settings(deadline=None)
@@ -90,6 +90,7 @@ def test_an_attempt_is_processed_when_all_have_reported_in_any_order(frames):
             failure=None,
             residue=E19 ^ E29 ^ E39,
             metadata=METADATA,
+            began_from={"partition.0": 7},
             tuple_count=5,
             counters=Counter(bytes=40, words=13),
             metrics={
@@ -113,17 +114,17 @@ def test_attempts_are_judged_apart(frames, lost):
 @pytest.mark.parametrize("task_id", COMPONENTS)
 def test_a_missing_report_is_a_failure_that_names_the_task(task_id):
     frames = [f for f in reports() if (f.sender, f.kind) != (task_id, FrameKind.ACK)]
-    assert story(frames) == (FailureKind.INCOMPLETE, *COMPONENTS[task_id], "gave no report")
+    assert story(frames) == (FailureKind.INCOMPLETE, *COMPONENTS[task_id], "sent no report")
 
 
 def test_an_attempt_nobody_reports_on_is_a_failure():
-    assert story([]) == (FailureKind.INCOMPLETE, "lines", 0, "gave no report")
+    assert story([]) == (FailureKind.INCOMPLETE, "lines", 0, "sent no report")
 
 
 def test_a_missing_report_is_a_failure_even_if_the_tree_has_closed():
     edge = init()[A]
     frames = reports(given={EMITTER: TaskResult(None, edge, {LEFT: E12}), LEFT: TaskResult(None, E12, {})}, metadata={})
-    assert story(frames) == (FailureKind.INCOMPLETE, "split", 1, "gave no report")
+    assert story(frames) == (FailureKind.INCOMPLETE, "split", 1, "sent no report")
 
 
 @pytest.mark.parametrize("times", [2, 3, 4])
@@ -195,7 +196,7 @@ def test_a_damaged_report_fails_the_attempt_and_never_the_task(kind, payload):
     kind_of_failure, component_id, _, text = story(frames)
     assert kind_of_failure is FailureKind.INCOMPLETE
     assert component_id == "lines"
-    assert text.startswith("report is not readable: ")
+    assert text.startswith("report cannot be read: ")
 
 
 @settings(deadline=None)
@@ -287,5 +288,7 @@ def test_a_report_of_a_task_that_does_not_exist_leaves_the_tree_open():
 
 @pytest.mark.parametrize("failure", [None, Failure(FailureKind.USER, "split", 1, "Traceback …", "Tuple(…)")])
 def test_an_outcome_survives_the_wire(failure):
-    outcome = AttemptOutcome(A, failure, 2**64 - 1, METADATA, 5, Counter(words=13), {"split": done(5, 42)})
+    outcome = AttemptOutcome(
+        A, failure, 2**64 - 1, METADATA, 5, Counter(words=13), {"split": done(5, 42)}, {"partition.0": 7}
+    )
     assert AttemptOutcome.from_wire(unpack(pack(outcome.to_wire()))) == outcome

@@ -353,7 +353,7 @@ def test_the_story_names_the_frame_that_cannot_be_read():
     flow = send(SOME, live=(A,))
     relabelled(flow, flow.frames(A, FrameKind.REGULAR)[0], payload=b"\xc1")
     (story,) = read(flow, live=(A,)).stories(A)
-    assert story.startswith("frame 0 of task 1 is not readable: CodecError(")
+    assert story.startswith("frame 0 from task 1 cannot be read: CodecError(")
 
 
 def test_the_story_names_who_sent_more_than_came():
@@ -365,7 +365,7 @@ def test_the_story_names_who_sent_more_than_came():
         if (f.sender, f.target) == (frame.sender, frame.target)
     )
     drop(flow, frame, None)
-    assert read(flow, live=(A,)).stories(A) == [f"task 1 sent {sent} tuples, {sent - 3} came"]
+    assert read(flow, live=(A,)).stories(A) == [f"task 1 sent {sent} tuples, {sent - 3} arrived"]
 
 
 # Each guard alone, the other one taken out: whoever removes a mechanism makes one of these red.

@@ -165,7 +165,7 @@ def test_a_surplus_after_the_batch_was_finished_fails_it_and_reaches_no_bolt():
     task.coord(1, 0)
     task.regular(1, "too late")
     failure = task.end().failure
-    assert failure == Failure(FailureKind.INCOMPLETE, "bolt", 0, "task 1 sent 0 tuples, 1 came")
+    assert failure == Failure(FailureKind.INCOMPLETE, "bolt", 0, "task 1 sent 0 tuples, 1 arrived")
     assert names() == ["prepare", "finish_batch", "cleanup"]
 
 
@@ -174,7 +174,7 @@ def test_an_unlike_report_after_the_batch_was_finished_fails_it():
     task.coord(1, 0)
     task.coord(1, 4)
     finished = task.end()
-    assert finished.failure == Failure(FailureKind.INCOMPLETE, "bolt", 0, "task 1 reported 0 tuples, then 4")
+    assert finished.failure == Failure(FailureKind.INCOMPLETE, "bolt", 0, "task 1 reported 0 tuples first, then 4")
     assert finished.sent_edges == {}
 
 
@@ -218,7 +218,7 @@ def test_cleanup_is_always_called_last_and_once(where):
 def test_an_attempt_that_ends_unfinished_is_cleaned_up_too():
     task = Task(upstream=(1,))
     task.regular(1, "a")
-    assert task.end().failure == Failure(FailureKind.INCOMPLETE, "bolt", 0, "task 1 sent 1 tuples and no report")
+    assert task.end().failure == Failure(FailureKind.INCOMPLETE, "bolt", 0, "task 1 sent 1 tuple and no report")
     assert names() == ["prepare", "execute", "cleanup"]
 
 
@@ -243,7 +243,7 @@ def test_a_users_exception_comes_with_its_traceback_and_the_tuple():
 
 
 @pytest.mark.parametrize("error", [ValueError("mine"), SourceError("gone"), StateRefusedError("wrong type")], ids=repr)
-@pytest.mark.parametrize(("tuple_count", "story"), [(None, "1 tuples and no report"), (3, "3 tuples, 1 came")])
+@pytest.mark.parametrize(("tuple_count", "story"), [(None, "1 tuple and no report"), (3, "3 tuples, 1 arrived")])
 def test_what_a_bolt_raises_on_an_incomplete_batch_is_replayed_and_does_not_halt(error, tuple_count, story):
     """As behind a task that raised a FailedException halfway: what comes of half a batch is nobody's bug."""
     task = Task({"execute": error}, upstream=(1,))
@@ -253,7 +253,7 @@ def test_what_a_bolt_raises_on_an_incomplete_batch_is_replayed_and_does_not_halt
     failure = task.end().failure
     assert failure is not None
     assert failure.kind is FailureKind.INCOMPLETE
-    assert failure.text.startswith(f"task 1 sent {story}; of these it made: ")
+    assert failure.text.startswith(f"task 1 sent {story}; given these tuples, the bolt raised: ")
     assert str(error) in failure.text
 
 
@@ -265,7 +265,7 @@ def test_what_a_bolt_raises_on_a_batch_with_a_surplus_is_replayed_and_does_not_h
     failure = task.end().failure
     assert failure is not None
     assert failure.kind is FailureKind.INCOMPLETE
-    assert failure.text.startswith("task 1 sent 2 tuples, 3 came; of these it made: Traceback")
+    assert failure.text.startswith("task 1 sent 2 tuples, 3 arrived; given these tuples, the bolt raised: Traceback")
 
 
 def test_a_failed_exception_on_an_incomplete_batch_stays_what_it_is():
@@ -333,7 +333,7 @@ def test_an_ended_attempt_leaves_nothing_behind():
 
 def test_the_engine_may_fail_an_attempt_before_anything_else():
     task = Task(upstream=(1,))
-    damaged = Failure(FailureKind.INCOMPLETE, "bolt", 0, "frame 0 of task 1 is not readable")
+    damaged = Failure(FailureKind.INCOMPLETE, "bolt", 0, "frame 0 from task 1 cannot be read")
     task.bolt.fail(A, damaged)
     task.regular(1, "a")
     task.coord(1, 1)

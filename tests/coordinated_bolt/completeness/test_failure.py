@@ -32,7 +32,12 @@ def raised(error):
 
 CASES = [
     (FailedException("later"), FailureKind.FAILED, "FailedException: later", ProtocolError),
-    (StaleReadError("{t}:s", 4, 5), FailureKind.FAILED, "StaleReadError: state '{t}:s' was to be read", ProtocolError),
+    (
+        StaleReadError("{t}:s", 4, 5),
+        FailureKind.FAILED,
+        "StaleReadError: state '{t}:s' is at txid 5",
+        ProtocolError,
+    ),
     (StateUnreachableError("no answer"), FailureKind.FAILED, "StateUnreachableError: no answer", ProtocolError),
     (SourceError("file is gone"), FailureKind.SOURCE, "file is gone", SourceError),
     (StateRefusedError("wrong type"), FailureKind.STATE, "wrong type", StateRefusedError),

@@ -177,9 +177,9 @@ def test_a_single_group_says_who_reported_and_who_did_not():
     assert tell_all(tracking, ("coord", 1, 0), ("regular", 6, 2)) == [WAITING, WAITING]
     assert tracking.failure(A).text == "none of tasks [5, 6, 7] reported; task 6 sent 2 tuples and no report"
     assert tell(tracking, ("coord", 7, 1)) is WAITING
-    assert tracking.failure(A).text == "task 6 sent 2 tuples and no report; task 7 sent 1 tuples, 0 came"
+    assert tracking.failure(A).text == "task 6 sent 2 tuples and no report; task 7 sent 1 tuple, 0 arrived"
     assert tell(tracking, ("coord", 6, 2)) is FAILED
-    assert tracking.failure(A).text == "tasks [6, 7] reported, of which only one may"
+    assert tracking.failure(A).text == "tasks [6, 7] reported, but only one of them may"
 
 
 def test_an_attempt_is_lost_once_it_failed_or_more_came_than_was_sent():
@@ -200,7 +200,7 @@ def test_a_surplus_of_one_source_does_not_hide_a_deficit_of_another():
     tracking = make()
     tell_all(tracking, ("coord", 1, 3), ("coord", 2, 3), ("regular", 1, 2), ("regular", 2, 4))
     assert tracking.status(A) is WAITING
-    assert tracking.failure(A).text == "task 1 sent 3 tuples, 2 came; task 2 sent 3 tuples, 4 came"
+    assert tracking.failure(A).text == "task 1 sent 3 tuples, 2 arrived; task 2 sent 3 tuples, 4 arrived"
 
 
 @pytest.mark.case(id="P-03")
@@ -255,7 +255,7 @@ def test_a_report_is_compared_on_repeat_and_never_added():
     tracking = make(upstream=(1,))
     assert tell_all(tracking, ("coord", 1, 1), ("coord", 1, 1), ("regular", 1, 1)) == [WAITING, WAITING, COMPLETE]
     assert tell(tracking, ("coord", 1, 2)) is FAILED
-    assert tracking.failure(A).text == "task 1 reported 1 tuples, then 2"
+    assert tracking.failure(A).text == "task 1 reported 1 tuple first, then 2"
 
 
 def test_a_report_of_a_task_that_is_no_source_fails_the_attempt():
@@ -283,7 +283,7 @@ def test_a_failure_that_halts_counts_only_if_all_that_was_sent_has_come(kind):
     tracking.fail(A, failure(kind, "the story"))
     found = tracking.failure(A)
     if kind <= FailureKind.STATE:
-        story = "task 1 sent 2 tuples, 1 came; of these it made: the story"
+        story = "task 1 sent 2 tuples, 1 arrived; given these tuples, the bolt raised: the story"
         assert found == Failure(FailureKind.INCOMPLETE, "bolt", 0, story)
     else:
         assert found == failure(kind, "the story")
@@ -294,7 +294,7 @@ def test_a_failure_that_halts_counts_only_if_all_that_was_sent_has_come(kind):
 def test_a_missing_id_is_named():
     tracking = make(upstream=(1,), needs_id=True)
     tell(tracking, ("coord", 1, 0))
-    assert tracking.failure(A) == Failure(FailureKind.INCOMPLETE, "bolt", 0, "the ID tuple is missing")
+    assert tracking.failure(A) == Failure(FailureKind.INCOMPLETE, "bolt", 0, "the ID tuple did not arrive")
 
 
 def test_forgotten_attempts_leave_nothing_behind():

@@ -276,7 +276,7 @@ def test_a_custom_grouping_is_copied_when_its_stream_is_first_emitted_on():
 def test_the_repr_of_a_custom_grouping_says_the_same_in_every_run():
     assert repr(FirstTasks(2)) == "FirstTasks()"
     assert repr(Lottery(3)) == "Lottery(draws=3)"
-    with pytest.raises(TopologyError, match=r"the repr of custom grouping .* holds an address"):
+    with pytest.raises(TopologyError, match=r"the repr of custom grouping .* contains a memory address"):
         ByRule(lambda value: 0).check(FIELDS, direct=False)
 
 
@@ -392,14 +392,14 @@ def test_a_bolt_subscribes_with_the_grouping_it_names(subscribe, grouping):
 @pytest.mark.parametrize(
     ("subscribe", "reason"),
     [
-        (lambda bolt: bolt.partial_key_grouping("words", ["letter"]), "there is no field 'letter'; the stream has"),
+        (lambda bolt: bolt.partial_key_grouping("words", ["letter"]), "field 'letter' does not exist; the stream has"),
         (lambda bolt: bolt.partial_key_grouping("words", []), "partial_key_grouping needs at least one field"),
         (lambda bolt: bolt.partial_key_grouping("words", "word"), r"partial_key_grouping takes a list .* \['word'\]"),
         (lambda bolt: bolt.partial_key_grouping("words", ["word"], "orders"), "takes only direct_grouping"),
         (lambda bolt: bolt.local_or_shuffle_grouping("words", "orders"), "takes only direct_grouping"),
         (lambda bolt: bolt.custom_grouping("words", FirstTasks(1), "orders"), "takes only direct_grouping"),
         (lambda bolt: bolt.custom_grouping("words", ByRule(len)), None),
-        (lambda bolt: bolt.custom_grouping("words", ByRule(lambda word: 0)), "holds an address"),
+        (lambda bolt: bolt.custom_grouping("words", ByRule(lambda word: 0)), "contains a memory address"),
         (lambda bolt: bolt.custom_grouping("words", FirstTasks), "the class FirstTasks, not an object of it"),
         (lambda bolt: bolt.custom_grouping("words", ShuffleGrouping()), "give an instance of CustomGrouping"),
     ],

@@ -93,11 +93,11 @@ def test_neither_a_hook_nor_a_grouping_changes_what_is_sent():
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        ({"key": "a", "value": 1}, r"dict has names instead of places, so emit \[row\[name\] for name in fields\]"),
-        (OrderedDict(a=1, b=2), "OrderedDict has names"),
-        (MappingProxyType({"a": 1, "b": 2}), "mappingproxy has names"),
-        (Counter("ab"), "Counter has names"),
-        ({"a", "b"}, r"set has no order, so emit sorted\(row\), or a list"),
+        ({"key": "a", "value": 1}, r"dict maps names to values, so emit \[row\[name\] for name in fields\]"),
+        (OrderedDict(a=1, b=2), "OrderedDict maps names"),
+        (MappingProxyType({"a": 1, "b": 2}), "mappingproxy maps names"),
+        (Counter("ab"), "Counter maps names"),
+        ({"a", "b"}, r"set has no order, so emit sorted\(row\) or a list"),
         (frozenset("ab"), "frozenset has no order"),
         (bytearray(b"ab"), "takes a list of 2 values"),
         (memoryview(b"ab"), "takes a list of 2 values"),
@@ -138,8 +138,8 @@ def test_whatever_has_an_order_is_a_row(row):
 def test_a_value_that_cannot_travel_is_refused_at_the_emit_with_stream_field_tuple_and_remedy(emit, value):
     collector, box, sent = make(ONE, TWO)
     message = (
-        r"cannot be sent or stored: component 'bolt' emitted \['k', .*\] on stream '(pairs|orders)', "
-        r"whose field 'value' holds .*; (send|replace) "
+        r"component 'bolt' emitted \['k', .*\] on stream '(pairs|orders)', which cannot be sent or stored: "
+        r"field 'value' holds .*; (send|replace) "
     )
     with pytest.raises(CodecError, match=message):
         emit(collector, ["k", value])

@@ -200,7 +200,7 @@ def test_a_second_report_of_a_single_source_fails_the_batch():
     assert task.observer.seen[-1] == (
         "ended",
         1,
-        (FailureKind.INCOMPLETE, "tasks [1, 2] reported, of which only one may"),
+        (FailureKind.INCOMPLETE, "tasks [1, 2] reported, but only one of them may"),
     )
 
 
@@ -292,7 +292,7 @@ def test_any_other_exception_is_the_users_bug_also_while_the_batch_is_not_comple
 
 
 def test_a_tuple_that_does_not_fit_its_stream_is_the_users_bug():
-    with pytest.raises(UserCodeError, match="which takes a list of 1 values"):
+    with pytest.raises(UserCodeError, match="which takes a list of 1 value:"):
         Task(Misfit(), args=None).begin("a")
 
 
@@ -302,7 +302,7 @@ def test_one_tuple_too_many_fails_the_batch_at_once(order):
     for what in order:
         task.regular(1, "a", "a") if what == "regular" else task.coord(1, 1)
     assert [message.payload for message in task.take(FAIL)] == [(ROOT,)]
-    story = "task 1 sent 1 tuples, 2 came; task 2 sent 0 tuples and no report"
+    story = "task 1 sent 1 tuple, 2 arrived; task 2 sent 0 tuples and no report"
     assert task.observer.seen[-1] == ("ended", 1, (FailureKind.INCOMPLETE, story))
 
 
@@ -429,7 +429,7 @@ def test_only_so_many_batches_that_have_ended_are_remembered(monkeypatch):
     ],
 )
 def test_messages_for_somebody_else_are_a_bug(args, message):
-    with pytest.raises(ProtocolError, match="task 10 of a sub-topology received"):
+    with pytest.raises(ProtocolError, match="task 10 of a sub-topology received an unexpected"):
         Task(args=args).task.receive(message)
 
 
@@ -437,5 +437,5 @@ def test_tasks_are_made_by_their_wiring():
     inside, outside = Task().wiring, wire(RecordingBolt())
     assert isinstance(make_task(inside, print, Random(0)), CoordinatedTask)
     assert isinstance(make_task(outside, print, Random(0)), BoltTask)
-    with pytest.raises(ProtocolError, match="task 10 belongs to no sub-topology"):
+    with pytest.raises(ProtocolError, match="task 10 is not part of a sub-topology"):
         CoordinatedTask(outside, print, Random(0))

@@ -64,5 +64,5 @@ def test_what_cannot_travel_is_refused_at_once_and_leaves_no_trace():
 
 
 def test_other_frames_hold_no_messages():
-    with pytest.raises(CodecError, match="frame of kind FAILURE holds no messages"):
+    with pytest.raises(CodecError, match="frame is of kind FAILURE, expected MESSAGES"):
         messages_of(WaveFrame(WAVE, 1, 0, 2, WaveFrameKind.FAILURE, b""))

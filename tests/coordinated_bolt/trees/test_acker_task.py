@@ -129,5 +129,5 @@ def test_a_reset_of_a_tree_it_does_not_know_is_ignored():
 
 def test_a_message_for_others_is_a_bug_of_ours():
     acker, _ = make()
-    with pytest.raises(ProtocolError, match="acker task 90 received Message"):
+    with pytest.raises(ProtocolError, match="acker task 90 received an unexpected Message"):
         receive(acker, tick_message(0, ACKER, 1))

@@ -171,7 +171,7 @@ def test_any_other_exception_says_component_task_and_tuple(bolt):
 def test_jstorm_swallows_an_emit_that_fails_here_it_ends_the_run(bolt):
     task, sent = make(bolt)
     end_on(task.start())
-    with pytest.raises(UserCodeError, match=r"component 'bolt' emitted .* which takes a list of 1 values"):
+    with pytest.raises(UserCodeError, match=r"component 'bolt' emitted .* which takes a list of 1 value:"):
         end_on(task.receive(given("misfit")))
     assert sent == []
 
@@ -204,7 +204,7 @@ def test_a_failed_exception_after_a_fail_changes_nothing():
 def test_acking_twice_is_the_users_mistake_and_ends_the_run():
     task, _ = make(Rich())
     end_on(task.start())
-    with pytest.raises(UserCodeError, match="cannot be acked, it was acked before; ack or fail a tuple once"):
+    with pytest.raises(UserCodeError, match="cannot be acked: it was already acked; ack or fail a tuple only once"):
         end_on(task.receive(given("ack twice")))
 
 
@@ -212,7 +212,7 @@ def test_a_basic_bolt_cannot_emit_on_a_tuple_after_its_execute():
     task, _ = make(Basic())
     end_on(task.start())
     end_on(task.receive(given("x")))
-    with pytest.raises(ValueError, match="cannot be anchored on, it was acked before"):
+    with pytest.raises(ValueError, match="cannot be anchored on: it was already acked"):
         task._anchoring.emit(["late"])
 
 
@@ -241,7 +241,7 @@ def test_prepare_and_cleanup_that_raise_end_the_run_and_have_nothing_to_fail():
 
 def test_a_message_for_others_is_a_bug_of_ours():
     task, _ = make(Basic())
-    with pytest.raises(ProtocolError, match="bolt task 10 received Message"):
+    with pytest.raises(ProtocolError, match="bolt task 10 received an unexpected Message"):
         end_on(task.receive(tree_message(MessageKind.ACKED, ACKER, 10, 7)))
 
 

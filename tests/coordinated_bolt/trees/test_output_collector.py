@@ -139,7 +139,7 @@ def test_a_tuple_is_acked_or_failed_once_and_nothing_is_anchored_on_it_after(end
     getattr(collector, ending)(done)
     del sent[:]
     status = {"ack": "acked", "fail": "failed"}[ending]
-    message = rf"Tuple\(source/default: value=0\) cannot be {purpose}, it was {status} before"
+    message = rf"Tuple\(source/default: value=0\) cannot be {purpose}: it was already {status}"
     with pytest.raises(ValueError, match=message):
         collector.emit(["x"], [done]) if again == "emit" else getattr(collector, again)(done)
     assert sent == []
@@ -148,7 +148,7 @@ def test_a_tuple_is_acked_or_failed_once_and_nothing_is_anchored_on_it_after(end
 def test_a_tuple_of_another_kind_cannot_be_acked():
     collector, _ = make()
     foreign = Tuple([1], origin_of(wire(RecordingBolt()), attempt(1)))
-    with pytest.raises(TypeError, match="cannot be acked: it is no tuple that a bolt of a plain topology received"):
+    with pytest.raises(TypeError, match="cannot be acked: it is not a tuple that this plain topology's bolt received"):
         collector.ack(foreign)
 
 
@@ -157,7 +157,9 @@ def test_arguments_in_another_order_are_refused_with_the_right_one():
     collector, sent = make()
     with pytest.raises(TypeError, match="; emit takes the values first, then the anchors"):
         collector.emit(tup({7: 70}), ["x"])
-    with pytest.raises(TypeError, match="'orders' is no tuple to anchor on; to name a stream write stream_id='orders'"):
+    with pytest.raises(
+        TypeError, match="anchors must be tuples, got 'orders'; to name a stream, write stream_id='orders'"
+    ):
         collector.emit(["x"], "orders")
     assert sent == []
 
@@ -173,10 +175,10 @@ def test_a_direct_tuple_reaches_one_task_and_is_anchored():
 @pytest.mark.parametrize(
     ("emit", "message"),
     [
-        (lambda collector, anchor: collector.emit(["x", "y"], anchor), "which takes a list of 1 values"),
-        (lambda collector, anchor: collector.emit("x", anchor), "which takes a list of 1 values"),
-        (lambda collector, anchor: collector.emit(["x"], anchor, "none"), "declares no stream 'none'"),
-        (lambda collector, anchor: collector.emit(["x"], anchor, "orders"), "is direct: use emit_direct"),
+        (lambda collector, anchor: collector.emit(["x", "y"], anchor), "which takes a list of 1 value:"),
+        (lambda collector, anchor: collector.emit("x", anchor), "which takes a list of 1 value:"),
+        (lambda collector, anchor: collector.emit(["x"], anchor, "none"), "does not declare stream 'none'"),
+        (lambda collector, anchor: collector.emit(["x"], anchor, "orders"), "is direct; use emit_direct"),
         (lambda collector, anchor: collector.emit_direct(21, ["x"], anchor), "has no direct stream 'default'"),
         (lambda collector, anchor: collector.emit_direct(5, ["x"], anchor, "orders"), "task 5 does not subscribe"),
     ],
@@ -248,5 +250,5 @@ def test_an_observer_is_told_of_each_step_once_however_many_receive():
 
 
 def test_a_tuple_of_a_plain_topology_has_no_attempt():
-    with pytest.raises(AttributeError, match="a tuple of a plain topology has no attempt; transactions need a"):
+    with pytest.raises(AttributeError, match="a tuple of a plain topology has no attempt; use a"):
         assert tup({}).attempt

@@ -275,14 +275,14 @@ def test_what_a_spout_raises_ends_the_run_and_what_it_could_not_emit_is_not_wait
     task, sent = make(Scripted(KeyError("oops"), (["too", "many"], "m")))
     with pytest.raises(UserCodeError, match=r"component 'bolt', task 0 raised:\n(.*\n)*KeyError: 'oops'"):
         end_on(task.next_tuple())
-    with pytest.raises(UserCodeError, match="which takes a list of 1 values"):
+    with pytest.raises(UserCodeError, match="which takes a list of 1 value:"):
         end_on(task.next_tuple())
     assert (sent, task.pending_count) == ([], 0)
 
 
 def test_a_message_for_others_is_a_bug_of_ours():
     task, _ = make(Scripted())
-    with pytest.raises(ProtocolError, match="spout task 1 received Message"):
+    with pytest.raises(ProtocolError, match="spout task 1 received an unexpected Message"):
         end_on(task.receive(tick_message(0, 1, 5)))
 
 

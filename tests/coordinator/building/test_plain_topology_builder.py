@@ -105,7 +105,7 @@ def test_unknown_sources_streams_and_fields_and_doubled_names_are_refused():
     refused(builder, "component 'rich' subscribes to the unknown component 'nobody'")
     builder = builder_of()
     builder.set_bolt("rich", Rich()).fields_grouping("spout", ["word"])
-    refused(builder, "there is no field 'word'")
+    refused(builder, "field 'word' does not exist")
     with pytest.raises(TopologyError, match="component id 'spout' is used twice"):
         builder.set_spout("spout", Spout())
     with pytest.raises(TopologyError, match="component id '__system' begins with two underscores"):

@@ -149,7 +149,7 @@ def test_an_unknown_field_is_refused_with_the_known_ones():
     refused(
         builder,
         r"component 'pass' cannot subscribe to stream 'default' of 'lines': "
-        r"there is no field 'word'; the stream has \('line', 'number'\)",
+        r"field 'word' does not exist; the stream has \('line', 'number'\)",
     )
 
 

@@ -213,7 +213,7 @@ def test_of_two_runs_at_once_the_older_ends_fenced(job: JobFolder) -> None:
         with started(job, "job_of_lines:topology", "--json") as newer:
             code, output = older.ended()
             assert (code, output) == (3, ""), older.said()
-            assert "topology 'lines' is run by a newer coordinator, this one stops" in older.said()
+            assert "topology 'lines' was taken over by a newer coordinator, so this run stops" in older.said()
             assert newer.ended()[0] == 0, newer.said()
 
     assert stored(job, "{lines}:lines") == {"all": LINE_COUNT}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
+import bz2
 import os
 import shutil
 import subprocess
@@ -20,7 +20,7 @@ from coordinator.cli import app as app_module
 from coordinator.cli import main
 from coordinator.cli.run_command import execute
 from coordinator.local.cluster import LocalCluster
-from coordinator.sources import line_ranges
+from coordinator.sources.files.text_files import TextFiles
 from coordinator.transactional.run_summary import RunStatistics
 from state import redis_topology
 from tests.conftest import running_server
@@ -53,7 +53,7 @@ def jobs(folder: JobFolder) -> JobFolder:
     folder.write("folder/input.txt", "one\n")
     folder.write("shared/report.txt", "not ours")
     (folder.path / "shared").chmod(0o755)
-    (folder.path / "lines.gz").write_bytes(gzip.compress(b"one\n"))
+    (folder.path / "lines.bz2").write_bytes(bz2.compress(b"one\n"))
     with zipfile.ZipFile(folder.path / "lines.zip", "w") as archive:
         archive.writestr("lines.txt", "one\n")
     (folder.path / "utf16.txt").write_bytes("one\n".encode("utf-16"))
@@ -136,9 +136,8 @@ def test_a_mistake_of_a_job_that_runs(
     jobs: JobFolder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, mistake: Mistake
 ) -> None:
     monkeypatch.setattr(app_module, "execute", partial(execute, runner=on_local_cluster))
-    monkeypatch.setattr(
-        line_ranges.LineScanner.__init__, "__kwdefaults__", {"block_bytes": 4096, "line_bytes_max": 2**20}
-    )
+    defaults = {**(TextFiles.__init__.__kwdefaults__ or {}), "line_bytes_max": 2**20}
+    monkeypatch.setattr(TextFiles.__init__, "__kwdefaults__", defaults)
     text = told(mistake, capsys)
     assert text.count("txbatch: ") == text.count("\ntxbatch: ")
     assert text.count("Traceback (most recent call last)") <= 1, "the user's own, and only where his code raised"

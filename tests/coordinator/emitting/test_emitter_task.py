@@ -14,6 +14,7 @@ from coordinated_bolt.transport.edges import batch_edge
 from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.emitting.emitter_task import Batch, EmitterTask
+from coordinator.spouts.kinds.partition_cut import link_to
 from coordinator.spouts.kinds.partition_scopes import partition_scope
 from coordinator.spouts.kinds.partitioned_kind import PartitionCountCoordinator
 from coordinator.spouts.partitioned import (
@@ -26,6 +27,11 @@ from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
 from state.errors import FailedException, SourceError
 from tests.support.tasks.wirings import Sent, output
+
+
+def metadata_of(emitted):
+    """Scope -> what the next batch is cut from, without the links."""
+    return {scope: cut.metadata for scope, cut in emitted.cuts.items()}
 
 
 def att(txid, attempt_id=1):
@@ -115,7 +121,7 @@ def run(given, *, stored=None, spout=None, task_index=0, task_count=1):
 def test_new_batches_are_cut_each_from_the_one_before_within_a_wave():
     emitted, values = run(batches((1, 2), (2, 2)))
     assert values == {1: [0, 1, 100, 101], 2: [2, 3, 102, 103]}
-    assert [e.metadata for e in emitted] == [
+    assert [metadata_of(e) for e in emitted] == [
         {"partition.0": [0, 2], "partition.1": [100, 102]},
         {"partition.0": [2, 4], "partition.1": [102, 104]},
     ]
@@ -133,27 +139,27 @@ def test_a_replay_emits_exactly_what_is_stored_and_stores_nothing():
     stored = {"partition.0": {4: [8, 11]}, "partition.1": {4: [100, 101]}}
     emitted, values = run(batches((4, 2), attempt_id=9), stored=stored)
     assert values == {4: [8, 9, 10, 100]}
-    assert emitted[0].metadata == {}
+    assert metadata_of(emitted[0]) == {}
     assert [call[0] for call in Calls.log] == ["open", "again", "again", "close"]
 
 
 def test_a_new_batch_goes_on_from_what_is_stored_of_the_one_before():
     emitted, values = run(batches((4, 1), (5, 1)), stored={"partition.0": {3: [6, 8], 4: [8, 11]}})
     assert values == {4: [8, 9, 10], 5: [11, 12]}
-    assert [e.metadata for e in emitted] == [{}, {"partition.0": [11, 13]}]
+    assert [metadata_of(e) for e in emitted] == [{}, {"partition.0": [11, 13]}]
 
 
 def test_stored_nothing_is_emitted_again_as_nothing():
     emitted, values = run(batches((4, 1)), stored={"partition.0": {4: None, 5: [0, 2]}})
     assert values == {}
-    assert emitted[0].metadata == {}
+    assert metadata_of(emitted[0]) == {}
     assert emitted[0].result.failure is None
 
 
 def test_a_partition_of_which_a_later_batch_is_stored_emits_nothing_and_stores_that():
     emitted, values = run(batches((4, 1)), stored={"partition.0": {3: [6, 8], 5: [8, 10]}})
     assert values == {}
-    assert emitted[0].metadata == {"partition.0": None}
+    assert metadata_of(emitted[0]) == {"partition.0": None}
     assert Calls.log == [("open", 0), ("close",)]
 
 
@@ -162,12 +168,12 @@ def test_a_partition_of_which_a_later_batch_is_stored_emits_nothing_and_stores_t
 )
 def test_task_k_of_n_owns_partitions_k_k_plus_n_and_so_on(task_index, partitions):
     emitted, _ = run(batches((1, 7)), task_index=task_index, task_count=3)
-    assert list(emitted[0].metadata) == [partition_scope(partition) for partition in partitions]
+    assert list(metadata_of(emitted[0])) == [partition_scope(partition) for partition in partitions]
 
 
 def test_a_task_without_partitions_emits_and_stores_nothing():
     emitted, values = run(batches((1, 1)), task_index=1, task_count=2)
-    assert (values, emitted[0].metadata, emitted[0].result.tuple_count) == ({}, {}, 0)
+    assert (values, metadata_of(emitted[0]), emitted[0].result.tuple_count) == ({}, {}, 0)
     assert emitted[0].result.failure is None
 
 
@@ -177,7 +183,7 @@ def test_a_replay_keeps_the_number_of_partitions_it_was_first_given():
     stored = {"partition.0": {4: [8, 10]}}
     emitted, values = run(batches((4, 1), (5, 2)), stored=stored)
     assert values == {4: [8, 9], 5: [10, 11, 100, 101]}
-    assert [e.metadata for e in emitted] == [{}, {"partition.0": [10, 12], "partition.1": [100, 102]}]
+    assert [metadata_of(e) for e in emitted] == [{}, {"partition.0": [10, 12], "partition.1": [100, 102]}]
 
 
 def test_a_report_counts_tuples_and_has_the_batch_edge_and_one_for_every_target():
@@ -206,7 +212,7 @@ def test_an_emitter_that_fails_an_attempt_fails_every_later_one_of_the_wave(erro
     assert failures[1] is not None
     assert failures[1].kind is kind
     assert failures[2] == Failure(FailureKind.INCOMPLETE, "log", 0, f"attempt {att(2)} failed earlier in this task")
-    assert [one.metadata for one in emitted[1:]] == [{}, {}]
+    assert [metadata_of(one) for one in emitted[1:]] == [{}, {}]
     assert 3 not in values
     assert ("close",) in Calls.log
 
@@ -242,7 +248,7 @@ def test_metadata_that_cannot_be_stored_is_the_users_failure_and_not_the_tasks(m
     assert emitted.result.failure is not None
     assert emitted.result.failure.kind is FailureKind.USER
     assert story in emitted.result.failure.text
-    assert emitted.metadata == {}
+    assert metadata_of(emitted) == {}
 
 
 class Plain(ITransactionalSpout):
@@ -267,7 +273,7 @@ class PlainEmitter(SpoutEmitter):
 def test_a_plain_spout_is_given_the_coordinators_metadata_as_it_was():
     emitted, values = run(batches((1, ["a", (1, 2), b"c"]), (2, ["a"])), spout=Plain())
     assert values == {1: ["a", (1, 2), b"c"], 2: ["a"]}
-    assert [(one.result.failure, one.metadata) for one in emitted] == [(None, {}), (None, {})]
+    assert [(one.result.failure, metadata_of(one)) for one in emitted] == [(None, {}), (None, {})]
 
 
 def test_a_value_that_cannot_be_sent_is_the_users_failure_and_not_the_tasks():
@@ -375,3 +381,9 @@ def test_an_emitter_is_measured_by_what_it_emitted_also_in_an_attempt_that_faile
         TaskMetrics({"default": 2}),
         TaskMetrics(),
     ]
+
+
+def test_each_cut_is_linked_to_what_it_was_cut_from():
+    """A run tells by it whether two batches of a wave come of one execution of the task."""
+    emitted, _ = run(batches((5, 1), (6, 1)), stored={"partition.0": {4: [3, 7]}})
+    assert [e.cuts["partition.0"].began_from for e in emitted] == [link_to([3, 7]), link_to([7, 9])]

@@ -21,7 +21,7 @@ SPOUTS = {
     "partitioned": MemoryTransactionalSpout([ROWS], FIELDS, take=1),
     "opaque": OpaqueMemoryTransactionalSpout([ROWS], FIELDS, take=1),
 }
-DROPPED = r"topology 'test' was dropped while it ran"
+DROPPED = r"topology 'test' was dropped during this run"
 
 
 class Reading(BaseBatchBolt, ICommitter):
@@ -78,7 +78,7 @@ def test_a_run_that_is_overtaken_still_says_that_a_newer_one_runs(bolt):
         for _ in range(20):
             older.tick()
         cluster.submit(topology)
-        with pytest.raises(FencedError, match="is run by a newer coordinator"):
+        with pytest.raises(FencedError, match="was taken over by a newer coordinator"):
             older.run_until_idle()
 
 

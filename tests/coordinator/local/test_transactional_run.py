@@ -145,14 +145,19 @@ def test_a_state_nobody_declares_is_refused(cluster):
 
 def test_a_builder_is_no_topology_yet(cluster):
     builder = TransactionalTopologyBuilder("test", "lines", Lines(1))
-    with pytest.raises(TopologyError, match=r"submit got .* of type TransactionalTopologyBuilder; give the result of a builder's build"):
+    with pytest.raises(
+        TopologyError, match=r"submit got .* of type TransactionalTopologyBuilder; give the result of a builder's build"
+    ):
         cluster.submit(builder)
 
 
 @pytest.mark.parametrize("given", [{"by_hand": ["count"]}, {"message_fault": lambda message: [message]}])
 def test_what_means_nothing_for_transactions_is_refused(cluster, given):
     [name] = given
-    with pytest.raises(TopologyError, match=f"submit got {name}, which (is for plain topologies|has no effect on a transactional topology)"):
+    with pytest.raises(
+        TopologyError,
+        match=f"submit got {name}, which (is for plain topologies|has no effect on a transactional topology)",
+    ):
         cluster.submit(build(("count", Count(), ["lines"])), **given)
 
 
@@ -232,7 +237,7 @@ def test_a_txid_that_fails_on_every_attempt_ends_the_run(cluster):
 
 def test_a_transaction_that_is_too_large_for_one_commit_ends_the_run_after_the_lower_ones(cluster):
     run = cluster.submit(build(("large", Large(), ["lines"]), spout=Lines(3)))
-    with pytest.raises(TransactionTooLargeError, match="txid 2 changes 500001 fields"):
+    with pytest.raises(TransactionTooLargeError, match="txid 2 makes 500,001 changes"):
         run.run_until_idle()
     assert run.state("many") == {"small": 1}
 
@@ -254,7 +259,7 @@ def test_the_older_of_two_runs_of_a_topology_is_fenced_and_the_newer_is_exact(cl
         older.tick()
     newer = cluster.submit(topology)
     newer.tick()
-    with pytest.raises(FencedError, match="'test' is run by a newer coordinator"):
+    with pytest.raises(FencedError, match="'test' was taken over by a newer coordinator"):
         older.run_until_idle()
     assert leftovers(older) == []
     assert newer.run_until_idle().committed == 4
@@ -329,13 +334,17 @@ SPOUT = Part("spout", 1, outputs=("default",))
 @pytest.mark.parametrize(
     ("part", "changes", "reason"),
     [
-        (reading(), {}, "committers read state: transaction by transaction"),
-        (writing(("last",)), {}, "two tasks changed the same field of a string state: transaction by transaction"),
-        (writing(("sums",)), {"operations_max": 3}, "4 operations are over 3"),
+        (reading(), {}, "committers read state, so compose transaction by transaction"),
+        (
+            writing(("last",)),
+            {},
+            "two tasks changed the same field of a string state, so compose transaction by transaction",
+        ),
+        (writing(("sums",)), {"operations_max": 3}, "4 operations exceed the limit of 3"),
         (
             writing(("sums",)),
             {"trips": (Trip("b0", 1, 3, "finish", 1),)},
-            "a task composed more than the prefix that is good",
+            "a task composed more than the good prefix",
         ),
     ],
     ids=["readers", "order matters", "over the limit", "a failure in the middle"],
@@ -345,7 +354,7 @@ def test_a_commit_phase_that_has_to_run_again_runs_on_new_bolts_and_is_exact(cap
     scenario = Scenario(parts=(SPOUT, part), **changes)
     with caplog.at_level(logging.DEBUG, logger="txbatch"):
         play(scenario, topology_id="again")
-    assert any(reason in text for text in caplog.messages if text.startswith("commit phase again"))
+    assert any(reason in text for text in caplog.messages if text.startswith("commit phase of"))
     attempts = len(FOUR) + 2 * len(scenario.trips)  # of txids 3 and 4
     assert LocalTally.kept["again"]["prepared"] > attempts * part.tasks
 

@@ -89,7 +89,7 @@ def test_a_batch_bolt_that_ends_its_process_is_a_users_error_and_lower_transacti
 
 
 def test_the_users_error_says_what_to_do_instead_of_ending_the_process():
-    with LocalCluster() as cluster, pytest.raises(UserCodeError, match="may not end its process: raise an exception"):
+    with LocalCluster() as cluster, pytest.raises(UserCodeError, match="may not end its process; raise an exception"):
         cluster.submit(transactional(SystemExit(3), "execute")).run_until_idle()
 
 

@@ -276,7 +276,7 @@ class Bad(BaseSpout):
         (("next_tuple",), "ValueError: in next_tuple"),
         (("close",), "ValueError: in close"),
         (("next_tuple", "close"), "ValueError: in next_tuple"),
-        (("unfit",), "CodecError: cannot be sent or stored: "),
+        (("unfit",), "which cannot be sent or stored: "),
     ],
 )
 def test_what_a_spout_raises_ends_the_run_and_every_spout_that_was_opened_is_closed(methods, reason):

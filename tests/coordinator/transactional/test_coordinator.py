@@ -322,7 +322,7 @@ def test_a_txid_that_fails_on_every_attempt_stops_the_run_after_the_lower_ones()
 def test_the_attempt_limit_is_an_option(limit):
     run = Run(2, max_attempts=limit)
     run.engine.on_group = committing_fails_at(run, 1, times=99)
-    with pytest.raises(ReplayLimitError, match=f"txid 1 failed {limit} times"):
+    with pytest.raises(ReplayLimitError, match=f"txid 1 failed {limit} time"):
         run()
 
 

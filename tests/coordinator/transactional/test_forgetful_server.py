@@ -73,7 +73,7 @@ def test_state_is_a_prefix_of_the_input_whatever_suffix_the_server_loses(world_o
     world, server = world_of(kind, reads=reads)
     play(world, server, STEPS)
     assert server.forgotten
-    assert world.ended["REGRESSED"] + world.ended["gone back"]
+    assert world.ended["REGRESSED"] + world.ended["returned to an earlier state"]
 
 
 def test_a_run_that_cannot_be_told_its_last_write_was_lost_does_not_say_done(world_of):
@@ -93,4 +93,4 @@ def test_a_server_that_never_answers_starts_no_run(world_of):
     server.faults = Faults(lose_request=1.0)
     world.start()
     assert not world.runs
-    assert world.ended == {"gave no answer": 1}
+    assert world.ended == {"did not answer": 1}

@@ -53,7 +53,7 @@ def test_metadata_is_handed_on():
 
 
 def test_a_fenced_run_stops():
-    with pytest.raises(FencedError, match="topology 'job' is run by a newer coordinator"):
+    with pytest.raises(FencedError, match="topology 'job' was taken over by a newer coordinator"):
         publish(CommitReply(CommitStatus.FENCED))
 
 

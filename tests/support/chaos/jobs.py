@@ -60,6 +60,10 @@ class Job:
         os.kill(self.pid, signal.SIGKILL)
         self._process.wait()
 
+    def signal(self, number: signal.Signals) -> None:
+        """Sends the driver a signal."""
+        os.kill(self.pid, number)
+
     def wait(self, timeout_s: float) -> int:
         """Waits for its end and returns the exit code."""
         return self._process.wait(timeout_s)

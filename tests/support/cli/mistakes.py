@@ -130,7 +130,7 @@ WIRING = [
         "state of lists",
         "run jobs:state_of_lists",
         USAGE,
-        "value of state 'lines' is declared as 'list', use one of int",
+        "value of state 'lines' is declared as 'list'; use one of int",
     ),
     row(
         "a state's name with a colon",
@@ -164,7 +164,7 @@ INPUT = [
     row(
         "a pipe", "run jobs:sound -p input=pipe", USAGE, "is no regular file: a replay has to read it again", "copy it"
     ),
-    row("a gzip file", "run jobs:sound -p input=lines.gz", USAGE, "is compressed with gzip", "unpack it first (gunzip"),
+    row("a bzip2 file", "run jobs:sound -p input=lines.bz2", USAGE, "is compressed with bzip2", "first (bunzip2"),
     row(
         "a zip archive", "run jobs:sound -p input=lines.zip", USAGE, "is a zip archive", "unpack it first (unzip FILE)"
     ),
@@ -188,7 +188,7 @@ SERVER = [
         "status job --redis redis://u:canary",
         USAGE,
         "'redis://u:?'",
-        "goes before an '@'",
+        "put it before an '@'",
     ),
     row("a database in words", "run jobs:sound --redis redis://h/words", USAGE, "'redis://h/?' has a database that is"),
     row(
@@ -198,7 +198,7 @@ SERVER = [
         "'redis://h'",
         "a database number",
     ),
-    row("an unknown option", "status job --redis redis://h?ssl=1", USAGE, "unknown option 'ssl'; txbatch knows"),
+    row("an unknown option", "status job --redis redis://h?ssl=1", USAGE, "unknown option 'ssl'; use one of"),
     row("TLS options without TLS", "status job --redis redis://h?ssl_ca_certs=x", USAGE, "without TLS; use rediss://"),
     row(
         "certificates not there",
@@ -222,7 +222,7 @@ SERVER = [
         "plain text, to look",
         "status job",
         USAGE,
-        "redis://192.0.2.1 is not this",
+        "redis://192.0.2.1 is on another machine",
         redis_url="redis://:canary@192.0.2.1",
     ),
     row(
@@ -249,9 +249,9 @@ SERVER = [
 
 SILENT = [
     row(
-        "nobody listens", "run jobs:sound --redis redis://127.0.0.1:1", STATE, "gave no answer for", "start it or check"
+        "nobody listens", "run jobs:sound --redis redis://127.0.0.1:1", STATE, "did not answer for", "start it or check"
     ),
-    row("no such socket", "status job --redis unix:///no/such.sock", STATE, "unix:///no/such.sock gave no answer for"),
+    row("no such socket", "status job --redis unix:///no/such.sock", STATE, "unix:///no/such.sock did not answer for"),
 ]
 
 RUNNING = [
@@ -279,7 +279,7 @@ RUNNING = [
         "run jobs:state_not_declared",
         FAILED,
         "no attribute 'words'",
-        "declare it in the class Undeclared: words = HashState('words')",
+        "declare it in class Undeclared: words = HashState('words')",
     ),
     row(
         "state made in finish_batch",
@@ -289,11 +289,13 @@ RUNNING = [
         "write `words = HashState('words')` in the class body",
     ),
     row("state made in __init__", "run jobs:state_made_in_init", FAILED, "state 'words' is not declared: "),
-    row("state in execute", "run jobs:state_in_execute", FAILED, "'lines' is only open while finish_batch runs"),
+    row("state in execute", "run jobs:state_in_execute", FAILED, "'lines' is open only in finish_batch"),
     row(
         "text for an integer", "run jobs:text_for_an_integer", FAILED, "state 'lines' was given value 'one' of type str"
     ),
-    row("an integer for a field", "run jobs:integer_for_a_field", FAILED, "was given field 3 of type int, declared is"),
+    row(
+        "an integer for a field", "run jobs:integer_for_a_field", FAILED, "was given field 3 of type int, but declares"
+    ),
     row("an integer beyond 2^53", "run jobs:beyond_the_range", FAILED, "was given value 9007199254740992, outside ±"),
     row(
         "a transaction that always fails",
@@ -308,21 +310,21 @@ RUNNING = [
         FAILED,
         "component 'middle'",
         "emitted ['a', 'b']",
-        "takes a list of 1 values: ('line',)",
+        "takes a list of 1 value: 'line'",
     ),
     row(
         "text for a row",
         "run jobs:text_for_a_row",
         FAILED,
         "component 'middle' emitted 'a'",
-        "takes a list of 1 values",
+        "takes a list of 1 value: 'line'",
     ),
     row("a number for a row", "run jobs:number_for_a_row", FAILED, "component 'middle' emitted 3"),
     row(
         "a stream not declared",
         "run jobs:stream_not_declared",
         FAILED,
-        "declares no stream 'errors' (declared: default)",
+        "does not declare stream 'errors' (declared: default)",
     ),
     row(
         "a value that cannot travel",
@@ -331,14 +333,14 @@ RUNNING = [
         "component 'middle'",
         "<object object",
     ),
-    row("a field that is not there", "run jobs:field_not_there", FAILED, "has fields ('line',), not 'word'"),
+    row("a field that is not there", "run jobs:field_not_there", FAILED, "has no field 'word'; it has ('line',)"),
     row(
         "a bolt that leaves",
         "run jobs:bolt_leaves",
         FAILED,
         "component 'store', task 0, attempt 1:",
         "SystemExit: no more of this",
-        "remedy: a component may not end its process: raise an exception",
+        "remedy: a component may not end its process; raise an exception",
     ),
     row(
         "a spout that raises",
@@ -351,16 +353,16 @@ RUNNING = [
         "a line that is no UTF-8",
         "run jobs:sound -p input=latin1.txt",
         FAILED,
-        "is not valid UTF-8 in the line that starts",
-        "byte 0xe9 at 7",
-        "convert the file to UTF-8",
+        "the record at line 2 of input file",
+        "byte 0xe9 at position 3 is not valid UTF-8",
+        "give on_bad_record='skip'",
     ),
     row(
         "a line without end",
         "run jobs:sound -p input=endless.txt",
         FAILED,
-        "has a line of more than",
-        "line 2, which",
+        "has a record of more than",
+        "record 2, which starts at byte 4",
         "break it up, or leave the file out",
     ),
 ]
@@ -404,7 +406,7 @@ REAL_SERVER = [
         "a certificate nobody trusts",
         "status job --redis {untrusted}",
         STATE,
-        "that is not trusted; check ssl_ca_certs",
+        "an untrusted certificate; check ssl_ca_certs",
     ),
 ]
 

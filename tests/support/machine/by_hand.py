@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
@@ -48,6 +48,7 @@ from state.attempt import TransactionAttempt
 from state.codec import pack
 from state.errors import StateRefusedError
 from state.write_set import StateKind, StateWrites, ValueType, WriteSet, compose
+from tests.support.machine.links import linked
 
 TASK = 7
 LATER = Failure(FailureKind.FAILED, "count", 0, "no")
@@ -163,7 +164,9 @@ class Driven:
         self.notified: list[Issued | Dropped | Replayed] = []
 
     def handle(self, event: RunEvent) -> list[Decision]:
-        """One event; what is decided, as it is."""
+        """One event; what is decided, as it is. Outcomes begin where those below them end, unless they say where."""
+        if isinstance(event, WaveProcessed):
+            event = replace(event, outcomes=linked(event.outcomes, self.machine.positions.by_scope()))
         decisions = self.machine.handle(event)
         self.machine.validate()
         done: list[Decision] = []

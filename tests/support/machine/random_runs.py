@@ -61,6 +61,7 @@ from state.attempt import TransactionAttempt
 from state.codec import unpack
 from state.errors import EngineError, ReplayLimitError, StateRefusedError, TransactionError, UserCodeError
 from state.write_set import StateKind, StateWrites, ValueType, WriteSet, compose
+from tests.support.machine.links import linked
 
 TASKS = {7: "count", 8: "sum"}
 TIMEOUT_S = 10.0
@@ -342,7 +343,8 @@ class RandomRun:
         if (wave.cancelled and (not self.is_faulty or self.random.random() < 0.7)) or (self._bad() and self._bad()):
             self._wave_crashes(wave)
             return
-        outcomes = [self._outcome(attempt) for attempt in wave.attempts]
+        cut = [self._outcome(attempt) for attempt in wave.attempts]
+        outcomes = linked(cut, self.machine.positions.by_scope())
         executed: list[GroupExecuted] = []
         if self.random.random() < 0.8:
             for attempts in wave.early:

@@ -17,7 +17,7 @@ from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.building.topology import Topology
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.sources.files import TextFiles
+from coordinator.sources.files.text_files import TextFiles
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.transactional.assembly import assembled
@@ -230,11 +230,17 @@ class World:
     def note(self, error: TransactionError) -> None:
         """Runs end by one of these, each for a reason the server gave; anything else is a fault of ours."""
         text = str(error)
-        for reason in ("REGRESSED", "gone back", "is run by a newer coordinator", "gave no answer", "is gone"):
+        for reason in (
+            "REGRESSED",
+            "returned to an earlier state",
+            "was taken over by a newer coordinator",
+            "did not answer",
+            "is gone",
+        ):
             if reason in text:
                 self.ended[reason] += 1
                 return
-        if type(error).__name__ == "ReplayLimitError" and ("StaleRead" in text or "gave no answer" in text):
+        if type(error).__name__ == "ReplayLimitError" and ("StaleRead" in text or "did not answer" in text):
             self.ended["overtaken"] += 1
             return
         raise AssertionError(f"a run ended by {error!r}") from error

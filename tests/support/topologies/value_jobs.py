@@ -211,15 +211,15 @@ class Misuse(BaseBatchBolt, ICommitter):
 MISUSES = {
     "emit_object": [
         "component 'misuse' emitted ['good', [<class ",
-        "on stream 'default', whose field 'second' holds <class",
-        "; send None, bool, int, float, str, bytes, list",
+        "on stream 'default', which cannot be sent or stored: field 'second' holds <class",
+        "; send one of None, bool, int, float, str, bytes, list",
         'self.collector.emit(["good", [Misuse]])',
     ],
     "emit_all_bytearray": ["field 'second' holds bytearray(b'x')", "send bytes(value)", "self.collector.emit_all(["],
     "emit_text": ["field 'second' holds 'half a pair: \\ud800', which is not valid Unicode", "self.collector.emit(["],
-    "emit_mapping": ["dict has names instead of places", "self.collector.emit({"],
+    "emit_mapping": ["dict maps names to values", "self.collector.emit({"],
     "count_float": ["counter 'seen' was given 2.5 of type float; give an integer", 'self.context.count("seen", 2.5)'],
-    "count_name": ["the name of a counter is 5 of type int; give text", "self.context.count(5)"],
+    "count_name": ["counter names must be strings, got 5 of type int", "self.context.count(5)"],
     "count_past_the_guard": ["counter 'seen' was given 2.5 of type float; give an integer"],
     "increment_float": ["state 'counts' was given increment 2.5 of type float", 'self.counts.increment("a", 2.5)'],
     "increment_field": ["state 'counts' was given field 2.5 of type float", "self.counts.increment(2.5)"],
@@ -353,8 +353,8 @@ def plain_misuse(wrong):
 PLAIN_MISUSES = {
     "object": [
         "component 'emit' emitted ['good', {'bad': <class ",
-        "on stream 'default', whose field 'second' holds <class",
-        "; send None, bool, int, float, str, bytes, list",
+        "on stream 'default', which cannot be sent or stored: field 'second' holds <class",
+        "; send one of None, bool, int, float, str, bytes, list",
         'collector.emit(["good", {"bad": EmitObject}])',
     ],
     "set": ["component 'spout' emitted {'x'} on stream 'default'", "set has no order", 'self.collector.emit({"x"})'],

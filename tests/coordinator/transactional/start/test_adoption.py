@@ -17,8 +17,9 @@ from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.local.cluster import LocalCluster
-from coordinator.sources import input_file, prefix_digest
-from coordinator.sources.files import TextFiles
+from coordinator.sources.files import prefix_digest
+from coordinator.sources.files.stores import input_file
+from coordinator.sources.files.text_files import TextFiles
 from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.transactional.options import RunOptions
@@ -235,7 +236,7 @@ def test_files_that_nobody_touched_are_not_read_again(cluster, folder, monkeypat
         looked_at.append(Path(file.path).name)
         return marks_at(file, ends)
 
-    monkeypatch.setattr("coordinator.sources.file_comparison.marks_at", noted)
+    monkeypatch.setattr("coordinator.sources.files.file_comparison.marks_at", noted)
     run(cluster, folder)
     assert looked_at == []
     os.utime(folder / "b.txt")

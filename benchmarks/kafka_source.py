@@ -1,0 +1,247 @@
+"""Messages a second from a Kafka topic: counted into Redis by txbatch, next to what the plain client reads.
+
+Run it with ``python -m benchmarks.kafka_source``; it starts a broker and servers of its own. See benchmarks/README.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import redis
+from confluent_kafka import Consumer, TopicPartition
+
+from benchmarks.measurement import median
+from benchmarks.plain_acking import describe
+from benchmarks.report import table
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt, BasicOutputCollector
+from coordinated_bolt.streams.tuples import Tuple
+from coordinator.building.plain_topology_builder import TopologyBuilder
+from coordinator.plain.options import PlainRunOptions
+from coordinator.run import run
+from coordinator.run_plain import run_plain
+from coordinator.sources.kafka import KafkaSpout, RetryRules
+from coordinator.sources.kafka.plain.partition_manager import PartitionManager
+from coordinator.sources.records.text_line import TextLine
+from coordinator.spark.session import close_context, open_context
+from coordinator.transactional.options import RunOptions
+from examples.kafka_to_redis import topology as page_views
+from state.redis_embedded import EmbeddedServer
+from tests.support.chaos.kill_kafka import PARTITIONS, write_views
+from tests.support.kafka.broker import Broker
+
+TOPIC = "views"
+CONSUME_AT_ONCE = 1024
+MANAGER_PORTION = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One measurement.
+
+    Attributes:
+        side: what read.
+        messages: how many.
+        seconds: how long.
+    """
+
+    side: str
+    messages: int
+    seconds: float
+
+    @property
+    def messages_per_s(self) -> float:
+        """Messages a second."""
+        return self.messages / self.seconds
+
+
+class Site:
+    """A broker with messages, and what is measured on it.
+
+    Args:
+        options: the command line.
+        broker: started.
+        context: a Spark context that is warm.
+    """
+
+    def __init__(self, options: argparse.Namespace, broker: Broker, context: Any) -> None:
+        self._options, self._broker, self._context = options, broker, context
+        broker.create_topic(TOPIC, PARTITIONS)
+        self._truth = write_views(broker.address, TOPIC, options.messages, random.Random(options.seed))
+        self._runs = 0
+
+    def client(self, name: str, take: Callable[[Counter[str], list[bytes]], None]) -> Result:
+        """The plain client, one process, one consumer of all partitions."""
+        consumer = Consumer(
+            {"bootstrap.servers": self._broker.address, "group.id": "bench", "enable.auto.commit": False}
+        )
+        counts: Counter[str] = Counter()
+        left, started = self._options.messages, time.perf_counter()
+        consumer.assign([TopicPartition(TOPIC, partition, 0) for partition in range(PARTITIONS)])
+        while left:
+            messages = consumer.consume(CONSUME_AT_ONCE, 1.0)
+            values = [message.value() or b"" for message in messages if message.error() is None]
+            take(counts, values)
+            left -= len(values)
+        seconds = time.perf_counter() - started
+        consumer.close()
+        if counts and counts != self._truth:
+            raise RuntimeError(f"{name} counted {counts.total()} messages, not those that were written")
+        return Result(name, self._options.messages, seconds)
+
+    def transactional(self) -> Result:
+        """The shipped example, exactly once into a server of its own; from the first issue to the last commit."""
+        topology = page_views(self._broker.address, TOPIC, messages_per_batch=self._options.per_batch)
+        with tempfile.TemporaryDirectory(prefix="txbatch-bench-") as folder, EmbeddedServer(folder) as server:
+            options = RunOptions(max_spout_pending=self._options.window)
+            found = run(topology, redis_url=server.url, spark=self._context, options=options)
+            with redis.Redis.from_url(server.url, decode_responses=True, protocol=2) as client:
+                found_views: Any = client.hgetall("{page_views}:views")
+        counts = {page: int(views) for page, views in found_views.items()}
+        if counts != self._truth:
+            raise RuntimeError("txbatch counted something else than was written")
+        return Result("txbatch, exactly once", self._options.messages, found.seconds)
+
+    def plain(self) -> Result:
+        """`KafkaSpout` in waves, with acks and offsets in Redis; from the first wave to the last."""
+        self._runs += 1
+        with tempfile.TemporaryDirectory(prefix="txbatch-bench-") as folder, EmbeddedServer(folder) as server:
+            spout = KafkaSpout(
+                self._broker.address,
+                TOPIC,
+                TextLine("value"),
+                redis=server.url,
+                max_uncommitted=self._options.wave,
+                retries=RetryRules(limit=0),
+            )
+            builder = TopologyBuilder(f"plain_kafka_{self._runs}")
+            builder.set_spout("messages", spout, 2)
+            builder.set_bolt("end", End(), 2).shuffle_grouping("messages")
+            builder.set_acker_count(1)
+            builder.set_max_spout_pending(self._options.wave)
+            bounds = PlainRunOptions(wave_tuples_max=self._options.wave, wave_fill_s=5.0, stop_when_idle=True)
+            found = run_plain(builder.build(), spark=self._context, options=bounds)
+        if found.acked != self._options.messages:
+            raise RuntimeError(f"{found.acked} of {self._options.messages} messages were acked")
+        return Result("KafkaSpout on Spark, at least once", self._options.messages, found.seconds)
+
+
+class End(BaseBasicBolt):
+    """Takes messages."""
+
+    def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
+        pass
+
+
+def manager_alone(messages: int) -> Result:
+    """What `PartitionManager` decides for each message: taken, emitted, acked; one in a hundred fails once."""
+    manager = PartitionManager(0, 0, RetryRules(0, 1, 0, None), max_uncommitted=10_000)
+    started, now_ms = time.perf_counter(), 0
+    while manager.completed_to() < messages:
+        start = manager.fetch_from(now_ms)
+        assert start is not None
+        end = min(start + MANAGER_PORTION, messages)
+        is_retry = start < manager.emitted_to
+        manager.fetched(start, range(start, end), end, now_ms)
+        while (offset := manager.take()) is not None:
+            for tuple_id in manager.emitting(offset, 1):
+                if offset % 100 or is_retry:
+                    manager.acked(tuple_id)
+                else:
+                    manager.failed(tuple_id, now_ms)
+        now_ms += 1
+    return Result("PartitionManager alone", messages, time.perf_counter() - started)
+
+
+def _only_read(counts: Counter[str], values: list[bytes]) -> None:
+    """Reads and forgets."""
+
+
+def _count(counts: Counter[str], values: list[bytes]) -> None:
+    counts.update([value.decode() for value in values])
+
+
+def run_rounds(options: argparse.Namespace) -> list[Result]:
+    """Measures all sides in turns."""
+    results: list[Result] = []
+    broker = Broker()
+    context = open_context("kafka_source", options.master, {})
+    try:
+        broker.start()
+        site = Site(options, broker, context)
+        sides: list[Callable[[], Result]] = [
+            lambda: site.client("plain client, reads", _only_read),
+            lambda: site.client("plain client, counts", _count),
+            site.transactional,
+            site.plain,
+            lambda: manager_alone(options.messages),
+        ]
+        site.transactional()  # workers start, Java compiles; not counted
+        for number in range(options.repeat):
+            for side in sides:
+                result = side()
+                results.append(result)
+                rate = f"{result.messages_per_s:,.0f} messages/s (load {os.getloadavg()[0]:.1f})"
+                print(f"round {number + 1}/{options.repeat}: {result.side}: {rate}", file=sys.stderr)
+    finally:
+        close_context(context)
+        broker.stop()
+    return results
+
+
+def report(results: Sequence[Result]) -> str:
+    """One row a side; the ratio is that of the medians."""
+    rates: dict[str, list[float]] = {}
+    for result in results:
+        rates.setdefault(result.side, []).append(result.messages_per_s)
+    counted = median(rates["plain client, counts"])
+    rows = [
+        [side, f"{median(found):,.0f}", f"{min(found):,.0f}-{max(found):,.0f}", f"{median(found) / counted:.2f}"]
+        for side, found in rates.items()
+    ]
+    return table(("4 partitions", "messages/s", "spread", "of the client that counts"), rows)
+
+
+def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="benchmarks.kafka_source", description=__doc__)
+    add = parser.add_argument
+    add("--messages", type=int, default=1_000_000, help="messages in the topic (default %(default)s)")
+    add("--per-batch", type=int, default=10_000, help="messages of a transaction (default %(default)s)")
+    add("--window", type=int, default=32, help="transactions in flight (default %(default)s)")
+    add("--wave", type=int, default=50_000, help="tuples of a plain wave (default %(default)s)")
+    add("--master", default="local[2]", help="Spark master (default %(default)s)")
+    add("--repeat", type=int, default=3, help="rounds (default %(default)s)")
+    add("--seed", type=int, default=1, help="of the messages (default %(default)s)")
+    add("--json", type=Path, metavar="FILE", help="write every single result there")
+    add("--quick", action="store_true", help="one short round: shows that it works, not how fast")
+    options = parser.parse_args(arguments)
+    if options.quick:
+        options.messages, options.per_batch, options.wave, options.repeat = 20_000, 2_000, 10_000, 1
+    return options
+
+
+def main() -> int:
+    """Measures, prints and returns 0."""
+    options = parse_arguments()
+    print(describe(), flush=True)
+    results = run_rounds(options)
+    print(f"\n{report(results)}")
+    if options.json:
+        entries = [asdict(result) for result in results]
+        options.json.write_text(json.dumps({"about": describe(), "results": entries}, indent=1), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,225 @@
+"""What differs between kinds of files: how one is cut into ranges, and what a range makes its reader emit."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+
+from coordinated_bolt.components.batch_bolts import BatchOutputCollector
+from coordinated_bolt.components.context import TopologyContext
+from coordinated_bolt.streams.declared import OutputFieldsDeclarer
+from coordinator.sources.files.csv_records import BYTE_ORDER_MARK
+from coordinator.sources.files.prefix_digest import PrefixDigest
+from coordinator.sources.files.record_ranges import RecordRange
+from coordinator.sources.files.record_scanner import RECORD_BYTES_MAX, Find, RecordScanner, Scanner, after_lines
+from coordinator.sources.files.stores.input_file import InputFile
+from coordinator.sources.files.stores.packed_files import not_text
+from coordinator.sources.records.record_output import RecordOutput
+from state.errors import SourceError
+
+EMITTED_RECORDS = 1024
+"""At a time: in larger portions Python's garbage collector takes over."""
+
+FILE, OFFSET = "file", "offset"
+
+
+class FileKind(ABC):
+    """One kind of files. A spec: shipped with the spout.
+
+    Attributes:
+        name: for fingerprints and messages.
+    """
+
+    name: str
+
+    @abstractmethod
+    def declare(self, declarer: OutputFieldsDeclarer) -> None:
+        """Declares the streams (driver, once)."""
+
+    @abstractmethod
+    def refusal(self, path: str, head: bytes) -> str:
+        """Why a file with these first bytes is not of this kind, and what to do; empty if it may be (driver)."""
+
+    @abstractmethod
+    def scanner(
+        self, file: InputFile, end: int | None, after: RecordRange | None, prefix: PrefixDigest, block_bytes: int
+    ) -> Scanner:
+        """Opens a file for cutting (driver).
+
+        Args:
+            file: the file.
+            end: how much of its content is input; None for all of it.
+            after: the last range that was cut of it; None to begin.
+            prefix: the digest up to there.
+            block_bytes: how much to read at a time.
+
+        Raises:
+            SourceError: the file is not of this kind.
+        """
+
+    def estimated_bytes(self, part: RecordRange) -> int:
+        """About how many bytes reading a range takes (driver)."""
+        return part.end - part.start
+
+    def prove(self, part: RecordRange, file: InputFile) -> bytes:
+        """Returns the bytes of a range, which are those that were cut (driver and executor).
+
+        Raises:
+            SourceError: the file has shrunk or changed, or cannot be read.
+        """
+        return part.read(file)
+
+    @abstractmethod
+    def emit(
+        self, part: RecordRange, file: InputFile, collector: BatchOutputCollector, context: TopologyContext
+    ) -> None:
+        """Emits the records of a range, once it is proven to be what was cut (executor).
+
+        Raises:
+            SourceError: it is not, or a record of it is bad and the policy is to fail.
+        """
+
+
+class RecordKind(FileKind):
+    """Files whose records follow one another as bytes, each ended by a line feed.
+
+    Args:
+        name: of the kind.
+        output: makes tuples of records, and says where they came from.
+        number_name: what the number of a record is called, from 1.
+        find: tells where records end.
+        skips_blank: whether lines without a character are left out.
+        record_bytes_max: longest record.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        output: RecordOutput,
+        *,
+        number_name: str = "line_number",
+        find: Find = after_lines,
+        skips_blank: bool = False,
+        record_bytes_max: int = RECORD_BYTES_MAX,
+    ) -> None:
+        self.name, self.output, self.find = name, output, find
+        self._number_name = number_name
+        self._skips_blank = skips_blank
+        self._record_bytes_max = record_bytes_max
+
+    def declare(self, declarer: OutputFieldsDeclarer) -> None:
+        self.output.declare(declarer)
+
+    def refusal(self, path: str, head: bytes) -> str:
+        return not_text(path, head)
+
+    def scanner(
+        self, file: InputFile, end: int | None, after: RecordRange | None, prefix: PrefixDigest, block_bytes: int
+    ) -> Scanner:
+        return RecordScanner(
+            file,
+            0 if after is None else after.end,
+            end,
+            find=self.find,
+            first=0 if after is None else after.first + after.count,
+            columns=() if after is None else after.columns,
+            block_bytes=block_bytes,
+            prefix=prefix,
+            record_bytes_max=self._record_bytes_max,
+        )
+
+    def emit(
+        self, part: RecordRange, file: InputFile, collector: BatchOutputCollector, context: TopologyContext
+    ) -> None:
+        content = self.prove(part, file)
+        records, numbers = self.records(content, is_start=part.start == 0)
+        output = self.output_for(part)
+        origins = Origins(part, content, self.find, numbers, self._number_name)
+        for start in range(0, len(records), EMITTED_RECORDS):
+            output.emit(
+                collector,
+                context,
+                records[start : start + EMITTED_RECORDS],
+                origin=origins.of(start),
+                place=origins.place(start),
+            )
+
+    def output_for(self, part: RecordRange) -> RecordOutput:
+        """The output for the records of one range; another one where a file's header decides."""
+        return self.output
+
+    def records(self, content: bytes, *, is_start: bool) -> tuple[list[bytes], Sequence[int]]:
+        """The records of some content without their line ends, and the number of each in it, from 0."""
+        if is_start:
+            content = content.removeprefix(BYTE_ORDER_MARK)
+        records = self.split(content)
+        if not self._skips_blank or b"" not in records:
+            return records, range(len(records))
+        numbers = [number for number, record in enumerate(records) if record]
+        return [records[number] for number in numbers], numbers
+
+    def split(self, content: bytes) -> list[bytes]:
+        """Records without their line ends."""
+        if self.find is after_lines:
+            return content.replace(b"\r\n", b"\n").removesuffix(b"\n").split(b"\n")
+        ends = record_ends(content, self.find)
+        pieces = [content[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+        return [piece.removesuffix(b"\n").removesuffix(b"\r") for piece in pieces]
+
+
+class Origins:
+    """Where the records of a range come from; offsets are looked for only if somebody asks.
+
+    Args:
+        part: the range.
+        content: its bytes.
+        find: tells where records end.
+        numbers: of the records that are emitted, in the range, from 0.
+        number_name: what a record's number is called.
+    """
+
+    def __init__(self, part: RecordRange, content: bytes, find: Find, numbers: Sequence[int], number_name: str) -> None:
+        self._part, self._content, self._find = part, content, find
+        self._numbers, self._number_name = numbers, number_name
+        self._starts: list[int] = []
+
+    def of(self, shift: int) -> Callable[[int], tuple[str, int, int]]:
+        """Index -> file, offset and number, for records from `shift` on."""
+        return lambda index: self._at(shift + index)
+
+    def place(self, shift: int) -> Callable[[int], str]:
+        """The same in words."""
+        return lambda index: self._in_words(shift + index)
+
+    def _at(self, index: int) -> tuple[str, int, int]:
+        if not self._starts:
+            self._starts = [0, *record_ends(self._content, self._find)]
+        number = self._numbers[index]
+        return self._part.path, self._part.start + self._starts[number], self._part.first + number + 1
+
+    def _in_words(self, index: int) -> str:
+        path, offset, number = self._at(index)
+        return f"{self._number_name.replace('_number', '')} {number} of input file {path!r} (byte {offset})"
+
+
+def record_ends(content: bytes, find: Find) -> list[int]:
+    """Where each record of some content ends."""
+    if find is after_lines:
+        ends = list(accumulate(len(line) + 1 for line in content.split(b"\n")))
+        ends[-1] -= 1
+        return ends[:-1] if content.endswith(b"\n") else ends
+    ends = []
+    cursor = 0
+    while cursor < len(content):
+        stop, found = find(content, cursor, 1)
+        cursor = stop if found else len(content)
+        ends.append(cursor)
+    return ends
+
+
+def refuse(kind: FileKind, path: str, head: bytes) -> None:
+    """Raises SourceError if a file is not of a kind."""
+    said = kind.refusal(path, head)
+    if said:
+        raise SourceError(said)

@@ -1,0 +1,179 @@
+"""What all sources of files share: patterns, a store, a fingerprint, and what is made of them."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import closing
+from typing import Any, TypeAlias
+
+from coordinated_bolt.components.context import TopologyContext
+from coordinated_bolt.streams.declared import OutputFieldsDeclarer
+from coordinator.sources.files.file_coordinator import EDGE_BYTES, FileCoordinator, FoundFile, find_file
+from coordinator.sources.files.file_emitter import FileEmitter
+from coordinator.sources.files.file_kind import FileKind
+from coordinator.sources.files.growing.done_files import DoneFiles, FinishedFiles
+from coordinator.sources.files.growing.folder_watch import FolderWatch
+from coordinator.sources.files.growing.follow import Follow, checked_follow
+from coordinator.sources.files.growing.reading_order import GrowingOrder, ReadingOrder, SortedOrder
+from coordinator.sources.files.stores.choice import choose_store
+from coordinator.sources.files.stores.file_store import FileFacts, FileStore
+from coordinator.sources.files.stores.local_store import LocalStore
+from coordinator.sources.files.stores.packed_files import head_of
+from coordinator.spouts.committing import ICommitterTransactionalSpout
+from coordinator.spouts.transactional import ITransactionalSpout
+from state.codec import digest64
+from state.errors import TopologyError
+
+PATTERNS_SHOWN = 3
+Pattern: TypeAlias = str | os.PathLike[str]
+
+
+class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
+    """Files that match patterns, cut into transactions by records; subclasses say what a record is.
+
+    Args:
+        pattern: see `TextFiles`.
+        records_per_batch: records of a transaction.
+        batch_parameter: what the user calls that.
+        kind: what the files hold.
+        follow: whether, and how, to wait for new files.
+        filesystem: of pyarrow; None for what the patterns say.
+
+    Raises:
+        TopologyError: nothing matches a pattern, a file is of another kind, or a parameter is of no use.
+    """
+
+    def __init__(
+        self,
+        pattern: Pattern | Sequence[Pattern],
+        records_per_batch: int | str,
+        batch_parameter: str,
+        kind: FileKind,
+        *,
+        follow: bool | Follow,
+        filesystem: Any,
+    ) -> None:
+        owner = type(self).__name__
+        self.patterns = _patterns(owner, pattern)
+        self.records_per_batch = _positive(owner, batch_parameter, records_per_batch)
+        self.kind = kind
+        self.follow = checked_follow(follow)
+        self._folder = os.getcwd()  # noqa: PTH109 - a plain string, as everything that is stored
+        self.store: FileStore = choose_store(owner, self.patterns, self._folder, filesystem)
+        self._paths: tuple[str, ...] | None = None
+        self._finished: FinishedFiles | None = None
+        if self.follow is None:
+            self.paths()
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        self.kind.declare(declarer)
+
+    def paths(self) -> tuple[str, ...]:
+        """Absolute paths, or addresses, of the files there were at the start, in order.
+
+        Raises:
+            TopologyError: a pattern matches nothing, or a file is of another kind.
+        """
+        if self._paths is None:
+            self._paths = self.store.list_files(self.patterns)
+            for path in self._paths if isinstance(self.store, LocalStore) else ():
+                said = self.kind.refusal(path, head_of(path))
+                if said:
+                    raise TopologyError(said)
+        return self._paths
+
+    def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> FileCoordinator:
+        return self.coordinator(context)
+
+    def coordinator(
+        self, context: TopologyContext, *, clock: Callable[[], float] = time.monotonic, **more: Any
+    ) -> FileCoordinator:
+        """Makes the coordinator (driver, once a run).
+
+        Args:
+            context: the spout's.
+            clock: seconds, monotonic; says when to look at a folder again.
+            more: as for `FileCoordinator`.
+        """
+        self._finished = FinishedFiles()
+        found: dict[str, FoundFile] = {}
+        if self.follow is None:
+            found = {path: find_file(self.kind, self.store, path, context.topology_id) for path in self.paths()}
+        order = self._order(found, context.topology_id, clock)
+        number, finished = self.records_per_batch, self._finished
+        return FileCoordinator(self.kind, self.store, order, number, context, found=found, finished=finished, **more)
+
+    def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> FileEmitter:
+        return FileEmitter(self.kind, self.store, context)
+
+    def get_committer(self, conf: Mapping[str, Any], context: TopologyContext) -> DoneFiles:
+        return DoneFiles(self._finished or FinishedFiles(), self.follow, self.store, self._folder)
+
+    def fingerprint(self) -> str:
+        """Number, size and a digest of paths, sizes and beginnings of the files, and the patterns.
+
+        A folder that is followed has only its patterns: whatever matches them belongs to the input.
+
+        Raises:
+            SourceError: a file is missing or cannot be read.
+        """
+        shown = ", ".join(map(repr, self.patterns[:PATTERNS_SHOWN]))
+        shown += ", …" if len(self.patterns) > PATTERNS_SHOWN else ""
+        shown += self.store.describe()
+        digest = digest64(*map(str.encode, self.patterns))
+        if self.follow is not None:
+            places = digest64(*(self.store.absolute(pattern).encode() for pattern in self.patterns))
+            return f"{self.kind.name} {shown}, followed: digest {places:016x}"
+        byte_count = 0
+        for path in self.paths():
+            with closing(self.store.open(path, "TOPOLOGY")) as file:
+                size = file.stored_bytes
+                head = file.read(0, min(size, EDGE_BYTES))
+            digest = digest64(b"%016x" % digest, path.encode(), b"%d" % size, head)
+            byte_count += size
+        files = "1 file" if len(self.paths()) == 1 else f"{len(self.paths())} files"
+        return f"{self.kind.name} {shown}: {files}, {byte_count} bytes, digest {digest:016x}"
+
+    def __getstate__(self) -> dict[str, Any]:
+        # executors find paths in the metadata; the whole list may be large
+        return {**self.__dict__, "_paths": None, "_finished": None}
+
+    def _order(self, found: Mapping[str, FoundFile], topology_id: str, clock: Callable[[], float]) -> ReadingOrder:
+        if self.follow is None:
+            return SortedOrder({path: each.size for path, each in found.items()})
+        follow = self.follow
+        watch = FolderWatch(follow, lambda path: self.store.exists(path + follow.marker))
+        return GrowingOrder(watch, self._look, clock=clock, poll_s=follow.poll_s, topology_id=topology_id)
+
+    def _look(self, known: Container[str]) -> dict[str, FileFacts]:
+        """Everything that matches, but for what was put into the folder of done files."""
+        assert self.follow is not None
+        found = self.store.look(self.patterns, known)
+        if self.follow.done != "move":
+            return found
+        done = self.store.absolute(self.follow.done_path).rstrip("/") + "/"
+        return {path: facts for path, facts in found.items() if not path.startswith(done)}
+
+
+def _patterns(owner: str, given: Pattern | Sequence[Pattern]) -> tuple[str, ...]:
+    several = [given] if isinstance(given, (str, os.PathLike)) else given
+    if not isinstance(several, (list, tuple)) or not several:
+        raise TopologyError(f"pattern={given!r} of {owner} is neither a path or glob nor a list of these")
+    return tuple(_pattern(owner, each) for each in several)
+
+
+def _pattern(owner: str, given: Any) -> str:
+    text = os.fspath(given) if isinstance(given, (str, os.PathLike)) else None
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise TopologyError(f"pattern {given!r} of {owner} is no path or glob: give a text such as 'logs/*.txt'")
+    return text
+
+
+def _positive(owner: str, name: str, given: Any) -> int:
+    """A positive integer, which the command line gives as a string."""
+    number = int(given) if isinstance(given, str) and given.strip().isdecimal() else given
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise TopologyError(f"{name}={given!r} of {owner} has to be a whole number of at least 1")
+    return number

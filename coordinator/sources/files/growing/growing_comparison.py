@@ -1,0 +1,78 @@
+"""What a folder that is followed tells of the files that were read: which are changed, or gone too early.
+
+New files are what a folder is followed for, and a file that was read to its end and committed may go. A file that has
+grown since it was complete is told, because nobody would ever read the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from contextlib import closing
+from typing import Any
+
+from coordinator.sources.files.prefix_digest import PrefixMark, marks_at
+from coordinator.sources.files.stores.file_store import FileStore
+from coordinator.sources.files.stores.input_file import NO_STAMP, InputFile
+from coordinator.spouts.input_change import InputChange
+
+
+class GrowingComparison:
+    """Compares a folder with what was read of it; made once, at the start of a run (driver).
+
+    Args:
+        marks: path -> mark of every file that was read.
+        pending: paths of files that are read again, for transactions that are not committed.
+        open_file: opens a file for its content.
+        store: where the files are.
+    """
+
+    def __init__(
+        self,
+        marks: Mapping[str, PrefixMark],
+        pending: Collection[str],
+        open_file: Callable[[str], InputFile],
+        store: FileStore,
+    ) -> None:
+        self._marks, self._pending = marks, pending
+        self._open, self._store = open_file, store
+        self._changed: list[str] = []
+        self._impossible: list[str] = []
+        self._notes: dict[str, Any] = {}
+
+    def change(self) -> InputChange:
+        """What is different.
+
+        Raises:
+            SourceError: a file cannot be read.
+        """
+        for path, mark in sorted(self._marks.items()):
+            if self._store.exists(path):
+                self._look_at(path, mark)
+            elif path in self._pending or not mark.is_whole:
+                self._tell(path, mark, "is gone")
+        return InputChange(changed=tuple(self._changed), impossible=tuple(self._impossible), notes=self._notes)
+
+    def _look_at(self, path: str, mark: PrefixMark) -> None:
+        with closing(self._open(path)) as file:
+            if file.stamp == mark.stamp != NO_STAMP:
+                return
+            found = marks_at(file, {mark.end}).get(mark.end)
+            if found is None or found.digest != mark.digest:
+                self._tell(path, mark, "differs from them now" if found else "is shorter now")
+            elif mark.is_whole and file.read_up_to(mark.end, mark.end + 1):
+                self._changed.append(
+                    f"file {path!r} was complete with {mark.end} bytes of content, and has more now, which would never "
+                    "be read"
+                )
+            elif found.stamp != mark.stamp:
+                kept = PrefixMark(mark.end, mark.base, mark.digest, found.stamp, mark.is_whole)
+                self._notes[path] = kept.to_plain()  # the new stamp spares the next run a look
+
+    def _tell(self, path: str, mark: PrefixMark, what: str) -> None:
+        sentence = f"file {path!r} has changed: {mark.end} bytes of it were read, and it {what}"
+        if path in self._pending:
+            self._impossible.append(f"{sentence}; transactions that are not committed yet have to read it again")
+        elif not mark.is_whole:
+            self._impossible.append(f"{sentence}; the next transaction would have to begin in it")
+        else:
+            self._changed.append(sentence)

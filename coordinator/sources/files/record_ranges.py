@@ -1,0 +1,110 @@
+"""Ranges of whole records: what of a file belongs to a transaction, and how it is told to be the same later.
+
+A range is a path, two byte offsets and a digest of exactly the bytes between, so that reading it again
+gives the same records or an error, never other records.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from heapq import heapify, heapreplace
+from typing import Any
+
+from coordinator.sources.files.prefix_digest import PrefixMark, short_digest
+from coordinator.sources.files.stores.input_file import InputFile
+from state.errors import SourceError
+
+
+@dataclass(frozen=True, slots=True)
+class RecordRange:
+    """Whole records of one file.
+
+    Attributes:
+        path: absolute path of the file, or its address.
+        start: offset of the first byte; of a compressed file, in what it unpacks to.
+        end: offset after the last byte; more than `start`.
+        first: records of the file before the range.
+        count: records of the range.
+        digest: of the bytes in between.
+        columns: of CSV with a header, the names in it; otherwise empty.
+        mark: of the file up to `end`; only the last range of a file in a transaction carries one.
+    """
+
+    path: str
+    start: int
+    end: int
+    first: int
+    count: int
+    digest: int
+    columns: tuple[str, ...] = ()
+    mark: PrefixMark | None = None
+
+    @classmethod
+    def from_plain(cls, plain: Any) -> RecordRange:
+        """Restores what `to_plain` gave.
+
+        Raises:
+            SourceError: it is something else.
+        """
+        match plain:
+            case [str(path), int(start), int(end), int(first), int(count), int(digest), list(columns), *plain_mark]:
+                mark = PrefixMark.from_plain([end, *plain_mark])
+                if mark is not None or not plain_mark:
+                    return cls(path, start, end, first, count, digest, tuple(columns), mark)
+        raise SourceError(
+            f"stored metadata {plain!r} is not a range of records: the topology was run with another kind of "
+            "source before, or by an earlier version; drop it or take another topology id"
+        )
+
+    def to_plain(self) -> list[Any]:
+        """The range as plain data, to be stored."""
+        mark = [] if self.mark is None else self.mark.to_plain()[1:]  # its end is the range's
+        columns = list(self.columns)
+        return [self.path, self.start, self.end, self.first, self.count, self.digest, columns, *mark]
+
+    def read(self, file: InputFile) -> bytes:
+        """Returns the bytes, which are those that were cut.
+
+        Raises:
+            SourceError: the file has shrunk or changed, or cannot be read.
+        """
+        content = file.read(self.start, self.end)
+        digest = short_digest(hashlib.sha256(content))
+        if digest != self.digest:
+            file.fail_changed(self.start, self.end, expected_digest=self.digest, found_digest=digest)
+        return content
+
+
+def parse_ranges(metadata: Any) -> list[RecordRange]:
+    """Restores the ranges of a transaction, of which there is at least one.
+
+    Raises:
+        SourceError: it is not the metadata of files.
+    """
+    plain = metadata if isinstance(metadata, list) and metadata else [metadata]
+    return [RecordRange.from_plain(item) for item in plain]
+
+
+def with_last_marks(ranges: Sequence[RecordRange]) -> list[RecordRange]:
+    """The ranges of a transaction without the marks that a later range of the same file makes worthless."""
+    last = {each.path: each for each in ranges}
+    return [each if last[each.path] is each else replace(each, mark=None) for each in ranges]
+
+
+def share(ranges: Iterable[RecordRange], task_index: int, task_count: int) -> list[RecordRange]:
+    """The ranges one task reads: each goes, in order, to the task with the fewest records so far.
+
+    Ranges of equal size go round; small ones from the ends of files do not unbalance the rest. Every
+    range belongs to exactly one task, whatever number of tasks it was cut for.
+    """
+    loads = [(0, index) for index in range(task_count)]
+    heapify(loads)
+    mine = []
+    for candidate in ranges:
+        count, index = loads[0]
+        heapreplace(loads, (count + candidate.count, index))
+        if index == task_index:
+            mine.append(candidate)
+    return mine

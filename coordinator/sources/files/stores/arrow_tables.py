@@ -1,0 +1,182 @@
+"""What pyarrow reads of Parquet files: where their row groups lie, and the rows of one."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from coordinator.sources.files.stores.arrow_streams import require_arrow
+from coordinator.sources.files.stores.input_file import InputFile
+from state.errors import SourceError
+
+TAIL_BYTES = 8
+"""At the end of a Parquet file: the length of its footer, and the magic."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroup:
+    """A row group that has rows.
+
+    Attributes:
+        index: in the file.
+        first_row: rows before it.
+        row_count: its rows.
+        start: offset of the first byte that is read for it; everything after the group before.
+        end: offset after the last one; of the last group, the end of the file.
+    """
+
+    index: int
+    first_row: int
+    row_count: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """What the end of a Parquet file tells.
+
+    Attributes:
+        groups: its row groups, in order.
+        columns: names of its columns.
+        content: the bytes of the footer.
+    """
+
+    groups: tuple[RowGroup, ...]
+    columns: tuple[str, ...]
+    content: bytes
+
+
+def read_footer(file: InputFile) -> Footer:
+    """Reads the footer of a Parquet file (driver and executor).
+
+    Raises:
+        SourceError: it is damaged, or its row groups do not follow one another.
+        TopologyError: pyarrow is not installed here.
+    """
+    size = file.stored_bytes
+    tail = file.read(max(0, size - TAIL_BYTES), size)
+    length = int.from_bytes(tail[:4], "little")
+    if tail[4:] != b"PAR1" or length > size - TAIL_BYTES:
+        raise SourceError(
+            f"input file {file.path!r} does not end as a Parquet file does: it is damaged, or its writer was not done; "
+            f"{file.remedy()}"
+        )
+    content = file.read(size - TAIL_BYTES - length, size)
+    try:
+        metadata = _metadata(content)
+    except (_arrow().ArrowException, OSError) as error:
+        raise SourceError(f"input file {file.path!r} has a footer that is damaged: {error}; {file.remedy()}") from error
+    return Footer(_groups(file, metadata), tuple(metadata.schema.to_arrow_schema().names), content)
+
+
+def _metadata(footer: bytes) -> Any:
+    """Parses a footer, for which a file is made of nothing else."""
+    import pyarrow.parquet
+
+    return pyarrow.parquet.read_metadata(io.BytesIO(b"PAR1" + footer))
+
+
+def read_columns(file: InputFile, footer: Footer, group: RowGroup, content: bytes, columns: Sequence[str]) -> list[Any]:
+    """Some columns of a row group, as Arrow has them, with times that Python can have (executor).
+
+    Times with a zone are in UTC.
+
+    Args:
+        file: for its size, and messages.
+        footer: of the file.
+        group: the row group.
+        content: the bytes of it.
+        columns: names.
+
+    Raises:
+        SourceError: the row group is damaged, or holds a time that Python cannot.
+    """
+    arrow = _arrow()
+    import pyarrow.parquet
+
+    piece = arrow.PythonFile(Piece(file.stored_bytes, group.start, content), mode="r")
+    try:
+        table = pyarrow.parquet.ParquetFile(piece, metadata=_metadata(footer.content)).read_row_group(
+            group.index, columns=list(columns)
+        )
+        return [_with_microseconds(arrow, table.column(name)) for name in columns]
+    except (arrow.ArrowException, OSError) as error:
+        raise SourceError(
+            f"row group {group.index} of input file {file.path!r} cannot be read: {error}; {file.remedy()}"
+        ) from error
+
+
+class Piece(io.RawIOBase):
+    """A file of which only a piece is at hand; reading elsewhere is an error, not zeros.
+
+    Args:
+        size: of the whole file.
+        start: offset of the piece.
+        content: of the piece.
+    """
+
+    def __init__(self, size: int, start: int, content: bytes) -> None:
+        super().__init__()
+        self._size, self._start, self._content, self._offset = size, start, content, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._offset = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._offset, io.SEEK_END: self._size}[whence]
+        return self._offset
+
+    def tell(self) -> int:
+        return self._offset
+
+    def read(self, size: int = -1) -> bytes:
+        end = self._size if size < 0 else min(self._size, self._offset + size)
+        if self._offset < self._start or end > self._start + len(self._content):
+            raise OSError(f"bytes {self._offset} to {end} lie outside the row group")
+        found = self._content[self._offset - self._start : end - self._start]
+        self._offset = end
+        return found
+
+
+def _arrow() -> Any:
+    return require_arrow("a source of Parquet files")
+
+
+def _groups(file: InputFile, metadata: Any) -> tuple[RowGroup, ...]:
+    groups: list[RowGroup] = []
+    row = end = 0
+    for index in range(metadata.num_row_groups):
+        told = metadata.row_group(index)
+        chunks = [told.column(number) for number in range(told.num_columns)]
+        starts = [chunk.dictionary_page_offset or chunk.data_page_offset for chunk in chunks]
+        if min(starts, default=end) < end:
+            raise SourceError(
+                f"input file {file.path!r} has row groups that do not follow one another, as those of every usual "
+                "writer do: write it again"
+            )
+        end = max(at + chunk.total_compressed_size for at, chunk in zip(starts, chunks, strict=True))
+        if told.num_rows:
+            groups.append(RowGroup(index, row, told.num_rows, groups[-1].end if groups else 0, end))
+        row += told.num_rows
+    if groups:
+        last = groups.pop()
+        groups.append(RowGroup(last.index, last.first_row, last.row_count, last.start, file.stored_bytes))
+    return tuple(groups)
+
+
+def values_of(column: Any, start: int, count: int) -> list[Any]:
+    """Some values of a column, in Python's types (executor)."""
+    values: list[Any] = column.slice(start, count).to_pylist()
+    return values
+
+
+def _with_microseconds(arrow: Any, column: Any) -> Any:
+    if arrow.types.is_timestamp(column.type):
+        return column.cast(arrow.timestamp("us", "UTC" if column.type.tz else None))
+    return column

@@ -1,0 +1,73 @@
+"""Which files a pattern means, as absolute paths; looked up on the driver before anything starts."""
+
+from __future__ import annotations
+
+import glob
+import os
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+
+from state.errors import TopologyError
+
+
+def list_files(patterns: Iterable[str], folder: str) -> tuple[str, ...]:
+    """Lists the files that match, sorted by path, each once.
+
+    Args:
+        patterns: paths or globs; ``**`` stands for folders of any depth.
+        folder: what relative ones start from.
+
+    Raises:
+        TopologyError: one of them matches no file, or something that cannot be read twice.
+    """
+    found: set[str] = set()
+    for pattern in patterns:
+        paths = [path for path in candidates(pattern, folder) if _is_taken(path)]
+        if not paths:
+            raise TopologyError(_nothing_matches(pattern, folder))
+        found.update(paths)
+    return tuple(sorted(found))
+
+
+def candidates(pattern: str, folder: str) -> list[str]:
+    """Absolute paths of whatever matches; an existing name with brackets in it is that name."""
+    literal = os.path.lexists(Path(folder, pattern))
+    names = [pattern] if literal else glob.glob(pattern, root_dir=folder, recursive=True)  # noqa: PTH207 - root_dir
+    return [absolute(Path(folder, name)) for name in names]
+
+
+def absolute(path: Path) -> str:
+    """The path without steps upward, as text."""
+    if ".." in path.parts:  # behind a symbolic link `..` is not the folder before it
+        path = path.parent.resolve() / path.name
+    return str(path)
+
+
+def _is_taken(path: str) -> bool:
+    """Whether it is a file; a directory is not, and anything else is an error rather than left out."""
+    try:
+        path.encode()
+        mode = Path(path).stat().st_mode
+    except UnicodeEncodeError:
+        raise TopologyError(f"the name of input file {path!r} is not valid UTF-8: rename it") from None
+    except OSError as error:
+        raise TopologyError(
+            f"input file {path!r} cannot be looked at: {error.strerror}; if it is a symbolic link, mend or "
+            "remove it, or choose a pattern that leaves it out"
+        ) from error
+    if stat.S_ISDIR(mode):
+        return False
+    if not stat.S_ISREG(mode):
+        raise TopologyError(
+            f"input {path!r} is no regular file: a replay has to read it again, which a pipe, a socket or a "
+            "device does not allow; copy it into a file first"
+        )
+    return True
+
+
+def _nothing_matches(pattern: str, folder: str) -> str:
+    message = f"no file matches {pattern!r} (working directory {folder!r})"
+    if Path(folder, pattern).is_dir():
+        return f"{message}: it is a directory; take {str(Path(pattern, '*'))!r} for the files in it"
+    return f"{message}; give the path of a file or a glob, and check that its folders may be searched"

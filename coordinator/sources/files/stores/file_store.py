@@ -1,0 +1,102 @@
+"""What a source of files needs of the place where they are."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Container, Iterable
+from dataclasses import dataclass
+
+from coordinator.sources.files.stores.input_file import InputFile
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """What a listing tells of a file.
+
+    Attributes:
+        path: absolute path, or address.
+        byte_count: its size in the store.
+        changed_ns: when its content was last changed, as the store tells it.
+    """
+
+    path: str
+    byte_count: int
+    changed_ns: int
+
+
+class FileStore(ABC):
+    """A place where files are. A spec: made on the driver, shipped with the spout; it keeps nothing open."""
+
+    @abstractmethod
+    def list_files(self, patterns: Iterable[str]) -> tuple[str, ...]:
+        """Lists the files that match, sorted by path, each once (driver, before anything starts).
+
+        Raises:
+            TopologyError: a pattern matches no file, or something that cannot be read twice or holds no records.
+        """
+
+    @abstractmethod
+    def look(self, patterns: Iterable[str], known: Container[str] = ()) -> dict[str, FileFacts]:
+        """Path -> facts, of whatever matches now; files that vanish meanwhile are left out (driver, at every poll).
+
+        Args:
+            patterns: as for `list_files`.
+            known: paths nobody asks about; they may be left out.
+
+        Raises:
+            SourceError: the store cannot be listed, or a name cannot be stored.
+        """
+
+    def exists(self, path: str) -> bool:
+        """Whether there is such a file (driver)."""
+        return self.byte_count(path) is not None
+
+    @abstractmethod
+    def byte_count(self, path: str) -> int | None:
+        """Size of a file in the store by now; None if there is none (driver)."""
+
+    @abstractmethod
+    def open(self, path: str, topology_id: str) -> InputFile:
+        """Opens a file as it is stored (driver and executor).
+
+        Raises:
+            SourceError: it is missing, is not a file, or may not be read.
+        """
+
+    @abstractmethod
+    def delete(self, path: str) -> None:
+        """Deletes a file; one that is gone is as good as deleted (driver).
+
+        Raises:
+            SourceError: it cannot be deleted.
+        """
+
+    @abstractmethod
+    def move(self, path: str, folder: str) -> None:
+        """Moves a file into a folder of the same store, which is made if need be (driver).
+
+        A file of the same name is not replaced: the one that is moved gets a digest of its path into its name. One
+        that is gone was moved before.
+
+        Raises:
+            SourceError: it cannot be moved.
+        """
+
+    @abstractmethod
+    def absolute(self, path: str) -> str:
+        """A path as this store tells paths (driver)."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Distinguishes this store in a fingerprint; empty for the local file system."""
+
+
+def name_in(folder_names: Iterable[str], name: str, path_digest: int) -> str:
+    """The name a file gets in a folder where its own may be taken, and others too."""
+    taken = set(folder_names)
+    stem, dot, suffix = name.partition(".")
+    found, number = name, 0
+    while found in taken:
+        number += 1
+        found = f"{stem}-{path_digest:016x}{f'-{number}' if number > 1 else ''}{dot}{suffix}"
+    return found

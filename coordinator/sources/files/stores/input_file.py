@@ -1,0 +1,119 @@
+"""One input file, open for reading; whatever is wrong with it is said in a sentence.
+
+Files change under a running job: they are moved, cut short, rotated, replaced by folders. Each of
+these is a `SourceError` that names the file, what was found and what to do; none is a traceback.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import NoReturn, TypeAlias
+
+from state.errors import SourceError
+
+FileStamp: TypeAlias = tuple[int, ...]
+"""Size, time of the last change of content and of anything, both in ns, and inode: equal if nobody touched the file.
+A store that knows no inode or one time only has 0 there."""
+
+NO_STAMP: FileStamp = (0, 0, 0, 0)
+"""Of a file that was changed a moment ago: it may change once more without getting another time."""
+
+RECENT_NS = 2_000_000_000
+
+FAULT = "txbatch only reads its input, so something else did this"
+
+
+class InputFile(ABC):
+    """A file whose bytes are read by position, from the driver and from executors.
+
+    Args:
+        path: absolute path, or address.
+        topology_id: for the remedy in messages.
+
+    Attributes:
+        path: as given.
+        stamp: what the store told of it when it was opened.
+        stored_bytes: its size in the store then.
+        is_compressed: whether positions are those of what it unpacks to.
+    """
+
+    is_compressed = False
+    stamp: FileStamp
+    stored_bytes: int
+
+    def __init__(self, path: str, topology_id: str) -> None:
+        self.path = path
+        self.topology_id = topology_id
+
+    @property
+    def stored(self) -> InputFile:
+        """The file as it is in the store, not unpacked."""
+        return self
+
+    @property
+    @abstractmethod
+    def byte_count(self) -> int:
+        """Size of the content when it was opened; of a compressed file, all of it has to be unpacked to tell.
+
+        Raises:
+            SourceError: it cannot be read.
+        """
+
+    @abstractmethod
+    def read_up_to(self, start: int, end: int) -> bytes:
+        """Returns the bytes from `start` up to `end`; fewer only where the file ends.
+
+        Raises:
+            SourceError: it cannot be read.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Closes the file."""
+
+    def read(self, start: int, end: int) -> bytes:
+        """Returns exactly the bytes from `start` up to `end`.
+
+        Raises:
+            SourceError: the file has become shorter than that, or cannot be read.
+        """
+        content = self.read_up_to(start, end)
+        if len(content) < end - start:
+            raise SourceError(
+                f"input file {self.path!r} has shrunk: bytes {start} to {end} of it are needed, it has "
+                f"{self.current_byte_count()} bytes now; {FAULT}: {self.remedy()}"
+            )
+        return content
+
+    def current_byte_count(self) -> int:
+        """Size of the content by now, for messages."""
+        return self.byte_count
+
+    def fail_changed(self, start: int, end: int, *, expected_digest: int, found_digest: int) -> NoReturn:
+        """Raises what is to be said when bytes that were cut are no longer the same."""
+        raise SourceError(
+            f"input file {self.path!r} has changed: bytes {start} to {end} were cut into a transaction with "
+            f"digest {expected_digest:016x} and have digest {found_digest:016x} now (the file has "
+            f"{self.current_byte_count()} bytes); {FAULT}: {self.remedy()}"
+        )
+
+    def remedy(self) -> str:
+        """What to do about a file that is not what it was."""
+        return (
+            "put the file back as it was and run again, or start over with the files as they are by "
+            f"`txbatch drop {self.topology_id}`"
+        )
+
+    def missing(self) -> str:
+        """What to say of a file that is not there."""
+        return (
+            f"input file {self.path!r} is missing; it was there when the input was listed. Either it was "
+            f"moved or deleted ({FAULT}), or this machine does not see the folder of the one that listed "
+            f"it: {self.remedy()}"
+        )
+
+
+def stamp_of(stamp: FileStamp, now_ns: int) -> FileStamp:
+    """The stamp by which a file is known again, unless it was changed a moment ago."""
+    _, changed_ns, touched_ns, _ = stamp
+    return NO_STAMP if max(changed_ns, touched_ns) > now_ns - RECENT_NS else stamp

@@ -1,0 +1,160 @@
+"""Files of the local file system, or of one that is mounted there."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Callable, Container, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from coordinator.sources.files.stores.file_listing import absolute, candidates, list_files
+from coordinator.sources.files.stores.file_store import FileFacts, FileStore, name_in
+from coordinator.sources.files.stores.input_file import FAULT, InputFile, stamp_of
+from state.codec import digest64
+from state.errors import SourceError
+
+
+class LocalStore(FileStore):
+    """The local file system.
+
+    Args:
+        folder: what relative patterns start from.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def list_files(self, patterns: Iterable[str]) -> tuple[str, ...]:
+        return list_files(patterns, self.folder)
+
+    def look(self, patterns: Iterable[str], known: Container[str] = ()) -> dict[str, FileFacts]:
+        found = {}
+        for pattern in patterns:
+            for path in candidates(pattern, self.folder):
+                if path in known:
+                    continue  # a folder may hold a hundred thousand files that were read
+                try:
+                    path.encode()
+                    told = Path(path).stat()
+                except UnicodeEncodeError:
+                    raise SourceError(f"the name of input file {path!r} is not valid UTF-8: rename it") from None
+                except OSError:
+                    continue  # moved away since it was listed, or a link that leads nowhere
+                if stat.S_ISREG(told.st_mode):
+                    found[path] = FileFacts(path, told.st_size, told.st_mtime_ns)
+        return found
+
+    def byte_count(self, path: str) -> int | None:
+        try:
+            return Path(path).stat().st_size
+        except OSError:
+            return None
+
+    def open(self, path: str, topology_id: str) -> LocalFile:
+        return LocalFile(path, topology_id)
+
+    def delete(self, path: str) -> None:
+        try:
+            Path(path).unlink(missing_ok=True)
+        except OSError as error:
+            raise SourceError(_refused("deleted", path, error)) from error
+
+    def move(self, path: str, folder: str) -> None:
+        target = Path(self.absolute(folder))
+        if not Path(path).exists():
+            return
+        try:
+            target.mkdir(parents=True, exist_ok=True)
+            name = name_in((each.name for each in target.iterdir()), Path(path).name, digest64(path.encode()))
+            Path(path).rename(target / name)
+        except OSError as error:
+            raise SourceError(_refused(f"moved to {str(target)!r}", path, error)) from error
+
+    def absolute(self, path: str) -> str:
+        return absolute(Path(self.folder, path))
+
+    def describe(self) -> str:
+        return ""
+
+
+def _refused(what: str, path: str, error: OSError) -> str:
+    return (
+        f"input file {path!r} was read and committed and cannot be {what}: {error.strerror or error}; give user id "
+        f"{os.geteuid()} the right to, on the same file system, and run again"
+    )
+
+
+class LocalFile(InputFile):
+    """A regular file whose bytes are read by position.
+
+    Args:
+        path: absolute path.
+        topology_id: for the remedy in messages.
+        clock_ns: time of day, as the file system tells it.
+
+    Raises:
+        SourceError: there is no such file, it is not a regular file, or it may not be read.
+    """
+
+    def __init__(self, path: str, topology_id: str, *, clock_ns: Callable[[], int] = time.time_ns) -> None:
+        super().__init__(path, topology_id)
+        with self._explained():
+            # asked before it is opened: opening a pipe would wait for somebody to write into it
+            mode = Path(path).stat().st_mode
+            if not stat.S_ISREG(mode):
+                kind = "a directory" if stat.S_ISDIR(mode) else "no regular file"
+                raise SourceError(
+                    f"input file {path!r} is {kind} now; it was a file when the input was listed, and "
+                    f"{FAULT}: {self.remedy()}"
+                )
+            self._file = Path(path).open("rb", buffering=0)  # noqa: SIM115 - closed by `close`
+            found = os.fstat(self._file.fileno())
+            self.stored_bytes = found.st_size
+            told = (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+            self.stamp = stamp_of(told, clock_ns())
+
+    @property
+    def byte_count(self) -> int:
+        return self.stored_bytes
+
+    def read_up_to(self, start: int, end: int) -> bytes:
+        pieces = []
+        position = start
+        with self._explained():
+            while position < end:
+                piece = os.pread(self._file.fileno(), end - position, position)
+                if not piece:
+                    break
+                pieces.append(piece)
+                position += len(piece)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def current_byte_count(self) -> int:
+        return os.fstat(self._file.fileno()).st_size
+
+    def close(self) -> None:
+        self._file.close()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._file.closed
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise SourceError(self.missing()) from error
+        except PermissionError as error:
+            raise SourceError(
+                f"input file {self.path!r} may not be read by user id {os.geteuid()}: {error.strerror}; "
+                "give that user read permission on the file and its folders and run again"
+            ) from error
+        except OSError as error:
+            raise SourceError(
+                f"input file {self.path!r} cannot be read: {error.strerror or error}; the file system or the "
+                "disk below it refuses: mend that and run again"
+            ) from error

@@ -1,0 +1,50 @@
+"""Tells by the first bytes what a file holds: text, something compressed, an archive, a table, UTF-16.
+
+Decoded as UTF-8 such a file is "invalid in line 1", and the advice for that, to replace what is wrong, would count
+garbage.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+HEAD_BYTES = 16
+GZIP = b"\x1f\x8b\x08"
+ZSTD = b"\x28\xb5\x2f\xfd"
+PARQUET = b"PAR1"
+
+_PACKED: tuple[tuple[bytes, str, str], ...] = (
+    (b"BZh", "compressed with bzip2", "bunzip2 --keep"),
+    (b"\xfd7zXZ\x00", "compressed with xz", "unxz --keep"),
+    (b"\x04\x22\x4d\x18", "compressed with lz4", "unlz4"),
+    (b"PK\x03\x04", "a zip archive", "unzip"),
+)
+_BZIP2_BLOCK = b"1AY&SY"
+_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
+def head_of(path: str) -> bytes:
+    """The first bytes of a local file; none of one that cannot be read, which is left to its reader."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(HEAD_BYTES)
+    except OSError:
+        return b""
+
+
+def not_text(path: str, head: bytes) -> str:
+    """What a file is by its first bytes, and how to make text of it; empty if it may be text, gzip or zstd."""
+    for magic, what, command in _PACKED:
+        if head.startswith(magic) and (magic != b"BZh" or head[4:10] == _BZIP2_BLOCK):
+            return (
+                f"input file {path!r} is {what}, and lines are read from plain text, gzip and zstd: unpack it first "
+                f"({command} FILE), and give the file that comes out"
+            )
+    if head.startswith(_UTF_16_MARKS):
+        return (
+            f"input file {path!r} is UTF-16 by its byte order mark, and text is read as UTF-8: convert it first "
+            "(iconv -f UTF-16 -t UTF-8 FILE), and give the file that comes out"
+        )
+    if head.startswith(PARQUET):
+        return f"input file {path!r} is a Parquet table, and text is expected: read it with ParquetFiles"
+    return ""

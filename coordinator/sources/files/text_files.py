@@ -1,0 +1,71 @@
+"""Text files as a source: one tuple a line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias, get_args
+
+from coordinator.sources.files.file_kind import FILE, OFFSET, RecordKind
+from coordinator.sources.files.file_spout import FileSpout, Pattern
+from coordinator.sources.files.growing.follow import Follow
+from coordinator.sources.files.record_scanner import RECORD_BYTES_MAX
+from coordinator.sources.records.record_output import RecordOutput
+from coordinator.sources.records.text_line import TextLine
+from state.errors import TopologyError
+
+LINE_NUMBER = "line_number"
+OFFERED = (FILE, OFFSET, LINE_NUMBER)
+
+EncodingErrors: TypeAlias = Literal["strict", "replace"]
+
+
+class TextFiles(FileSpout):
+    r"""Lines of UTF-8 text files, as tuples of one field, ``line``.
+
+    Files are read in the order of their absolute paths, one after the other; a batch may run over the
+    border of two. A line ends with ``\n`` or ``\r\n``, which is left out; a last line without one counts.
+    A byte order mark at the start of a file is left out. Files compressed with gzip or zstd (which takes pyarrow) are
+    unpacked as they are read. Unless `follow` is given, files are listed once, when this is made, and their sizes taken
+    when the run begins: the input is finite. What is appended later is left to a later run, where it begins a new line
+    even if the line before had no end.
+
+    Args:
+        pattern: a path or a glob (``**`` for any depth of folders), or a list of these; or addresses that
+            ``pyarrow.fs`` opens, such as ``s3://bucket/logs/*.txt``. Directories are not taken, a file matched twice is
+            taken once.
+        lines_per_batch: lines of a transaction; only the last one has fewer. May change between runs.
+        encoding_errors: ``strict`` takes a line that is not valid UTF-8 for a bad record; ``replace`` puts U+FFFD where
+            bytes are wrong.
+        on_bad_record: what becomes of a bad record: ``"fail"`` stops the run and names it, ``"skip"`` leaves it out and
+            counts it, ``"dead_letter"`` emits it on the stream `DEAD_LETTER_STREAM`.
+        with_origin: which of ``"file"``, ``"offset"`` (of the line's first byte; of a compressed file, in its content)
+            and ``"line_number"`` (from 1) every tuple carries after the line.
+        follow: True, or a `Follow`, waits for new files instead of coming to an end.
+        filesystem: of ``pyarrow.fs``, in which the patterns are paths.
+        line_bytes_max: a longer line is refused.
+
+    Raises:
+        TopologyError: nothing matches a pattern, a file holds no text, or a parameter is of no use.
+    """
+
+    def __init__(
+        self,
+        pattern: Pattern | Sequence[Pattern],
+        lines_per_batch: int | str = 1000,
+        *,
+        encoding_errors: EncodingErrors = "strict",
+        on_bad_record: str = "fail",
+        with_origin: Sequence[str] = (),
+        follow: bool | Follow = False,
+        filesystem: Any = None,
+        line_bytes_max: int = RECORD_BYTES_MAX,
+    ) -> None:
+        if encoding_errors not in get_args(EncodingErrors):
+            raise TopologyError(
+                f"encoding_errors={encoding_errors!r} of TextFiles is unknown; take 'strict' or 'replace', and "
+                "on_bad_record='fail', 'skip' or 'dead_letter' for lines that are not UTF-8"
+            )
+        line = TextLine(replace=encoding_errors == "replace")
+        output = RecordOutput(line, offered=OFFERED, origin_fields=with_origin, on_bad_record=on_bad_record)
+        kind = RecordKind("text files", output, record_bytes_max=line_bytes_max)
+        super().__init__(pattern, lines_per_batch, "lines_per_batch", kind, follow=follow, filesystem=filesystem)

@@ -1,0 +1,21 @@
+"""Kafka topics as sources: transactional, opaque, and the spout of plain topologies in `plain`.
+
+Which offsets belong to a transaction, and when one may be forgotten, is decided without a client: events in,
+decisions out. Only `topic`, `partition_reader`, `broker_errors` and `group_mirror` speak to brokers, and nothing
+outside this folder imports confluent_kafka.
+"""
+
+from coordinator.sources.kafka.client_settings import FromEnvironment, FromFile
+from coordinator.sources.kafka.opaque_spout import KafkaOpaqueSpout
+from coordinator.sources.kafka.plain.kafka_spout import KafkaSpout
+from coordinator.sources.kafka.plain.retry_manager import RetryRules
+from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout
+
+__all__ = [
+    "FromEnvironment",
+    "FromFile",
+    "KafkaOpaqueSpout",
+    "KafkaSpout",
+    "KafkaTransactionalSpout",
+    "RetryRules",
+]

@@ -1,0 +1,89 @@
+"""What a client's error means for a run: worth another try, or the end with a sentence that says what to do."""
+
+from __future__ import annotations
+
+from confluent_kafka import KafkaError, KafkaException
+
+from coordinator.sources.kafka.client_settings import ClientSettings
+from state.errors import FailedException, SourceError, TransactionError
+from state.printable import one_line
+
+_GONE = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})  # noqa: SLF001 - their public names
+_FORBIDDEN = frozenset(
+    {
+        KafkaError._AUTHENTICATION,  # noqa: SLF001
+        KafkaError.SASL_AUTHENTICATION_FAILED,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    }
+)
+_ABSENT = frozenset(
+    {
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001
+        KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001
+        KafkaError.UNKNOWN_TOPIC_ID,
+    }
+)
+
+
+class Trouble:
+    """What a client last said of its connections: called by it, asked when nothing arrives.
+
+    Attributes:
+        error: the last one, or the one that is in the way of all others, such as a wrong password; None if all is well
+            as far as it said.
+    """
+
+    def __init__(self) -> None:
+        self.error: KafkaError | None = None
+
+    def __call__(self, error: KafkaError) -> None:
+        if self.error is None or not is_lasting(self.error):  # that all brokers are down follows from the password
+            self.error = error
+
+
+def is_out_of_range(error: KafkaError) -> bool:
+    """Whether the offset that was asked for is not in the log."""
+    return error.code() in _GONE
+
+
+def is_lasting(error: KafkaError) -> bool:
+    """Whether asking again is in vain: the user has to change something."""
+    return error.code() in _FORBIDDEN or error.fatal()
+
+
+def failure_of(
+    error: KafkaError | KafkaException, doing: str, settings: ClientSettings, *, absent_is_lasting: bool = False
+) -> TransactionError:
+    """The exception a spout raises for a client's error.
+
+    Args:
+        error: the client's.
+        doing: what failed, as in "reading partition 3 of topic 'orders'".
+        settings: of the client; their secrets are taken out of what it says.
+        absent_is_lasting: whether a topic that is not there ends the run; brokers that have just been started may not
+            know it yet.
+
+    Returns:
+        A `SourceError` if asking again is in vain, else a `FailedException`.
+    """
+    inner = error.args[0] if isinstance(error, KafkaException) else error
+    said = one_line(settings.without_secrets(f"{inner.str()} ({inner.name()})"))
+    where = f"{doing} at {settings.servers} failed: {said}"
+    if inner.code() in _FORBIDDEN:
+        return SourceError(f"{where}; check the user, its secret and its right to read the topic")
+    if absent_is_lasting and inner.code() in _ABSENT:
+        return SourceError(f"{where}; check the topic's name and that it exists: txbatch creates none")
+    if is_lasting(inner):
+        return SourceError(f"{where}; mend that, then run again")
+    return FailedException(f"{where}; it is tried again")
+
+
+def refused_options(error: Exception, settings: ClientSettings) -> SourceError:
+    """The error for options no client can be made with."""
+    said = error.args[0].str() if isinstance(error, KafkaException) else str(error)
+    return SourceError(
+        f"a Kafka client for {settings.servers} cannot be made: {one_line(settings.without_secrets(said))}; mend the "
+        "options of the spout, which are librdkafka's"
+    )

@@ -1,0 +1,164 @@
+"""How brokers are reached: the user's options for librdkafka, with secrets by reference only. Knows no client.
+
+A spout is pickled and travels in Spark's closures, so a password in it would be copied to places without protection. A
+secret is therefore given as where to find it, and read where a client is made: on the driver and on the executors.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import coordinator.sources.kafka.client_library  # noqa: F401 - says what is missing
+from state.errors import SourceError, TopologyError
+
+SECRET_NAME = re.compile(r"password|passphrase|secret|key\.pem|sasl\.oauthbearer\.config|assertion\.jwt|\.pem$")
+PUBLIC_NAMES = frozenset({"ssl.certificate.pem", "ssl.ca.pem"})
+OURS = {
+    "auto.offset.reset": "start and on_gone",
+    "enable.auto.commit": "nothing: positions live in Redis",
+    "enable.auto.offset.store": "nothing: positions live in Redis",
+    "enable.partition.eof": "nothing: the spout needs it on",
+    "group.id": "mirror_group",
+    "isolation.level": "isolation_level",
+}
+"""Options the spout sets itself -> what to use instead."""
+SECRET_LENGTH_MIN = 4
+READER_DEFAULTS: Mapping[str, str | int] = {
+    "fetch.wait.max.ms": 50,  # how long a reader that has come to the log's end keeps its next move waiting
+    "fetch.queue.backoff.ms": 20,  # how long one whose queue was full, as between waves, keeps the next wave waiting
+    "queued.max.messages.kbytes": 8_192,  # read ahead, for each partition
+    "reconnect.backoff.max.ms": 1_000,  # a broker that is back is noticed soon
+    "log_level": 2,  # what matters is raised, with the client's reason
+}
+"""What a reader is made with unless the user says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class FromEnvironment:
+    """A secret that is the value of an environment variable, on the driver and on every executor.
+
+    Attributes:
+        name: of the variable.
+    """
+
+    name: str
+
+    def read(self, environment: Mapping[str, str]) -> str:
+        """The secret.
+
+        Raises:
+            SourceError: the variable is not set here.
+        """
+        try:
+            return environment[self.name]
+        except KeyError:
+            raise SourceError(
+                f"environment variable {self.name!r}, which holds a Kafka secret, is not set in this process; set it "
+                "for the driver and the executors (spark.executorEnv is shown in Spark's UI: a file is safer)"
+            ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class FromFile:
+    """A secret that is the content of a file, on the driver and on every executor; line ends at its end are left out.
+
+    Attributes:
+        path: of the file.
+    """
+
+    path: str
+
+    def read(self, environment: Mapping[str, str]) -> str:
+        """The secret.
+
+        Raises:
+            SourceError: the file cannot be read here.
+        """
+        try:
+            return Path(self.path).read_text(encoding="utf-8").rstrip("\r\n")
+        except (OSError, UnicodeDecodeError) as error:
+            raise SourceError(
+                f"file {self.path!r}, which holds a Kafka secret, cannot be read: {type(error).__name__}; put it on "
+                "the driver's host and on the executors', readable for the user that runs them"
+            ) from None
+
+
+def read_secret(where: FromEnvironment | FromFile) -> str:
+    """A secret from this process's environment or from a file on this host.
+
+    Raises:
+        SourceError: it is not there.
+    """
+    return where.read(os.environ)
+
+
+Option: TypeAlias = str | int | float | bool | FromEnvironment | FromFile
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSettings:
+    """What every client of a spout is made with; pickles without a secret in it.
+
+    Attributes:
+        servers: ``bootstrap.servers``, host:port with commas between.
+        options: further options, named as librdkafka names them.
+
+    Raises:
+        TopologyError: a secret is given in plain text, or an option is one the spout sets itself.
+    """
+
+    servers: str
+    options: Mapping[str, Option]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.servers, str) or not self.servers.strip() or "@" in self.servers:
+            raise TopologyError(
+                "servers of the Kafka source are not text, empty or hold an '@'; give host:port,host:port"
+            )
+        for name, value in self.options.items():
+            _check_option(name, value)
+
+    def resolved(self, environment: Mapping[str, str] = os.environ) -> dict[str, str | int | float | bool]:
+        """The options with their secrets, for a client about to be made; called where it is made.
+
+        Raises:
+            SourceError: a secret is not there.
+        """
+        plain = {
+            name: value.read(environment) if isinstance(value, (FromEnvironment, FromFile)) else value
+            for name, value in self.options.items()
+        }
+        return {"bootstrap.servers": self.servers, **plain}
+
+    def without_secrets(self, text: str, environment: Mapping[str, str] = os.environ) -> str:
+        """A client's message with every secret in it replaced; a secret that is not there cannot be in it."""
+        for value in self.options.values():
+            if isinstance(value, (FromEnvironment, FromFile)):
+                try:
+                    secret = value.read(environment)
+                except SourceError:
+                    continue
+                if len(secret) >= SECRET_LENGTH_MIN:
+                    text = text.replace(secret, "…")
+        return text
+
+
+def _check_option(name: object, value: object) -> None:
+    if not isinstance(name, str):
+        raise TopologyError(f"the name of a Kafka option is {name!r}; give text, as librdkafka names it")
+    if name in OURS:
+        raise TopologyError(f"Kafka option {name!r} is set by the spout; use {OURS[name]}")
+    if isinstance(value, (FromEnvironment, FromFile)):
+        return
+    if SECRET_NAME.search(name) and name not in PUBLIC_NAMES:
+        raise TopologyError(
+            f"Kafka option {name!r} is a secret, and a spout travels to the executors in the open; give "
+            "FromEnvironment('NAME') or FromFile('/path') instead of its value"
+        )
+    if not isinstance(value, (str, int, float, bool)):
+        raise TopologyError(f"Kafka option {name!r} is a {type(value).__name__}; give text, a number or True or False")

@@ -1,0 +1,127 @@
+"""Which offsets of which partitions belong to a transaction: cut on the driver, shared among tasks, stored as metadata.
+
+Pure. A range is from its first offset to the one after its last. Not every offset in it holds a message: compaction
+removes some, and markers of Kafka's own transactions take some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from state.errors import SourceError
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetRange:
+    """Consecutive offsets of one partition.
+
+    Attributes:
+        first: the first offset.
+        next: the offset after the last; an empty range has it equal to `first`.
+    """
+
+    first: int
+    next: int
+
+    @property
+    def count(self) -> int:
+        """How many offsets, with or without a message."""
+        return self.next - self.first
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The metadata of a transaction: every partition of the topic, also those it takes nothing of.
+
+    Attributes:
+        topic_id: the broker's id of the topic; a topic that is deleted and made again has another one.
+        ranges: partition -> its range.
+        lost: offsets before the ranges that were gone from the log and are left out, by the user's policy.
+    """
+
+    topic_id: str
+    ranges: Mapping[int, OffsetRange] = field(default_factory=dict)
+    lost: int = 0
+
+    @property
+    def offset_count(self) -> int:
+        """How many offsets are in all ranges."""
+        return sum(part.count for part in self.ranges.values())
+
+    def positions(self) -> dict[int, int]:
+        """Partition -> where the next transaction begins."""
+        return {partition: part.next for partition, part in self.ranges.items()}
+
+    def to_plain(self) -> dict[str, Any]:
+        """As it is stored."""
+        ranges = {partition: [part.first, part.next] for partition, part in sorted(self.ranges.items())}
+        return {"kafka_topic_id": self.topic_id, "ranges": ranges, "lost": self.lost}
+
+    @classmethod
+    def from_plain(cls, plain: Any) -> Cut:
+        """Inverse of `to_plain`.
+
+        Raises:
+            SourceError: it is not the metadata of a Kafka topic.
+        """
+        match plain:
+            case {"kafka_topic_id": str(topic_id), "ranges": dict(stored), "lost": int(lost)}:
+                ranges = {partition: _range(stored_range) for partition, stored_range in stored.items()}
+                if all(type(partition) is int and partition >= 0 for partition in ranges):
+                    return cls(topic_id, ranges, lost)
+        raise SourceError(
+            f"metadata {plain!r:.100} does not describe offsets of a Kafka topic: the topology was run with another "
+            "source before; drop it or take another topology id"
+        )
+
+
+def _range(stored: Any) -> OffsetRange:
+    match stored:
+        case [int(first), int(after)] if 0 <= first <= after:
+            return OffsetRange(first, after)
+    raise SourceError(f"stored range {stored!r:.100} is not two ascending offsets; what is stored was altered")
+
+
+def cut_ranges(positions: Mapping[int, int], ends: Mapping[int, int], offset_limit: int) -> dict[int, OffsetRange]:
+    """Takes offsets up to a limit, evenly from the partitions that have them.
+
+    Args:
+        positions: partition -> where to begin.
+        ends: partition -> where what may be read ends; a partition without one gives nothing.
+        offset_limit: how many offsets at most, at least 1.
+    """
+    left = {partition: max(0, ends.get(partition, 0) - at) for partition, at in positions.items()}
+    taken: dict[int, int] = {}
+    budget = offset_limit
+    waiting = sorted(left, key=lambda partition: (left[partition], partition))
+    for number, partition in enumerate(waiting):  # the least first: what it does not use is shared by the rest
+        share = -(-budget // (len(waiting) - number))
+        taken[partition] = min(left[partition], share)
+        budget -= taken[partition]
+    return {
+        partition: OffsetRange(positions[partition], positions[partition] + taken[partition])
+        for partition in sorted(positions)
+    }
+
+
+def share_of(ranges: Mapping[int, OffsetRange], task_index: int, task_count: int) -> Iterator[tuple[int, OffsetRange]]:
+    """The share of one task of a batch's ranges; the shares of all tasks are all of it, without overlap.
+
+    A task keeps its partitions from one transaction to the next, so that it reads on where it stopped. With more
+    tasks than partitions, the tasks of one partition divide each of its ranges.
+    """
+    partitions = sorted(ranges)
+    for number, partition in enumerate(partitions):
+        if task_count > len(partitions):
+            readers = range(number, task_count, len(partitions))
+        else:
+            readers = range(number % task_count, number % task_count + 1)
+        if task_index not in readers:
+            continue
+        whole, part, parts = ranges[partition], readers.index(task_index), len(readers)
+        first = whole.first + whole.count * part // parts
+        after = whole.first + whole.count * (part + 1) // parts
+        if first < after:
+            yield partition, OffsetRange(first, after)

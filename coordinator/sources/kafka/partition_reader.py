@@ -1,0 +1,220 @@
+"""Reads exact ranges of one partition: no message of a range is left out, none outside it is given.
+
+A range has offsets without a message: compaction removed it, Kafka's transactions put a marker there, or it was
+aborted. So a range is read to its end once a message beyond it arrives, or the log's end, or one with its last
+offset; how many messages it had says nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Protocol
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from coordinator.sources.kafka.broker_errors import Trouble, failure_of, is_lasting, is_out_of_range, refused_options
+from coordinator.sources.kafka.client_settings import READER_DEFAULTS, ClientSettings
+from coordinator.sources.kafka.offset_ranges import OffsetRange
+from state.errors import FailedException, SourceError
+
+PORTION = 1024
+"""Messages handed out at a time: in larger portions Python's garbage collector takes over."""
+POLL_S = 0.2
+SILENCE_S = 30.0
+"""A partition that gives nothing for so long fails the attempt, which is then tried again."""
+READER_GROUP = "txbatch"
+"""Readers are in no group and commit nothing, yet the client wants a name."""
+
+
+class OutOfRangeError(Exception):
+    """The offset asked for is not in the log; stays inside this folder."""
+
+
+class Consumes(Protocol):
+    """What a reader uses of a consumer."""
+
+    def assign(self, partitions: list[TopicPartition]) -> None:
+        """Reads these from these offsets on."""
+
+    def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
+        """Takes messages that have arrived; waits up to `timeout` seconds until there are `num_messages`."""
+
+    def close(self) -> None:
+        """Ends it."""
+
+
+def make_consumer(settings: ClientSettings, trouble: Trouble, *, reads_committed: bool) -> Consumer:
+    """A consumer that stores no positions and reads only where it is told to.
+
+    Args:
+        settings: how brokers are reached.
+        trouble: is told of errors that belong to no partition.
+        reads_committed: whether open and aborted transactions are left out.
+
+    Raises:
+        SourceError: the options are wrong, or a secret is not there.
+    """
+    options: Mapping[str, str | int | float | bool] = {
+        **READER_DEFAULTS,
+        **settings.resolved(),
+        "group.id": READER_GROUP,
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "auto.offset.reset": "error",
+        "enable.partition.eof": True,
+        "isolation.level": "read_committed" if reads_committed else "read_uncommitted",
+    }
+    try:
+        return Consumer({**options, "error_cb": trouble})
+    except (KafkaException, ValueError, TypeError) as error:
+        raise refused_options(error, settings) from None
+
+
+class PartitionReader:
+    """Reads one partition, fastest where one range follows on another (executor; by one task at a time).
+
+    Args:
+        consumer: assigned to nothing yet, with the end of a partition reported.
+        settings: of the consumer, for messages.
+        topic, partition: what is read.
+        trouble: of the consumer.
+        silence_s: how long to wait for anything at all.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(
+        self,
+        consumer: Consumes,
+        settings: ClientSettings,
+        topic: str,
+        partition: int,
+        trouble: Trouble,
+        *,
+        silence_s: float = SILENCE_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._consumer, self._settings = consumer, settings
+        self._topic, self._partition, self._trouble = topic, partition, trouble
+        self._silence_s, self._clock = silence_s, clock
+        self._at: int | None = None
+        self._ahead: list[Message] = []
+        self._end = -1
+
+    def read(self, part: OffsetRange) -> Iterator[list[Message]]:
+        """Gives all messages of a range in portions, in the order of their offsets.
+
+        Raises:
+            SourceError: the range is gone from the log, or the partition may not be read.
+            FailedException: nothing arrived for `silence_s`.
+        """
+        if not part.count:
+            return
+        try:
+            yield from self._read(part)
+        except OutOfRangeError:
+            raise SourceError(
+                f"offsets {part.first} to {part.next - 1} of partition {self._partition} of topic {self._topic!r} are "
+                "not in its log any more: retention or an operator deleted them after they were cut into a "
+                "transaction, so it cannot be read again; keep messages longer than a run may stand still, then drop "
+                "the topology and start over, or take another topology id"
+            ) from None
+
+    def messages_from(self, first: int, limit: int, *, wait_s: float) -> list[Message]:
+        """Some messages from an offset on; none if the log ends there or nothing arrives for `wait_s` seconds.
+
+        Raises:
+            OutOfRangeError: the offset is not in the log.
+            SourceError: the partition may not be read.
+        """
+        self._go_to(first)
+        deadline = self._clock() + wait_s
+        while True:  # bounded by the deadline
+            end_before = self._end
+            found = self._arrived(limit, deadline - self._clock())
+            if found or self._end > end_before or self._clock() >= deadline:
+                return found
+
+    def position(self) -> int:
+        """Where reading continues: past what was read, and past what holds no message at the log's end."""
+        assert self._at is not None
+        return self._at
+
+    def is_at_end(self, offset: int) -> bool:
+        """Whether it stands at this offset, and the log ended there when it was last heard of."""
+        return self._at == offset and not self._ahead and self._end >= offset
+
+    def close(self) -> None:
+        """Ends the consumer."""
+        self._consumer.close()
+
+    def _read(self, part: OffsetRange) -> Iterator[list[Message]]:
+        self._go_to(part.first)
+        heard, self._trouble.error = self._clock(), None  # what it said between reads is old
+        assert self._at is not None
+        while self._at < part.next:
+            before = self._at, self._end
+            found = self._arrived(min(PORTION, part.next - self._at), POLL_S)
+            inside = [message for message in found if (message.offset() or 0) < part.next]
+            if len(inside) < len(found):
+                self._ahead = found[len(inside) :] + self._ahead
+                self._at = part.next
+            if inside:
+                yield inside
+            now = self._clock()
+            if (self._at, self._end) != before:
+                heard, self._trouble.error = now, None
+            else:
+                self._require_hope(part, now - heard)
+
+    def _require_hope(self, part: OffsetRange, silent_s: float) -> None:
+        """Gives up after a long silence, at once where waiting is in vain."""
+        doing = f"reading offsets {part.first} to {part.next - 1} of partition {self._partition} of {self._topic!r}"
+        error = self._trouble.error
+        if silent_s > self._silence_s or (error is not None and is_lasting(error)):
+            self._at, self._trouble.error = None, None
+            if error is not None:
+                raise failure_of(error, doing, self._settings)
+            raise FailedException(f"{doing} at {self._settings.servers} brought nothing for {silent_s:g} s")
+
+    def _go_to(self, offset: int) -> None:
+        while self._ahead and (self._ahead[0].offset() or 0) < offset:
+            self._ahead.pop(0)
+        if self._at != offset:
+            self._ahead, self._end = [], -1
+            self._at = None  # should the next line raise
+            self._consumer.assign([TopicPartition(self._topic, self._partition, offset)])
+            self._at = offset
+
+    def _arrived(self, limit: int, wait_s: float) -> list[Message]:
+        """Messages in order, moving the position past them; an end of the log moves it too."""
+        assert self._at is not None
+        if self._ahead:
+            taken, self._ahead = self._ahead[:limit], self._ahead[limit:]
+        else:
+            taken = self._consumer.consume(limit, 0.0) or self._consumer.consume(1, max(0.0, wait_s))
+        messages = []
+        for message in taken:
+            error = message.error()
+            if error is None:
+                messages.append(message)
+            else:
+                self._noted(error, message)
+        if messages:
+            self._at = (messages[-1].offset() or 0) + 1
+        if not self._ahead:
+            self._at = max(self._at, self._end)
+        return messages
+
+    def _noted(self, error: KafkaError, message: Message) -> None:
+        if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
+            self._end = max(self._end, message.offset() or 0)
+            return
+        if is_out_of_range(error):
+            self._at = None
+            raise OutOfRangeError
+        if is_lasting(error):
+            self._at = None
+            doing = f"reading partition {self._partition} of topic {self._topic!r}"
+            raise failure_of(error, doing, self._settings)
+        # the client reconnects by itself; what does not come back is found by its silence

@@ -1,0 +1,220 @@
+"""The partitions of one task of the plain spout: opened, looked after, stored."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+
+from coordinated_bolt.components.context import TopologyContext
+from coordinator.sources.kafka.kafka_input import KafkaInput
+from coordinator.sources.kafka.plain.drivers import Drivers, Fetches
+from coordinator.sources.kafka.plain.first_offset import BeginRules, TopicPlace, first_offset
+from coordinator.sources.kafka.plain.offset_record import OffsetRecord, OffsetRecords
+from coordinator.sources.kafka.plain.partition_manager import PartitionManager
+from coordinator.sources.kafka.plain.partitions import partitions_of
+from coordinator.sources.kafka.starting_point import Bounds, OnGone, gone_error
+from coordinator.sources.kafka.topic import TopicState
+from state.errors import FailedException, SourceError
+
+LOOK_EVERY_MS = 10_000
+"""How often it is asked for partitions that have joined."""
+LOST_COUNTER = "lost_offsets"
+
+_LOG = logging.getLogger("txbatch")
+
+
+class PartitionSet:
+    """The partitions k, k+n, … of task k of n (where the spout task runs).
+
+    Args:
+        source: the topic.
+        drivers: brokers and clock.
+        records: where offsets are kept; closed with this.
+        rules: how to continue what another run left.
+        spout_id: part of the records' names.
+        context: the task.
+        make: partition, offset -> its manager.
+        counts: what is lost is counted here.
+    """
+
+    def __init__(
+        self,
+        source: KafkaInput,
+        drivers: Drivers,
+        records: OffsetRecords,
+        rules: BeginRules,
+        *,
+        spout_id: str,
+        context: TopologyContext,
+        make: Callable[[int, int], PartitionManager],
+        counts: Counter[str],
+    ) -> None:
+        self._input, self._drivers, self._records, self._rules = source, drivers, records, rules
+        self._spout_id, self._context, self._make, self._counts = spout_id, context, make, counts
+        self._topic = drivers.topic(source)
+        self._topic_id = ""
+        self._managers: dict[int, PartitionManager] = {}
+        self._turns: deque[PartitionManager] = deque()
+        self._held_up: dict[int, int | None] = {}
+        self._told: dict[int, int] = {}
+        self._looked_ms = drivers.now_ms()
+
+    def open(self) -> None:
+        """Finds out where each partition begins, and stores it: what joins later is known by its missing record.
+
+        Raises:
+            SourceError: the topic, an offset or what is stored cannot be used, or brokers give no answer.
+        """
+        try:
+            state = self._topic.look()
+            start = self._input.start
+            at_time = {} if start.timestamp_ms is None else self._topic.offsets_at(start.timestamp_ms, state.bounds)
+        except FailedException as error:
+            raise SourceError(f"the spout cannot begin: {error}") from None
+        self._topic_id = state.topic_id
+        records = {partition: self._load(partition) for partition in self._own(state)}
+        has_begun = any(record is not None for record in records.values())
+        for partition, record in records.items():
+            bounds = state.bounds[partition]
+            first = bounds.low if has_begun else start.offset(partition, bounds, at_time.get(partition))
+            self._begin(partition, bounds, first, record)
+
+    def look_again(self, now_ms: int) -> None:
+        """Takes in partitions that have joined; asks every so often, and brokers that are away another time.
+
+        Raises:
+            SourceError: the topic is another one.
+        """
+        if now_ms - self._looked_ms < LOOK_EVERY_MS:
+            return
+        self._looked_ms = now_ms
+        try:
+            state = self._topic.look()
+        except FailedException as error:
+            _LOG.info("the spout looks for new partitions later: %s", error)
+            return
+        if state.topic_id != self._topic_id:
+            raise SourceError(
+                f"topic {self._input.topic!r} was deleted and made again while it was read; give "
+                "force_from_start=True or another spout_id"
+            )
+        for partition in self._own(state):
+            if partition not in self._managers:
+                self._begin(partition, state.bounds[partition], state.bounds[partition].low, None)
+
+    def out_of_range(self, manager: PartitionManager, start: int) -> None:
+        """An offset is not in the log: what is gone is voided and counted, by the user's policy.
+
+        Raises:
+            SourceError: the policy is to fail, or brokers give no answer just now.
+        """
+        topic, partition = self._input.topic, manager.partition
+        try:
+            bounds = self._topic.look().bounds[partition]
+        except FailedException as error:
+            _LOG.info("partition %d of topic %r is asked for later: %s", partition, topic, error)
+            return
+        if bounds.low <= start <= bounds.high:
+            return  # it was only for a moment
+        if self._rules.on_gone is OnGone.FAIL:
+            self.store()
+            if start < bounds.low:
+                raise gone_error(topic, partition, start, bounds.low)
+            raise SourceError(
+                f"partition {partition} of topic {topic!r} was read to offset {start}, but its log ends at "
+                f"{bounds.high}: it has lost messages; give on_gone='earliest' to continue at its end"
+            )
+        if start > bounds.high:
+            manager.restart(bounds.high)
+            _LOG.warning("partition %d of topic %r ends at %d, before %d", partition, topic, bounds.high, start)
+            return
+        lost = manager.reset(bounds.low if self._rules.on_gone is OnGone.EARLIEST else bounds.high)
+        self._count_lost(partition, lost.failed + lost.skipped)
+
+    def in_turn(self) -> Iterator[PartitionManager]:
+        """Every partition once, beginning after the one that was asked first last time."""
+        for _ in range(len(self._turns)):
+            manager = self._turns[0]
+            self._turns.rotate(-1)
+            yield manager
+
+    def manager(self, partition: int) -> PartitionManager | None:
+        """A partition's manager."""
+        return self._managers.get(partition)
+
+    def managers(self) -> list[PartitionManager]:
+        """All of them."""
+        return list(self._managers.values())
+
+    def reader(self, partition: int) -> Fetches:
+        """A partition's reader."""
+        return self._drivers.reader(self._input, self._topic_id, partition)
+
+    def store(self) -> None:
+        """Stores how far the partitions are done, those that got further.
+
+        Raises:
+            StateRefusedError, StateUnreachableError: the server cannot be used, or gives no answer.
+        """
+        for partition, manager in self._managers.items():
+            offset = manager.to_commit()
+            if offset is not None:
+                self._save(partition, offset)
+                manager.committed(offset)
+            self._say_if_held_up(manager)
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._topic.close()
+        self._records.close()
+
+    def _own(self, state: TopicState) -> list[int]:
+        owned = partitions_of(self._context.task_index, self._context.task_count, max(state.bounds, default=-1) + 1)
+        return [partition for partition in owned if partition in state.bounds]
+
+    def _begin(self, partition: int, bounds: Bounds, start: int, record: OffsetRecord | None) -> None:
+        place = TopicPlace(self._input.topic, self._topic_id, partition)
+        found = first_offset(place, bounds, start=start, record=record, rules=self._rules)
+        self._count_lost(partition, found.lost)
+        manager = self._managers[partition] = self._make(partition, found.at)
+        self._turns.append(manager)
+        self._save(partition, found.at)
+
+    def _say_if_held_up(self, manager: PartitionManager) -> None:
+        """Names, once, a message that has kept a partition waiting from one store to the next."""
+        partition, offset = manager.partition, manager.held_up_by()
+        if offset is not None and offset == self._held_up.get(partition) != self._told.get(partition):
+            self._told[partition] = offset
+            _LOG.warning(
+                "partition %d of topic %r waits: as many messages as max_uncommitted allows are out, the lowest at "
+                "offset %d; look for a bolt that neither acks nor fails it",
+                partition,
+                self._input.topic,
+                offset,
+            )
+        self._held_up[partition] = offset
+
+    def _count_lost(self, partition: int, lost: int) -> None:
+        if lost:
+            self._counts[LOST_COUNTER] += lost
+            _LOG.warning("%d offsets of partition %d of topic %r are left out", lost, partition, self._input.topic)
+
+    def _field(self, partition: int) -> str:
+        return f"{self._spout_id}:{self._input.topic}:{partition}"
+
+    def _load(self, partition: int) -> OffsetRecord | None:
+        text = self._records.load(self._field(partition))
+        return None if text is None else OffsetRecord.from_text(text)
+
+    def _save(self, partition: int, offset: int) -> None:
+        record = OffsetRecord(
+            instance_id=self._rules.instance_id,
+            topology_name=self._context.topology_id,
+            offset=offset,
+            partition=partition,
+            topic=self._input.topic,
+            topic_id=self._topic_id,
+            broker=self._input.settings.servers,
+        )
+        self._records.save(self._field(partition), record.to_text())

@@ -1,0 +1,154 @@
+"""From messages to tuples: values through the format, the rest as fields that say where a tuple is from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from typing import Any, Protocol
+
+from coordinated_bolt.components.batch_bolts import BatchOutputCollector
+from coordinated_bolt.components.context import TopologyContext
+from coordinator.sources.records.raw_bytes import RawBytes
+from coordinator.sources.records.record_format import RecordFormat
+from coordinator.sources.records.record_output import OnBadRecord, RecordOutput
+from state.errors import SourceError, TopologyError
+
+ORIGIN_FIELDS = ("topic", "partition", "offset", "key", "headers", "timestamp")
+"""What a tuple can carry of its message: headers as a list of (name, bytes or None), the timestamp in milliseconds
+since the epoch, None if the message has none."""
+TOMBSTONES_COUNTER = "tombstones"
+NO_TIMESTAMP = 0
+
+
+class KafkaMessage(Protocol):
+    """What is used of a client's message."""
+
+    def offset(self) -> int | None:
+        """Its offset."""
+
+    def key(self) -> bytes | None:
+        """Its key."""
+
+    def value(self) -> bytes | None:
+        """Its value; None is a tombstone, which says that its key is deleted."""
+
+    def headers(self) -> Any:
+        """Its headers, or None."""
+
+    def timestamp(self) -> tuple[int, int]:
+        """Type and milliseconds."""
+
+
+class OnTombstone(StrEnum):
+    """What becomes of a message without a value, which says on a compacted topic that its key is deleted."""
+
+    FAIL = "fail"
+    """The run stops with an error that names the message."""
+    SKIP = "skip"
+    """It is left out, and counted as ``tombstones``."""
+    EMPTY = "empty"
+    """The format is given an empty value; the key is an origin field."""
+
+
+class RecordEmission:
+    """Emits messages as tuples. A spec: part of the spout, shipped with it.
+
+    Args:
+        topic: for origins and messages.
+        record_format: makes the tuples; by default the value's bytes, as ``value``.
+        origin_fields: which of `ORIGIN_FIELDS` each tuple carries after the format's own.
+        on_bad_record: what becomes of values that are not in the format.
+        on_tombstone: what becomes of messages without a value.
+
+    Raises:
+        TopologyError: a field or policy is unknown.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        record_format: RecordFormat | None,
+        *,
+        origin_fields: Sequence[str] = (),
+        on_bad_record: str = OnBadRecord.FAIL,
+        on_tombstone: str = OnTombstone.FAIL,
+    ) -> None:
+        if on_tombstone not in tuple(OnTombstone):
+            choice = ", ".join(repr(str(policy)) for policy in OnTombstone)
+            raise TopologyError(f"on_tombstone={on_tombstone!r} is unknown; choose one of {choice}")
+        self._topic = topic
+        self._on_tombstone = OnTombstone(on_tombstone)
+        self.output = RecordOutput(
+            record_format or RawBytes(),
+            offered=ORIGIN_FIELDS,
+            origin_fields=origin_fields,
+            on_bad_record=on_bad_record,
+        )
+
+    def emit(
+        self,
+        collector: BatchOutputCollector,
+        context: TopologyContext,
+        partition: int,
+        messages: Sequence[KafkaMessage],
+    ) -> None:
+        """Emits one portion of a partition's messages (executor).
+
+        Raises:
+            SourceError: a message is bad or has no value, and the policy is to fail.
+        """
+        kept, values = self.values(messages, partition, lambda: context.count(TOMBSTONES_COUNTER))
+        self.output.emit(
+            collector,
+            context,
+            values,
+            origin=lambda index: self.origin(partition, kept[index]),
+            place=lambda index: self.place(partition, kept[index]),
+        )
+
+    def values(
+        self, messages: Sequence[KafkaMessage], partition: int, count_tombstone: Callable[[], None]
+    ) -> tuple[Sequence[KafkaMessage], list[bytes]]:
+        """The messages to emit and their values, by the policy for those without one.
+
+        Raises:
+            SourceError: a message has no value, and the policy is to fail.
+        """
+        found = [message.value() for message in messages]
+        if None not in found:
+            return messages, found  # type: ignore[return-value] # no None is left
+        kept, values = [], []
+        for message, value in zip(messages, found, strict=True):
+            if value is None and self._on_tombstone is OnTombstone.FAIL:
+                raise SourceError(
+                    f"the message at {self.place(partition, message)} has no value, which on a compacted topic says "
+                    "that its key is deleted; give on_tombstone='skip' to leave out such messages, or 'empty' to "
+                    "emit them with an empty value, their key as an origin field"
+                )
+            if value is None and self._on_tombstone is OnTombstone.SKIP:
+                count_tombstone()
+                continue
+            kept.append(message)
+            values.append(value or b"")
+        return kept, values
+
+    def origin(self, partition: int, message: KafkaMessage) -> tuple[Any, ...]:
+        """Everything `ORIGIN_FIELDS` names, of one message."""
+        kind, timestamp_ms = message.timestamp()
+        return (
+            self._topic,
+            partition,
+            message.offset(),
+            message.key(),
+            [] if (headers := message.headers()) is None else [tuple(header) for header in headers],
+            None if kind == NO_TIMESTAMP else timestamp_ms,
+        )
+
+    def origin_values(self, partition: int, message: KafkaMessage) -> list[Any]:
+        """The values of the origin fields that were chosen, of one message."""
+        offered = dict(zip(ORIGIN_FIELDS, self.origin(partition, message), strict=True))
+        return [offered[name] for name in self.output.origin_fields]
+
+    def place(self, partition: int, message: KafkaMessage) -> str:
+        """Where a message is, in words."""
+        return f"{self._topic}[{partition}] at offset {message.offset()}"

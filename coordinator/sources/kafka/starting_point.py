@@ -1,0 +1,153 @@
+"""Where reading begins, and what becomes of a position the log does not have any more. Pure."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from state.errors import SourceError, TopologyError
+
+Start: TypeAlias = str | dt.datetime | Mapping[int, int]
+"""``"earliest"``, ``"latest"``, a time with its zone (or its ISO text), or partition -> offset."""
+
+EARLIEST, LATEST = "earliest", "latest"
+
+
+class OnGone(StrEnum):
+    """What becomes of offsets that retention has deleted before they were read for the first time."""
+
+    FAIL = "fail"
+    """The run stops with an error that names them."""
+    EARLIEST = "earliest"
+    """Reading continues with the oldest message there is; what was lost is counted as ``lost_offsets``."""
+    LATEST = "latest"
+    """Reading continues with what arrives from now on; what was left out is counted as ``lost_offsets``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a partition's log holds.
+
+    Attributes:
+        low: the first offset that is still there.
+        high: the offset after the last one that may be read.
+    """
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class StartingPoint:
+    """Where the first transaction begins; partitions that join later begin with their first message.
+
+    Attributes:
+        place: "earliest" or "latest", if neither of the others is given.
+        timestamp_ms: with the first message of this time or later, in milliseconds since the epoch.
+        offsets: partition -> offset; a partition that is not in it begins with its first message.
+    """
+
+    place: str = EARLIEST
+    timestamp_ms: int | None = None
+    offsets: Mapping[int, int] | None = None
+
+    @classmethod
+    def of(cls, given: Start) -> StartingPoint:
+        """Reads what the user gave.
+
+        Raises:
+            TopologyError: it is none of the forms.
+        """
+        if isinstance(given, str) and given in (EARLIEST, LATEST):
+            return cls(given)
+        if isinstance(given, str):
+            try:
+                given = dt.datetime.fromisoformat(given)
+            except ValueError:
+                raise _unknown(given) from None
+        if isinstance(given, dt.datetime):
+            if given.tzinfo is None:
+                raise TopologyError(f"start={given} has no time zone; give one, as in 2026-01-31T12:00:00+00:00")
+            return cls(timestamp_ms=round(given.timestamp() * 1000))
+        if isinstance(given, Mapping) and all(_is_number(key) and _is_number(at) for key, at in given.items()):
+            return cls(offsets=dict(given))
+        raise _unknown(given)
+
+    def offset(self, partition: int, bounds: Bounds, at_time: int | None) -> int:
+        """Where a partition begins that is there when the topology first starts.
+
+        Args:
+            partition: the partition.
+            bounds: what its log holds.
+            at_time: its first offset of `timestamp_ms` or later; None if there is none yet, or no time is given.
+        """
+        if self.offsets is not None:
+            return self.offsets.get(partition, bounds.low)
+        if self.timestamp_ms is not None:
+            return bounds.high if at_time is None else at_time
+        return bounds.low if self.place == EARLIEST else bounds.high
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """Where a partition is read on from.
+
+    Attributes:
+        at: the offset.
+        lost: how many offsets before it are left out.
+    """
+
+    at: int
+    lost: int = 0
+
+
+def resumed(topic: str, partition: int, at: int, bounds: Bounds, on_gone: OnGone) -> Resumed:
+    """Where a partition is read on from, given what its log holds now.
+
+    Raises:
+        SourceError: the position is gone from the log and the policy is to fail, or it is beyond the log's end.
+    """
+    require_within(topic, partition, at, bounds)
+    if at >= bounds.low:
+        return Resumed(at)
+    if on_gone is OnGone.FAIL:
+        raise gone_error(topic, partition, at, bounds.low)
+    to = bounds.low if on_gone is OnGone.EARLIEST else bounds.high
+    return Resumed(to, to - at)
+
+
+def require_within(topic: str, partition: int, at: int, bounds: Bounds) -> None:
+    """Refuses a position beyond the end of the log.
+
+    Raises:
+        SourceError: it is.
+    """
+    if at > bounds.high:
+        raise SourceError(
+            f"partition {partition} of topic {topic!r} was read to offset {at}, but its log ends at {bounds.high}: it "
+            "has lost messages, or offsets beyond its end were given; drop the topology and start over, or take "
+            "another topology id"
+        )
+
+
+def gone_error(topic: str, partition: int, at: int, low: int) -> SourceError:
+    """The error for offsets that are gone from the log before they were read for the first time."""
+    return SourceError(
+        f"offsets {at} to {low - 1} of partition {partition} of topic {topic!r} are gone from the log before they were "
+        "read: the topic keeps messages for a shorter time than the run lagged; give on_gone='earliest' to continue "
+        "with what is left and count what is lost, or 'latest' to leave out that too"
+    )
+
+
+def _is_number(value: object) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _unknown(given: object) -> TopologyError:
+    return TopologyError(
+        f"start={given!r} is not a place to start; give 'earliest', 'latest', a time with its zone such as "
+        "'2026-01-31T12:00:00+00:00', or a mapping from partitions to offsets"
+    )

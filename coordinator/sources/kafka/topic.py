@@ -1,0 +1,147 @@
+"""What the driver asks brokers of a topic: its id, its partitions, and what their logs hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from coordinator.sources.kafka.broker_errors import Trouble, failure_of, refused_options
+from coordinator.sources.kafka.client_settings import READER_DEFAULTS, ClientSettings
+from coordinator.sources.kafka.starting_point import Bounds
+from state.errors import FailedException
+
+ASK_TIMEOUT_S = 5.0
+"""The run waits so long at most for an answer, and does nothing else meanwhile."""
+_CONSUMER_ONLY = ("auto.", "fetch.", "heartbeat.", "max.partition.", "max.poll.", "queued.", "session.", "check.crcs")
+
+
+@dataclass(frozen=True, slots=True)
+class TopicState:
+    """A topic at one moment.
+
+    Attributes:
+        topic_id: the broker's id of it.
+        bounds: partition -> what may be read of it: with committed reads up to the first open transaction.
+    """
+
+    topic_id: str
+    bounds: Mapping[int, Bounds]
+
+
+class Topic(Protocol):
+    """A topic as a spout's coordinator sees it (driver); a test scripts it."""
+
+    def look(self) -> TopicState:
+        """Asks for everything.
+
+        Raises:
+            FailedException: no answer; worth asking again.
+            SourceError: the topic does not exist, or may not be read.
+        """
+
+    def topic_id(self) -> str:
+        """Asks only for the id; raises as `look`."""
+
+    def offsets_at(self, timestamp_ms: int, partitions: Iterable[int]) -> dict[int, int | None]:
+        """Partition -> its first offset of that time or later, None if it has none yet; raises as `look`."""
+
+    def close(self) -> None:
+        """Closes its connections."""
+
+
+class BrokerTopic:
+    """A topic on real brokers; connects at the first question (driver, and executors for its id).
+
+    Args:
+        settings: how they are reached.
+        name: of the topic.
+        reads_committed: whether open and aborted transactions are left out.
+        timeout_s: how long one answer is waited for.
+        was_there: the topic was seen before, so that brokers that do not know it, as just after their start, are asked
+            again; set by the first answer.
+    """
+
+    def __init__(
+        self,
+        settings: ClientSettings,
+        name: str,
+        *,
+        reads_committed: bool,
+        timeout_s: float = ASK_TIMEOUT_S,
+        was_there: bool = False,
+    ) -> None:
+        self._settings, self._name, self._timeout_s, self._was_there = settings, name, timeout_s, was_there
+        self._isolation = IsolationLevel.READ_COMMITTED if reads_committed else IsolationLevel.READ_UNCOMMITTED
+        self._client: AdminClient | None = None
+        self._trouble = Trouble()
+
+    def look(self) -> TopicState:
+        found = self._describe()
+        partitions = [each.id for each in found.partitions]
+        low = self._offsets(partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call] # theirs
+        high = self._offsets(partitions, OffsetSpec.latest())  # type: ignore[no-untyped-call] # theirs
+        bounds = {partition: Bounds(low[partition], max(low[partition], high[partition])) for partition in partitions}
+        return TopicState(str(found.topic_id), bounds)
+
+    def topic_id(self) -> str:
+        return str(self._describe().topic_id)
+
+    def offsets_at(self, timestamp_ms: int, partitions: Iterable[int]) -> dict[int, int | None]:
+        found = self._offsets(partitions, OffsetSpec.for_timestamp(timestamp_ms))
+        return {partition: None if offset < 0 else offset for partition, offset in found.items()}
+
+    def close(self) -> None:
+        self._client = None  # it has no close; its last reference ends it
+
+    def _describe(self) -> Any:
+        answers = self._ask(lambda client: client.describe_topics(TopicCollection([self._name]), **self._within()))
+        found = self._answer(answers[self._name])
+        self._was_there = True
+        return found
+
+    def _offsets(self, partitions: Iterable[int], spec: OffsetSpec) -> dict[int, int]:
+        asked = {TopicPartition(self._name, partition): spec for partition in partitions}
+        if not asked:
+            return {}
+        answers = self._ask(
+            lambda client: client.list_offsets(asked, isolation_level=self._isolation, **self._within())
+        )
+        return {place.partition: self._answer(answer).offset for place, answer in answers.items()}
+
+    def _reason(self, error: KafkaException) -> KafkaError | KafkaException:
+        """Why there was no answer: what the client said of its connections, if it only waited in vain."""
+        inner: KafkaError = error.args[0]
+        if self._client is not None and inner.code() == KafkaError._TIMED_OUT:  # noqa: SLF001 - its public name
+            self._client.poll(0)  # has it say what it knows
+            if self._trouble.error is not None:
+                return self._trouble.error
+        return error
+
+    def _within(self) -> dict[str, float]:
+        return {"request_timeout": self._timeout_s}
+
+    def _ask(self, question: Any) -> Any:
+        if self._client is None:
+            self._trouble.error = None
+            options: dict[str, Any] = {**READER_DEFAULTS, **self._settings.resolved(), "error_cb": self._trouble}
+            try:
+                self._client = AdminClient({k: v for k, v in options.items() if not k.startswith(_CONSUMER_ONLY)})
+            except (KafkaException, ValueError, TypeError) as error:
+                raise refused_options(error, self._settings) from None
+        return question(self._client)
+
+    def _answer(self, answer: Future[Any]) -> Any:
+        try:
+            return answer.result(timeout=2 * self._timeout_s)
+        except KafkaException as error:
+            reason, doing = self._reason(error), f"asking for topic {self._name!r}"
+            self._client = None  # a new one does not remember brokers that are gone
+            raise failure_of(reason, doing, self._settings, absent_is_lasting=not self._was_there) from None
+        except TimeoutError:
+            self._client = None
+            raise FailedException(f"topic {self._name!r} was asked for, and the client did not answer") from None

@@ -1,0 +1,242 @@
+"""Cuts a topic into transactions by what its logs hold (driver). Speaks to brokers through `Topic` only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from coordinator.sources.kafka.cut_record import CutRecord
+from coordinator.sources.kafka.offset_ranges import Cut, cut_ranges
+from coordinator.sources.kafka.starting_point import Bounds, OnGone, Resumed, StartingPoint, require_within, resumed
+from coordinator.sources.kafka.topic import Topic, TopicState
+from coordinator.sources.kafka.topic_view import TopicView, made_again
+from coordinator.spouts.input_change import FormerInput, InputChange
+from coordinator.spouts.transactional import SpoutCoordinator
+from state.errors import FailedException, SourceError
+
+SHORT_S = 30.0
+"""A log that ends before its position for so long has lost messages."""
+SAMPLE_EVERY = 100
+"""Transactions between two samples of the size of messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class CuttingRules:
+    """How transactions are cut.
+
+    Attributes:
+        messages: offsets of a transaction at most.
+        byte_count: bytes of a transaction's values, about, at most.
+        linger_s: how long fewer messages wait for more, in a continuous run.
+        is_continuous: whether to wait for what arrives, or end at what was there at the start.
+        start: where to begin.
+        on_gone: what becomes of offsets that are gone before they were cut.
+    """
+
+    messages: int
+    byte_count: int
+    linger_s: float
+    is_continuous: bool
+    start: StartingPoint
+    on_gone: OnGone
+
+
+class TopicCoordinator(SpoutCoordinator):
+    """The coordinator of `KafkaTransactionalSpout`.
+
+    Args:
+        topic: the topic.
+        name: of the topic, for messages.
+        topology_id: for messages.
+        rules: how to cut.
+        message_bytes: topic id, partition, offset -> mean bytes of the messages there.
+        clock: seconds, monotonic.
+        record: is told what was cut.
+    """
+
+    def __init__(
+        self,
+        topic: Topic,
+        name: str,
+        topology_id: str,
+        rules: CuttingRules,
+        *,
+        message_bytes: Callable[[str, int, int], float],
+        clock: Callable[[], float],
+        record: CutRecord,
+    ) -> None:
+        self._topic, self._name, self._topology_id = topic, name, topology_id
+        self._view = TopicView(topic, name, clock)
+        self._rules, self._message_bytes, self._clock, self._record = rules, message_bytes, clock, record
+        self._small_since: float | None = None
+        self._short_since: float | None = None
+        self._positions: dict[int, int] = {}
+        self._start: dict[int, int] = {}
+        self._ends: dict[int, int] = {}
+        self._mean_bytes = 0.0
+        self._cuts_to_sample = 0
+
+    def compare(self, former: FormerInput) -> InputChange | None:
+        if former.last is None:
+            return InputChange() if not former.last_txid else None
+        try:
+            last = Cut.from_plain(former.last)
+        except SourceError:
+            return None
+        found = self._known().topic_id
+        if last.topic_id == found:
+            return InputChange()
+        return InputChange(impossible=(made_again(self._name, last.topic_id, found),))
+
+    def resume(self, last_txid: int, last: Any) -> None:
+        if last is None and last_txid:
+            raise SourceError(
+                f"topology {self._topology_id!r} has come to txid {last_txid}, but where in topic {self._name!r} that "
+                "ended is not stored: it was run with another kind of source before; drop it or take another "
+                "topology id"
+            )
+        state = self._view.look()
+        self._ends = {partition: bounds.high for partition, bounds in state.bounds.items()}
+        self._start = self._starting_positions(state) if last is None else {}
+        self._positions = self._after(last)
+        for partition, bounds in state.bounds.items():
+            require_within(self._name, partition, self._positions[partition], bounds)
+
+    def is_ready(self) -> bool:
+        if self._backlog() < self._rules.messages:
+            self._look_again()
+        backlog = self._backlog()
+        if not backlog or not self._rules.is_continuous or backlog >= self._rules.messages:
+            self._small_since = None
+            return backlog > 0
+        now = self._clock()
+        if self._small_since is None:
+            self._small_since = now
+        return now - self._small_since >= self._rules.linger_s
+
+    def initialize_transaction(self, txid: int, previous: Any) -> dict[str, Any]:
+        self._positions = self._after(previous)
+        self._look_again()
+        state, ends = self._known(), self._readable()
+        if not self._backlog():
+            raise FailedException(f"txid {txid} cannot be cut: topic {self._name!r} holds nothing more")
+        found = {
+            partition: self._resumed(partition, at, state.bounds.get(partition))
+            for partition, at in self._positions.items()
+        }
+        at = {partition: each.at for partition, each in found.items()}
+        ranges = cut_ranges(at, ends, self._offset_limit(at, ends))
+        cut = Cut(state.topic_id, ranges, sum(each.lost for each in found.values()))
+        self._positions = cut.positions()
+        self._small_since = None
+        self._record.cut(txid, self._positions)
+        return cut.to_plain()
+
+    def is_exhausted(self, last: Any) -> bool:
+        if self._rules.is_continuous:
+            return False
+        self._positions = self._after(last)
+        return not self._backlog()
+
+    def is_finite(self) -> bool:
+        return not self._rules.is_continuous
+
+    def progress(self, last: Any) -> float | None:
+        if self._rules.is_continuous:
+            return None
+        low = {partition: bounds.low for partition, bounds in self._known().bounds.items()}
+        whole = sum(max(0, end - low[partition]) for partition, end in self._ends.items())
+        return 1.0 - self._backlog() / whole if whole else 1.0
+
+    def estimated_bytes(self, metadata: Any) -> int:
+        return round(Cut.from_plain(metadata).offset_count * self._mean_bytes)
+
+    def close(self) -> None:
+        self._topic.close()
+
+    def _backlog(self) -> int:
+        ends = self._readable()
+        return sum(max(0, ends.get(partition, 0) - at) for partition, at in self._positions.items())
+
+    def _readable(self) -> Mapping[int, int]:
+        """Partition -> where what this run may cut ends."""
+        if not self._rules.is_continuous:
+            return self._ends
+        return {partition: bounds.high for partition, bounds in self._known().bounds.items()}
+
+    def _resumed(self, partition: int, at: int, bounds: Bounds | None) -> Resumed:
+        return Resumed(at) if bounds is None else resumed(self._name, partition, at, bounds, self._rules.on_gone)
+
+    def _after(self, last: Any) -> dict[int, int]:
+        """Where each partition stands after a transaction, with those that have joined since."""
+        state = self._known()
+        positions = dict(self._start)
+        if last is not None:
+            stored = self._parsed(last)
+            if stored.topic_id != state.topic_id:
+                raise SourceError(made_again(self._name, stored.topic_id, state.topic_id))
+            positions = stored.positions()
+        for partition, bounds in state.bounds.items():
+            positions.setdefault(partition, bounds.low)
+        return positions
+
+    def _parsed(self, metadata: Any) -> Cut:
+        try:
+            return Cut.from_plain(metadata)
+        except SourceError as error:
+            raise SourceError(f"stored metadata of topology {self._topology_id!r}: {error}") from None
+
+    def _starting_positions(self, state: TopicState) -> dict[int, int]:
+        start = self._rules.start
+        at_time: Mapping[int, int | None] = {}
+        if start.timestamp_ms is not None:
+            at_time = self._topic.offsets_at(start.timestamp_ms, state.bounds)
+        unknown = sorted(set(start.offsets or ()) - state.bounds.keys())
+        if unknown:
+            raise SourceError(
+                f"start names partition {unknown[0]}, but topic {self._name!r} has {len(state.bounds)} partitions; "
+                "leave it out"
+            )
+        return {
+            partition: start.offset(partition, bounds, at_time.get(partition))
+            for partition, bounds in state.bounds.items()
+        }
+
+    def _offset_limit(self, at: Mapping[int, int], ends: Mapping[int, int]) -> int:
+        self._cuts_to_sample -= 1
+        if self._cuts_to_sample < 0:
+            fullest = max(at, key=lambda partition: ends.get(partition, 0) - at[partition])
+            self._mean_bytes = self._message_bytes(self._known().topic_id, fullest, at[fullest])
+            self._cuts_to_sample = SAMPLE_EVERY
+        return max(1, min(self._rules.messages, int(self._rules.byte_count / max(1.0, self._mean_bytes))))
+
+    def _known(self) -> TopicState:
+        return self._view.known()
+
+    def _look_again(self) -> None:
+        """Looks unless that was a moment ago; what is known already may be cut while brokers are away."""
+        state = self._view.look_again(has_work=self._backlog() > 0)
+        for partition, bounds in state.bounds.items():
+            self._positions.setdefault(partition, bounds.low)
+        self._require_ends(state)
+
+    def _require_ends(self, state: TopicState) -> None:
+        """Refuses to cut while a log ends before its position: a new leader may not know better for a moment.
+
+        Raises:
+            FailedException: a log does so.
+            SourceError: it has done so for long.
+        """
+        short = [each for each, bounds in state.bounds.items() if self._positions[each] > bounds.high]
+        if not short:
+            self._short_since = None
+            return
+        if self._short_since is None:
+            self._short_since = self._clock()
+        if self._clock() - self._short_since > SHORT_S:
+            require_within(self._name, short[0], self._positions[short[0]], state.bounds[short[0]])
+        raise FailedException(
+            f"partition {short[0]} of topic {self._name!r} was read to offset {self._positions[short[0]]}, but its log "
+            f"ends at {state.bounds[short[0]].high}; it is asked again"
+        )

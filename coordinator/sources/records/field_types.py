@@ -1,0 +1,209 @@
+"""The types a field may be given, and how a value of JSON or a text of CSV becomes one.
+
+Strict on purpose: a value that would have to be guessed (`true` for 1, "12" for 12, `1_000`) is bad. What
+passes can be packed and compared, so NaN, infinities and lone surrogates do not.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import datetime as dt
+import math
+import re
+import types
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any, TypeAlias, get_args
+
+from coordinator.sources.records.record_format import BadRecordError
+from state.errors import TopologyError
+from state.printable import one_line
+
+FieldTypes: TypeAlias = Mapping[str, Any] | Sequence[str]
+"""Field -> `int`, `float`, `str`, `bytes`, `bool`, `Decimal`, `datetime` or `date`, or one of these ``| None``; or only
+the names, for values as they are in the record."""
+
+VALUE_SHOWN = 80
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class FieldType:
+    """One field that is selected.
+
+    Attributes:
+        name: of the field.
+        kind: the type wanted; None takes any value as it is.
+        may_be_none: whether a value may be missing or null, and is None then.
+    """
+
+    name: str
+    kind: type | None = None
+    may_be_none: bool = False
+
+    def wrong(self, value: Any) -> BadRecordError:
+        """The error for a value of another type."""
+        kind = self.kind.__name__ if self.kind is not None else "a value"
+        shown = one_line(repr(value), VALUE_SHOWN)
+        return BadRecordError(f"field {self.name!r} is {shown} of type {type(value).__name__}, which is not {kind}")
+
+    def missing(self) -> BadRecordError:
+        """The error for a value that is not there."""
+        return BadRecordError(f"field {self.name!r} is missing")
+
+
+def checked_fields(owner: str, given: FieldTypes) -> tuple[FieldType, ...]:
+    """The fields a user has asked for (driver).
+
+    Raises:
+        TopologyError: there are none, a name is empty or not a text, or a type is unknown.
+    """
+    if isinstance(given, str) or not isinstance(given, (Mapping, Sequence)) or not given:
+        raise TopologyError(
+            f"fields={given!r} of {owner} names no fields; give a mapping such as {{'user': str, 'price': Decimal}}, "
+            "or a list of names"
+        )
+    kinds = dict(given) if isinstance(given, Mapping) else dict.fromkeys(given)
+    if len(kinds) != len(given):
+        raise TopologyError(f"fields={given!r} of {owner} names a field twice")
+    for name in kinds:
+        if not isinstance(name, str) or not name:
+            raise TopologyError(f"field {name!r} of {owner} is not a name; give a non-empty text")
+    return tuple(_checked(owner, name, kind) for name, kind in kinds.items())
+
+
+def _checked(owner: str, name: str, given: Any) -> FieldType:
+    kind, may_be_none = given, given is None
+    if isinstance(given, types.UnionType):
+        kinds = [each for each in get_args(given) if each is not type(None)]
+        may_be_none = len(kinds) < len(get_args(given))
+        kind = kinds[0] if len(kinds) == 1 else given
+    if kind is None or kind in FROM_TEXT:
+        return FieldType(name, kind, may_be_none)
+    known = ", ".join(sorted(each.__name__ for each in FROM_TEXT))
+    raise TopologyError(f"field {name!r} of {owner} has the type {given!r}; take {known}, or one of them `| None`")
+
+
+def from_json(field: FieldType, value: Any) -> Any:
+    """A value of JSON as the field's type.
+
+    Numbers are numbers, and nothing else is; `Decimal` also takes a text, because money is often sent as one. Bytes
+    are Base64. Dates and times are ISO 8601.
+
+    Raises:
+        BadRecordError: it is of another type.
+    """
+    kind = field.kind
+    if kind is None or type(value) is kind:
+        if kind is float and not math.isfinite(value):
+            raise field.wrong(value)
+        return value
+    if value is None:
+        if field.may_be_none:
+            return None
+        raise field.wrong(value)
+    try:
+        return _JSON_OTHER[kind](value)
+    except (KeyError, TypeError, ValueError, ArithmeticError):
+        raise field.wrong(value) from None
+
+
+def from_text(field: FieldType, text: str) -> Any:
+    """A text of CSV as the field's type; an empty one is None where that is allowed.
+
+    Raises:
+        BadRecordError: it does not read as that.
+    """
+    if field.kind is str:
+        return None if field.may_be_none and not text else text
+    if field.kind is None:
+        return text
+    if field.may_be_none and not text:
+        return None
+    try:
+        return FROM_TEXT[field.kind](text)
+    except (ValueError, ArithmeticError):
+        raise BadRecordError(
+            f"field {field.name!r} is {one_line(repr(text), VALUE_SHOWN)}, which is not {field.kind.__name__}"
+        ) from None
+
+
+def _integer(text: str) -> int:
+    if not _INTEGER.fullmatch(text):
+        raise ValueError(text)
+    return int(text)
+
+
+def _float(text: str) -> float:
+    if not _NUMBER.fullmatch(text) or not math.isfinite(number := float(text)):
+        raise ValueError(text)
+    return number
+
+
+def _decimal(text: str) -> Decimal:
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(text)
+    try:
+        return Decimal(text)
+    except InvalidOperation as error:
+        raise ValueError(text) from error
+
+
+def _bool(text: str) -> bool:
+    known = {"true": True, "false": False}.get(text.lower())
+    if known is None:
+        raise ValueError(text)
+    return known
+
+
+def _float_of_number(value: Any) -> float:
+    if type(value) not in (int, Decimal) or not math.isfinite(number := float(value)):
+        raise ValueError(value)
+    return number
+
+
+def _decimal_of_json(value: Any) -> Decimal:
+    if type(value) is int:
+        return Decimal(value)
+    if type(value) is str:
+        return _decimal(value)
+    raise ValueError(value)
+
+
+def _bytes_of_base64(value: Any) -> bytes:
+    try:
+        return base64.b64decode(value, validate=True)
+    except binascii.Error as error:
+        raise ValueError(value) from error
+
+
+def _of_iso(kind: Any) -> Callable[[Any], Any]:
+    def read(value: Any) -> Any:
+        return kind.fromisoformat(value)  # refuses what is not a text by TypeError
+
+    return read
+
+
+FROM_TEXT: Mapping[Any, Callable[[str], Any]] = {
+    bool: _bool,
+    bytes: str.encode,
+    dt.date: dt.date.fromisoformat,
+    dt.datetime: dt.datetime.fromisoformat,
+    Decimal: _decimal,
+    float: _float,
+    int: _integer,
+    str: str,
+}
+"""Type -> how a text becomes one; the types a field may have."""
+
+_JSON_OTHER: Mapping[Any, Callable[[Any], Any]] = {
+    bytes: _bytes_of_base64,
+    dt.date: _of_iso(dt.date),
+    dt.datetime: _of_iso(dt.datetime),
+    Decimal: _decimal_of_json,
+    float: _float_of_number,
+}
+"""Type -> how a value of JSON of another type becomes one; an integer or a text has to be there as such."""

@@ -1,0 +1,118 @@
+"""A record is a JSON object, of which some fields are wanted, with their types."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any, NoReturn
+
+from coordinator.sources.records.field_types import FieldType, FieldTypes, checked_fields, from_json
+from coordinator.sources.records.record_format import BadRecordError, RecordFormat
+from coordinator.sources.records.text_line import decoded
+
+NESTED = "."
+
+
+class JsonFields(RecordFormat):
+    """Fields of a JSON object, in the order in which they are given.
+
+    A field that is missing or of another type makes the record bad, unless its type is ``… | None``: then it is
+    None. Fields that are not named are ignored. Of a name that occurs twice the last value counts.
+
+    Args:
+        fields: name -> type: int, float, str, bytes (Base64), bool, Decimal, datetime or date, or one of these
+            ``| None``. A dot leads into an object: ``"order.price"``. With names only, values are taken as they are,
+            objects and lists included.
+
+    Raises:
+        TopologyError: no fields are named, or a type is unknown.
+    """
+
+    def __init__(self, fields: FieldTypes) -> None:
+        self._types = checked_fields(type(self).__name__, fields)
+        self._paths = tuple(tuple(each.name.split(NESTED)) for each in self._types)
+        has_decimals = any(each.kind is Decimal for each in self._types)
+        self._parse_float = Decimal if has_decimals else None
+        self._decode = self._decoder()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_decode": None}  # it cannot be shipped
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._decode = self._decoder()
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        return tuple(each.name for each in self._types)
+
+    def row(self, data: bytes) -> list[Any]:
+        found = self._object(data)
+        values = []
+        for field, path in zip(self._types, self._paths, strict=True):
+            value = found.get(path[0], _MISSING) if len(path) == 1 else _at(found, path)
+            if type(value) is not field.kind or field.kind is float:  # else there is nothing to look at
+                value = self._converted(field, value)
+            values.append(value)
+        if b"\\u" in data:
+            _refuse_surrogates(self._types, values)
+        return values
+
+    def _converted(self, field: FieldType, value: Any) -> Any:
+        if value is _MISSING:
+            if not field.may_be_none or field.kind is None:
+                raise field.missing()
+            return None
+        value = from_json(field, value)
+        return _with_floats(value) if field.kind is None and self._parse_float is Decimal else value
+
+    def _decoder(self) -> Callable[[str], Any]:
+        # made once: json.loads makes one for every record if it is given options
+        return json.JSONDecoder(parse_float=self._parse_float, parse_constant=_refuse_constant).decode
+
+    def _object(self, data: bytes) -> Mapping[str, Any]:
+        try:
+            found = self._decode(decoded(data))
+        except (ValueError, RecursionError) as error:
+            if isinstance(error, BadRecordError):
+                raise
+            raise BadRecordError(f"it is not JSON: {error}") from None
+        if not isinstance(found, dict):
+            raise BadRecordError(f"it is a JSON value of type {type(found).__name__}, not an object")
+        return found
+
+
+_MISSING = object()
+
+
+def _at(found: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        if type(found) is not dict or name not in found:
+            return _MISSING
+        found = found[name]
+    return found
+
+
+def _with_floats(value: Any) -> Any:
+    """A value that nobody gave a type has the floats it would have anyway."""
+    if type(value) is Decimal:
+        return float(value)
+    if type(value) is list:
+        return [_with_floats(item) for item in value]
+    if type(value) is dict:
+        return {name: _with_floats(item) for name, item in value.items()}
+    return value
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise BadRecordError(f"it holds {name}, which is not JSON")
+
+
+def _refuse_surrogates(fields: tuple[FieldType, ...], values: list[Any]) -> None:
+    """An escape may stand for half a character, which cannot be sent or stored."""
+    for field, value in zip(fields, values, strict=True):
+        try:
+            json.dumps(value, ensure_ascii=False, default=str).encode()
+        except UnicodeEncodeError:
+            raise field.wrong(value) from None

@@ -1,0 +1,52 @@
+"""A record is a text: one field, ``line``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from coordinator.sources.records.record_format import BadRecordError, RecordFormat
+
+
+class TextLine(RecordFormat):
+    """UTF-8 text, as tuples of one field.
+
+    Args:
+        field: its name.
+        replace: put U+FFFD where bytes are not UTF-8, instead of taking the record for bad.
+    """
+
+    def __init__(self, field: str = "line", *, replace: bool = False) -> None:
+        self.field = field
+        self.replace = replace
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        return (self.field,)
+
+    def row(self, data: bytes) -> tuple[str]:
+        return (decoded(data, replace=self.replace),)
+
+    def rows(self, records: Sequence[bytes]) -> list[Sequence[Any] | BadRecordError]:
+        if not records:
+            return []
+        try:
+            lines = b"\n".join(records).decode().split("\n")
+        except UnicodeDecodeError:
+            return super().rows(records)
+        # a record that holds a newline itself, as a message of Kafka may, would become two
+        return list(zip(lines, strict=True)) if len(lines) == len(records) else super().rows(records)
+
+
+def decoded(data: bytes, *, replace: bool = False) -> str:
+    """A record as text.
+
+    Raises:
+        BadRecordError: it is not UTF-8.
+    """
+    try:
+        return data.decode("utf-8", "replace" if replace else "strict")
+    except UnicodeDecodeError as error:
+        raise BadRecordError(
+            f"byte {data[error.start]:#04x} at position {error.start} is not valid UTF-8: {error.reason}"
+        ) from None

@@ -1,0 +1,49 @@
+"""Whether the batches of a wave follow one another in every partition, and those below the wave. Pure.
+
+An emitter cuts the batches of a wave one from another, and Spark may execute its task twice. If the batches differ
+between the two, the verdict on one attempt may come of one execution and that on the next of the other; each is
+complete in itself, and between them rows are lost or doubled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.completeness.acker import ACKER_COMPONENT
+from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinator.spouts.kinds.partition_cut import link_to
+
+
+def chained(outcomes: Sequence[AttemptOutcome], known: Mapping[str, Mapping[int, Any]]) -> Iterator[AttemptOutcome]:
+    """The outcomes in txid order; one that does not begin where those below it end has failed.
+
+    Args:
+        outcomes: of one wave, ascending; those after a failure are replayed whatever they say.
+        known: scope -> txid -> metadata, of everything below the wave.
+    """
+    ends: dict[str, Any] = {}
+    for outcome in outcomes:
+        loose = [scope for scope in outcome.metadata if not _follows(outcome, scope, known, ends)]
+        if outcome.failure is None and loose:
+            text = f"{min(loose)} does not begin where the batch below it ended: its task was executed twice"
+            yield replace(outcome, failure=Failure(FailureKind.INCOMPLETE, ACKER_COMPONENT, 0, text))
+        else:
+            yield outcome
+        ends |= outcome.metadata
+
+
+def _follows(
+    outcome: AttemptOutcome, scope: str, known: Mapping[str, Mapping[int, Any]], ends: Mapping[str, Any]
+) -> bool:
+    if outcome.metadata[scope] is None:  # a later batch of the partition is stored: nothing was cut or emitted
+        return True
+    if scope in ends:
+        last = ends[scope]
+    else:
+        by_txid = known.get(scope, {})
+        below = [txid for txid in by_txid if txid < outcome.attempt.txid]
+        last = by_txid[max(below)] if below else None
+    return outcome.began_from.get(scope) == link_to(last)

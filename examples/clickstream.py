@@ -1,0 +1,110 @@
+"""Counts what visitors do on a web site, exactly once: views and revenue of each page, and the different visitors.
+
+Run it over files of events, here compressed JSON Lines::
+
+    txbatch run examples.clickstream:topology -p input='events/*.json.gz'
+
+and read the answers with any client: ``HGETALL {clickstream}:views``, ``HGETALL {clickstream}:revenue_cents``,
+``SCARD {clickstream}:users``. With ``-p follow=yes`` it waits for new files until Ctrl-C or SIGTERM.
+"""
+
+from collections import Counter
+from decimal import Decimal
+
+from committers import ICommitter
+from coordinated_bolt import BaseBatchBolt
+from coordinator import CsvFiles, Follow, JsonLines, ParquetFiles, TransactionalTopologyBuilder
+from state import HashState, SetState
+
+FIELDS = {"user": str, "page": str, "price": Decimal | None}
+
+
+class SumPages(BaseBatchBolt):
+    """Sums up the events of this task, so that few tuples travel on."""
+
+    def declare_output_fields(self, declarer):
+        declarer.declare(("page", "views", "cents"))
+        declarer.declare_stream("users", ("user",))
+
+    def prepare(self, conf, context, collector, attempt):
+        self.collector = collector
+        self.views: Counter[str] = Counter()
+        self.cents: Counter[str] = Counter()
+        self.users: dict[str, bool] = {}  # and not a set: it keeps the order, as a replay has to
+
+    def execute(self, tup):
+        user, page, price = tup.values
+        self.views[page] += 1
+        self.users[user] = True
+        if price:
+            self.cents[page] += int(price * 100)
+
+    def finish_batch(self):
+        self.collector.emit_all([page, views, self.cents[page]] for page, views in self.views.items())
+        self.collector.emit_all(([user] for user in self.users), "users")
+
+
+class StorePages(BaseBatchBolt, ICommitter):
+    """Adds views and revenue to what is stored."""
+
+    views = HashState("views", value=int)
+    revenue_cents = HashState("revenue_cents", value=int)
+
+    def prepare(self, conf, context, collector, attempt):
+        self.seen: Counter[str] = Counter()
+        self.cents: Counter[str] = Counter()
+
+    def execute(self, tup):
+        page, views, cents = tup.values
+        self.seen[page] += views
+        self.cents[page] += cents
+
+    def finish_batch(self):
+        self.views.increment_many(self.seen)
+        self.revenue_cents.increment_many(self.cents)
+
+
+class StoreUsers(BaseBatchBolt, ICommitter):
+    """Keeps the set of visitors."""
+
+    users = SetState("users")
+
+    def prepare(self, conf, context, collector, attempt):
+        self.mine: dict[str, bool] = {}
+
+    def execute(self, tup):
+        self.mine[tup["user"]] = True
+
+    def finish_batch(self):
+        for user in self.mine:
+            self.users.add(user)
+
+
+def source(input, format, rows, follow):
+    """Files of events in one of three formats."""
+    following = Follow(complete="rename", poll_s=0.2) if follow == "yes" else False
+    if format == "csv":
+        return CsvFiles(input, FIELDS, rows, follow=following)
+    if format == "parquet":
+        return ParquetFiles(input, list(FIELDS), rows, follow=following)
+    return JsonLines(input, FIELDS, rows, follow=following)
+
+
+def topology(input, format="json", rows=10_000, follow="no", parallelism=2):
+    """The topology.
+
+    Args:
+        input: path or glob of the files.
+        format: json, csv or parquet.
+        rows: events of one transaction.
+        follow: yes to wait for new files, which writers give their names when they are complete.
+        parallelism: tasks of every component.
+    """
+    tasks = int(parallelism)
+    events = source(input, format, rows, follow)
+    builder = TransactionalTopologyBuilder("clickstream", "events", events, parallelism=tasks)
+    builder.set_bolt("sum", SumPages(), parallelism=tasks).shuffle_grouping("events")
+    builder.set_committer_bolt("pages", StorePages(), parallelism=tasks).fields_grouping("sum", ["page"])
+    users = builder.set_committer_bolt("users", StoreUsers(), parallelism=tasks)
+    users.fields_grouping("sum", ["user"], "users")
+    return builder.build()

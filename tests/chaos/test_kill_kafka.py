@@ -1,0 +1,42 @@
+"""A topic of a real broker is counted exactly though driver and broker are killed on the way.
+
+With other numbers: ``python -m tests.support.chaos.kill_kafka``, or here by the environment; see test_chaos.py.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.support.chaos.kill_kafka import kill_kafka
+
+MESSAGES = int(os.environ.get("TXBATCH_CHAOS_MESSAGES", "1_000_000"))
+KILLS = int(os.environ.get("TXBATCH_CHAOS_KILLS", "2"))
+SEED = int(os.environ.get("TXBATCH_CHAOS_SEED", "7"))
+TIMEOUT_S = 300.0
+
+pytestmark = [
+    pytest.mark.chaos,
+    pytest.mark.kafka,
+    pytest.mark.spark,
+    pytest.mark.redis,
+    pytest.mark.slow,
+    pytest.mark.timeout(120 + TIMEOUT_S * (1 + KILLS)),
+]
+
+
+def test_a_topic_is_counted_exactly_whenever_driver_and_broker_are_killed(tmp_path, own_broker):
+    outcome = kill_kafka(
+        tmp_path,
+        own_broker,
+        messages=MESSAGES,
+        kills=KILLS,
+        broker_kills=KILLS,
+        seed=SEED,
+        per_batch=5000,
+        timeout_s=TIMEOUT_S,
+    )
+    assert outcome.is_exact, f"{outcome.stored} messages are counted"
+    assert outcome.broker_kills, "the broker was killed"
+    assert outcome.leftovers == []

@@ -1,0 +1,181 @@
+"""Files that only pyarrow opens: found by globs, named when they are gone, and no secrets kept of their store."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.fs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coordinator.sources.files.growing.done_files import DoneFiles, FinishedFile, FinishedFiles
+from coordinator.sources.files.growing.follow import Follow
+from coordinator.sources.files.stores import choice
+from coordinator.sources.files.stores.arrow_store import ArrowStore, glob_expression
+from coordinator.sources.files.text_files import TextFiles
+from state.attempt import TransactionAttempt
+from state.errors import SourceError, TopologyError
+from tests.support.sources.reading import cut, read, rows_of
+
+
+@pytest.fixture
+def bucket(tmp_path: Path) -> Path:
+    for name in ("logs/a.txt", "logs/b.txt", "logs/deep/c.txt", "logs/deep/er/d.txt", "logs/e.log", "other/f.txt"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{path.stem}\n")
+    return tmp_path
+
+
+def filesystem(bucket: Path) -> Any:
+    return pyarrow.fs.SubTreeFileSystem(str(bucket), pyarrow.fs.LocalFileSystem())
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("logs/*.txt", "ab"),
+        ("logs/**/*.txt", "abcd"),
+        ("**/*.txt", "abcdf"),
+        ("logs/[!b].txt", "a"),
+        ("*/[ef].*", "ef"),
+        ("logs/deep/c.txt", "c"),
+    ],
+)
+def test_files_are_found_by_globs(bucket: Path, pattern: str, names: str) -> None:
+    assert rows_of(TextFiles(pattern, filesystem=filesystem(bucket))) == [[name] for name in names]
+    if "**" not in pattern or pattern.startswith("logs"):
+        assert rows_of(TextFiles(f"file://{bucket}/{pattern}")) == [[name] for name in names]
+
+
+@given(st.text("ab/.+()&|~[]!^", max_size=8))
+def test_what_is_no_wildcard_in_a_glob_matches_itself(text: str) -> None:
+    assert glob_expression(text.replace("[", "[[]")).fullmatch(text)
+
+
+def test_a_range_of_characters_that_is_none_is_refused() -> None:
+    with pytest.raises(TopologyError, match=r"pattern '\[b-a\]' is not a glob"):
+        glob_expression("[b-a]")
+
+
+def test_a_pattern_without_a_match_is_named(bucket: Path) -> None:
+    with pytest.raises(TopologyError, match=r"no file matches 'logs/\*\.csv'"):
+        TextFiles("logs/*.csv", filesystem=filesystem(bucket))
+    with pytest.raises(TopologyError, match=r"no file matches 'nowhere/\*'"):
+        TextFiles("nowhere/*", filesystem=filesystem(bucket))
+
+
+@pytest.mark.parametrize(
+    ("alter", "story"),
+    [
+        (lambda path: path.unlink(), "input file 'logs/a.txt' is missing"),
+        (lambda path: (path.unlink(), path.mkdir()), "input file 'logs/a.txt' is a directory now"),
+        (lambda path: path.write_text("b\n"), "input file 'logs/a.txt' has changed"),
+        (lambda path: path.write_text(""), "input file 'logs/a.txt' has shrunk"),
+    ],
+    ids=["missing", "folder", "changed", "shrunk"],
+)
+def test_a_file_that_is_not_what_it_was_is_named(bucket: Path, alter: Callable[[Path], Any], story: str) -> None:
+    source = TextFiles("logs/a.txt", filesystem=filesystem(bucket))
+    batches = cut(source)
+    alter(bucket / "logs" / "a.txt")
+    with pytest.raises(SourceError, match=story):
+        read(source, batches)
+
+
+class Refusing(pyarrow.fs.FileSystemHandler):
+    """A store that is away."""
+
+    def get_type_name(self) -> str:
+        return "refusing"
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("get_file_info", "get_file_info_selector", "open_input_file"):
+            raise OSError("the store is away")
+        return super().__getattribute__(name)
+
+
+for _name in pyarrow.fs.FileSystemHandler.__abstractmethods__ - {"get_type_name"}:
+    setattr(Refusing, _name, lambda self, *given, **named: None)
+Refusing.__abstractmethods__ = frozenset()
+
+
+def test_a_store_that_is_away_is_said_to_be() -> None:
+    away = pyarrow.fs.PyFileSystem(Refusing())
+    with pytest.raises(TopologyError, match=r"files that match 'a\*' cannot be listed: the store is away"):
+        TextFiles("a*", filesystem=away)
+    store = ArrowStore(away)
+    with pytest.raises(SourceError, match=r"files that match 'a\*' cannot be listed: the store is away"):
+        store.look(["a*"])
+    with pytest.raises(SourceError, match="input file 'a' cannot be looked at: the store is away"):
+        store.exists("a")
+    with pytest.raises(SourceError, match="input file 'a' cannot be read: the store is away"):
+        store.open("a", "letters")
+
+
+def test_an_address_with_credentials_is_refused_and_the_secret_not_shown() -> None:
+    with pytest.raises(TopologyError) as caught:
+        TextFiles("s3://key:topsecret@bucket/*.txt")
+    assert "holds credentials" in str(caught.value)
+    assert "topsecret" not in str(caught.value)
+
+
+def test_options_of_an_address_are_used_and_not_stored_with_its_files(bucket: Path, monkeypatch) -> None:
+    opened = []
+
+    def from_uri(address: str) -> Any:
+        opened.append(address)
+        return pyarrow.fs.SubTreeFileSystem(str(bucket), pyarrow.fs.LocalFileSystem()), ""
+
+    class Fake:
+        FileSystem = type("FileSystem", (), {"from_uri": staticmethod(from_uri)})
+        FileSelector, FileType = pyarrow.fs.FileSelector, pyarrow.fs.FileType
+
+    monkeypatch.setattr("coordinator.sources.files.stores.arrow_store._module", lambda: Fake)
+    source = pickle.loads(pickle.dumps(TextFiles("s3://logs/*.txt?region=eu-central-1")))
+    assert source.paths() == ("s3://logs/a.txt", "s3://logs/b.txt")
+    assert rows_of(source) == [["a"], ["b"]]
+    assert set(opened) == {"s3://logs/?region=eu-central-1"}
+    assert "region" not in repr(cut(source))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"pattern": ["s3://a/b", "c"]}, "mixes addresses with paths"),
+        ({"pattern": "s3://a/b", "filesystem": pyarrow.fs.LocalFileSystem()}, "is an address, and filesystem is given"),
+        ({"pattern": "a", "filesystem": "s3"}, "is not a pyarrow.fs.FileSystem"),
+        ({"pattern": "nosuch://a/b"}, "pyarrow cannot open the file system of 'nosuch://a/b'"),
+    ],
+)
+def test_what_names_no_store_is_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(TopologyError, match=message):
+        TextFiles(**given)
+
+
+@pytest.mark.parametrize("done", ["move", "delete"])
+def test_done_files_are_dealt_with_in_their_store(bucket: Path, done: Any) -> None:
+    follow = Follow(complete="rename", done=done, done_path="done" if done == "move" else "")
+    finished, store = FinishedFiles(), ArrowStore(filesystem(bucket))
+    finished.cut(1, [FinishedFile("logs/a.txt", 2)])
+    finished.cut(2, [FinishedFile("logs/b.txt", 2)])
+    committer = DoneFiles(finished, follow, store, "/")
+    committer.commit(TransactionAttempt(1, 7))
+    committer.commit(TransactionAttempt(1, 7))
+    assert not (bucket / "logs" / "a.txt").exists()
+    assert (bucket / "logs" / "b.txt").exists()
+    assert (bucket / "done" / "a.txt").exists() is (done == "move")
+
+
+def test_local_patterns_need_no_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    (tmp_path / "a.txt").write_text("a\n")
+    assert rows_of(TextFiles(str(tmp_path / "a.txt"))) == [["a"]]
+    with pytest.raises(TopologyError, match="needs pyarrow"):
+        choice.choose_store("TextFiles", ["s3://a/b"], "/", None)

@@ -1,0 +1,118 @@
+"""Rows of CSV end where the csv module ends them, whatever blocks they are read in."""
+
+from __future__ import annotations
+
+import csv
+import io
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coordinator.sources.files.csv_files import CsvFiles
+from coordinator.sources.files.csv_records import RowFinder
+from coordinator.sources.files.file_kind import record_ends
+from coordinator.sources.files.record_scanner import RecordScanner
+from coordinator.sources.files.stores.local_store import LocalFile
+from coordinator.sources.records.csv_fields import CsvDialect
+from state.errors import SourceError, TopologyError
+from tests.support.sources.reading import cut, rows_of
+
+DIALECTS: list[dict[str, Any]] = [
+    {},
+    {"delimiter": "\t"},
+    {"delimiter": ";", "quotechar": "'"},
+    {"doublequote": False, "escapechar": "\\"},
+    {"quoting": csv.QUOTE_NONE, "escapechar": "\\"},
+    {"quoting": csv.QUOTE_ALL},
+    {"skipinitialspace": True},
+]
+VALUES = st.text(st.sampled_from("ab,;'\"\t\n\\ é"), max_size=5)
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    rows=st.lists(st.lists(VALUES, min_size=1, max_size=3), max_size=8),
+    options=st.sampled_from(DIALECTS),
+    ending=st.sampled_from(["\n", "\r\n"]),
+    has_last_end=st.booleans(),
+)
+def test_rows_are_told_apart_as_the_csv_module_writes_them(rows, options, ending, has_last_end):
+    if options.get("quoting") == csv.QUOTE_NONE:
+        rows = [[value.replace("\n", "n") for value in row] for row in rows]
+    rows = [row for row in rows if row != [""]]
+    text = io.StringIO()
+    csv.writer(text, lineterminator=ending, **options).writerows(rows)
+    content = text.getvalue().encode()
+    if rows and not has_last_end:
+        content = content.removesuffix(ending.encode())
+    dialect = CsvDialect(**options)
+    find = RowFinder(dialect.options)
+    ends = record_ends(content, find)
+    pieces = [content[start:end].decode().removesuffix(ending) for start, end in zip([0, *ends], ends, strict=False)]
+    assert [dialect.rows([piece])[0] for piece in pieces] == list(
+        csv.reader(io.StringIO(content.decode(), newline=""), strict=True, **dialect.options)
+    )
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    rows=st.lists(st.lists(VALUES, min_size=2, max_size=2), min_size=1, max_size=10),
+    block_bytes=st.integers(1, 30),
+    record_limit=st.integers(1, 5),
+)
+def test_blocks_make_no_difference(tmp_path_factory, rows, block_bytes, record_limit):
+    path = tmp_path_factory.mktemp("csv") / "a.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows(rows)
+    content = path.read_bytes()
+    find = RowFinder(CsvDialect().options)
+    ends = record_ends(content, find)
+    with closing(LocalFile(str(path), "test")) as opened:
+        scanner = RecordScanner(opened, 0, len(content), find=find, block_bytes=block_bytes)
+        parts = []
+        while not scanner.is_done():
+            parts.append(scanner.take(record_limit))
+    assert [part.end for part in parts] == [*ends[record_limit - 1 :: record_limit], *ends[-1:]][: len(parts)]
+    assert sum(part.count for part in parts) == len(ends) == len(rows)
+    assert [part.first for part in parts] == list(range(0, len(rows), record_limit))
+
+
+def test_a_quote_inside_an_unquoted_value_is_a_character(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('5" pipe,x\n6" pipe,y\n')
+    assert rows_of(CsvFiles(str(tmp_path / "a.csv"), columns=["a", "b"], on_bad_record="fail")) == [
+        ['5" pipe', "x"],
+        ['6" pipe', "y"],
+    ]
+
+
+def test_a_quote_that_is_never_closed_is_noticed_before_it_takes_the_file(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('1,2\n1,"2\n' + "3,4\n" * 1000)
+    source = CsvFiles(str(tmp_path / "a.csv"), columns=["a", "b"], row_bytes_max=100, on_bad_record="skip")
+    with pytest.raises(
+        SourceError, match=r"a\.csv' has a record of more than 100 bytes: record 2, which starts at byte 4"
+    ):
+        cut(source)
+
+
+def test_a_header_with_a_mark_and_quotes_names_the_columns(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b'\xef\xbb\xbf"b\nc",a\r\n1,2\r\n\r\n3,4')
+    source = CsvFiles(str(tmp_path / "a.csv"), {"a": int, "b\nc": int}, 1, with_origin=("row_number", "offset"))
+    assert rows_of(source) == [[2, 1, 1, 12], [4, 3, 3, 19]]
+
+
+def test_a_header_without_the_column_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a,c\n1,2\n")
+    with pytest.raises(SourceError, match=r"a\.csv' begins with the row 'a,c', which cannot be its header.*'b'"):
+        cut(CsvFiles(str(tmp_path / "a.csv"), ["a", "b"]))
+
+
+def test_characters_that_bytes_cannot_tell_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a\n")
+    with pytest.raises(TopologyError, match="has to be an ASCII character"):
+        CsvFiles(str(tmp_path / "a.csv"), ["a"], options={"delimiter": "é"})
+    with pytest.raises(TopologyError, match="has neither fields nor columns"):
+        CsvFiles(str(tmp_path / "a.csv"))

@@ -1,0 +1,52 @@
+"""Files that hold no plain text are told by what they are, and with how to make text of them."""
+
+from __future__ import annotations
+
+import bz2
+import io
+import lzma
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from coordinator.sources.files.text_files import TextFiles
+from state.errors import TopologyError
+
+TEXT = b"to be\nor not to be\n" * 50
+
+
+def zipped() -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.writestr("a.txt", TEXT)
+    return made.getvalue()
+
+
+@pytest.mark.parametrize("encoding_errors", ["strict", "replace"])
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (bz2.compress(TEXT), "is compressed with bzip2, and lines are read from plain text, gzip and zstd: unpack it"),
+        (lzma.compress(TEXT), "is compressed with xz"),
+        (zipped(), "is a zip archive"),
+        ("to be\n".encode("utf-16"), "is UTF-16 by its byte order mark"),
+        (b"PAR1" + b"\x15\x04", "is a Parquet table"),
+    ],
+    ids=["bzip2", "xz", "zip", "utf-16", "parquet"],
+)
+def test_a_file_that_holds_no_text_is_refused(tmp_path: Path, content: bytes, sentence: str, encoding_errors) -> None:
+    (tmp_path / "a.txt").write_text("sound\n")
+    (tmp_path / "b.txt").write_bytes(content)
+
+    with pytest.raises(TopologyError) as refused:
+        TextFiles(str(tmp_path / "*.txt"), encoding_errors=encoding_errors)
+
+    assert f"input file '{tmp_path / 'b.txt'}' {sentence}" in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["BZh is how it begins\n", "PK\n", "\ufeffwith a mark\n", ""])
+def test_text_that_only_looks_alike_is_read(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.txt").write_text(text, encoding="utf-8")
+
+    assert TextFiles(str(tmp_path / "a.txt")).paths() == (str(tmp_path / "a.txt"),)

@@ -1,0 +1,149 @@
+"""Parquet files: types, row groups, what is no longer what was cut, and files that cannot be read."""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coordinator.sources.files.parquet_files import ParquetFiles
+from coordinator.sources.files.record_ranges import parse_ranges
+from state.codec import pack_exact
+from state.errors import SourceError, TopologyError
+from tests.support.sources.reading import context, cut, read, rows_of
+
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+def write(path: Path, row_group_size: int = 3, **columns: Any) -> str:
+    pa.parquet.write_table(pa.table(columns), path, row_group_size=row_group_size)
+    return str(path)
+
+
+def test_values_are_pythons_and_can_be_stored(tmp_path: Path) -> None:
+    moment = dt.datetime(2026, 7, 1, 12, tzinfo=BERLIN)
+    columns = {
+        "i": pa.array([1, None], pa.int32()),
+        "f": [0.5, 1.5],
+        "d": pa.array([Decimal("1.10"), None], pa.decimal128(9, 2)),
+        "s": pa.array(["a", "é"]).dictionary_encode(),
+        "b": [b"\0", b""],
+        "day": [dt.date(2026, 1, 1), None],
+        "at": pa.array([moment, None], pa.timestamp("ns", "Europe/Berlin")),
+        "local": pa.array([dt.datetime.fromisoformat("2026-01-01"), None], pa.timestamp("ms")),
+        "many": [[1, 2], []],
+        "yes": [True, False],
+    }
+    first, second = rows_of(ParquetFiles(write(tmp_path / "a.parquet", **columns), list(columns)))
+    assert first[:6] == [1, 0.5, Decimal("1.10"), "a", b"\0", dt.date(2026, 1, 1)]
+    assert (first[6], first[6].utcoffset()) == (moment, dt.timedelta(0))
+    assert first[7:] == [dt.datetime.fromisoformat("2026-01-01"), [1, 2], True]
+    assert second == [None, 1.5, None, "é", b"", None, None, None, [], False]
+    pack_exact([*first[:6], *first[7:]])
+
+
+def test_a_time_with_nanoseconds_is_refused_not_rounded(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.parquet", at=pa.array([1], pa.timestamp("ns")))
+    with pytest.raises(SourceError, match=r"row group 0 of input file .*a\.parquet' cannot be read: .*lose data"):
+        rows_of(ParquetFiles(path, ["at"]))
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    counts=st.lists(st.integers(0, 12), min_size=1, max_size=3),
+    group=st.integers(1, 5),
+    batch=st.integers(1, 15),
+    stop_after=st.integers(0, 6),
+)
+def test_every_row_is_read_once_and_in_order(tmp_path_factory, counts, group, batch, stop_after):
+    folder = tmp_path_factory.mktemp("tables")
+    expected: list[list[Any]] = []
+    for number, count in enumerate(counts):
+        values = list(range(100 * number, 100 * number + count))
+        path = write(folder / f"{number}.parquet", group, other=[0.5] * count, n=pa.array(values, pa.int64()))
+        expected += [[value, path, index + 1] for index, value in enumerate(values)]
+    source = ParquetFiles(str(folder / "*.parquet"), ["n"], batch, with_origin=("file", "row_number"))
+    batches = cut(source, limit=stop_after)
+    batches += cut(source, batches[-1] if batches else None)
+    by_batch = [[row for _, row in read(source, [metadata])] for metadata in batches]
+    assert by_batch == [expected[start : start + batch] for start in range(0, len(expected), batch)]
+    ends = [parse_ranges(metadata)[-1] for metadata in batches]
+    assert all(part.mark is not None for part in ends)
+    assert not ends or (ends[-1].mark is not None and ends[-1].mark.is_whole)
+
+
+@pytest.mark.parametrize("byte", ["in a row group", "in the footer"])
+def test_a_byte_that_changed_is_noticed_by_a_replay(tmp_path: Path, byte: str) -> None:
+    path = tmp_path / "a.parquet"
+    source = ParquetFiles(write(path, n=list(range(9))), ["n"])
+    batches = cut(source)
+    content = bytearray(path.read_bytes())
+    place = content.index(b"ARROW:schema") if byte == "in the footer" else 10
+    content[place] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(SourceError, match=r"has changed: bytes 0 to \d+ were cut into a transaction"):
+        read(source, batches)
+
+
+def test_a_file_that_was_rewritten_in_the_middle_is_not_continued(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    source = ParquetFiles(write(path, n=list(range(9))), ["n"], 4)
+    (last,) = cut(source, limit=1)
+    write(path, n=list(range(100, 109)))
+    coordinator = source.get_coordinator({}, context())
+    with pytest.raises(SourceError, match="has changed: bytes"):
+        coordinator.resume(1, last)
+    coordinator.close()
+
+
+@pytest.mark.parametrize(
+    ("content", "story"),
+    [
+        (b"PAR1" + b"x" * 20, "does not end as a Parquet file does"),
+        (b"PAR1" + b"x" * 20 + (12).to_bytes(4, "little") + b"PAR1", "has a footer that is damaged"),
+        (b"PAR1" + (999).to_bytes(4, "little") + b"PAR1", "does not end as a Parquet file does"),
+    ],
+)
+def test_a_damaged_file_is_named(tmp_path: Path, content: bytes, story: str) -> None:
+    (tmp_path / "a.parquet").write_bytes(content)
+    with pytest.raises(SourceError, match=rf"a\.parquet' {story}"):
+        cut(ParquetFiles(str(tmp_path / "a.parquet"), ["n"]))
+
+
+def test_a_file_without_the_column_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.parquet", n=[1])
+    with pytest.raises(SourceError, match=r"has no column 'm', only \['n'\]"):
+        cut(ParquetFiles(path, ["m"]))
+
+
+def test_what_is_not_parquet_is_refused_when_the_topology_is_built(tmp_path: Path) -> None:
+    (tmp_path / "a.parquet").write_text("a,b\n")
+    with pytest.raises(TopologyError, match="is not a Parquet file"):
+        ParquetFiles(str(tmp_path / "*.parquet"), ["n"])
+    path = write(tmp_path / "a.parquet", n=[1])
+    with pytest.raises(TopologyError, match="origin field 'offset' of ParquetFiles is unknown"):
+        ParquetFiles(path, ["n"], with_origin=("offset",))
+
+
+def test_a_python_without_pyarrow_is_told_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "a.parquet", n=[1])
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(TopologyError, match=r"needs pyarrow, .* pip install 'txbatch\[arrow\]'"):
+        ParquetFiles(path, ["n"])
+
+
+def test_a_share_of_a_large_row_group_is_not_taken_for_all_of_it(tmp_path: Path) -> None:
+    source = ParquetFiles(write(tmp_path / "a.parquet", 10_000, n=list(range(10_000))), ["n"], 100)
+    coordinator = source.get_coordinator({}, context())
+    (whole,) = {part.end for metadata in cut(source) for part in parse_ranges(metadata)}
+    assert coordinator.estimated_bytes(cut(source)[0]) == 6400 < whole
+    coordinator.close()

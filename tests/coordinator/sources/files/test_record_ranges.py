@@ -1,0 +1,93 @@
+"""Lines are counted right over strides and blocks, and ranges are shared out evenly."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from coordinator.sources.files.prefix_digest import PrefixDigest
+from coordinator.sources.files.record_ranges import RecordRange, share
+from coordinator.sources.files.record_scanner import STRIDE_BYTES, RecordScanner, after_lines
+from coordinator.sources.files.stores.local_store import LocalFile
+from state.errors import SourceError
+
+
+def of_lines(*line_counts: int) -> list[RecordRange]:
+    return [RecordRange("/f", index, index + 1, 0, count, 0) for index, count in enumerate(line_counts)]
+
+
+def line_counts_by_task(ranges: list[RecordRange], task_count: int) -> list[list[int]]:
+    return [[r.count for r in share(ranges, task, task_count)] for task in range(task_count)]
+
+
+@given(lengths=st.lists(st.integers(0, 3000), max_size=12), rest=st.integers(0, 9000), data=st.data())
+@example(lengths=[STRIDE_BYTES - 1], rest=0, data=None)
+def test_the_nth_newline_is_found_or_the_rest_counted(lengths: list[int], rest: int, data: st.DataObject) -> None:
+    block = b"".join(b"x" * length + b"\n" for length in lengths) + b"x" * rest
+    for cursor in {0, len(block) // 3, max(0, len(block) - 1)} if block else ():
+        ends = [i + 1 for i in range(cursor, len(block)) if block[i] == ord("\n")]
+        for wanted in range(1, len(lengths) + 2):
+            expected = (ends[wanted - 1], wanted) if wanted <= len(ends) else (len(block), len(ends))
+            assert after_lines(block, cursor, wanted) == expected
+
+
+def test_equal_ranges_go_round() -> None:
+    assert [[r.start for r in share(of_lines(*[10] * 7), task, 3)] for task in range(3)] == [[0, 3, 6], [1, 4], [2, 5]]
+
+
+def test_a_short_range_at_the_end_of_a_file_unbalances_nothing() -> None:
+    assert line_counts_by_task(of_lines(500, 1, 499), 2) == [[500], [1, 499]]
+
+
+def test_tasks_without_a_range_read_nothing() -> None:
+    assert line_counts_by_task(of_lines(3), 3) == [[3], [], []]
+
+
+@given(line_counts=st.lists(st.integers(1, 50), max_size=30), task_count=st.integers(1, 8))
+def test_every_range_belongs_to_one_task_and_stays_in_order(line_counts: list[int], task_count: int) -> None:
+    ranges = of_lines(*line_counts)
+    shares = [share(ranges, task, task_count) for task in range(task_count)]
+
+    assert sorted(r.start for mine in shares for r in mine) == [r.start for r in ranges]
+    assert all(mine == sorted(mine, key=lambda r: r.start) for mine in shares)
+    totals = [sum(r.count for r in mine) for mine in shares]
+    assert max(totals) - min(totals) <= max(line_counts, default=0)
+
+
+def test_a_range_survives_as_plain_data() -> None:
+    line_range = RecordRange("/é", 1, 2, 0, 1, 2**64 - 1, ("a", "b"))
+
+    assert RecordRange.from_plain(line_range.to_plain()) == line_range
+
+
+def test_a_line_that_is_too_long_is_refused_with_its_number_and_place(tmp_path: Path) -> None:
+    path = tmp_path / "lines.txt"
+    path.write_bytes(b"one\ntwo\n" + b"x" * 10_000 + b"\nfour\n")
+    with closing(LocalFile(str(path), "words")) as file:
+        prefix = PrefixDigest()
+        prefix.update(b"one\n")
+        scanner = RecordScanner(
+            file,
+            4,
+            path.stat().st_size,
+            find=after_lines,
+            first=1,
+            block_bytes=512,
+            prefix=prefix,
+            record_bytes_max=4096,
+        )
+        with pytest.raises(SourceError) as refused:
+            scanner.take(1000)
+    assert f"'{path}' has a record of more than 4,096 bytes: record 3, which starts at byte 8;" in str(refused.value)
+
+
+def test_long_ranges_of_short_lines_are_not_refused(tmp_path: Path) -> None:
+    path = tmp_path / "lines.txt"
+    path.write_bytes(b"x" * 300 + b"\n" + (b"y" * 99 + b"\n") * 1000)
+    with closing(LocalFile(str(path), "words")) as file:
+        scanner = RecordScanner(file, 0, path.stat().st_size, find=after_lines, block_bytes=64, record_bytes_max=310)
+        assert scanner.take(10_000).count == 1001

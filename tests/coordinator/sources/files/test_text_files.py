@@ -1,0 +1,732 @@
+"""Text files, driven by hand: cut on the driver, read by several tasks, stopped, changed and read again."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import tracemalloc
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coordinated_bolt.components.context import TopologyContext
+from coordinator.sources.files.file_coordinator import FileCoordinator
+from coordinator.sources.files.file_emitter import FileEmitter
+from coordinator.sources.files.stores import local_store
+from coordinator.sources.files.stores.local_store import LocalFile
+from coordinator.sources.files.text_files import TextFiles
+from coordinator.spouts.input_change import FormerInput
+from state.attempt import TransactionAttempt
+from state.codec import pack_exact, unpack
+from state.errors import FailedException, SourceError, TopologyError
+
+REMEDY = (
+    "txbatch only reads its input, so something else did this: put the file back as it was and run again, or "
+    "start over with the files as they are by `txbatch drop letters`"
+)
+
+
+class Recorder:
+    """A collector that keeps the lines."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def emit(self, values: Sequence[Any], stream_id: str = "default") -> list[int]:
+        (line,) = values
+        self.lines.append(line)
+        return []
+
+    def emit_all(self, rows: Iterable[Sequence[Any]], stream_id: str = "default") -> None:
+        for row in rows:
+            self.emit(row)
+
+    def emit_direct(self, task_id: int, values: Sequence[Any], stream_id: str = "default") -> None:
+        raise AssertionError("lines go to the default stream")
+
+
+def context(task_index: int = 0, task_count: int = 1) -> TopologyContext:
+    tasks = tuple(range(1, task_count + 1))
+    return TopologyContext("letters", "lines", task_index, task_count, task_index + 1, {"lines": tasks})
+
+
+STARTED: list[FileCoordinator | FileEmitter] = []
+
+
+@pytest.fixture(autouse=True)
+def closed_again() -> Iterator[None]:
+    """Closes, as the run would, whatever a test has started."""
+    yield
+    while STARTED:
+        STARTED.pop().close()
+
+
+def coordinator_of(source: TextFiles, task_count: int = 1) -> FileCoordinator:
+    coordinator = source.get_coordinator({}, context(0, task_count))
+    STARTED.append(coordinator)
+    return coordinator
+
+
+def emitter_of(source: TextFiles, task: TopologyContext | None = None) -> FileEmitter:
+    emitter = source.get_emitter({}, task or context())
+    STARTED.append(emitter)
+    return emitter
+
+
+def cut_all(coordinator: FileCoordinator, previous: Any = None, limit: int | None = None) -> list[Any]:
+    """Cuts as the run does; metadata goes through storage."""
+    cut: list[Any] = []
+    while coordinator.is_ready() and len(cut) != limit:
+        previous = unpack(pack_exact(coordinator.initialize_transaction(len(cut) + 1, previous)))
+        cut.append(previous)
+    return cut
+
+
+def emitted(source: TextFiles, batches: Iterable[Any], task_index: int = 0, task_count: int = 1) -> list[list[str]]:
+    """What one task emits for each batch."""
+    emitter = emitter_of(source, context(task_index, task_count))
+    return [emit(emitter, metadata) for metadata in batches]
+
+
+def emit(emitter: FileEmitter, metadata: Any) -> list[str]:
+    recorder = Recorder()
+    emitter.emit_batch(TransactionAttempt(1, 2), metadata, recorder)
+    return recorder.lines
+
+
+def all_lines(source: TextFiles) -> list[str]:
+    return [line for batch in emitted(source, cut_all(coordinator_of(source))) for line in batch]
+
+
+def write(folder: Path, *contents: bytes) -> None:
+    for number, content in enumerate(contents):
+        (folder / f"{number}.txt").write_bytes(content)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+TEXTS = st.text(st.sampled_from("ab é€😀\t\r\x0b\x0c\x1c\x85\u2028\u2029\0"), max_size=6)
+
+
+@st.composite
+def file_contents(draw: st.DrawFn) -> tuple[bytes, list[str]]:
+    """A file and its lines."""
+    content = ""
+    lines: list[str] = []
+    for text, end in draw(st.lists(st.tuples(TEXTS, st.sampled_from(["\n", "\r\n"])), max_size=12)):
+        line = text.rstrip("\r") if end == "\n" else text
+        content += line + end
+        lines.append(line)
+    if last := draw(TEXTS):
+        content += last
+        lines.append(last)
+    has_mark: bool = draw(st.booleans())
+    return (b"\xef\xbb\xbf" if has_mark and lines else b"") + content.encode(), lines
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    drawn=st.lists(file_contents(), min_size=1, max_size=5),
+    lines_per_batch=st.integers(1, 15),
+    task_count=st.integers(1, 5),
+    block_bytes=st.integers(1, 20),
+    stop_after=st.integers(0, 10),
+)
+def test_every_line_is_emitted_exactly_once_and_in_order(
+    drawn: list[tuple[bytes, list[str]]], lines_per_batch: int, task_count: int, block_bytes: int, stop_after: int
+) -> None:
+    expected = [line for _, lines in drawn for line in lines]
+    with TemporaryDirectory() as name:
+        write(Path(name), *(content for content, _ in drawn))
+        source = TextFiles(f"{name}/*.txt", lines_per_batch)
+
+        def start() -> FileCoordinator:
+            return source.coordinator(context(0, task_count), block_bytes=block_bytes)
+
+        first = start()
+        batches = cut_all(first, limit=stop_after)
+        first.close()
+        second = start()
+        last = batches[-1] if batches else None
+        second.resume(len(batches), last)
+        assert second.is_exhausted(last) is not second.is_ready()
+        batches += cut_all(second, last)
+        assert second.is_exhausted(batches[-1] if batches else None)
+        second.close()
+        by_task = [emitted(source, batches, task, task_count) for task in range(task_count)]
+        by_one = emitted(source, batches)
+
+    slices = [expected[i : i + lines_per_batch] for i in range(0, len(expected), lines_per_batch)]
+    assert by_one == slices
+    for batch, shares in zip(slices, zip(*by_task, strict=True), strict=True):
+        assert sum(map(Counter, shares), Counter()) == Counter(batch)
+        for share in shares:
+            remaining = iter(batch)
+            assert all(line in remaining for line in share)  # in the order of the input
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (b"", []),
+        (b"\n", [""]),
+        (b"\r\n", [""]),
+        (b"a", ["a"]),
+        (b"a\n", ["a"]),
+        (b"a\n\nb", ["a", "", "b"]),
+        (b"a\r\nb\nc\r\n", ["a", "b", "c"]),
+        (b"a\rb\n", ["a\rb"]),
+        (b"a\r\r\n", ["a\r"]),
+        (b"a\r", ["a\r"]),
+        ("a\x0b\x0c\x1c\x85\u2028b\n".encode(), ["a\x0b\x0c\x1c\x85\u2028b"]),
+        (b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n", ["a", "\ufeffb"]),
+        (b"\xef\xbb\xbf", [""]),
+    ],
+)
+def test_what_a_line_is(folder: Path, content: bytes, lines: list[str]) -> None:
+    write(folder, content)
+
+    assert all_lines(TextFiles("*.txt")) == lines
+
+
+def test_files_are_read_by_path_and_each_starts_a_line(folder: Path) -> None:
+    write(folder, b"no end", b"", b"\xef\xbb\xbfnext\n", b"last")
+
+    assert all_lines(TextFiles(["3.txt", "*.txt"], 2)) == ["no end", "next", "last"]
+
+
+def test_only_the_start_of_a_file_has_a_byte_order_mark(folder: Path) -> None:
+    write(folder, b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n")
+
+    assert all_lines(TextFiles("*.txt", 1)) == ["a", "\ufeffb"]
+
+
+@pytest.mark.parametrize("line_count", [1023, 1024, 1025, 5000])
+def test_a_range_of_many_lines_is_emitted_whole(folder: Path, line_count: int) -> None:
+    lines = [str(number) for number in range(line_count)]
+    write(folder, "\n".join(lines).encode())
+
+    assert all_lines(TextFiles("*.txt", 10_000)) == lines
+
+
+def test_a_large_file_is_split_into_ranges_and_a_batch_runs_over_the_border(folder: Path) -> None:
+    write(folder, b"1\n2\n3\n4\n5\n6\n", b"7\n8\n")
+
+    first, second = cut_all(coordinator_of(TextFiles("*.txt", 4), task_count=2))
+
+    assert [[Path(path).name, start, end, count] for path, start, end, _, count, *_ in first] == [
+        ["0.txt", 0, 4, 2],
+        ["0.txt", 4, 8, 2],
+    ]
+    assert [[Path(path).name, start, end, count] for path, start, end, _, count, *_ in second] == [
+        ["0.txt", 8, 12, 2],
+        ["1.txt", 0, 4, 2],
+    ]
+
+
+def test_an_input_of_empty_files_has_no_transaction(folder: Path) -> None:
+    write(folder, b"", b"")
+    coordinator = coordinator_of(TextFiles("*.txt"))
+    coordinator.resume(0, None)
+
+    assert not coordinator.is_ready()
+    assert coordinator.is_exhausted(None)
+
+
+def test_progress_is_the_part_of_the_bytes_that_is_cut(folder: Path) -> None:
+    write(folder, b"12345\n12\n", b"", b"1\n")
+    coordinator = coordinator_of(TextFiles("*.txt", lines_per_batch=1))
+    seen, last = [coordinator.progress(None)], None
+    while coordinator.is_ready():
+        last = coordinator.initialize_transaction(len(seen), last)
+        seen.append(coordinator.progress(last))
+    assert seen == [0.0, 6 / 11, 9 / 11, 1.0]
+
+
+def test_estimated_bytes_is_the_size_of_the_ranges(folder: Path) -> None:
+    write(folder, b"1\n22\n333\n", b"4")
+    coordinator = coordinator_of(TextFiles("*.txt", 3), task_count=2)
+
+    assert [coordinator.estimated_bytes(metadata) for metadata in cut_all(coordinator)] == [9, 1]
+
+
+def test_a_transaction_holds_the_driver_to_one_block_however_long_its_lines(folder: Path) -> None:
+    write(folder, b"x" * 30_000_000 + b"\nend")
+    source = TextFiles("*.txt")
+    coordinator = coordinator_of(source)
+    tracemalloc.start()
+    try:
+        (metadata,) = cut_all(coordinator)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert peak < 4_000_000
+    assert list(map(len, emitted(source, [metadata])[0])) == [30_000_000, 3]
+
+
+# --- resuming and replaying -----------------------------------------------------------------------
+
+
+def test_a_replay_equals_the_first_emission_after_more_was_appended(folder: Path) -> None:
+    write(folder, b"1\n2\n3")
+    source = TextFiles("*.txt", 2)
+    batches = cut_all(coordinator_of(source))
+    before = emitted(source, batches)
+    with (folder / "0.txt").open("ab") as file:
+        file.write(b"3\n4\n")
+
+    assert emitted(source, batches) == before == [["1", "2"], ["3"]]
+
+
+def test_what_is_appended_while_a_run_cuts_is_left_to_the_next(folder: Path) -> None:
+    write(folder, b"1\n2\n")
+    coordinator = coordinator_of(TextFiles("*.txt", 1))
+    first = coordinator.initialize_transaction(1, None)
+    with (folder / "0.txt").open("ab") as file:
+        file.write(b"3\n")
+    second = coordinator.initialize_transaction(2, first)
+
+    assert coordinator.is_exhausted(second)
+    source = TextFiles("*.txt", 1)
+    resumed = coordinator_of(source)
+    resumed.resume(2, second)
+    assert emitted(source, cut_all(resumed, second)) == [["3"]]
+
+
+def test_a_run_may_go_on_with_another_batch_size(folder: Path) -> None:
+    write(folder, b"1\n2\n3\n4\n5\n")
+    (first,) = cut_all(coordinator_of(TextFiles("*.txt", 2)), limit=1)
+    source = TextFiles("*.txt", 10)
+    resumed = coordinator_of(source, task_count=3)
+    resumed.resume(1, first)
+
+    assert emitted(source, cut_all(resumed, first)) == [["3", "4", "5"]]
+
+
+def test_after_the_very_end_nothing_is_ready(folder: Path) -> None:
+    write(folder, b"1\n", b"2\n", b"")
+    last = cut_all(coordinator_of(TextFiles("*.txt", 1)))[-1]
+    resumed = coordinator_of(TextFiles("*.txt", 1))
+    resumed.resume(2, last)
+
+    assert not resumed.is_ready()
+    assert resumed.is_exhausted(last)
+
+
+def test_without_resume_a_cut_at_the_very_end_is_given_up_quietly(folder: Path) -> None:
+    write(folder, b"1\n")
+    (last,) = cut_all(coordinator_of(TextFiles("*.txt", 1)))
+    unaware = coordinator_of(TextFiles("*.txt", 1))
+
+    assert unaware.is_ready()
+    with pytest.raises(FailedException, match=r"^txid 2 cannot be cut: the input ends with the one before$"):
+        unaware.initialize_transaction(2, last)
+    assert not unaware.is_ready()
+
+
+def test_a_failed_cut_does_not_move_the_position(folder: Path) -> None:
+    write(folder, b"1\n2\n", b"3\n4\n")
+    source = TextFiles("*.txt", 3)
+    coordinator = coordinator_of(source)
+    (folder / "1.txt").rename(folder / "away")
+    with pytest.raises(SourceError, match="is missing"):
+        coordinator.initialize_transaction(1, None)
+    (folder / "away").rename(folder / "1.txt")
+
+    assert emitted(source, cut_all(coordinator)) == [["1", "2", "3"], ["4"]]
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[LocalFile]:
+    """Every file opened from here on."""
+    files: list[LocalFile] = []
+
+    class Noted(LocalFile):
+        def __init__(self, path: str, topology_id: str) -> None:
+            super().__init__(path, topology_id)
+            files.append(self)
+
+    monkeypatch.setattr(local_store, "LocalFile", Noted)
+    return files
+
+
+def what_became_of(opened: list[LocalFile]) -> list[tuple[str, str]]:
+    return [(Path(file.path).name, "closed" if file._file.closed else "open") for file in opened]
+
+
+def test_an_emitter_has_one_file_open_and_none_after_close(folder: Path, opened: list[LocalFile]) -> None:
+    write(folder, b"1\n2\n3\n4\n", b"5\n6\n")
+    source = TextFiles("*.txt", 1)
+    batches = cut_all(coordinator_of(source))
+    opened.clear()
+    emitter = emitter_of(source)
+    for metadata in batches:
+        emit(emitter, metadata)
+
+    assert what_became_of(opened) == [("0.txt", "closed"), ("1.txt", "open")]
+    emitter.close()
+    assert what_became_of(opened) == [("0.txt", "closed"), ("1.txt", "closed")]
+
+
+def test_a_coordinator_reads_on_without_opening_a_file_again(folder: Path, opened: list[LocalFile]) -> None:
+    write(folder, b"1\n2\n3\n4\n", b"5\n6\n")
+    coordinator = coordinator_of(TextFiles("*.txt", 1))
+    opened.clear()
+    last = cut_all(coordinator)[-1]
+
+    assert coordinator.is_exhausted(last)
+    assert what_became_of(opened) == [("0.txt", "closed"), ("1.txt", "open")]
+    coordinator.close()
+    assert what_became_of(opened) == [("0.txt", "closed"), ("1.txt", "closed")]
+
+
+# --- bytes that are not UTF-8 ---------------------------------------------------------------------
+
+BAD = b"\xef\xbb\xbfgood\r\nb\xffd\r\n\xc3\ngood \xe2\x82\xac\n\xe2\x82"
+
+
+def test_a_bad_line_stops_the_run_and_is_named(folder: Path) -> None:
+    write(folder, BAD)
+    source = TextFiles("*.txt", 2)
+    first, second, _ = batches = cut_all(coordinator_of(source))
+
+    with pytest.raises(SourceError) as caught:
+        emitted(source, [first])
+    assert str(caught.value) == (
+        f"the record at line 2 of input file '{folder}/0.txt' (byte 9) is bad: byte 0xff at position 1 is not "
+        "valid UTF-8: invalid start byte; mend it, or give on_bad_record='skip' to leave out such records, or "
+        "'dead_letter' to emit them on a stream of their own"
+    )
+    with pytest.raises(SourceError, match=r"at line 3 of .* \(byte 14\) is bad: byte 0xc3 at position 0"):
+        emitted(source, [second])
+    with pytest.raises(SourceError, match=r"at line 5 of .* \(byte 25\) is bad: byte 0xe2 .* unexpected end of data"):
+        emitted(source, batches[2:])
+
+
+@pytest.mark.parametrize("lines_per_batch", [1, 2, 10])
+def test_bad_lines_are_skipped_and_counted(folder: Path, lines_per_batch: int) -> None:
+    write(folder, BAD)
+    source = TextFiles("*.txt", lines_per_batch, on_bad_record="skip")
+    batches = cut_all(coordinator_of(source))
+    task = context()
+    emitter = emitter_of(source, task)
+
+    assert [line for metadata in batches for line in emit(emitter, metadata)] == ["good", "good €"]
+    assert task.counters == {"bad_records": 3}
+
+
+@pytest.mark.parametrize("lines_per_batch", [1, 2, 10])
+def test_wrong_bytes_are_replaced(folder: Path, lines_per_batch: int) -> None:
+    write(folder, BAD)
+    source = TextFiles("*.txt", lines_per_batch, encoding_errors="replace")
+
+    assert all_lines(source) == ["good", "b\ufffdd", "\ufffd", "good €", "\ufffd"]
+
+
+def test_good_lines_are_not_counted(folder: Path) -> None:
+    write(folder, "gut €\n".encode())
+    source = TextFiles("*.txt", on_bad_record="skip")
+    task = context()
+
+    emit(emitter_of(source, task), cut_all(coordinator_of(source))[0])
+
+    assert not task.counters
+
+
+# --- files that are not what they were ------------------------------------------------------------
+
+
+def vanish(path: Path) -> None:
+    path.unlink()
+
+
+def become_a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def become_a_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def shrink(path: Path) -> None:
+    path.write_bytes(b"1\n2")
+
+
+def change(path: Path) -> None:
+    path.write_bytes(b"1\nX\n3\n and more")
+
+
+Fault = Callable[[Path], None]
+MISSING = (
+    "input file {path!r} is missing; it was there when the input was listed. Either it was moved or deleted "
+    "(txbatch only reads its input, so something else did this), or this machine does not see the folder of the "
+    "one that listed it: put the file back as it was and run again, or start over with the files as they are by "
+    "`txbatch drop letters`"
+)
+FAULTS: list[tuple[Fault, str]] = [
+    (vanish, MISSING),
+    (
+        become_a_folder,
+        "input file {path!r} is a directory now; it was a file when the input was listed, and " + REMEDY,
+    ),
+    (
+        become_a_pipe,
+        "input file {path!r} is no regular file now; it was a file when the input was listed, and " + REMEDY,
+    ),
+    (shrink, "input file {path!r} has shrunk: bytes 0 to 6 of it are needed, it has 3 bytes now; " + REMEDY),
+    (
+        change,
+        "input file {path!r} has changed: bytes 0 to 6 were cut into a transaction with digest "
+        "14c5e74c4b96ccef and have digest 29b1ecc17d596248 now (the file has 15 bytes); " + REMEDY,
+    ),
+]
+
+
+@pytest.mark.parametrize(("fault", "message"), FAULTS, ids=lambda part: getattr(part, "__name__", None))
+def test_an_emitter_says_what_has_become_of_its_file(folder: Path, fault: Fault, message: str) -> None:
+    write(folder, b"1\n2\n3\n")
+    source = TextFiles("*.txt")
+    batches = cut_all(coordinator_of(source))
+    fault(folder / "0.txt")
+
+    with pytest.raises(SourceError) as caught:
+        emitted(source, batches)
+    assert str(caught.value) == message.format(path=f"{folder}/0.txt")
+
+
+@pytest.mark.parametrize(("fault", "message"), FAULTS, ids=lambda part: getattr(part, "__name__", None))
+def test_a_coordinator_does_not_go_on_from_a_file_that_is_another(folder: Path, fault: Fault, message: str) -> None:
+    write(folder, b"1\n2\n3\n", b"4\n")
+    source = TextFiles("*.txt", 3)
+    (last,) = cut_all(coordinator_of(source), limit=1)
+    fault(folder / "0.txt")
+
+    with pytest.raises(SourceError) as caught:
+        coordinator_of(source).resume(1, last)
+    assert str(caught.value) == message.format(path=f"{folder}/0.txt")
+
+
+def test_a_file_that_vanishes_between_listing_and_cutting_is_named(folder: Path) -> None:
+    write(folder, b"1\n")
+    source = TextFiles("*.txt")
+    coordinator = coordinator_of(source)
+    (folder / "0.txt").unlink()
+    message = MISSING.format(path=f"{folder}/0.txt")
+
+    for ask in (lambda: coordinator.initialize_transaction(1, None), lambda: coordinator_of(source)):
+        with pytest.raises(SourceError) as caught:
+            ask()
+        assert str(caught.value) == message
+    with pytest.raises(SourceError, match=r"is missing; .* `txbatch drop TOPOLOGY`"):
+        source.fingerprint()
+
+
+def test_a_file_that_shrinks_between_listing_and_cutting_is_named(folder: Path) -> None:
+    write(folder, b"1\n2\n3\n")
+    coordinator = coordinator_of(TextFiles("*.txt"))
+    shrink(folder / "0.txt")
+
+    with pytest.raises(SourceError, match=r"0.txt. was changed after the run began and before it was read"):
+        coordinator.initialize_transaction(1, None)
+
+
+def test_a_file_no_longer_matched_is_told_and_followed_by_those_that_sort_after_it(folder: Path) -> None:
+    write(folder, b"1\n", b"2\n", b"3\n")
+    first = coordinator_of(TextFiles("[01].txt", 1))
+    last = cut_all(first)[-1]
+    source = TextFiles(["0.txt", "2.txt"])
+    coordinator = coordinator_of(source)
+    notes = {f"{folder}/1.txt": first.notes(last)[f"{folder}/1.txt"]}
+
+    change = coordinator.compare(FormerInput("", is_same=False, last_txid=2, last=last, notes=notes))
+    assert change.changed == (f"file '{folder}/1.txt' is no longer part of the input; 2 bytes of it were read",)
+    coordinator.resume(2, last)
+    assert emitted(source, cut_all(coordinator, last)) == [["3"]]
+
+
+@pytest.mark.parametrize("metadata", [3, [], [["path", 0, 1]], {"a": 1}])
+def test_metadata_of_another_source_is_refused(folder: Path, metadata: Any) -> None:
+    write(folder, b"1\n")
+
+    with pytest.raises(
+        SourceError,
+        match=r"^metadata field 'coordinator:1' of topology 'letters': stored metadata .* is not a range of records",
+    ):
+        coordinator_of(TextFiles("*.txt")).resume(1, metadata)
+
+
+def test_a_topology_whose_position_is_not_stored_is_not_started_over(folder: Path) -> None:
+    write(folder, b"1\n")
+
+    with pytest.raises(SourceError) as caught:
+        coordinator_of(TextFiles("*.txt")).resume(7, None)
+    assert str(caught.value) == (
+        "topology 'letters' has come to txid 7, but where in the input that ended is not stored: it was run with "
+        "another kind of source before; drop it or take another topology id"
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (
+            PermissionError(13, "Permission denied"),
+            f"may not be read by user id {os.geteuid()}: Permission denied; give that user read permission on the "
+            "file and its folders and run again",
+        ),
+        (
+            OSError(5, "Input/output error"),
+            "cannot be read: Input/output error; the file system or the disk below it refuses: mend that and run again",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, error: OSError, message: str
+) -> None:
+    write(folder, b"1\n")
+    source = TextFiles("*.txt")
+    (metadata,) = cut_all(coordinator_of(source))
+    emitter = emitter_of(source)
+
+    def refuse(*_: Any, **__: Any) -> Any:  # a test that runs as root is never refused
+        raise error
+
+    monkeypatch.setattr(Path, "open", refuse)
+    for ask in (lambda: coordinator_of(source), lambda: emit(emitter, metadata)):
+        with pytest.raises(SourceError) as caught:
+            ask()
+        assert str(caught.value) == f"input file '{folder}/0.txt' {message}"
+
+
+# --- the spec -------------------------------------------------------------------------------------
+
+
+def test_the_fingerprint_is_one_readable_line(folder: Path) -> None:
+    write(folder, b"1\n", b"22\n")
+
+    assert TextFiles("*.txt").fingerprint()[:-16] == "text files '*.txt': 2 files, 5 bytes, digest "
+    assert TextFiles(["0.txt", "1.txt", "*.txt", "?.txt"]).fingerprint()[:-16] == (
+        "text files '0.txt', '1.txt', '*.txt', …: 2 files, 5 bytes, digest "
+    )
+    assert TextFiles("0.txt").fingerprint()[:-16] == "text files '0.txt': 1 file, 2 bytes, digest "
+
+
+def test_the_fingerprint_stays_while_the_input_does(folder: Path) -> None:
+    write(folder, b"1\n", b"2\n")
+    (folder / "other.log").write_bytes(b"3\n")
+    before = TextFiles("*.txt").fingerprint()
+    (folder / "other.log").write_bytes(b"4\n")
+
+    assert TextFiles("*.txt", "7", encoding_errors="replace").fingerprint() == before
+
+
+@pytest.mark.parametrize(
+    "alter",
+    [
+        lambda folder: (folder / "0.txt").write_bytes(b"X\n"),
+        lambda folder: (folder / "0.txt").write_bytes(b"1\n1"),
+        lambda folder: (folder / "0.txt").write_bytes(b"1" * 4096 + b"\n"),
+        lambda folder: (folder / "2.txt").write_bytes(b""),
+        lambda folder: (folder / "1.txt").unlink(),
+        lambda folder: (folder / "1.txt").rename(folder / "3.txt"),
+        lambda folder: ((folder / "0.txt").write_bytes(b"2\n"), (folder / "1.txt").write_bytes(b"1\n")),
+    ],
+    ids=["content", "size", "more than the head", "one more", "one less", "a name", "order"],
+)
+def test_the_fingerprint_changes_with_the_input(folder: Path, alter: Callable[[Path], Any]) -> None:
+    write(folder, b"1\n", b"2\n")
+    before = TextFiles("*.txt").fingerprint()
+    alter(folder)
+
+    assert TextFiles("*.txt").fingerprint() != before
+
+
+def test_the_fingerprint_changes_with_the_sizes_of_files_that_begin_the_same(folder: Path) -> None:
+    write(folder, b"1" * 5000, b"1" * 6000)
+    before = TextFiles("*.txt").fingerprint()
+    write(folder, b"1" * 6000, b"1" * 5000)
+
+    assert TextFiles("*.txt").fingerprint() != before
+
+
+def test_the_fingerprint_changes_with_the_patterns_also_where_they_are_not_shown(folder: Path) -> None:
+    write(folder, b"1\n")
+
+    assert TextFiles("0.txt").fingerprint() != TextFiles("?.txt").fingerprint()
+    assert TextFiles(["?.txt"] * 4).fingerprint() != TextFiles(["?.txt"] * 3 + ["0.txt"]).fingerprint()
+
+
+def test_the_constructor_reads_no_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(folder, b"1\n")
+
+    def refuse(*_: Any) -> Any:
+        raise AssertionError("a file was opened")
+
+    monkeypatch.setattr(local_store, "LocalFile", refuse)
+    TextFiles("*.txt")
+
+
+def test_a_spec_is_shipped_small_and_works_where_it_arrives(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(folder, *[b"1\n"] * 200)
+    packed = pickle.dumps(TextFiles("*.txt", "500", encoding_errors="replace"))
+    monkeypatch.chdir("/")
+    arrived = pickle.loads(packed)
+
+    assert len(packed) < 1500
+    assert (arrived.patterns, arrived.records_per_batch) == (("*.txt",), 500)
+    assert all_lines(arrived) == ["1"] * 200
+
+
+@pytest.mark.parametrize("given", [500, "500", " 500 "])
+def test_the_batch_size_may_come_from_a_command_line(folder: Path, given: Any) -> None:
+    write(folder, b"1\n")
+
+    assert TextFiles("*.txt", given).records_per_batch == 500
+
+
+@pytest.mark.parametrize("given", [0, -1, "0", "-5", "many", "", "1.5", 1.5, True, None])
+def test_a_bad_batch_size_is_refused(folder: Path, given: Any) -> None:
+    write(folder, b"1\n")
+
+    with pytest.raises(TopologyError) as caught:
+        TextFiles("*.txt", given)
+    assert str(caught.value) == f"lines_per_batch={given!r} of TextFiles has to be a whole number of at least 1"
+
+
+def test_an_unknown_policy_is_refused(folder: Path) -> None:
+    write(folder, b"1\n")
+
+    with pytest.raises(TopologyError) as caught:
+        TextFiles("*.txt", encoding_errors="ignore")  # type: ignore[arg-type]
+    assert str(caught.value) == (
+        "encoding_errors='ignore' of TextFiles is unknown; take 'strict' or 'replace', and on_bad_record='fail', "
+        "'skip' or 'dead_letter' for lines that are not UTF-8"
+    )
+
+
+@pytest.mark.parametrize("given", [None, 3, [], {"*.txt"}])
+def test_what_is_neither_pattern_nor_list_is_refused(given: Any) -> None:
+    with pytest.raises(TopologyError) as caught:
+        TextFiles(given)
+    assert str(caught.value) == f"pattern={given!r} of TextFiles is neither a path or glob nor a list of these"
+
+
+@pytest.mark.parametrize("given", ["", "a\0b", 3, b"a"])
+def test_a_pattern_that_is_no_text_is_refused(given: Any) -> None:
+    with pytest.raises(TopologyError) as caught:
+        TextFiles([given])
+    assert str(caught.value) == (f"pattern {given!r} of TextFiles is no path or glob: give a text such as 'logs/*.txt'")

@@ -1,0 +1,60 @@
+"""`KafkaSpout` on a real broker, with its offsets in a real Redis."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt
+from coordinator.building.plain_topology_builder import TopologyBuilder
+from coordinator.local.cluster import LocalCluster
+from coordinator.sources.kafka import KafkaSpout, RetryRules
+from coordinator.sources.records.text_line import TextLine
+from state.errors import FailedException
+from tests.support.kafka.messages import numbers, produce
+
+pytestmark = [pytest.mark.kafka, pytest.mark.redis]
+IDLE_ROUNDS = 50
+
+
+class Seen(BaseBasicBolt):
+    output_fields = ("value",)
+
+    def prepare(self, conf, context):
+        self.failed = set()
+
+    def execute(self, tup, collector):
+        if int(tup["value"]) % 7 == 0 and tup["value"] not in self.failed:
+            self.failed.add(tup["value"])
+            raise FailedException("the first time fails")
+        collector.emit([tup["value"]])
+
+
+def run(broker, topic, url, **options):
+    """What is emitted by the bolt until the spout has nothing more."""
+    spout = KafkaSpout(broker.address, topic, TextLine("value"), redis=url, retries=RetryRules(0, 1, 0), **options)
+    builder = TopologyBuilder("plain_kafka")
+    builder.set_spout("messages", spout, 2)
+    builder.set_bolt("seen", Seen()).shuffle_grouping("messages")
+    with LocalCluster(seed=5) as cluster:
+        running = cluster.submit(builder.build())
+        for _ in range(IDLE_ROUNDS):
+            running.run_until_idle()
+        seen = [values[0] for _, values in running.emitted("seen")]
+        running.close()
+    return seen
+
+
+def test_every_message_is_processed_what_fails_again_and_the_next_run_reads_on(broker, make_topic, redis_backend):
+    topic = make_topic(3)
+    for partition in range(3):
+        produce(broker.address, topic, numbers(100 * partition, 100 * partition + 30), partition)
+    seen = run(broker, topic, redis_backend.url)
+    assert sorted(map(int, seen)) == sorted(100 * p + n for p in range(3) for n in range(30))
+    stored = redis_backend.client().hgetall("{plain_kafka}:txbatch:offsets")
+    assert {name.decode(): json.loads(text)["offset"] for name, text in stored.items()} == {
+        f"messages:{topic}:{partition}": 30 for partition in range(3)
+    }
+    produce(broker.address, topic, numbers(500, 503), 1)
+    assert sorted(map(int, run(broker, topic, redis_backend.url))) == [500, 501, 502]

@@ -1,0 +1,100 @@
+"""Secrets reach clients and nothing else."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from coordinator.sources.kafka import FromEnvironment, FromFile, KafkaTransactionalSpout
+from coordinator.sources.kafka.broker_errors import Trouble
+from coordinator.sources.kafka.client_settings import ClientSettings, Option
+from coordinator.sources.kafka.partition_reader import make_consumer
+from state.errors import SourceError, TopologyError
+
+SECRET = "hunter22-and-more"
+SECRET_NAMES = [
+    "sasl.password",
+    "ssl.key.password",
+    "ssl.keystore.password",
+    "ssl.key.pem",
+    "sasl.oauthbearer.client.secret",
+    "sasl.oauthbearer.config",
+    "sasl.oauthbearer.assertion.private.key.passphrase",
+    "sasl.oauthbearer.assertion.private.key.pem",
+]
+
+
+@pytest.mark.parametrize("name", SECRET_NAMES)
+def test_a_secret_in_plain_text_is_refused_without_being_shown(name):
+    with pytest.raises(TopologyError, match="is a secret") as refused:
+        KafkaTransactionalSpout("h:1", "t", options={name: SECRET})
+    assert SECRET not in str(refused.value)
+
+
+def test_a_secret_by_reference_is_in_no_pickle_repr_or_message(tmp_path, monkeypatch):
+    (tmp_path / "key").write_text(SECRET + "\n")
+    monkeypatch.setenv("KAFKA_SECRET", SECRET)
+    given: dict[str, Option] = {
+        "sasl.password": FromEnvironment("KAFKA_SECRET"),
+        "ssl.key.password": FromFile(str(tmp_path / "key")),
+    }
+    settings = ClientSettings("h:1", given)
+    assert settings.resolved()["sasl.password"] == settings.resolved()["ssl.key.password"] == SECRET
+    assert SECRET not in repr(settings)
+    assert SECRET.encode() not in pickle.dumps(KafkaTransactionalSpout("h:1", "t", options=given))
+    assert settings.without_secrets(f"bad value {SECRET}!") == "bad value …!"
+
+
+def test_a_secret_that_is_not_there_is_named(tmp_path):
+    missing = {"sasl.password": FromEnvironment("NO_SUCH_VARIABLE_HERE")}
+    with pytest.raises(SourceError, match="'NO_SUCH_VARIABLE_HERE', which holds a Kafka secret, is not set"):
+        ClientSettings("h:1", missing).resolved()
+    with pytest.raises(SourceError, match="cannot be read: FileNotFoundError"):
+        ClientSettings("h:1", {"sasl.password": FromFile(str(tmp_path / "none"))}).resolved()
+
+
+def test_a_client_that_refuses_an_option_does_not_show_a_secret(monkeypatch):
+    monkeypatch.setenv("KAFKA_SECRET", SECRET)
+    settings = ClientSettings("h:1", {"sasl.password": FromEnvironment("KAFKA_SECRET"), "no.such.option": 1})
+    with pytest.raises(SourceError, match="mend the options") as refused:
+        make_consumer(settings, Trouble(), reads_committed=True)
+    assert SECRET not in str(refused.value)
+    wrong = ClientSettings("h:1", {"security.protocol": FromEnvironment("KAFKA_SECRET")})
+    with pytest.raises(SourceError, match="…") as refused:
+        make_consumer(wrong, Trouble(), reads_committed=True)
+    assert SECRET not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["group.id", "enable.auto.commit", "auto.offset.reset", "isolation.level"])
+def test_an_option_the_spout_sets_itself_is_refused_with_what_to_use(name):
+    with pytest.raises(TopologyError, match=f"{name!r} is set by the spout; use"):
+        ClientSettings("h:1", {name: "x"})
+
+
+@pytest.mark.parametrize("servers", ["", "  ", "user:pw@h:1", None])
+def test_servers_that_are_none_are_refused(servers):
+    with pytest.raises(TopologyError, match="give host:port"):
+        ClientSettings(servers, {})
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"topic": "a b"},
+        {"start": "tomorrow"},
+        {"start": "2026-01-31T12:00:00"},
+        {"start": {0: -1}},
+        {"on_gone": "ignore"},
+        {"isolation_level": "dirty"},
+        {"on_tombstone": "x"},
+        {"on_bad_record": "x"},
+        {"origin_fields": ["colour"]},
+        {"messages_per_batch": 0},
+        {"linger_ms": -1},
+        {"mirror_group": ""},
+    ],
+)
+def test_an_argument_that_cannot_be_used_is_refused_when_the_spout_is_made(wrong):
+    with pytest.raises(TopologyError):
+        KafkaTransactionalSpout(**{"servers": "h:1", "topic": "t", **wrong})

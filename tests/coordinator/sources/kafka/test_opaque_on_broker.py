@@ -1,0 +1,107 @@
+"""`KafkaOpaqueSpout` on a real broker: exactly once though attempts read differently."""
+
+from __future__ import annotations
+
+import pytest
+
+from coordinator.sources.kafka.opaque_spout import KafkaOpaqueSpout
+from coordinator.sources.kafka.worker_readers import worker_readers
+from coordinator.sources.records.text_line import TextLine
+from state.attempt import TransactionAttempt
+from state.errors import SourceError
+from tests.support.kafka.messages import (
+    KafkaTransaction,
+    Rows,
+    context,
+    delete_before,
+    numbers,
+    produce,
+    run_to_end,
+)
+
+pytestmark = pytest.mark.kafka
+
+
+def attempt(spout, last, txid=1, attempt_id=1):
+    """Emits one partition's batch: the values, and the position after it."""
+    task, rows = context(), Rows()
+    emitter = spout.get_emitter({}, task)
+    position = emitter.emit_partition_batch(TransactionAttempt(txid, attempt_id), rows, 0, last)
+    emitter.close()
+    return [row[0] for row in rows.rows], position, task.counters
+
+
+def test_a_batch_starts_at_the_position_and_a_replay_may_read_more(broker, make_topic):
+    topic = make_topic()
+    produce(broker.address, topic, numbers(0, 5))
+    spout = KafkaOpaqueSpout(broker.address, topic, messages_per_partition=8)
+    values, position, _ = attempt(spout, None)
+    assert (values, position[1]) == (numbers(0, 5), 5)
+    produce(broker.address, topic, numbers(5, 20))
+    values, position, _ = attempt(spout, None, attempt_id=2)
+    assert (values, position[1]) == (numbers(0, 8), 8)
+    values, position, _ = attempt(spout, position, txid=2)
+    assert (values, position[1]) == (numbers(8, 16), 16)
+
+
+def test_a_batch_ends_with_the_message_that_reaches_the_bytes(broker, make_topic):
+    topic = make_topic()
+    produce(broker.address, topic, [b"x" * 1000] * 5000)
+    values, position, _ = attempt(KafkaOpaqueSpout(broker.address, topic, bytes_per_partition=1), None)
+    assert len(values) == position[1] <= 1024
+
+
+def test_an_empty_partition_gets_a_position_all_the_same(broker, make_topic):
+    values, position, _ = attempt(KafkaOpaqueSpout(broker.address, make_topic()), None)
+    assert (values, position[1]) == ([], 0)
+
+
+def test_markers_at_the_end_are_passed_so_that_the_run_ends(broker, make_topic):
+    topic = make_topic()
+    transaction = KafkaTransaction(broker.address, topic)
+    transaction.write(topic, numbers(0, 3))
+    transaction.abort()
+    values, position, _ = attempt(KafkaOpaqueSpout(broker.address, topic), None)
+    assert (values, position[1]) == ([], 4)
+
+
+def test_a_position_that_is_gone_goes_by_policy(broker, make_topic):
+    topic = make_topic()
+    produce(broker.address, topic, numbers(0, 20))
+    _, position, _ = attempt(KafkaOpaqueSpout(broker.address, topic, messages_per_partition=5), None)
+    delete_before(broker, topic, 12)
+
+    def read(policy):
+        worker_readers().close()  # what was read ahead is not gone
+        return attempt(KafkaOpaqueSpout(broker.address, topic, on_gone=policy), position, txid=2)
+
+    with pytest.raises(SourceError, match=r"offsets 5 to 11 of partition 0"):
+        read("fail")
+    values, _, counters = read("earliest")
+    assert (values, counters["lost_offsets"]) == (numbers(12, 20), 7)
+    values, after, counters = read("latest")
+    assert (values, after[1], counters["lost_offsets"]) == ([], 20, 15)
+
+
+def test_a_partition_that_joins_after_the_first_transaction_begins_with_its_first_message(broker, make_topic):
+    topic = make_topic()
+    produce(broker.address, topic, numbers(0, 4))
+    spout = KafkaOpaqueSpout(broker.address, topic, start="latest")
+    assert attempt(spout, None, txid=1)[0] == []
+    assert attempt(spout, None, txid=2)[0] == numbers(0, 4)
+
+
+def test_a_position_of_another_topic_is_named(broker, make_topic):
+    spout = KafkaOpaqueSpout(broker.address, make_topic())
+    with pytest.raises(SourceError, match="its id was another and is"):
+        attempt(spout, ["another", 0], txid=2)
+    with pytest.raises(SourceError, match="is not one in a Kafka topic"):
+        attempt(spout, {"offset": 1}, txid=2)
+
+
+def test_a_finite_run_counts_every_message_once_and_ends(broker, make_topic):
+    topic = make_topic(3)
+    for partition in range(3):
+        produce(broker.address, topic, numbers(100 * partition, 100 * partition + 40), partition)
+    seen = run_to_end(KafkaOpaqueSpout(broker.address, topic, TextLine("value"), messages_per_partition=7))
+    assert sorted(seen) == sorted(repr([f"{100 * p + n}"]) for p in range(3) for n in range(40))

@@ -1,0 +1,221 @@
+"""Cutting a scripted topic: when a transaction is ready, what is in it, and brokers that are away."""
+
+from __future__ import annotations
+
+import pytest
+
+from coordinator.sources.kafka.cut_record import CutRecord
+from coordinator.sources.kafka.offset_ranges import Cut, OffsetRange
+from coordinator.sources.kafka.starting_point import Bounds, OnGone, StartingPoint
+from coordinator.sources.kafka.topic_coordinator import CuttingRules, TopicCoordinator
+from coordinator.spouts.input_change import FormerInput
+from state.errors import FailedException, SourceError
+from tests.support.kafka.looked_at import ScriptedTopic
+
+
+class Cutter:
+    """A coordinator with its clock."""
+
+    def __init__(self, topic, *, message_bytes=1.0, **rules):
+        self.topic, self.now = topic, 100.0
+        self.sampled: list[tuple[int, int]] = []
+        defaults = {
+            "messages": 10,
+            "byte_count": 10**9,
+            "linger_s": 1.0,
+            "is_continuous": True,
+            "start": StartingPoint(),
+            "on_gone": OnGone.FAIL,
+        }
+        self.record = CutRecord()
+
+        def sample(topic_id, partition, at):
+            self.sampled.append((partition, at))
+            return message_bytes
+
+        self.it = TopicCoordinator(
+            topic,
+            "t",
+            "topology",
+            CuttingRules(**{**defaults, **rules}),
+            message_bytes=sample,
+            clock=lambda: self.now,
+            record=self.record,
+        )
+        self.last, self.txid = None, 0
+        self.it.resume(0, None)
+
+    def cut(self):
+        self.txid += 1
+        self.last = self.it.initialize_transaction(self.txid, self.last)
+        return {partition: (part.first, part.next) for partition, part in Cut.from_plain(self.last).ranges.items()}
+
+
+def test_a_continuous_run_waits_a_moment_for_a_full_transaction():
+    cutter = Cutter(ScriptedTopic(p0=3))
+    assert not cutter.it.is_ready()
+    cutter.now += 0.9
+    assert not cutter.it.is_ready()
+    cutter.now += 0.1
+    assert cutter.it.is_ready()
+    assert cutter.cut() == {0: (0, 3)}
+    assert not cutter.it.is_ready()
+
+
+def test_a_full_transaction_waits_for_nothing():
+    cutter = Cutter(ScriptedTopic(p0=6, p1=4))
+    assert cutter.it.is_ready()
+
+
+def test_brokers_are_asked_once_in_a_while_however_often_the_run_asks():
+    topic = ScriptedTopic(p0=0)
+    cutter = Cutter(topic)
+    looks = topic.looks
+    for _ in range(100):
+        cutter.it.is_ready()
+        cutter.now += 0.01
+    assert topic.looks - looks <= 5
+
+
+def test_what_is_known_is_cut_while_brokers_are_away_and_then_it_is_tried_again():
+    topic = ScriptedTopic(p0=15)
+    cutter = Cutter(topic)
+    topic.is_away = True
+    cutter.now += 10
+    assert cutter.it.is_ready()
+    assert cutter.cut() == {0: (0, 10)}
+    cutter.now += 10
+    cutter.it.is_ready()
+    cutter.now += 10
+    assert cutter.it.is_ready()
+    assert cutter.cut() == {0: (10, 15)}
+    cutter.now += 10
+    with pytest.raises(FailedException, match="no broker answers"):
+        cutter.it.is_ready()
+    looks = topic.looks
+    with pytest.raises(FailedException, match="no broker answers"):
+        cutter.it.is_ready()
+    assert topic.looks == looks, "they are not asked again at once"
+    topic.is_away = False
+    topic.bounds[0] = Bounds(0, 30)
+    cutter.now += 10
+    assert cutter.it.is_ready()
+
+
+def test_brokers_that_stay_away_end_the_run():
+    topic = ScriptedTopic(p0=0)
+    cutter = Cutter(topic)
+    topic.is_away = True
+    for _ in range(3):
+        cutter.now += 149
+        with pytest.raises(FailedException):
+            cutter.it.is_ready()
+    cutter.now += 149
+    with pytest.raises(SourceError, match="brokers have been away for 300 s: no broker answers"):
+        cutter.it.is_ready()
+
+
+def test_a_finite_run_leaves_partitions_that_join_to_the_next():
+    topic = ScriptedTopic(p0=4)
+    cutter = Cutter(topic, is_continuous=False)
+    topic.bounds[1] = Bounds(0, 9)
+    topic.bounds[0] = Bounds(0, 20)
+    cutter.now += 10
+    assert cutter.cut() == {0: (0, 4), 1: (0, 0)}
+    assert cutter.it.is_exhausted(cutter.last)
+    following = Cutter(topic, is_continuous=False)
+    following.it.resume(1, cutter.last)
+    following.txid, following.last = 1, cutter.last
+    assert following.cut() == {0: (4, 9), 1: (0, 5)}
+
+
+def test_the_size_of_messages_is_looked_at_now_and_then():
+    cutter = Cutter(ScriptedTopic(p0=5000, p1=20), message_bytes=100.0, byte_count=400)
+    assert sum(after - first for first, after in cutter.cut().values()) == 4
+    assert cutter.it.estimated_bytes(cutter.last) == 400
+    for _ in range(150):
+        cutter.cut()
+    assert len(cutter.sampled) == 2
+
+
+def test_progress_goes_from_nothing_to_all():
+    cutter = Cutter(ScriptedTopic(p0=20), is_continuous=False)
+    assert cutter.it.progress(None) == 0.0
+    cutter.cut()
+    assert cutter.it.progress(cutter.last) == 0.5
+    cutter.cut()
+    assert cutter.it.progress(cutter.last) == 1.0
+
+
+def test_metadata_of_another_source_is_refused_before_anything_is_cut():
+    cutter = Cutter(ScriptedTopic(p0=20))
+    with pytest.raises(SourceError, match="run with another source before"):
+        cutter.it.resume(3, [["lines.txt", 0, 10]])
+    with pytest.raises(SourceError, match="where in topic 't' that ended is not stored"):
+        cutter.it.resume(3, None)
+
+
+def test_a_topic_made_again_is_said_by_the_comparison_and_under_the_run():
+    topic = ScriptedTopic(p0=20)
+    cutter = Cutter(topic)
+    cutter.cut()
+    same = cutter.it.compare(FormerInput("f", True, 1, cutter.last))
+    assert same is not None
+    assert same.impossible == ()
+    topic.name = "another"
+    changed = Cutter(topic).it.compare(FormerInput("f", False, 1, cutter.last))
+    assert changed is not None
+    (sentence,) = changed.impossible
+    assert "its id was id and is another now" in sentence
+    cutter.now += 10
+    with pytest.raises(SourceError, match="made again"):
+        cutter.cut()
+
+
+def test_what_is_durable_is_remembered_until_it_was_told():
+    record = CutRecord()
+    for txid in (1, 2, 3):
+        record.cut(txid, {0: 10 * txid})
+    assert record.durable(2) == {0: 20}
+    assert record.durable(1) is None
+    assert record.durable(3) == {0: 30}
+
+
+def test_a_lost_end_of_the_log_is_named_at_the_start():
+    topic = ScriptedTopic(p0=20)
+    cutter = Cutter(topic)
+    cutter.cut()
+    topic.bounds[0] = Bounds(0, 5)
+    with pytest.raises(SourceError, match="was read to offset 10, but its log ends at 5"):
+        Cutter(topic).it.resume(1, cutter.last)
+
+
+def test_an_offset_that_is_gone_is_left_out_and_counted_by_policy():
+    topic = ScriptedTopic(p0=20)
+    cutter = Cutter(topic, on_gone=OnGone.EARLIEST)
+    cutter.cut()
+    topic.bounds[0] = Bounds(15, 20)
+    cutter.now += 10
+    assert cutter.cut() == {0: (15, 20)}
+    assert Cut.from_plain(cutter.last) == Cut("id", {0: OffsetRange(15, 20)}, 5)
+
+
+def test_a_log_that_is_shorter_for_a_moment_is_waited_for_and_one_that_stays_so_is_named():
+    topic = ScriptedTopic(p0=20, p1=0)
+    cutter = Cutter(topic)
+    cutter.cut()
+    topic.bounds = {0: Bounds(0, 5), 1: Bounds(0, 50)}
+    cutter.now += 10
+    with pytest.raises(FailedException, match="read to offset 10, but its log ends at 5; it is asked again"):
+        cutter.cut()
+    topic.bounds[0] = Bounds(0, 20)
+    cutter.now += 10
+    last = cutter.it.initialize_transaction(2, cutter.last)
+    topic.bounds[0] = Bounds(0, 5)
+    for _ in range(4):
+        cutter.now += 10
+        with pytest.raises(FailedException):
+            cutter.it.initialize_transaction(3, last)
+    cutter.now += 10
+    with pytest.raises(SourceError, match="it has lost messages"):
+        cutter.it.initialize_transaction(3, last)

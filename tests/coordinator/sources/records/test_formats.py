@@ -1,0 +1,108 @@
+"""Text, packed values and a function of the user's; what becomes of bad records, whatever the source."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coordinated_bolt.components.context import TopologyContext
+from coordinator.sources.records.function_format import FunctionFormat
+from coordinator.sources.records.packed_values import PackedValues
+from coordinator.sources.records.record_format import BadRecordError, RecordFormat
+from coordinator.sources.records.record_output import DEAD_LETTER_STREAM, RecordOutput
+from coordinator.sources.records.text_line import TextLine
+from state.codec import pack
+from state.errors import SourceError, TopologyError
+from tests.support.sources.recorder import Recorder, halves
+
+
+@given(st.lists(st.binary(max_size=4) | st.text(max_size=3).map(str.encode)))
+def test_many_texts_are_what_each_is_alone(records: list[bytes]) -> None:
+    together = TextLine().rows(records)
+    alone = RecordFormat.rows(TextLine(), records)
+    assert [str(row) if isinstance(row, BadRecordError) else tuple(row) for row in together] == [
+        str(row) if isinstance(row, BadRecordError) else tuple(row) for row in alone
+    ]
+
+
+def test_a_text_with_a_newline_in_it_stays_one() -> None:
+    assert TextLine("body").rows([b"a\nb", b"c"]) == [("a\nb",), ("c",)]
+
+
+def test_wrong_bytes_may_be_replaced() -> None:
+    assert TextLine(replace=True).rows([b"a\xffb"]) == [("a\ufffdb",)]
+
+
+def test_packed_values_are_lists_or_mappings() -> None:
+    day = dt.date(2026, 11, 21)
+    values = PackedValues(["a", "b"])
+    assert values.row(pack([1, day])) == [1, day]
+    assert values.row(pack((1, day))) == [1, day]
+    assert values.row(pack({"b": day, "a": 1, "more": None})) == [1, day]
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        (b"\xc1", "it is not packed by msgpack"),
+        (b"", "it is not packed by msgpack"),
+        (pack([1]), "it is a list; a list of 2 values or a mapping is wanted"),
+        (pack(7), "it is a int"),
+        (pack({"a": 1}), "field 'b' is missing"),
+    ],
+)
+def test_what_is_packed_otherwise_is_bad(record: bytes, reason: str) -> None:
+    with pytest.raises(BadRecordError, match=reason):
+        PackedValues(["a", "b"]).row(record)
+
+
+HALVES = FunctionFormat(["first", "second"], halves)
+
+
+def emitted(output: RecordOutput, records: list[bytes]) -> tuple[list[tuple[str, list[Any]]], dict[str, int]]:
+    collector, context = Recorder(), TopologyContext("t", "source", 0, 1, 1, {"source": (1,)})
+    output.emit(
+        collector, context, records, origin=lambda index: ("orders", index), place=lambda index: f"orders[{index}]"
+    )
+    return collector.sent, dict(context.counters)
+
+
+def test_tuples_carry_where_they_come_from_if_that_is_asked_for() -> None:
+    output = RecordOutput(HALVES, offered=("topic", "offset"), origin_fields=("offset",))
+    assert emitted(output, [b"ab", b"cd"]) == ([("default", [b"a", b"b", 0]), ("default", [b"c", b"d", 1])], {})
+
+
+def test_a_bad_record_fails_the_run_and_is_named() -> None:
+    with pytest.raises(SourceError, match=r"^the record at orders\[1\] is bad: its length is odd; mend it, or give"):
+        emitted(RecordOutput(HALVES), [b"ab", b"c"])
+
+
+def test_bad_records_are_left_out_and_counted() -> None:
+    output = RecordOutput(HALVES, on_bad_record="skip")
+    assert emitted(output, [b"a", b"bc", b"d"]) == ([("default", [b"b", b"c"])], {"bad_records": 2})
+
+
+def test_bad_records_are_emitted_on_a_stream_of_their_own() -> None:
+    sent, counters = emitted(RecordOutput(HALVES, on_bad_record="dead_letter"), [b"a", b"bc"])
+    assert (DEAD_LETTER_STREAM, ["orders[0]", b"a", "its length is odd"]) in sent
+    assert ("default", [b"b", b"c"]) in sent
+    assert counters == {"bad_records": 1}
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: RecordOutput(HALVES, on_bad_record="ignore"), "choose one of 'fail', 'skip', 'dead_letter'"),
+        (lambda: RecordOutput(HALVES, origin_fields=("key",)), "origin field 'key' is unknown"),
+        (lambda: RecordOutput(HALVES, offered=("first",), origin_fields=("first",)), "is also a field of the format"),
+        (lambda: FunctionFormat("ab", halves), "names no fields"),
+        (lambda: FunctionFormat(["a"], 3), "cannot be called"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_cannot_be_is_refused_when_the_topology_is_built(make: Any, message: str) -> None:
+    with pytest.raises(TopologyError, match=message):
+        make()

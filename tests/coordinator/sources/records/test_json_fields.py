@@ -1,0 +1,133 @@
+"""JSON becomes tuples of exactly the fields and types that were asked for, or a reason that names the field."""
+
+from __future__ import annotations
+
+import datetime as dt
+import pickle
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from coordinator.sources.records.json_fields import JsonFields
+from coordinator.sources.records.record_format import BadRecordError
+from state.codec import pack_exact
+from state.errors import TopologyError
+
+UTC = dt.UTC
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        (int, b"12", 12),
+        (int, b"-123456789012345678901234567890", -123456789012345678901234567890),
+        (float, b"1.5", 1.5),
+        (float, b"3", 3.0),
+        (str, b'"a\\u00e9"', "aé"),
+        (bool, b"true", True),
+        (Decimal, b"0.10", Decimal("0.10")),
+        (Decimal, b"7", Decimal(7)),
+        (Decimal, b'"12.30"', Decimal("12.30")),
+        (bytes, b'"AP8="', b"\0\xff"),
+        (dt.datetime, b'"2026-11-21T10:00:00Z"', dt.datetime(2026, 11, 21, 10, tzinfo=UTC)),
+        (dt.datetime, b'"2026-11-21 10:00"', dt.datetime.fromisoformat("2026-11-21T10:00")),
+        (dt.date, b'"2026-11-21"', dt.date(2026, 11, 21)),
+        (int | None, b"null", None),
+        (str | None, b'"x"', "x"),
+    ],
+)
+def test_a_value_has_the_type_that_was_asked_for(kind: Any, text: bytes, value: Any) -> None:
+    (found,) = JsonFields({"f": kind}).row(b'{"f": ' + text + b"}")
+    assert found == value
+    assert type(found) is type(value)
+    pack_exact(found)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "reason"),
+    [
+        (int, b"true", "field 'f' is True of type bool, which is not int"),
+        (int, b"1.0", "field 'f' is 1.0 of type float, which is not int"),
+        (int, b'"1"', "field 'f' is '1' of type str, which is not int"),
+        (int, b"null", "field 'f' is None of type NoneType, which is not int"),
+        (float, b"true", "field 'f' is True of type bool, which is not float"),
+        (float, b"1e999", "field 'f' is inf of type float, which is not float"),
+        (float, b"1" * 400, "of type int, which is not float"),
+        (str, b"1", "field 'f' is 1 of type int, which is not str"),
+        (str, b'"\\ud800"', r"field 'f' is '\ud800' of type str, which is not str"),
+        (Decimal, b'"1_0"', "field 'f' is '1_0' of type str, which is not Decimal"),
+        (Decimal, b"true", "field 'f' is True of type bool, which is not Decimal"),
+        (bytes, b'"AP8"', "field 'f' is 'AP8' of type str, which is not bytes"),
+        (dt.datetime, b"1700000000", "field 'f' is 1700000000 of type int, which is not datetime"),
+        (dt.datetime, b'"today"', "field 'f' is 'today' of type str, which is not datetime"),
+    ],
+)
+def test_a_value_of_another_type_is_bad_and_named(kind: Any, text: bytes, reason: str) -> None:
+    with pytest.raises(BadRecordError) as caught:
+        JsonFields({"f": kind}).row(b'{"f": ' + text + b"}")
+    assert reason in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        (b"", "it is not JSON"),
+        (b'{"f": 1', "it is not JSON"),
+        (b'{"f": 1} x', "it is not JSON"),
+        (b"[1]", "it is a JSON value of type list, not an object"),
+        (b'{"f": NaN}', "it holds NaN, which is not JSON"),
+        (b'{"g": 1}', "field 'f' is missing"),
+        (b'{"f": "\xff"}', "byte 0xff at position 7 is not valid UTF-8"),
+        (b"[" * 100_000, "it is not JSON"),
+        (b'{"f": ' + b"1" * 5000 + b"}", "it is not JSON"),
+    ],
+)
+def test_what_is_not_an_object_with_the_field_is_bad(record: bytes, reason: str) -> None:
+    with pytest.raises(BadRecordError, match=reason):
+        JsonFields({"f": int}).row(record)
+
+
+def test_fields_are_selected_in_order_and_a_dot_leads_into_an_object() -> None:
+    fields = JsonFields({"order.price": Decimal, "user": str, "order.note": str | None})
+    assert fields.fields == ("order.price", "user", "order.note")
+    assert fields.row(b'{"user": "a", "order": {"price": 1.10, "more": 1}}') == [Decimal("1.10"), "a", None]
+    with pytest.raises(BadRecordError, match=r"field 'order\.price' is missing"):
+        fields.row(b'{"user": "a", "order": 3}')
+
+
+def test_names_alone_take_values_as_they_are() -> None:
+    assert JsonFields(["a", "b"]).row(b'{"b": {"x": [1, null]}, "a": 0.5}') == [0.5, {"x": [1, None]}]
+    with pytest.raises(BadRecordError, match="field 'b' is missing"):
+        JsonFields(["a", "b"]).row(b'{"a": 1}')
+
+
+def test_a_decimal_elsewhere_makes_no_decimals_of_untyped_numbers() -> None:
+    fields = JsonFields({"a": Decimal, "b": None})
+    (_, other) = fields.row(b'{"a": 0.1, "b": {"x": [0.5]}}')
+    assert other == {"x": [0.5]}
+    assert type(other["x"][0]) is float
+
+
+def test_bad_records_take_their_places_among_many_and_a_format_pickles() -> None:
+    fields = pickle.loads(pickle.dumps(JsonFields({"f": int})))
+    first, second, third = fields.rows([b'{"f": 1}', b"{", b'{"f": 3}'])
+    assert (first, third) == ([1], [3])
+    assert isinstance(second, BadRecordError)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({}, "names no fields"),
+        ("user", "names no fields"),
+        (["a", "a"], "names a field twice"),
+        ({"": int}, "is not a name"),
+        ({"a": list}, "has the type <class 'list'>; take Decimal, bool, bytes, date, datetime, float, int, str"),
+        ({"a": int | str}, "has the type int | str"),
+    ],
+)
+def test_fields_that_cannot_be_are_refused(fields: Any, message: str) -> None:
+    with pytest.raises(TopologyError) as caught:
+        JsonFields(fields)
+    assert message in str(caught.value)

@@ -1,0 +1,115 @@
+"""Which faults strike, and when: a swarm drawn from a seed, or exactly those of a list.
+
+Every fault has a name and strikes at its k-th opportunity, so that a fault is the same fault in a replay in which
+others have been taken out. What a fault is made of (how many writes are lost, which frame is doubled) is drawn
+from a stream of its own for the same reason.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from random import Random
+
+RATES: dict[str, tuple[float, ...]] = {
+    # the server, at each call
+    "server.loses_request": (0.01, 0.05, 0.2),
+    "server.loses_answer": (0.01, 0.05, 0.2),
+    "server.answers_late": (0.02, 0.1),
+    "server.applies_later": (0.02, 0.1),
+    "server.repeats_earlier_call": (0.02, 0.1),
+    "server.goes_back": (0.005, 0.03, 0.1),
+    "server.comes_back_empty": (0.005,),
+    "server.is_restored": (0.005, 0.02),
+    "server.loses_library": (0.01, 0.05),
+    "server.is_busy": (0.02, 0.1),
+    "server.refuses": (0.005, 0.02),
+    # the driver's process, at each call and each wait
+    "driver.is_killed": (0.002, 0.01, 0.03),
+    "driver.is_stopped": (0.005, 0.02),
+    "driver.has_a_rival": (0.005, 0.02),
+    # tasks of a wave
+    "task.is_retried": (0.02, 0.1),
+    "task.has_a_twin": (0.02, 0.1),
+    "stage.is_recomputed": (0.05, 0.3),
+    "wave.is_lost": (0.01, 0.05),
+    "wave.hangs": (0.005, 0.02),
+    # frames on their way
+    "frame.is_lost": (0.002, 0.01),
+    "frame.is_doubled": (0.005, 0.02),
+    "frame.is_altered": (0.002, 0.01),
+    # user code
+    "bolt.fails": (0.005, 0.03),
+    "bolt.draws": (0.2,),
+    "spout.fails": (0.01,),
+    "input.moves": (0.3,),
+}
+"""Name -> the rates a swarm may draw, besides zero."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Strike:
+    """One fault that has struck: its name, and at which opportunity, counted from 0."""
+
+    fault: str
+    opportunity: int
+
+    def __str__(self) -> str:
+        return f"{self.fault}:{self.opportunity}"
+
+    @classmethod
+    def parse(cls, text: str) -> Strike:
+        """Reads what `str` wrote."""
+        fault, _, opportunity = text.rpartition(":")
+        return cls(fault, int(opportunity))
+
+
+class FaultPlan:
+    """Answers at each opportunity whether a fault strikes.
+
+    Args:
+        seed: of the simulation; what faults are made of depends on it alone.
+        rates: fault -> probability; faults without one never strike by chance.
+        exactly: these strike and no others; rates do not count then.
+
+    Attributes:
+        struck: everything that has struck so far, in order.
+        opportunities: fault -> how often it might have struck.
+    """
+
+    def __init__(self, seed: object, rates: dict[str, float], exactly: frozenset[Strike] | None = None) -> None:
+        self._seed = seed
+        self._rates = rates
+        self._exactly = exactly
+        self._is_over = False
+        self._chances = {fault: Random(f"{seed} {fault}") for fault in RATES}
+        self.struck: list[Strike] = []
+        self.opportunities: Counter[str] = Counter()
+
+    @classmethod
+    def swarm(cls, seed: object) -> FaultPlan:
+        """Some faults, each often or seldom: half of them are off in any one seed."""
+        random = Random(f"{seed} swarm")
+        rates = {fault: random.choice((*(0.0,) * len(choices), *choices)) for fault, choices in RATES.items()}
+        return cls(seed, rates)
+
+    def strikes(self, fault: str) -> bool:
+        """Whether the fault strikes at this opportunity."""
+        if self._is_over:
+            return False
+        opportunity = self.opportunities[fault]
+        self.opportunities[fault] += 1
+        strike = Strike(fault, opportunity)
+        chance = self._chances[fault].random()
+        hits = strike in self._exactly if self._exactly is not None else chance < self._rates.get(fault, 0.0)
+        if hits:
+            self.struck.append(strike)
+        return hits
+
+    def drawn(self, fault: str) -> Random:
+        """What the strike that was last answered is made of."""
+        return Random(f"{self._seed} {fault} {self.opportunities[fault]}")
+
+    def end(self) -> None:
+        """From now on nothing goes wrong."""
+        self._is_over = True

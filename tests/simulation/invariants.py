@@ -1,0 +1,107 @@
+"""What has to hold after everything that happens; written apart from the code it watches.
+
+It looks at the server's keys as Redis would show them, and at the input. It imports nothing of what decides.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Transfer = Callable[[int, int], tuple[str, str, int]]
+
+
+class ViolatedError(AssertionError):
+    """An invariant does not hold."""
+
+
+class Ledger:
+    """The fold of every prefix of the input, computed once.
+
+    Args:
+        partitions, rows: size of the input.
+        transfer: (partition, row) -> debit, credit, amount.
+        weight: (partition, row) -> a number that tells the row from any other.
+    """
+
+    def __init__(self, partitions: int, rows: int, transfer: Transfer, weight: Callable[[int, int], int]) -> None:
+        self._partitions, self._rows = partitions, rows
+        self._balances: list[list[Counter[str]]] = []
+        self._weights: list[list[int]] = []
+        for partition in range(partitions):
+            balances, weights = [Counter[str]()], [0]
+            for row in range(rows):
+                debit, credit, amount = transfer(partition, row)
+                after = Counter(balances[-1])
+                after[debit] -= amount
+                after[credit] += amount
+                balances.append(after)
+                weights.append(weights[-1] + weight(partition, row))
+            self._balances.append(balances)
+            self._weights.append(weights)
+
+    def check(self, state: Mapping[str, Mapping[str, int]]) -> None:
+        """Whether balances and weights are those of as many rows as were counted."""
+        seen = [state["seen"].get(f"p{partition}", 0) for partition in range(self._partitions)]
+        if any(not 0 <= count <= self._rows for count in seen):
+            raise ViolatedError(f"there are {self._rows} rows in each partition, and {seen} were counted")
+        expected: Counter[str] = Counter()
+        for partition, count in enumerate(seen):
+            expected.update(self._balances[partition][count])
+            found = state["weights"].get(f"p{partition}", 0)
+            if found != self._weights[partition][count]:
+                raise ViolatedError(
+                    f"the {count} rows counted of partition {partition} are not its first: {found}, "
+                    f"expected {self._weights[partition][count]}"
+                )
+        balances: Counter[str] = Counter()
+        for shard, amount in state["balances"].items():
+            balances[shard.partition("/")[0]] += amount
+        if any(balances[account] != expected[account] for account in {*balances, *expected}):
+            raise ViolatedError(f"balances after {seen} rows are {dict(balances)}, expected {dict(expected)}")
+
+    def is_whole(self, state: Mapping[str, Mapping[str, int]]) -> bool:
+        """Whether all rows are in."""
+        return all(state["seen"].get(f"p{partition}", 0) == self._rows for partition in range(self._partitions))
+
+
+class Records:
+    """The txids and receipts on the server: without gap, and never another answer."""
+
+    def __init__(self) -> None:
+        self._receipts: dict[int, bytes] = {}
+        self._committed = 0
+
+    def forget(self) -> None:
+        """The server itself holds something else now; it is watched from here on."""
+        self._receipts, self._committed = {}, 0
+
+    def check(self, committed: int, receipts: Mapping[int, bytes], kept: int) -> None:
+        """Compares with what was seen last."""
+        if committed < self._committed:
+            raise ViolatedError(f"txid {self._committed} was committed, and then only {committed}")
+        expected = set(range(max(1, committed - kept + 1), committed + 1))
+        if not expected <= receipts.keys():
+            raise ViolatedError(f"no receipt of txids {sorted(expected - receipts.keys())}, committed {committed}")
+        if max(receipts, default=0) > committed:
+            raise ViolatedError(f"there is a receipt of txid {max(receipts)}, and committed is {committed}")
+        for txid, receipt in self._receipts.items():
+            if txid in receipts and receipts[txid] != receipt:
+                raise ViolatedError(f"the receipt of txid {txid} was {receipt!r}, and is {receipts[txid]!r}")
+        self._receipts, self._committed = dict(receipts), committed
+
+
+def state_of(client: Any, topology_id: str) -> dict[str, dict[str, int]]:
+    """The state's hashes, read as any client would."""
+    return {
+        name: {field.decode(): int(value) for field, value in client.hgetall(f"{{{topology_id}}}:{name}").items()}
+        for name in ("balances", "seen", "weights")
+    }
+
+
+def records_of(client: Any, topology_id: str) -> tuple[int, dict[int, bytes]]:
+    """The last committed txid, and txid -> receipt."""
+    committed = client.hget(f"{{{topology_id}}}:txbatch:control", "committed")
+    receipts = client.hgetall(f"{{{topology_id}}}:txbatch:receipts")
+    return int(committed or 0), {int(txid): value for txid, value in receipts.items()}

@@ -1,0 +1,44 @@
+"""Makes a failing scenario small: takes out faults as long as it still fails the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.simulation.fault_plan import Strike
+from tests.simulation.simulation import Outcome, simulate
+
+
+def kind_of(outcome: Outcome) -> str:
+    """What a violation is, whatever its figures are; empty if there is none."""
+    if outcome.violation is None:
+        return ""
+    words = str(outcome.violation).split("\n", maxsplit=1)[0]
+    return f"{type(outcome.violation).__name__} {''.join(c for c in words if c.isalpha() or c == ' ')[:40]}"
+
+
+def reduced(outcome: Outcome, play: Callable[..., Outcome] = simulate) -> Outcome:
+    """The same violation with no fault that could be left out alone, in at most some hundred plays.
+
+    Args:
+        outcome: of a scenario that failed.
+        play: plays a scenario.
+    """
+    wanted = kind_of(outcome)
+    smallest = play(outcome.scenario.with_faults(outcome.struck))
+    if kind_of(smallest) != wanted:
+        return outcome
+    faults: list[Strike] = sorted(smallest.struck)
+    size = max(1, len(faults) // 2)
+    while faults:
+        place = 0
+        while place < len(faults):
+            fewer = faults[:place] + faults[place + size :]
+            tried = play(outcome.scenario.with_faults(fewer))
+            if kind_of(tried) == wanted:
+                faults, smallest = fewer, tried
+            else:
+                place += size
+        if size == 1:
+            break
+        size //= 2
+    return smallest

@@ -1,0 +1,193 @@
+"""The server of a simulation: the real function library on fakeredis, with a history it can fall back to.
+
+What it holds is always what some prefix of the applied writes left, or a copy of an earlier time, or nothing.
+Between a request, its execution and its answer time passes, in which anybody else may act.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import fakeredis
+import redis
+
+from tests.simulation.fault_plan import FaultPlan
+from tests.simulation.timeline import Timeline
+
+WRITES = ("_acquire", "_metadata", "_commit", "_drop_begin", "_drop_keys", "_drop_end")
+HISTORY = 200
+REFUSALS = (
+    redis.exceptions.OutOfMemoryError("command not allowed when used memory > 'maxmemory'."),
+    redis.exceptions.ReadOnlyError("You can't write against a read only replica."),
+    redis.exceptions.NoPermissionError("User default has no permissions to run the 'fcall' command"),
+    redis.exceptions.ResponseError("MISCONF Errors writing to the AOF file: No space left on device"),
+)
+BUSY = (
+    redis.exceptions.BusyLoadingError("Redis is loading the dataset in memory"),
+    redis.exceptions.ResponseError("BUSY Redis is busy running a script."),
+    redis.exceptions.ResponseError("TRYAGAIN Multiple keys request during rehashing of slot"),
+)
+LATENCY_S = 0.001
+TIMEOUT_S = 30.0
+Content = dict[bytes, Any]
+
+
+@dataclass(slots=True)
+class Caller:
+    """Who calls: a driver, or an executor of one.
+
+    Attributes:
+        name: for the trace.
+        wait: lets time pass for this caller; raises `Killed` if it does not live to see the end.
+    """
+
+    name: str
+    wait: Callable[[float], None]
+
+
+class SimServer:
+    """The server.
+
+    Args:
+        timeline: where time passes.
+        faults: what goes wrong.
+        random: draws latencies.
+        changed: called after everything that may have changed what is held, with whether a fault did it.
+
+    Attributes:
+        replies: (function, status) -> how often it was answered.
+        calls: how many commands it was sent.
+    """
+
+    def __init__(self, timeline: Timeline, faults: FaultPlan, random: Random, changed: Callable[[str], None]) -> None:
+        self._timeline, self._faults, self._random = timeline, faults, random
+        self._changed = changed
+        self._fake = fakeredis.FakeServer(version=(7,))
+        self.inner: Any = fakeredis.FakeRedis(server=self._fake)
+        self._history: list[Content] = [{}]
+        self._copies: list[Content] = [{}]
+        self._sent: list[tuple[Any, ...]] = []
+        self.replies: Counter[tuple[str, str]] = Counter()
+        self.calls = 0
+
+    def client(self, caller: Caller) -> SimClient:
+        """A client of it."""
+        return SimClient(self, caller)
+
+    def call(self, caller: Caller, arguments: tuple[Any, ...]) -> Any:
+        """One command, from its request to its answer."""
+        self.calls += 1
+        faults = self._faults
+        self._befall()
+        caller.wait(self._latency())
+        if faults.strikes("server.loses_request"):
+            caller.wait(self._patience("server.loses_request"))
+            raise redis.ConnectionError("the request was lost")
+        if faults.strikes("server.is_busy"):
+            raise faults.drawn("server.is_busy").choice(BUSY)
+        if faults.strikes("server.refuses"):
+            raise faults.drawn("server.refuses").choice(REFUSALS)
+        if faults.strikes("server.applies_later"):
+            self._apply_later(arguments)
+            raise redis.TimeoutError("no answer in time")
+        reply = self._apply(caller.name, arguments)
+        if faults.strikes("server.loses_answer"):
+            caller.wait(self._patience("server.loses_answer"))
+            raise redis.TimeoutError("the answer was lost")
+        if faults.strikes("server.answers_late"):
+            caller.wait(faults.drawn("server.answers_late").choice([0.5, 3.0, TIMEOUT_S - 1]))
+        caller.wait(self._latency())
+        return reply
+
+    def _befall(self) -> None:
+        """What happens to the server itself."""
+        faults = self._faults
+        if faults.strikes("server.loses_library"):
+            self.inner.function_flush()
+        if faults.strikes("server.goes_back"):
+            self._go_back(faults.drawn("server.goes_back"))
+        if faults.strikes("server.is_restored"):
+            copies = self._copies
+            self._becomes(faults.drawn("server.is_restored").choice(copies), "restored")
+        if faults.strikes("server.comes_back_empty"):
+            self._becomes({}, "empty")
+        if self._sent and faults.strikes("server.repeats_earlier_call"):
+            self._apply("repeated", faults.drawn("server.repeats_earlier_call").choice(self._sent))
+
+    def _apply(self, caller: str, arguments: tuple[Any, ...]) -> Any:
+        is_write = arguments[0] == "FCALL" and arguments[1].endswith(WRITES)
+        try:
+            reply = self.inner.execute_command(*arguments)
+        except redis.ResponseError as error:
+            self._timeline.note(f"{caller} {arguments[0]} -> {str(error)[:40]}")
+            raise
+        if arguments[0] in ("FCALL", "FCALL_RO"):
+            function = arguments[1].partition("_")[2].partition("_")[2]
+            status = reply[0].decode() if is_write else "answered"
+            self.replies[function, status] += 1
+            self._timeline.note(f"{caller} {function} -> {status}")
+            if is_write:
+                self._sent = [*self._sent[-HISTORY:], arguments]
+                if status == "OK":
+                    self._history = [*self._history[-HISTORY:], self.content()]
+                    if self._random.random() < 0.05:
+                        self._copies = [*self._copies[-5:], self._history[-1]]
+                self._changed(f"{caller} {function} {status}")
+        return reply
+
+    def _apply_later(self, arguments: tuple[Any, ...]) -> None:
+        """The request lies in some buffer and is executed when nobody waits for it any more."""
+
+        def arrive() -> None:
+            with suppress(redis.ResponseError):  # such as a flushed library: nobody hears of it
+                self._apply("late", arguments)
+
+        delay_s = self._faults.drawn("server.applies_later").choice([0.01, 0.1, 1.0, 40.0])
+        self._timeline.after(delay_s, object(), arrive)
+
+    def _go_back(self, random: Random) -> None:
+        """Loses the last writes: mostly few, at times nearly all."""
+        most = len(self._history) - 1
+        if most:
+            lost = min(most, random.choice([1, 1, 2, 3, 5, 10, random.randint(1, most)]))
+            self._history = self._history[:-lost]
+            self._becomes(self._history[-1], f"back by {lost}")
+
+    def _becomes(self, content: Content, how: str) -> None:
+        database = self._fake.dbs[0]._dict
+        database.clear()
+        database.update(copy.deepcopy(content))
+        self._history = [*self._history[-HISTORY:], content]
+        self._timeline.note(f"server {how}")
+        self._changed(f"server {how}")
+
+    def content(self) -> Content:
+        """A copy of all it holds."""
+        return copy.deepcopy(dict(self._fake.dbs[0]._dict))
+
+    def _latency(self) -> float:
+        return LATENCY_S * self._random.random()
+
+    def _patience(self, fault: str) -> float:
+        """How long it takes until a client notices: at once if the connection breaks, else its timeout."""
+        return self._faults.drawn(fault).choice([0.0, TIMEOUT_S])
+
+
+class SimClient:
+    """What redis-py's client is to the store."""
+
+    def __init__(self, server: SimServer, caller: Caller) -> None:
+        self._server, self._caller = server, caller
+
+    def execute_command(self, *arguments: Any) -> Any:
+        """Sends one command and waits for its answer."""
+        return self._server.call(self._caller, arguments)
+
+    def close(self) -> None:
+        """A client may be closed; the server stays."""

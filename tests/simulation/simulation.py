@@ -1,0 +1,200 @@
+"""One seed, one schedule: drivers come, overlap and go, everything goes wrong, then nothing does.
+
+While faults strike, the state has to be right after everything that changes it (safety); when they stop, a run
+has to finish (liveness).
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+from unittest import mock
+
+from coordinator.spark import stage
+from state.attempt import TransactionAttempt
+from state.errors import (
+    FencedError,
+    ReplayLimitError,
+    StateRefusedError,
+    StateUnreachableError,
+    TransactionError,
+    WaveCrashError,
+)
+from state.redis_store import RECEIPTS_KEPT
+from tests.simulation.driver import Driver
+from tests.simulation.fault_plan import FaultPlan, Strike
+from tests.simulation.invariants import Ledger, Records, ViolatedError, records_of, state_of
+from tests.simulation.sim_server import SimServer
+from tests.simulation.timeline import SimulationStuckError, Timeline
+from tests.simulation.workload import PARTITIONS, ROWS, SPOUTS, TOPOLOGY_ID, World, topology, transfer, weight
+
+CALLS_WITH_FAULTS = 250
+RESTART_S = (0.0, 0.1, 5.0, 120.0)
+DRIVERS_MAX = 4
+EXPECTED_ENDS = (FencedError, ReplayLimitError, StateRefusedError, StateUnreachableError, WaveCrashError)
+
+_LEDGER = Ledger(PARTITIONS, ROWS, transfer, weight)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """What a seed stands for.
+
+    Attributes:
+        seed: of everything.
+        kind: of spout.
+        reads: whether a committer reads state.
+        exactly: the faults that strike; None for a swarm.
+    """
+
+    seed: int
+    kind: str
+    reads: bool
+    exactly: frozenset[Strike] | None = None
+
+    @classmethod
+    def of(cls, seed: int, kind: str = "") -> Scenario:
+        """The scenario of a seed, on a spout of this kind if one is given."""
+        random = Random(f"{seed} scenario")
+        drawn = random.choice(sorted(SPOUTS))
+        return cls(seed, kind or drawn, random.random() < 0.5)
+
+    def with_faults(self, faults: Iterable[Strike]) -> Scenario:
+        """The same schedule with exactly these faults."""
+        return replace(self, exactly=frozenset(faults))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a simulation has ended.
+
+    Attributes:
+        violation: what did not hold; None if everything did.
+        trace: digest of all that has happened.
+        struck: the faults, in order.
+        ends: how drivers have ended -> how many.
+        replies: (function, status) -> how often the server has answered it.
+        story: the last things that have happened.
+    """
+
+    scenario: Scenario
+    violation: BaseException | None
+    trace: str
+    struck: tuple[Strike, ...]
+    ends: Counter[str]
+    replies: Counter[tuple[str, str]]
+    story: tuple[str, ...]
+
+
+class Simulation:
+    """The world of one scenario."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._scenario = scenario
+        self._random = Random(f"{scenario.seed} schedule")
+        rates = FaultPlan.swarm(scenario.seed)
+        self.faults = rates if scenario.exactly is None else FaultPlan(scenario.seed, {}, scenario.exactly)
+        self.timeline = Timeline()
+        self.server = SimServer(self.timeline, self.faults, Random(f"{scenario.seed} server"), self._changed)
+        self.ends: Counter[str] = Counter()
+        self._records = Records()
+        self._drivers: dict[str, Driver] = {}
+        self._started = 0
+        self._replacements = 0
+        self._is_done = False
+
+    def play(self) -> None:
+        """Lets everything happen.
+
+        Raises:
+            AssertionError: something does not hold.
+        """
+        World.faults, World.known_rows = self.faults, self._random.randint(ROWS // 2, ROWS)
+        World.durable = self._is_durable
+        with mock.patch.object(stage, "_LazyReader", side_effect=self._reader):
+            self._supervise()
+            self.timeline.run(until=lambda: self._is_done)
+        if not self._is_done:
+            raise ViolatedError("nothing is due any more, and no run is done")
+        state = state_of(self.server.inner, TOPOLOGY_ID)
+        if not _LEDGER.is_whole(state):
+            raise ViolatedError(f"a run says it is done, and the state lacks rows: {state['seen']}")
+
+    def _supervise(self) -> None:
+        """Starts drivers: one if there is none, at times another one beside it."""
+        if self.server.calls > CALLS_WITH_FAULTS:
+            self.faults.end()
+            World.known_rows = ROWS
+        alive = sum(driver.is_alive for driver in self._drivers.values())
+        has_rival = alive < DRIVERS_MAX and self.faults.strikes("driver.has_a_rival")
+        if alive == 0 or has_rival:
+            self._start()
+        delay_s = self._random.choice(RESTART_S) if alive else 0.1
+        if not self._is_done:
+            self.timeline.after(delay_s + 0.01, object(), self._supervise)
+
+    def _start(self) -> None:
+        self._started += 1
+        World.known_rows = max(World.known_rows, self._random.randint(ROWS // 2, ROWS))
+        driver = Driver(
+            f"driver {self._started}",
+            topology(self._scenario.kind, reads=self._scenario.reads, random=self._random),
+            timeline=self.timeline,
+            faults=self.faults,
+            server=self.server,
+            random=Random(f"{self._scenario.seed} driver {self._started}"),
+            pickle=lambda component_id, spec: pickle.dumps(spec),
+            ended=self._ended,
+        )
+        self._drivers[driver.nonce] = driver
+
+    def _ended(self, driver: Driver, error: TransactionError | None) -> None:
+        if error is None:
+            self.ends["done"] += 1
+            self._is_done = self.server.calls > CALLS_WITH_FAULTS and _LEDGER.is_whole(
+                state_of(self.server.inner, TOPOLOGY_ID)
+            )
+            return
+        self.ends[type(error).__name__] += 1
+        if not isinstance(error, EXPECTED_ENDS):
+            raise ViolatedError(f"a run ended by {type(error).__name__}: {error}") from error
+
+    def _changed(self, how: str) -> None:
+        """Something may have changed what the server holds."""
+        if how.startswith("server"):
+            self._records.forget()
+            self._replacements += 1
+        _LEDGER.check(state_of(self.server.inner, TOPOLOGY_ID))
+        self._records.check(*records_of(self.server.inner, TOPOLOGY_ID), RECEIPTS_KEPT)
+
+    def _is_durable(self, attempt: TransactionAttempt) -> bool:
+        _, receipts = records_of(self.server.inner, TOPOLOGY_ID)
+        receipt = receipts.get(attempt.txid)
+        return receipt is not None and int(receipt.split()[0], 16) == attempt.attempt_id
+
+    def _reader(self, reading: Any, topology_id: str) -> Any:
+        return self._drivers[reading.nonce].reader()
+
+
+def simulate(scenario: Scenario) -> Outcome:
+    """Plays a scenario and tells how it ended; never raises what it finds."""
+    simulation = Simulation(scenario)
+    violation: BaseException | None = None
+    try:
+        simulation.play()
+    except (AssertionError, SimulationStuckError) as error:
+        violation = error
+    timeline = simulation.timeline
+    return Outcome(
+        scenario,
+        violation,
+        timeline.trace,
+        tuple(simulation.faults.struck),
+        simulation.ends,
+        simulation.server.replies,
+        tuple(timeline.story[-200:]),
+    )

@@ -1,0 +1,148 @@
+"""Whatever goes wrong, the ledger balances, and once nothing goes wrong any more, a run finishes.
+
+TXBATCH_SIMULATION_SEEDS sets how many seeds are played; `python -m tests.simulation` plays any number of them.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from coordinator.transactional.machine import run_machine
+from state.redis_store import RedisStore
+from tests.simulation.fault_plan import RATES, FaultPlan, Strike
+from tests.simulation.permanent_seeds import PERMANENT
+from tests.simulation.reduce import kind_of, reduced
+from tests.simulation.simulation import Outcome, Scenario, simulate
+from tests.simulation.workload import SPOUTS
+
+SEEDS = int(os.environ.get("TXBATCH_SIMULATION_SEEDS", "60"))
+CHUNK = 20
+LOOK_FOR = 150
+"""In so many seeds a planted bug has to be found."""
+
+
+def assert_holds(outcome: Outcome) -> None:
+    faults = ",".join(map(str, sorted(outcome.struck)))
+    assert outcome.violation is None, (
+        f"{outcome.violation}\nagain: python -m tests.simulation --seed {outcome.scenario.seed} --seeds 1 "
+        f"--exactly {faults}"
+    )
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
+def test_every_schedule_keeps_every_invariant_and_ends(first):
+    for seed in range(first, min(SEEDS, first + CHUNK)):
+        assert_holds(simulate(Scenario.of(seed)))
+
+
+@pytest.mark.parametrize("seed", PERMANENT)
+def test_a_schedule_that_failed_once_does_not_fail_again(seed):
+    assert_holds(simulate(Scenario.of(seed)))
+
+
+@pytest.mark.parametrize("kind", SPOUTS)
+def test_without_faults_one_run_reads_everything(kind):
+    outcome = simulate(Scenario.of(7, kind=kind).with_faults(()))
+    assert_holds(outcome)
+    assert outcome.struck == ()
+    assert set(outcome.ends) == {"done"}
+
+
+def test_a_seed_is_the_same_schedule_whatever_the_hash_seed():
+    program = "from tests.simulation.simulation import *; print(simulate(Scenario.of(11)).trace)"
+    traces = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for hash_seed in ("0", "1", "77")
+    }
+    assert traces == {f"{simulate(Scenario.of(11)).trace}\n".encode()}
+
+
+def test_the_faults_of_a_swarm_played_alone_are_the_same_schedule():
+    swarm = simulate(Scenario.of(3))
+    again = simulate(swarm.scenario.with_faults(swarm.struck))
+    assert (again.trace, again.struck) == (swarm.trace, swarm.struck)
+
+
+def test_each_fault_strikes_in_some_swarm():
+    struck = {strike.fault for seed in range(40) for strike in simulate(Scenario.of(seed)).struck}
+    assert struck == set(RATES)
+
+
+def test_a_fault_is_written_as_it_is_read():
+    strike = Strike("server.goes_back", 12)
+    assert Strike.parse(str(strike)) == strike
+
+
+def test_what_a_fault_is_made_of_does_not_depend_on_the_others():
+    def drawn(*faults: Strike) -> float:
+        plan = FaultPlan(5, {}, frozenset(faults))
+        for _ in range(4):
+            plan.strikes("bolt.fails")
+        assert plan.strikes("server.goes_back")
+        return plan.drawn("server.goes_back").random()
+
+    alone = drawn(Strike("server.goes_back", 0))
+    assert alone == drawn(Strike("server.goes_back", 0), Strike("bolt.fails", 2))
+
+
+# Planted bugs --------------------------------------------------------------------------------------------------
+
+
+def any_chain(outcomes: Any, known: Any) -> Any:
+    return outcomes
+
+
+def believing_metadata(self: Any, entries: Any, forget: Any = ()) -> None:
+    """Stores nothing, and says it has."""
+
+
+@contextmanager
+def planted(name: str) -> Iterator[None]:
+    plants: dict[str, Any] = {
+        "batches of a wave need not follow one another": mock.patch.object(run_machine, "chained", any_chain),
+        "metadata is not stored": mock.patch.object(RedisStore, "store_metadata", believing_metadata),
+    }
+    with plants[name]:
+        yield
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("batches of a wave need not follow one another", "opaque"),
+        ("metadata is not stored", "partitioned"),
+    ],
+)
+def test_a_planted_bug_is_found(name, kind):
+    with planted(name):
+        outcomes = (simulate(Scenario.of(seed, kind=kind)) for seed in range(LOOK_FOR))
+        assert any(outcome.violation is not None for outcome in outcomes)
+
+
+def test_a_failing_seed_is_made_small():
+    """All faults that are left are needed, and the violation is the same."""
+    with planted("metadata is not stored"):
+        failing = next(
+            o for o in (simulate(Scenario.of(seed, kind="partitioned")) for seed in range(LOOK_FOR)) if o.violation
+        )
+        small = reduced(failing)
+        assert kind_of(small) == kind_of(failing)
+        assert len(small.struck) <= len(failing.struck)
+        for fault in small.struck:
+            fewer = simulate(small.scenario.with_faults(set(small.struck) - {fault}))
+            assert kind_of(fewer) != kind_of(small)

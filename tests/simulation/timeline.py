@@ -1,0 +1,102 @@
+"""Virtual time: everything that happens in a simulation happens in an order drawn from its seed.
+
+Actors (drivers, engines, the nemesis) run on one real thread. An actor that waits, for an answer of the server or
+for an event, lets time pass, and meanwhile whatever else is due happens, nested in its wait. So every call of
+one actor may fall between any two calls of another.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from hashlib import blake2b
+from typing import Any
+
+
+class Killed(BaseException):
+    """The process of an actor was ended by SIGKILL: nothing of it runs any more, no handler and no clean-up."""
+
+
+class SimulationStuckError(AssertionError):
+    """More has happened than a run that makes progress needs."""
+
+
+class Timeline:
+    """The clock, what is due, and the trace of what has happened.
+
+    Args:
+        happenings_max: a bound on everything, so that a livelock is a failure.
+
+    Attributes:
+        now_s: virtual seconds.
+        trace: digest of all that was noted; equal for equal seeds in every process.
+        happenings: how many things have happened.
+    """
+
+    def __init__(self, happenings_max: int = 200_000) -> None:
+        self.now_s = 0.0
+        self.happenings = 0
+        self.story: list[str] = []
+        self._happenings_max = happenings_max
+        self._digest = blake2b(digest_size=8)
+        self._due: list[tuple[float, int, Any, Callable[[], None]]] = []
+        self._sequence = 0
+        self._busy: list[Any] = []
+
+    @property
+    def trace(self) -> str:
+        return self._digest.hexdigest()
+
+    def note(self, text: str) -> None:
+        """Adds a line to the trace."""
+        line = f"{self.now_s:.6f} {text}"
+        self._digest.update(line.encode() + b"\n")
+        self.story.append(line)
+
+    def after(self, seconds: float, actor: Any, action: Callable[[], None]) -> None:
+        """Has something happen later; what an actor does never interrupts the same actor."""
+        self._sequence += 1
+        heapq.heappush(self._due, (self.now_s + seconds, self._sequence, actor, action))
+
+    def run(self, until: Callable[[], bool]) -> None:
+        """Lets things happen until `until` holds or nothing is due any more."""
+        while not until() and self._step(float("inf")):
+            pass
+
+    def let_pass(self, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
+        """An actor waits: what is due meanwhile happens, but nothing of actors that are waiting themselves.
+
+        Args:
+            seconds: how long.
+            until: ends the wait early once it holds.
+        """
+        end_s = self.now_s + seconds
+        while not until() and self._step(end_s):
+            pass
+        if not until():
+            self.now_s = max(self.now_s, end_s)
+
+    def _step(self, end_s: float) -> bool:
+        kept: list[tuple[float, int, Any, Callable[[], None]]] = []
+        found = None
+        while self._due and self._due[0][0] <= end_s:
+            entry = heapq.heappop(self._due)
+            if not any(entry[2] is busy for busy in self._busy):
+                found = entry
+                break
+            kept.append(entry)
+        for entry in kept:
+            heapq.heappush(self._due, entry)
+        if found is None:
+            return False
+        self.happenings += 1
+        if self.happenings > self._happenings_max:
+            raise SimulationStuckError(f"{self._happenings_max} things have happened and there is no end")
+        due_s, _, actor, action = found
+        self.now_s = max(self.now_s, due_s)
+        self._busy.append(actor)
+        try:
+            action()
+        finally:
+            self._busy.pop()
+        return True

@@ -1,0 +1,330 @@
+"""What a simulation runs: transfers between accounts, read by every kind of spout, and what they have to leave.
+
+A row says: partition p, row i, so much from one account to another. Balances sum to zero whatever happens; what
+exactly they are follows from how many rows of each partition are in, whoever cut them into whichever batches.
+The second committer counts the rows of each partition and adds up a weight of each, so that a row that is lost,
+doubled or exchanged for another one shows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+from typing import Any, ClassVar
+from zlib import crc32
+
+from committers.committer import ICommitter
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinated_bolt.streams.declared import OutputFieldsDeclarer
+from coordinator.building.topology import Topology
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
+from coordinator.spouts.opaque import (
+    IOpaquePartitionedTransactionalSpout,
+    OpaquePartitionedCoordinator,
+    OpaquePartitionedEmitter,
+)
+from coordinator.spouts.partition_positions import PartitionPositions
+from coordinator.spouts.partitioned import (
+    IPartitionedTransactionalSpout,
+    PartitionedCoordinator,
+    PartitionedEmitter,
+)
+from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+from state.attempt import TransactionAttempt
+from state.errors import FailedException
+from state.handles import HashState
+from tests.simulation.fault_plan import FaultPlan
+
+PARTITIONS, ROWS, ACCOUNTS, SHARDS = 3, 24, 5, 3
+TAKE = 3
+TOPOLOGY_ID = "sim"
+FIELDS = ("partition", "row", "debit", "credit", "amount")
+
+
+class World:
+    """What user code sees of the simulation it is in; set while one runs.
+
+    Attributes:
+        faults: what goes wrong in user code.
+        known_rows: rows of each partition that exist by now; the input may grow from run to run.
+        durable: tells whether the server holds an attempt, for spouts that are told of it.
+    """
+
+    faults: ClassVar[FaultPlan]
+    known_rows: ClassVar[int] = ROWS
+    durable: ClassVar[Any] = None
+
+
+def transfer(partition: int, row: int) -> tuple[str, str, int]:
+    """Row `row` of a partition: debit, credit, amount."""
+    mixed = crc32(b"%d %d" % (partition, row))
+    debit = mixed % ACCOUNTS
+    credit = (debit + 1 + mixed // ACCOUNTS % (ACCOUNTS - 1)) % ACCOUNTS
+    return f"a{debit}", f"a{credit}", 1 + mixed % 97
+
+
+def weight(partition: int, row: int) -> int:
+    """A number by which a row is told from any other."""
+    return crc32(b"weight %d %d" % (partition, row))
+
+
+def rows(partition: int, first: int, end: int) -> list[list[Any]]:
+    """Rows `first` up to but not including `end`, as they are emitted."""
+    return [[partition, row, *transfer(partition, row)] for row in range(first, end)]
+
+
+def take(fault: str = "") -> int:
+    """How many rows the next batch of a partition takes; a replay of an opaque spout may take another number."""
+    if fault and World.faults.strikes(fault):
+        return World.faults.drawn(fault).randint(0, 2 * TAKE)
+    return TAKE
+
+
+def may_fail(fault: str) -> None:
+    """Fails the attempt if the fault strikes."""
+    if World.faults.strikes(fault):
+        raise FailedException(f"{fault} by plan")
+
+
+# Spouts --------------------------------------------------------------------------------------------------------
+
+
+class CutSpout(ITransactionalSpout):
+    """The driver cuts: its metadata is [first, end) of every partition."""
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        declarer.declare(FIELDS)
+
+    def get_coordinator(self, conf, context):
+        return _Cutter()
+
+    def get_emitter(self, conf, context):
+        return _CutEmitter(context.task_index, context.task_count)
+
+    def fingerprint(self):
+        return "transfers"
+
+
+class _Cutter(SpoutCoordinator):
+    def _ends(self) -> list[int]:
+        last = self.run_so_far.last
+        return [end for _, end in last] if last else [0] * PARTITIONS
+
+    def is_ready(self):
+        return not self.is_exhausted(None)
+
+    def initialize_transaction(self, txid, previous):
+        ends = [end for _, end in previous] if previous else [0] * PARTITIONS
+        return [[end, min(World.known_rows, end + take("input.moves"))] for end in ends]
+
+    def is_exhausted(self, last):
+        return all(end >= World.known_rows for end in self._ends())
+
+
+class _CutEmitter(SpoutEmitter):
+    def __init__(self, task_index: int, task_count: int) -> None:
+        self._own = range(task_index, PARTITIONS, task_count)
+
+    def emit_batch(self, attempt, metadata, collector):
+        may_fail("spout.fails")
+        for partition in self._own:
+            collector.emit_all(rows(partition, *metadata[partition]))
+
+
+class PartitionedSpout(IPartitionedTransactionalSpout):
+    """The emitters cut, once: the metadata of a partition is [first, end)."""
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        declarer.declare(FIELDS)
+
+    def get_coordinator(self, conf, context):
+        return _Partitions()
+
+    def get_emitter(self, conf, context):
+        return _PartitionReader()
+
+    def fingerprint(self):
+        return "transfers"
+
+
+class _Partitions(PartitionedCoordinator):
+    def follow(self, read: PartitionPositions) -> None:
+        self._read = read
+
+    def number_of_partitions(self):
+        return PARTITIONS
+
+    def is_exhausted(self, number_of_transactions):
+        return _all_read({p: end for p, (_, end) in self._read.by_partition().items()})
+
+
+class _PartitionReader(PartitionedEmitter):
+    def emit_partition_batch_new(self, attempt, collector, partition, last):
+        may_fail("spout.fails")
+        first = last[1] if last else 0
+        cut = [first, max(first, min(World.known_rows, first + take("input.moves")))]
+        collector.emit_all(rows(partition, *cut))
+        return cut
+
+    def emit_partition_batch(self, attempt, collector, partition, metadata):
+        may_fail("spout.fails")
+        collector.emit_all(rows(partition, *metadata))
+
+
+class OpaqueSpout(IOpaquePartitionedTransactionalSpout):
+    """The emitters cut, every attempt anew: a position is the end of what was read."""
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        declarer.declare(FIELDS)
+
+    def get_coordinator(self, conf, context):
+        return _OpaquePartitions()
+
+    def get_emitter(self, conf, context):
+        return _OpaqueReader()
+
+    def fingerprint(self):
+        return "transfers"
+
+
+class _OpaquePartitions(OpaquePartitionedCoordinator):
+    def number_of_partitions(self):
+        return PARTITIONS
+
+    def is_exhausted(self, positions: Mapping[int, Any], pending: int):
+        return _all_read(positions)
+
+
+class _OpaqueReader(OpaquePartitionedEmitter):
+    def emit_partition_batch(self, attempt, collector, partition, last):
+        may_fail("spout.fails")
+        first = last or 0
+        end = max(first, min(World.known_rows, first + take("input.moves")))
+        collector.emit_all(rows(partition, first, end))
+        return end
+
+
+def _all_read(ends: Mapping[int, int]) -> bool:
+    return all(ends.get(partition, 0) >= World.known_rows for partition in range(PARTITIONS))
+
+
+class Told(SpoutCommitter):
+    """Must never hear of a transaction that the server does not hold."""
+
+    def commit(self, attempt: TransactionAttempt) -> None:
+        assert World.durable(attempt), f"told of {attempt}, which the server does not hold"
+
+
+class ToldCutSpout(CutSpout, ICommitterTransactionalSpout):
+    def get_committer(self, conf, context):
+        return Told()
+
+
+class ToldOpaqueSpout(OpaqueSpout, ICommitterTransactionalSpout):
+    def get_committer(self, conf, context):
+        return Told()
+
+
+class ToldPartitionedSpout(PartitionedSpout, ICommitterTransactionalSpout):
+    def get_committer(self, conf, context):
+        return Told()
+
+
+SPOUTS: dict[str, Callable[[], Any]] = {
+    "cut": CutSpout,
+    "partitioned": PartitionedSpout,
+    "opaque": OpaqueSpout,
+    "told cut": ToldCutSpout,
+    "told partitioned": ToldPartitionedSpout,
+    "told opaque": ToldOpaqueSpout,
+}
+
+
+# Bolts ---------------------------------------------------------------------------------------------------------
+
+
+class Post(BaseBatchBolt):
+    """Makes two postings of each transfer, each on one of the shards of its account.
+
+    The shard follows from the row; unless ``bolt.draws``: then every execution draws it, so that two runs of one
+    task give what belongs together to different receivers.
+    """
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        declarer.declare(("shard", "amount"))
+        declarer.declare_stream("audit", ("partition", "row"))
+
+    def execute(self, tup):
+        partition, row, debit, credit, amount = tup
+        draw = World.faults.drawn("bolt.draws").random() if World.faults.strikes("bolt.draws") else 0.0
+        shard = (row + int(draw * SHARDS)) % SHARDS
+        self.collector.emit([f"{debit}/{shard}", -amount])
+        self.collector.emit([f"{credit}/{(shard + 1) % SHARDS}", amount])
+        self.collector.emit([partition, row], "audit")
+
+    def finish_batch(self):
+        may_fail("bolt.fails")
+
+
+class Balances(BaseBatchBolt, ICommitter):
+    """Adds up the postings of its shards."""
+
+    balances = HashState("balances", value=int)
+
+    def prepare(self, conf, context, collector, attempt):
+        self.amounts: Counter[str] = Counter()
+
+    def execute(self, tup):
+        self.amounts[tup["shard"]] += tup["amount"]
+
+    def finish_batch(self):
+        may_fail("bolt.fails")
+        self.balances.increment_many(self.amounts)
+
+
+class Audit(BaseBatchBolt, ICommitter):
+    """Counts the rows of each partition, and adds up their weights."""
+
+    seen = HashState("seen", value=int)
+    weights = HashState("weights", value=int)
+
+    def prepare(self, conf, context, collector, attempt):
+        self.rows: dict[int, list[int]] = {}
+
+    def execute(self, tup):
+        self.rows.setdefault(tup["partition"], []).append(tup["row"])
+
+    def finish_batch(self):
+        for partition, found in self.rows.items():
+            self.seen.increment(f"p{partition}", len(found))
+            self.weights.increment(f"p{partition}", sum(weight(partition, row) for row in found))
+
+
+class ReadingAudit(Audit):
+    """The same, and looks whether the rows follow those that are committed."""
+
+    def finish_batch(self):
+        for partition, found in self.rows.items():
+            first = self.seen.get(f"p{partition}") or 0
+            assert sorted(found) == list(range(first, first + len(found))), f"rows {found} of {partition} after {first}"
+        super().finish_batch()
+
+
+def topology(kind: str, *, reads: bool, random: Random) -> Topology:
+    """One of the topologies; how many tasks do what differs from run to run.
+
+    Args:
+        kind: of spout.
+        reads: whether a committer reads state, so that nothing commits early.
+        random: draws the numbers of tasks.
+    """
+    tasks: Sequence[int] = [random.randint(1, 3) for _ in range(3)]
+    builder = TransactionalTopologyBuilder(TOPOLOGY_ID, "transfers", SPOUTS[kind](), parallelism=tasks[0])
+    builder.set_acker_count(random.randint(1, 2))
+    builder.set_bolt("post", Post(), tasks[1]).shuffle_grouping("transfers")
+    builder.set_committer_bolt("balances", Balances(), tasks[2]).fields_grouping("post", ("shard",))
+    audit = ReadingAudit() if reads else Audit()
+    builder.set_committer_bolt("audit", audit, 1).global_grouping("post", "audit")
+    return builder.build()

@@ -1,0 +1,137 @@
+"""Messages for tests: written to a broker, plainly or in a transaction, and what an emitter makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from confluent_kafka import Producer, TopicPartition
+
+from committers.committer import ICommitter
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinated_bolt.components.context import TopologyContext
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.local.cluster import LocalCluster
+from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout
+from state.attempt import TransactionAttempt
+from state.handles import HashState, ListState
+
+FLUSH_S = 30.0
+
+
+def produce(address: str, topic: str, values: Sequence[bytes | None], partition: int = 0, **more: Any) -> None:
+    """Writes messages to one partition, in order, and returns when the broker has them."""
+    producer = Producer({"bootstrap.servers": address, "enable.idempotence": True, "log_level": 0, "linger.ms": 5})
+    for value in values:
+        producer.produce(topic, value, partition=partition, **more)
+        producer.poll(0)
+    assert producer.flush(FLUSH_S) == 0
+
+
+class KafkaTransaction:
+    """A transaction of Kafka's own; ends as the test says."""
+
+    def __init__(self, address: str, name: str) -> None:
+        self._producer = Producer({"bootstrap.servers": address, "transactional.id": name, "log_level": 0})
+        self._producer.init_transactions(FLUSH_S)
+
+    def write(self, topic: str, values: Sequence[bytes], partition: int = 0) -> None:
+        self._producer.begin_transaction()
+        for value in values:
+            self._producer.produce(topic, value, partition=partition)
+        assert self._producer.flush(FLUSH_S) == 0
+
+    def commit(self) -> None:
+        self._producer.commit_transaction(FLUSH_S)
+
+    def abort(self) -> None:
+        self._producer.abort_transaction(FLUSH_S)
+
+
+class Rows:
+    """Takes what an emitter emits."""
+
+    def __init__(self) -> None:
+        self.rows: list[list[Any]] = []
+        self.streams: dict[str, list[list[Any]]] = {}
+
+    def emit_all(self, rows: Any, stream_id: str = "default") -> None:
+        self.rows += [list(row) for row in rows]
+
+    def emit(self, values: Sequence[Any], stream_id: str = "default") -> list[int]:
+        self.streams.setdefault(stream_id, []).append(list(values))
+        return []
+
+    def emit_direct(self, task_id: int, values: Sequence[Any], stream_id: str = "default") -> None:
+        raise AssertionError("no source emits directly")
+
+
+def context(task_index: int = 0, task_count: int = 1) -> TopologyContext:
+    return TopologyContext("kafka_test", "source", task_index, task_count, task_index + 1, {"source": (1,)})
+
+
+def emitted(spout: KafkaTransactionalSpout, metadata: Any, txid: int = 1, attempt_id: int = 1) -> list[Any]:
+    """First values of what one task emits of a batch."""
+    return [row[0] for row in emitted_rows(spout, metadata, txid, attempt_id)]
+
+
+def emitted_rows(spout: KafkaTransactionalSpout, metadata: Any, txid: int = 1, attempt_id: int = 1) -> list[list[Any]]:
+    """What one task emits of a batch."""
+    rows = Rows()
+    emitter = spout.get_emitter({}, context())
+    emitter.emit_batch(TransactionAttempt(txid, attempt_id), metadata, rows)
+    emitter.close()
+    return rows.rows
+
+
+def resumed_coordinator(spout: KafkaTransactionalSpout, last_txid: int = 0, last: Any = None) -> Any:
+    """The coordinator of a run that continues after `last`."""
+    made = spout.get_coordinator({}, context())
+    made.resume(last_txid, last)
+    return made
+
+
+def cut_all(spout: KafkaTransactionalSpout, last_txid: int = 0, last: Any = None) -> list[Any]:
+    """The metadata of every transaction until nothing is left."""
+    coordinator = resumed_coordinator(spout, last_txid, last)
+    cuts = []
+    while coordinator.is_ready():
+        last = coordinator.initialize_transaction(last_txid + 1, last)
+        last_txid += 1
+        cuts.append(last)
+    assert coordinator.is_exhausted(last)
+    coordinator.close()
+    return cuts
+
+
+def numbers(first, after):
+    return [b"%d" % number for number in range(first, after)]
+
+
+class Keep(BaseBatchBolt, ICommitter):
+    rows = ListState("rows", value=str)
+    count = HashState("count", value=int)
+
+    def prepare(self, conf, context, collector, attempt):
+        self.seen = []
+
+    def execute(self, tup):
+        self.seen.append(repr(list(tup)))
+
+    def finish_batch(self):
+        self.rows.extend(self.seen)
+        self.count.increment("rows", len(self.seen))
+
+
+def run_to_end(spout):
+    builder = TransactionalTopologyBuilder("kafka_on_local", "messages", spout, parallelism=2)
+    builder.set_committer_bolt("keep", Keep(), parallelism=1).global_grouping("messages")
+    with LocalCluster(seed=7) as cluster:
+        run = cluster.submit(builder.build())
+        run.run_until_idle()
+        return run.state("rows")
+
+
+def delete_before(broker, topic, offset):
+    place = TopicPartition(topic, 0, offset)
+    broker.admin_do(lambda admin: admin.delete_records([place])[place])

@@ -1,0 +1,42 @@
+"""Sources of files driven by hand: cut on the driver, read by one task, with everything that was emitted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import closing
+from typing import Any
+
+from coordinated_bolt.components.context import TopologyContext
+from coordinator.sources.files.file_spout import FileSpout
+from state.attempt import TransactionAttempt
+from state.codec import pack_exact, unpack
+from tests.support.sources.recorder import Recorder
+
+
+def context() -> TopologyContext:
+    return TopologyContext("letters", "lines", 0, 1, 1, {"lines": (1,)})
+
+
+def cut(source: FileSpout, previous: Any = None, limit: int | None = None) -> list[Any]:
+    """Transactions, as they are stored."""
+    with closing(source.get_coordinator({}, context())) as coordinator:
+        batches: list[Any] = []
+        if previous is not None:
+            coordinator.resume(1, previous)
+        while coordinator.is_ready() and len(batches) != limit:
+            previous = unpack(pack_exact(coordinator.initialize_transaction(len(batches) + 1, previous)))
+            batches.append(previous)
+        return batches
+
+
+def read(source: FileSpout, batches: Iterable[Any], task: TopologyContext | None = None) -> list[tuple[str, list[Any]]]:
+    """What is emitted for some transactions: stream and values."""
+    collector = Recorder()
+    with closing(source.get_emitter({}, task or context())) as emitter:
+        for number, metadata in enumerate(batches, start=1):
+            emitter.emit_batch(TransactionAttempt(number, 2), metadata, collector)
+    return collector.sent
+
+
+def rows_of(source: FileSpout) -> list[list[Any]]:
+    return [row for _, row in read(source, cut(source))]

@@ -1,0 +1,33 @@
+"""A collector that keeps what is emitted, and a format of a user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from coordinator.sources.records.record_format import BadRecordError
+
+
+class Recorder:
+    """A collector that keeps what is emitted, with its stream."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, list[Any]]] = []
+
+    def emit(self, values: Sequence[Any], stream_id: str = "default") -> list[int]:
+        self.sent.append((stream_id, list(values)))
+        return []
+
+    def emit_all(self, rows: Iterable[Sequence[Any]], stream_id: str = "default") -> None:
+        for row in rows:
+            self.emit(row, stream_id)
+
+    def emit_direct(self, task_id: int, values: Sequence[Any], stream_id: str = "default") -> None:
+        raise AssertionError("nothing is emitted to one task")
+
+
+def halves(data: bytes) -> list[Any]:
+    if len(data) % 2:
+        raise BadRecordError("its length is odd")
+    middle = len(data) // 2
+    return [data[:middle], data[middle:]]
