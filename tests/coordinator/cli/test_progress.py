@@ -117,7 +117,7 @@ def test_a_terminal_shows_a_bar_and_perhaps_a_last_line(leaves_line: bool) -> No
     assert "[red]words: starting" in shown
     assert "[red]words: finishing" in shown
     assert "50% of the input cut" in shown
-    assert shown.endswith("up to txid 0; 0 of 1 attempts failed\n") is leaves_line
+    assert shown.endswith("up to txid 0; 0 of 1 attempt failed\n") is leaves_line
 
 
 def test_a_run_of_an_empty_input_does_not_speak_of_a_commit() -> None:
