@@ -90,10 +90,7 @@ def run_topology(
     *,
     target: Annotated[
         str,
-        typer.Argument(
-            metavar="MODULE:FACTORY",
-            help="Function that returns a topology: examples.word_count:topology, or jobs/word_count.py:topology.",
-        ),
+        typer.Argument(metavar="MODULE:FACTORY", help="As in examples.word_count:topology or word_count.py:topology."),
     ],
     parameters: Annotated[
         list[str] | None,

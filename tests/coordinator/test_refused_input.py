@@ -64,8 +64,8 @@ def configured(values):
 
 
 WRONG = {
-    "a builder to a cluster": (lambda: submitted(transactional_builder()), "give what the build"),
-    "nothing to a cluster": (lambda: submitted(None), "give what the build"),
+    "a builder to a cluster": (lambda: submitted(transactional_builder()), "give the result of a builder's build"),
+    "nothing to a cluster": (lambda: submitted(None), "give the result of a builder's build"),
     "a plain topology to run": (lambda: run(plain_builder().build(), redis_url=NOWHERE), "use run_plain"),
     "a transactional one to run_plain": (lambda: run_plain(transactional_builder().build()), "use run"),
     "a builder to run_plain": (lambda: run_plain(plain_builder()), "this function runs a PlainTopology"),

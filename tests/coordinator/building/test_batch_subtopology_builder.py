@@ -186,7 +186,10 @@ def test_a_component_of_a_sub_topology_cannot_be_handled_by_hand():
     batches = subtopology()
     batches.set_bolt("bolt", Batch()).shuffle_grouping("master")
     batches.extend_topology(builder)
-    with LocalCluster() as cluster, pytest.raises(TopologyError, match="'bolt' belongs to a sub-topology, where the"):
+    with (
+        LocalCluster() as cluster,
+        pytest.raises(TopologyError, match="'bolt' cannot be handled by hand: it belongs to a sub"),
+    ):
         cluster.submit(builder.build(), by_hand=["bolt"])
 
 

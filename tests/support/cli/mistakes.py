@@ -111,7 +111,7 @@ WIRING = [
     ),
     row("a grouping's class", "run jobs:grouping_class", USAGE, "custom_grouping got the class CustomGrouping, not an"),
     row("a list for a spout", "run jobs:no_spout", USAGE, "spout 'lines' is ['a line'] of type list; give an instance"),
-    row("no tasks", "run jobs:no_tasks", USAGE, "parallelism of component 'lines' is 0; give an integer of at least 1"),
+    row("no tasks", "run jobs:no_tasks", USAGE, "parallelism of component 'lines' is 0; give an integer from 1"),
     row("no time", "run jobs:no_time", USAGE, "message timeout is -1; give a number of seconds above 0"),
     row("a basic bolt as committer", "run jobs:basic_committer", USAGE, "has no finish_batch to commit in; make it an"),
     row(
@@ -153,7 +153,7 @@ WIRING = [
         "a huge bolt",
         "run jobs:huge_bolt",
         USAGE,
-        "component 'one' pickles to 94",
+        "component 'one' pickles to 9,4",
         f"the limit is {SPEC_LIMIT_BYTES}; load large data in prepare, or ship it as a file",
     ),
 ]
@@ -240,7 +240,12 @@ SERVER = [
     row(
         "a shared data directory", "run jobs:sound --data-dir shared", STATE, "open to other users (mode 755) and holds"
     ),
-    row("a data directory never used", "status job --data-dir nowhere", USAGE, "holds no state; give --data-dir, or"),
+    row(
+        "a data directory never used",
+        "status job --data-dir nowhere",
+        USAGE,
+        "holds no state; give another --data-dir, or",
+    ),
     row("a look at nothing", "status job", USAGE, "data directory '.txbatch' holds no state"),
     row(
         "a bad name", "status a:b --redis redis://127.0.0.1:1", USAGE, "topology id 'a:b' is not a valid name; use 1 to"
