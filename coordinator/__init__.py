@@ -9,6 +9,7 @@ from coordinator.building.plain_topology import PlainTopology
 from coordinator.building.plain_topology_builder import TopologyBuilder
 from coordinator.building.topology import Topology
 from coordinator.building.topology_builder import BoltDeclarer, TransactionalTopologyBuilder
+from coordinator.exactly_once import ExactlyOnce, exactly_once
 from coordinator.local.attempt_book import AttemptRecord, HeldPhase
 from coordinator.local.bolt_trial import BoltTrial, run_bolt
 from coordinator.local.cluster import LocalCluster
@@ -18,11 +19,14 @@ from coordinator.plain.options import PlainRunOptions
 from coordinator.plain.run_summary import PlainStatistics
 from coordinator.run import run
 from coordinator.run_plain import run_plain
+from coordinator.sources.batches import Batches
+from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches, InputFiles, Versions
 from coordinator.sources.files.csv_files import CsvFiles
 from coordinator.sources.files.growing.follow import Follow
 from coordinator.sources.files.json_lines import JsonLines
 from coordinator.sources.files.parquet_files import ParquetFiles
 from coordinator.sources.files.text_files import TextFiles
+from coordinator.sources.micro_batches import MicroBatches
 from coordinator.sources.records.csv_fields import CsvFields
 from coordinator.sources.records.function_format import FunctionFormat
 from coordinator.sources.records.json_fields import JsonFields
@@ -30,6 +34,7 @@ from coordinator.sources.records.packed_values import PackedValues
 from coordinator.sources.records.record_format import BadRecordError, RecordFormat
 from coordinator.sources.records.record_output import DEAD_LETTER_STREAM
 from coordinator.sources.records.text_line import TextLine
+from coordinator.sources.redis_streams.redis_streams import RedisStreams
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.feeder import FeederSpout
 from coordinator.spouts.input_change import FormerInput, InputChange
@@ -50,11 +55,15 @@ __all__ = [
     "AttemptRecord",
     "BadRecordError",
     "BatchSubtopologyBuilder",
+    "Batches",
     "BoltDeclarer",
     "BoltTrial",
+    "ColumnRanges",
     "CsvFields",
     "CsvFiles",
     "DEAD_LETTER_STREAM",
+    "DataFrameBatches",
+    "ExactlyOnce",
     "FeederSpout",
     "FixedBatchesSpout",
     "Follow",
@@ -66,10 +75,12 @@ __all__ = [
     "IPartitionedTransactionalSpout",
     "ITransactionalSpout",
     "InputChange",
+    "InputFiles",
     "JsonFields",
     "JsonLines",
     "LocalCluster",
     "MemoryTransactionalSpout",
+    "MicroBatches",
     "OpaqueMemoryTransactionalSpout",
     "OpaquePartitionedCoordinator",
     "OpaquePartitionedEmitter",
@@ -83,6 +94,7 @@ __all__ = [
     "PlainStatistics",
     "PlainTopology",
     "RecordFormat",
+    "RedisStreams",
     "RunOptions",
     "RunSoFar",
     "RunStatistics",
@@ -95,6 +107,8 @@ __all__ = [
     "TopologyBuilder",
     "TransactionalRun",
     "TransactionalTopologyBuilder",
+    "Versions",
+    "exactly_once",
     "run",
     "run_bolt",
     "run_plain",

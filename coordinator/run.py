@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from coordinator.building.topology import Topology
 from coordinator.building.topology_checks import check_is_a
 from coordinator.planning.plan import Plan, make_plan
 from coordinator.server_choice import ServerChoice, choose_server
+from coordinator.sources.data_frame_batches import DataFrameBatches
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import Engine
@@ -22,6 +23,9 @@ from coordinator.transactional.run_summary import RunStatistics
 from state.redis_embedded import EmbeddedServer
 from state.redis_encryption import require_encryption
 from state.redis_store import RedisStore
+
+if TYPE_CHECKING:
+    from coordinator.spark.intake.intake import Intake
 
 _LOG = logging.getLogger("txbatch")
 OnStart = Callable[[Coordinator], None]
@@ -65,6 +69,43 @@ def run(
         EngineError: Spark is gone, cannot be reached, or cannot work.
         TransactionError: see `Coordinator.run`.
     """
+    with started(
+        topology,
+        redis_url=redis_url,
+        data_dir=data_dir,
+        allow_plaintext=allow_plaintext,
+        spark=spark,
+        master=master,
+        conf=conf,
+        options=options,
+        on_progress=on_progress,
+        factory_module=factory_module,
+    ) as coordinator:
+        if on_start is not None:
+            on_start(coordinator)
+        return coordinator.run()
+
+
+@contextmanager
+def started(  # noqa: D417 - the others are those of `run`
+    topology: Topology,
+    *,
+    redis_url: str | None = None,
+    data_dir: str | Path | None = None,
+    allow_plaintext: bool = False,
+    spark: Any = None,
+    master: str = "local[*]",
+    conf: Mapping[str, str] | None = None,
+    options: RunOptions | None = None,
+    on_progress: Callable[[RunStatistics], None] | None = None,
+    factory_module: str | None = None,
+    intake: Intake | None = None,
+) -> Iterator[Coordinator]:
+    """Becomes the owner of a topology and yields the coordinator of its run, which has not begun; see `run`.
+
+    Args:
+        intake: what feeds stage 0, unless the spout's tasks read by themselves.
+    """
     check_is_a(Topology, topology, "use run_plain for a plain topology")
     server = choose_server(redis_url, data_dir, allow_plaintext=allow_plaintext)
     # imported here because importing Spark takes as long as everything else
@@ -79,7 +120,11 @@ def run(
         spark_lease(topology.topology_id, spark, master, conf or {}) as lease,
     ):
         lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
-        engine = SparkEngine(lease, plan, url, nonce, topology.message_timeout_s)
+        if intake is None and isinstance(topology.spout.spec, DataFrameBatches):
+            from coordinator.spark.intake.binding import bound_to_spark
+
+            topology, intake = bound_to_spark(topology, lease, spark)
+        engine = SparkEngine(lease, plan, url, nonce, topology.message_timeout_s, intake=intake)
         bounds = options or RunOptions()
         with (
             closing(engine),
@@ -87,9 +132,7 @@ def run(
                 topology, plan, store, engine, options=bounds, nonce=nonce, on_progress=on_progress
             ) as coordinator,
         ):
-            if on_start is not None:
-                on_start(coordinator)
-            return coordinator.run()
+            yield coordinator
 
 
 def _coordinated(

@@ -27,15 +27,15 @@ SURFACE = {
     """,
     "committers": "ICommitter",
     "coordinator": """
-        AttemptRecord BadRecordError BatchSubtopologyBuilder BoltDeclarer BoltTrial CsvFields CsvFiles
-        DEAD_LETTER_STREAM FeederSpout FixedBatchesSpout Follow FormerInput FunctionFormat HeldPhase
-        ICommitterTransactionalSpout IOpaquePartitionedTransactionalSpout IPartitionedTransactionalSpout
-        ITransactionalSpout InputChange JsonFields JsonLines LocalCluster MemoryTransactionalSpout
-        OpaqueMemoryTransactionalSpout OpaquePartitionedCoordinator OpaquePartitionedEmitter PackedValues ParquetFiles
-        PartitionPositions PartitionedCoordinator PartitionedEmitter PlainRun PlainRunOptions PlainStatistics
-        PlainTopology RecordFormat RunOptions RunSoFar RunStatistics SpoutCommitter SpoutCoordinator SpoutEmitter
-        TextFiles TextLine Topology TopologyBuilder TransactionalRun TransactionalTopologyBuilder run run_bolt
-        run_plain
+        AttemptRecord BadRecordError BatchSubtopologyBuilder Batches BoltDeclarer BoltTrial ColumnRanges CsvFields
+        CsvFiles DEAD_LETTER_STREAM DataFrameBatches ExactlyOnce FeederSpout FixedBatchesSpout Follow FormerInput
+        FunctionFormat HeldPhase ICommitterTransactionalSpout IOpaquePartitionedTransactionalSpout
+        IPartitionedTransactionalSpout ITransactionalSpout InputChange InputFiles JsonFields JsonLines LocalCluster
+        MemoryTransactionalSpout MicroBatches OpaqueMemoryTransactionalSpout OpaquePartitionedCoordinator
+        OpaquePartitionedEmitter PackedValues ParquetFiles PartitionPositions PartitionedCoordinator
+        PartitionedEmitter PlainRun PlainRunOptions PlainStatistics PlainTopology RecordFormat RedisStreams RunOptions
+        RunSoFar RunStatistics SpoutCommitter SpoutCoordinator SpoutEmitter TextFiles TextLine Topology
+        TopologyBuilder TransactionalRun TransactionalTopologyBuilder Versions exactly_once run run_bolt run_plain
     """,
 }
 """A name here is a promise: users may write it, so removing or renaming it breaks them."""

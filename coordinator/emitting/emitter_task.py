@@ -29,6 +29,7 @@ from coordinated_bolt.wiring import TaskWiring
 from coordinator.spouts.kinds.kind_of import kind_of
 from coordinator.spouts.kinds.partition_cut import PartitionCut
 from coordinator.spouts.kinds.spout_kind import BatchEmitter, StoredPositions
+from coordinator.spouts.row_spout import Rows
 from state.attempt import TransactionAttempt
 from state.codec import unpack
 
@@ -71,6 +72,7 @@ class EmitterTask:
         send: takes the frames.
         stored: scope -> txid -> metadata of the partitions, as far as the driver knows it; empty without partitions.
         observer: is notified of what the task emits, before the hooks of the topology and its emitter.
+        rows: what a spout over DataFrames emits in its only batch.
     """
 
     def __init__(
@@ -80,8 +82,10 @@ class EmitterTask:
         stored: StoredPositions,
         *,
         observer: TaskObserver | None = None,
+        rows: Rows | None = None,
     ) -> None:
         self._wiring = wiring
+        self._rows = rows
         self._send = send
         self._stored = stored
         self._context: TopologyContext = wiring.context()
@@ -146,4 +150,6 @@ class EmitterTask:
     def _open(self) -> BatchEmitter:
         spec = pickle.loads(self._wiring.spec)
         install_hooks(self._context, self._wiring.hook_specs)
+        if self._rows is not None:
+            spec.feed(self._rows)
         return kind_of(spec).emitter(self._context, self._stored)

@@ -14,7 +14,7 @@ from typing import Any
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinated_bolt.completeness.acker import ACKER_COMPONENT
 from coordinated_bolt.completeness.failure import Failure, FailureKind
-from coordinator.spouts.kinds.partition_cut import link_to
+from coordinator.spouts.kinds.partition_cut import UNCHAINED, link_to
 
 
 def chained(outcomes: Sequence[AttemptOutcome], known: Mapping[str, Mapping[int, Any]]) -> Iterator[AttemptOutcome]:
@@ -39,6 +39,8 @@ def _follows(
     outcome: AttemptOutcome, scope: str, known: Mapping[str, Mapping[int, Any]], ends: Mapping[str, Any]
 ) -> bool:
     if outcome.metadata[scope] is None:  # a later batch of the partition is stored: nothing was cut or emitted
+        return True
+    if outcome.began_from.get(scope) == UNCHAINED:  # added by the engine, such as a digest of rows
         return True
     if scope in ends:
         last = ends[scope]
