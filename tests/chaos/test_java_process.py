@@ -138,7 +138,7 @@ def test_two_signals_end_a_run_whose_java_process_is_frozen(hanging):
     job, java = start_hanging(site, marker)
     os.kill(java, signal.SIGSTOP)
     os.kill(job.pid, signal.SIGINT)
-    assert await_true(lambda: "once more stops at once" in job.complaint(), TIMEOUT_S)
+    assert await_true(lambda: "a second signal stops at once" in job.complaint(), TIMEOUT_S)
     began = time.monotonic()
     os.kill(job.pid, signal.SIGINT)
 

@@ -157,7 +157,7 @@ def test_a_txid_that_always_fails_ends_the_run_after_5_attempts(cluster, caplog)
 
 def crashes(caplog) -> list[int]:
     """Sizes of the waves that crashed."""
-    found = (re.match(r"wave \d+ of (\d+) attempts crashed", message) for message in caplog.messages)
+    found = (re.match(r"wave \d+ of (\d+) attempts? crashed", message) for message in caplog.messages)
     return [int(match[1]) for match in found if match]
 
 
