@@ -154,7 +154,7 @@ WIRING = [
         "run jobs:huge_bolt",
         USAGE,
         "component 'one' pickles to 9,4",
-        f"the limit is {SPEC_LIMIT_BYTES}; load large data in prepare, or ship it as a file",
+        f"more than {SPEC_LIMIT_BYTES:,}; load large data in prepare, or ship it as a file",
     ),
 ]
 
