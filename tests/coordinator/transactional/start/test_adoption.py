@@ -357,7 +357,7 @@ def test_a_memory_spout_with_another_beginning_is_refused_until_that_is_accepted
 @pytest.mark.parametrize("adopt", [False, True, "skip,again,changed"])
 def test_rows_that_were_read_and_taken_out_are_refused(cluster, kind, adopt):
     count(cluster, SPOUTS[kind](ROWS))
-    with pytest.raises(StateRefusedError, match=r"partition 0 .* has 4 rows, and was read up to row 8"):
+    with pytest.raises(StateRefusedError, match=r"partition 0 .* has 4 rows but was read up to row 8"):
         count(cluster, SPOUTS[kind](ROWS[:4]), adopt=adopt)
 
 
