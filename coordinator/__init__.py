@@ -1,4 +1,4 @@
-"""Building and running topologies: spouts, the coordinator, the engines, the command line."""
+"""Builds and runs topologies: spouts, the coordinator, the engines, the command line."""
 
 from coordinated_bolt.neighbours import require_own_packages
 

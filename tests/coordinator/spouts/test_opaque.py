@@ -146,7 +146,7 @@ def test_none_after_tuples_is_the_users_failure():
     (emitted,) = run(batches((1, 2), attempt_id=3))[0]
     assert emitted.result.failure is not None
     assert emitted.result.failure.kind is FailureKind.USER
-    assert "returned None for partition 1 though it emitted 3 tuples" in emitted.result.failure.text
+    assert "returned None for partition 1 although it emitted 3 tuples" in emitted.result.failure.text
     assert emitted.metadata == {}
 
 
