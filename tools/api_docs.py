@@ -78,7 +78,9 @@ class _Page:
         seen: Counter[str] = Counter()
         for package in packages:
             for title in (package.__name__, *(name for name in package.__all__ if name not in self._anchors)):
-                anchor = title.lower().replace(".", "")  # a second heading that differs only in case gets a number, as on GitHub
+                anchor = title.lower().replace(
+                    ".", ""
+                )  # a second heading that differs only in case gets a number, as on GitHub
                 self._anchors[title] = f"{anchor}-{seen[anchor]}" if seen[anchor] else anchor
                 seen[anchor] += 1
 

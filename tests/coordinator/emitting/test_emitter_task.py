@@ -26,12 +26,8 @@ from coordinator.spouts.transactional import ITransactionalSpout, SpoutEmitter
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
 from state.errors import FailedException, SourceError
+from tests.support.machine.links import metadata_of
 from tests.support.tasks.wirings import Sent, output
-
-
-def metadata_of(emitted):
-    """Scope -> what the next batch is cut from, without the links."""
-    return {scope: cut.metadata for scope, cut in emitted.cuts.items()}
 
 
 def att(txid, attempt_id=1):
