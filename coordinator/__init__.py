@@ -1,4 +1,4 @@
-"""Building and running topologies: spouts, the coordinator, the engines, the command line."""
+"""Builds and runs topologies: spouts, the coordinator, the engines, the command line."""
 
 from coordinated_bolt.neighbours import require_own_packages
 
@@ -19,22 +19,7 @@ from coordinator.plain.options import PlainRunOptions
 from coordinator.plain.run_summary import PlainStatistics
 from coordinator.run import run
 from coordinator.run_plain import run_plain
-from coordinator.sources.batches import Batches
-from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches, InputFiles, Versions
-from coordinator.sources.files.csv_files import CsvFiles
-from coordinator.sources.files.growing.follow import Follow
-from coordinator.sources.files.json_lines import JsonLines
-from coordinator.sources.files.parquet_files import ParquetFiles
 from coordinator.sources.files.text_files import TextFiles
-from coordinator.sources.micro_batches import MicroBatches
-from coordinator.sources.records.csv_fields import CsvFields
-from coordinator.sources.records.function_format import FunctionFormat
-from coordinator.sources.records.json_fields import JsonFields
-from coordinator.sources.records.packed_values import PackedValues
-from coordinator.sources.records.record_format import BadRecordError, RecordFormat
-from coordinator.sources.records.record_output import DEAD_LETTER_STREAM
-from coordinator.sources.records.text_line import TextLine
-from coordinator.sources.redis_streams.redis_streams import RedisStreams
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.feeder import FeederSpout
 from coordinator.spouts.input_change import FormerInput, InputChange
@@ -53,39 +38,24 @@ from coordinator.transactional.run_summary import RunStatistics
 
 __all__ = [
     "AttemptRecord",
-    "BadRecordError",
     "BatchSubtopologyBuilder",
-    "Batches",
     "BoltDeclarer",
     "BoltTrial",
-    "ColumnRanges",
-    "CsvFields",
-    "CsvFiles",
-    "DEAD_LETTER_STREAM",
-    "DataFrameBatches",
     "ExactlyOnce",
     "FeederSpout",
     "FixedBatchesSpout",
-    "Follow",
     "FormerInput",
-    "FunctionFormat",
     "HeldPhase",
     "ICommitterTransactionalSpout",
     "IOpaquePartitionedTransactionalSpout",
     "IPartitionedTransactionalSpout",
     "ITransactionalSpout",
     "InputChange",
-    "InputFiles",
-    "JsonFields",
-    "JsonLines",
     "LocalCluster",
     "MemoryTransactionalSpout",
-    "MicroBatches",
     "OpaqueMemoryTransactionalSpout",
     "OpaquePartitionedCoordinator",
     "OpaquePartitionedEmitter",
-    "PackedValues",
-    "ParquetFiles",
     "PartitionPositions",
     "PartitionedCoordinator",
     "PartitionedEmitter",
@@ -93,8 +63,6 @@ __all__ = [
     "PlainRunOptions",
     "PlainStatistics",
     "PlainTopology",
-    "RecordFormat",
-    "RedisStreams",
     "RunOptions",
     "RunSoFar",
     "RunStatistics",
@@ -102,12 +70,10 @@ __all__ = [
     "SpoutCoordinator",
     "SpoutEmitter",
     "TextFiles",
-    "TextLine",
     "Topology",
     "TopologyBuilder",
     "TransactionalRun",
     "TransactionalTopologyBuilder",
-    "Versions",
     "exactly_once",
     "run",
     "run_bolt",

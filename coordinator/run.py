@@ -1,4 +1,4 @@
-"""Runs a topology: puts server, store, Spark and coordinator together, and takes them apart again."""
+"""Runs a transactional topology on Spark: connects server, store, Spark and coordinator, and closes them again."""
 
 from __future__ import annotations
 
@@ -49,23 +49,23 @@ def run(
 
     Args:
         topology: what `TransactionalTopologyBuilder.build` returned.
-        redis_url: redis://, rediss:// or unix://. Without it and `data_dir` the environment's ``TXBATCH_REDIS_URL``
-            counts, as on the command line; without that the embedded server is started, or joined.
-        data_dir: where the embedded server keeps its data, ``.txbatch`` unless given; excludes `redis_url`.
-        allow_plaintext: speak to a server on another machine without TLS, on a network you trust.
+        redis_url: redis://, rediss:// or unix://. If neither it nor `data_dir` is given, ``TXBATCH_REDIS_URL`` from the
+            environment is used, as on the command line; without that, an embedded server is started or joined.
+        data_dir: directory of the embedded server, ``.txbatch`` by default; excludes `redis_url`.
+        allow_plaintext: connect to a server on another machine without TLS, on a network you trust.
         spark: a SparkSession or SparkContext of yours, which is left running; None starts one.
-        master: Spark master of a session of our own.
-        conf: Spark settings of a session of our own; they win over ours.
-        options: bounds of the run.
-        on_start: given the coordinator once it owns the topology, to `drain` it later.
+        master: Spark master of the session that is started.
+        conf: Spark settings of the session that is started; they take precedence over ours.
+        options: limits of the run.
+        on_start: called with the coordinator once it owns the topology, so that you can `drain` it later.
         on_progress: called with the statistics after every event, on the calling thread.
-        factory_module: module to ship besides those of the components' classes.
+        factory_module: name of a module to ship in addition to those of the components' classes.
 
     Returns:
         The statistics of this run.
 
     Raises:
-        TopologyError: refused before anything was started.
+        TopologyError: the topology or an argument was refused before anything was started.
         EngineError: Spark is gone, cannot be reached, or cannot work.
         TransactionError: see `Coordinator.run`.
     """
@@ -108,7 +108,7 @@ def started(  # noqa: D417 - the others are those of `run`
     """
     check_is_a(Topology, topology, "use run_plain for a plain topology")
     server = choose_server(redis_url, data_dir, allow_plaintext=allow_plaintext)
-    # here, since importing Spark takes as long as all the rest
+    # imported here because importing Spark takes as long as everything else
     from coordinator.spark.engine import SparkEngine
     from coordinator.spark.session import spark_lease
     from coordinator.spark.shipping import pickle_spec, ship_topology
@@ -145,7 +145,7 @@ def _coordinated(
     nonce: str,
     on_progress: Callable[[RunStatistics], None] | None,
 ) -> AbstractContextManager[Coordinator]:
-    """The coordinator of a run, with this machine's clock and randomness."""
+    """Assembles a run with this machine's clock and randomness."""
     return assembled(
         topology,
         plan,
