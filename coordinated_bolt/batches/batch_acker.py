@@ -104,7 +104,7 @@ def send_report(
 
 
 class BatchAcker:
-    """Gathers the reports that one acker task receives; one per wave and acker task, where the engine runs ackers.
+    """Gathers the reports that one acker task receives; made for each wave, on executors or in process.
 
     Args:
         task_id: the acker task.

@@ -115,7 +115,7 @@ class Failure:
 
 
 def most_telling(failures: Iterable[Failure | None]) -> Failure | None:
-    """Returns the failure to report of one attempt's: the first of the lowest kind, or None if nothing failed.
+    """Returns which of an attempt's failures to report: the first of the lowest kind, or None if nothing failed.
 
     Called wherever failures meet: on a task, at the acker, and when a group is decided.
     """
