@@ -1,4 +1,7 @@
-"""Committers and group commit: what is published, and in which order."""
+"""Committers and group commit: runs committers over a group, and decides which prefix of it is published.
+
+No Redis and no Spark here: `coordinator` carries the decision out, `state` writes it.
+"""
 
 from coordinated_bolt.neighbours import require_own_packages
 

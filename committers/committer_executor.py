@@ -21,7 +21,13 @@ from state.write_set import WriteSet
 
 
 class CommitterExecutor(BatchBoltExecutor):
-    """A `BatchBoltExecutor` that opens the declared state while `finish_batch` runs."""
+    """A `BatchBoltExecutor` that opens the declared state while `finish_batch` runs.
+
+    Attributes:
+        session: the declared state; it keeps the reads and writes of the last `finish_batch`.
+        as_of_txid: the committed txid before the group.
+        earlier: what the task wrote in lower transactions of the group.
+    """
 
     def __init__(
         self,
@@ -46,7 +52,7 @@ class CommitterExecutor(BatchBoltExecutor):
 
 
 class CommitTask:
-    """One commit task.
+    """One commit task (executor); runs one group after the other.
 
     An engine that has all frames calls `run_group`. One that delivers frames as they arrive calls `begin`, passes the
     frames to `task`, calls `conclude` for each attempt in order, and then takes `report`.
@@ -60,7 +66,7 @@ class CommitTask:
 
     Attributes:
         task: executes frames.
-        report: on the last group begun: a verdict per attempt, up to the first failure.
+        report: what the task says about the last group begun; one verdict per attempt, up to the first failure.
     """
 
     def __init__(

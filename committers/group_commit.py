@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from committers.task_report import TaskReport
-from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinated_bolt.completeness.failure import Failure, FailureKind, most_telling
 from state.attempt import TransactionAttempt
 from state.write_set import Field, OrderMattersError, WriteSet, compose
 
@@ -132,7 +132,7 @@ def _good_prefix(group: Group, reports: Sequence[TaskReport]) -> tuple[int, Fail
         if has_read_other and all(place < len(report.verdicts) for report in reports):
             return place, _incomplete(_READ_OTHER, failures)  # what user code said of such input does not count
         if failures:
-            return place, min(failures, key=lambda failure: failure.kind)
+            return place, most_telling(failures)
     return len(group.attempts), None
 
 

@@ -1,4 +1,9 @@
-"""What a task needs to run bolts: tuples, streams, groupings, counting and the ack tree."""
+"""What a task needs to run bolts: tuples, streams, groupings, counting and the ack tree.
+
+Pure: an engine delivers frames and messages, and passes in clocks and seeds. No Spark, no Redis, no sources here.
+What several rooms share lies at the top: `wiring` (all that one task knows), `user_code` and `user_traceback`
+(exceptions of user code), `closing`, `neighbours` (the import check), `rotating_map` and `time_cache_map` (timeouts).
+"""
 
 from coordinated_bolt.neighbours import require_own_packages
 

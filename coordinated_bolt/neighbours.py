@@ -1,6 +1,6 @@
 """Checks that ``import state`` finds txbatch's own package.
 
-The name is an ordinary word. If another module of that name comes first on the path, the next import
+The name is an ordinary word. If the path leads to another module of that name first, the next import
 would fail with a puzzling error; this one says what has happened.
 """
 

@@ -1,4 +1,8 @@
-"""What a transaction is and where its effects are kept."""
+"""What a transaction is and where its effects are kept.
+
+Flat: a module's prefix is its room. Only the `redis_` modules talk to a server, and only `keys` spells key names.
+Nothing here runs bolts or decides which transaction commits next.
+"""
 
 from state.attempt import TransactionAttempt
 from state.errors import (

@@ -18,14 +18,14 @@ FORMS = "give redis://host:6379, rediss://host:6379 or unix:///path/to/socket"
 MAX_PORT = 65_535
 HIDDEN = "?"
 SECRET_LENGTH_MIN = 4
-"""Shorter passwords are not searched for in other text: they would match half of all words."""
+"""Shorter passwords are not searched for in other text: they would match parts of ordinary words."""
 
 _NAMES = ("username", "password", "client_name")
 _SECONDS = ("socket_timeout", "socket_connect_timeout")
 _SWITCHES = ("socket_keepalive", "ssl_check_hostname")
 _FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
 _TLS = (*_FILES, "ssl_ca_path", "ssl_cert_reqs", "ssl_check_hostname", "ssl_ciphers", "ssl_password")
-OPTIONS = tuple(sorted({"db", "ssl_ca_path", "ssl_cert_reqs", *_NAMES, *_SECONDS, *_SWITCHES, *_TLS}))
+OPTIONS = tuple(sorted({"db", *_NAMES, *_SECONDS, *_SWITCHES, *_TLS}))
 _CERTIFICATE_REQUIREMENTS = ("required", "optional", "none")
 _BOOLEANS = ("true", "false", "yes", "no", "1", "0")
 

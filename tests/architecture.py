@@ -17,7 +17,7 @@ from pathlib import Path
 # From left to right: a package imports itself and what stands to its left.
 PACKAGES = ("state", "coordinated_bolt", "committers", "coordinator")
 CONSUMERS = ("tests", "benchmarks", "examples")
-# What is written in the packages' style besides the packages.
+# What is written in the packages' style, apart from the packages.
 COMPANIONS = ("benchmarks", "examples", "tools")
 
 # The only room where a library may be imported; patterns of the file's path, `*` also across folders.
@@ -170,7 +170,7 @@ def wrong_way_imports(root: Path) -> list[str]:
 
 
 def room_of(module: str) -> str:
-    """The folder a module of ours lives in, seen from its package; a module beside the folders is its own room."""
+    """The folder a module of ours lives in, seen from its package; a module outside the folders is its own room."""
     return "/".join(module.split(".")[:2])
 
 
@@ -206,7 +206,7 @@ def _reachable(ways: dict[str, set[str]], start: str) -> set[str]:
 
 
 def crowded_rooms(root: Path) -> list[str]:
-    """A folder of so many modules that it hides what is in it."""
+    """Folders with too many modules to read at a glance."""
     found = []
     for package in PACKAGES:
         for folder in sorted({(root / path).parent for path, _ in sources(root, package)}):
@@ -370,7 +370,7 @@ def _idle_check(node: ast.stmt) -> Iterator[str]:
         case ast.Assert(test=ast.Tuple() | ast.GeneratorExp() | ast.Lambda() | ast.JoinedStr() | ast.Constant()):
             yield "asserts what is always true"
         case ast.Assert(msg=ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not())):
-            yield "has a comparison behind the comma of an assert, where it is only the message"
+            yield "has a comparison after the comma of an assert, where it is only the message"
         case ast.Expr(value=ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not())):
             yield "compares without an assert"
 

@@ -88,7 +88,7 @@ class FakeBackend(Backend):
 
 
 class ServerBackend(Backend):
-    """A real server behind a Unix socket."""
+    """A real server on a Unix socket."""
 
     url: str
 

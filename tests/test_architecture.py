@@ -173,7 +173,7 @@ def test_every_exemption_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """What the wheel holds; built from a copy, because setuptools leaves its work beside the sources."""
+    """What the wheel holds; built from a copy, because setuptools leaves its work next to the sources."""
     copy = tmp_path_factory.mktemp("wheel")
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)

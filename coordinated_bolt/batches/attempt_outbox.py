@@ -1,4 +1,7 @@
-"""The outboxes of one task of a transactional topology, one per attempt."""
+"""The outboxes of one task of a transactional topology, one per attempt.
+
+They are made here and not in `transport`, because `wiring` builds on `transport`.
+"""
 
 from __future__ import annotations
 

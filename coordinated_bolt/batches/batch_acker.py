@@ -1,8 +1,8 @@
 """Decides which attempts of a wave are processed, from the reports of the processing tasks.
 
-An attempt is processed when its tree has closed (see `edges` and `acker`) and no task failed. The
-edges that lead to commit tasks have not been received yet: their xor is the attempt's *residue*, which
-the commit phase must cancel with the edges it actually reads.
+An attempt is processed when every processing task has reported, none has failed, and the tree has closed (see
+`transport.edges` and `completeness.acker`). The edges that lead to commit tasks have not been received yet: their xor
+is the attempt's *residue*, which the commit phase must cancel with the edges it actually reads.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from coordinated_bolt.batches.batch_task import TaskResult
 from coordinated_bolt.completeness.acker import ACKER_COMPONENT, Acker, AckOutcome
-from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinated_bolt.completeness.failure import Failure, FailureKind, most_telling
 from coordinated_bolt.transport.edges import EdgeDigest
 from coordinated_bolt.transport.frames import Frame, FrameKind
 from coordinated_bolt.transport.outbox import Send
@@ -104,7 +104,7 @@ def send_report(
 
 
 class BatchAcker:
-    """Gathers the reports that one acker task receives.
+    """Gathers the reports that one acker task receives; made for each wave, on executors or in process.
 
     Args:
         task_id: the acker task.
@@ -175,8 +175,7 @@ class BatchAcker:
 
     def _fail(self, attempt: TransactionAttempt, failure: Failure) -> None:
         outcome = self._outcomes[attempt]
-        if outcome.failure is None or failure.kind < outcome.failure.kind:
-            outcome.failure = failure
+        outcome.failure = most_telling((outcome.failure, failure))
         self._acker.fail(attempt)
 
     def _note(self, attempt: TransactionAttempt, outcome: AckOutcome | None) -> None:

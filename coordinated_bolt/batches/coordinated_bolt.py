@@ -47,7 +47,10 @@ class Finished:
 
 
 class CoordinatedBolt:
-    """Finishes each batch of one task's bolt once it is complete.
+    """Finishes each batch of one task's bolt once it is complete on this task.
+
+    Knows tuples and counts, not what carries them: `BatchTask` calls it for frames, `CoordinatedTask` for the messages
+    of a sub-topology, whose batches are attempts here.
 
     Args:
         wiring: the task.
@@ -76,7 +79,7 @@ class CoordinatedBolt:
         self._finished: dict[TransactionAttempt, Finished] = {}
 
     def begin(self, attempt: TransactionAttempt, origin: TupleOrigin, row: list[object]) -> None:
-        """Handles the tuple that begins a batch of a master: no task upstream reports, so the batch is complete."""
+        """Handles the tuple that begins a batch, at the master of a sub-topology; no task upstream reports one."""
         failure = self.executor.execute(attempt, origin, [row])
         if failure is not None:
             self._tracking.fail(attempt, failure)
@@ -145,7 +148,7 @@ class CoordinatedBolt:
             self._tracking.fail(attempt, finished.failure)
 
     def _report(self, attempt: TransactionAttempt, finished: Finished) -> Failure | None:
-        """Reports to every task downstream what it was sent. Values are packed here, so the codec may refuse one."""
+        """Closes the outbox, which sends every task downstream its COORD. Packs values, so the codec may refuse one."""
         where = (self._wiring.component_id, self._wiring.task_index)
         try:
             finished.counters = self.executor.counters(attempt)

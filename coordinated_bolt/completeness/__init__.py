@@ -1,4 +1,5 @@
-"""Decides when a batch or a tree of tuples is complete: counting, the ack tree, and why an attempt failed.
+"""Decides when a batch or a tree is complete: `tracking` counts, `acker` closes trees, `failure` says why not.
 
-Only this room compares what was expected with what arrived. No user code runs here.
+Rules only, fed by `batches`, `subtopology` and `trees`. Nothing here runs user code, sends, or knows frames and
+messages. Whether committers read what was sent is decided later, in `committers.group_commit`.
 """

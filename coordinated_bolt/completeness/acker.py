@@ -1,7 +1,8 @@
 """The acker: a tree is complete when everything that was sent has been received.
 
 Each root has one 64-bit value. Senders and receivers xor edge ids into it; it is zero once every edge has
-been put in twice. Pure: no clock, no transport.
+been put in twice. In a transactional topology a root is an attempt and `BatchAcker` puts the edges in; in a plain one
+it is a tuple with a message id, and `AckerTask` does. Pure: no clock, no transport.
 
 Source: backtype.storm.daemon.acker. Differs from JStorm: a FAIL before INIT is kept.
 """
@@ -34,7 +35,11 @@ class _Tree:
 
 
 class Acker(Generic[Root]):
-    """Trees by root. INIT, ACK and FAIL may arrive in any order."""
+    """Trees by root. INIT, ACK and FAIL may arrive in any order.
+
+    A tree whose edges have cancelled ends as ACKED, even if it has failed, as in Storm. A bolt that fails a tuple does
+    not ack it, so its tree stays open; `BatchAcker` keeps failures itself.
+    """
 
     def __init__(self) -> None:
         self._trees: dict[Root, _Tree] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -21,7 +22,7 @@ from state.printable import SENTENCE_LIMIT, said_by
 
 
 class FailureKind(IntEnum):
-    """Kinds of failure, those that explain most first: of several failures, the lowest kind is reported."""
+    """Kinds of failure, those that explain most first; see `most_telling`."""
 
     USER = 1
     """User code raised something that is not a FailedException: halt."""
@@ -111,6 +112,15 @@ class Failure:
 
     def __str__(self) -> str:
         return f"{self.component_id}[{self.task_index}]: {self.text}"
+
+
+def most_telling(failures: Iterable[Failure | None]) -> Failure | None:
+    """Returns which of an attempt's failures to report: the first of the lowest kind, or None if nothing failed.
+
+    Called wherever failures meet: on a task, at the acker, and when a group is decided.
+    """
+    known = (failure for failure in failures if failure is not None)
+    return min(known, key=lambda failure: failure.kind, default=None)
 
 
 def _valid(text: str) -> str:

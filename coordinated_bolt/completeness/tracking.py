@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinated_bolt.completeness.failure import Failure, FailureKind, most_telling
 from state.attempt import TransactionAttempt
 from state.printable import counted
 
@@ -49,7 +49,9 @@ class _Attempt:
 
 
 class Tracking:
-    """Counts what one task receives, for all of its attempts.
+    """Counts what one task receives, for all of its attempts; every `CoordinatedBolt` has one.
+
+    In a sub-topology of a plain topology, an attempt stands for a batch.
 
     Args:
         upstream: task ids, each of which must report for every attempt.
@@ -96,10 +98,9 @@ class Tracking:
         self._entry(attempt).received_id = True
 
     def fail(self, attempt: TransactionAttempt, failure: Failure) -> None:
-        """Notes that the attempt failed here; the first failure of the kind that explains most is kept."""
+        """Notes that the attempt failed here; of several failures the `most_telling` is kept."""
         entry = self._entry(attempt)
-        if entry.failure is None or failure.kind < entry.failure.kind:
-            entry.failure = failure
+        entry.failure = most_telling((entry.failure, failure))
 
     def status(self, attempt: TransactionAttempt) -> TrackingStatus:
         """Returns where the attempt stands after the events so far."""

@@ -154,7 +154,7 @@ class CustomChooser(Chooser):
         self._name = name
 
     def choose(self, row: Row) -> Sequence[int]:
-        chosen = self._choose_tasks(tuple(map(own_copy, row)))  # copies, which it may change
+        chosen = self._choose_tasks(tuple(map(own_copy, row)))  # copies, so it may change them
         if (
             not isinstance(chosen, Sequence)
             or isinstance(chosen, (str, bytes))

@@ -43,7 +43,7 @@ class Tuple:
 
     Attributes:
         values: the values, in the order of the stream's fields.
-        origin: where it comes from; the properties below read it.
+        origin: its attempt, sender and stream; the properties below read it.
     """
 
     __slots__ = ("origin", "values")

@@ -21,7 +21,8 @@ from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.rotating_map import RotatingMap
 from coordinated_bolt.streams.tuples import TupleOrigin
 from coordinated_bolt.subtopology.subtopology_outbox import SubtopologyOutbox
-from coordinated_bolt.transport.messages import Message, MessageKind, SendMessage, acker_of, edges_message, tree_message
+from coordinated_bolt.transport.acker_messages import AckerMessages
+from coordinated_bolt.transport.messages import Message, MessageKind, SendMessage
 from coordinated_bolt.transport.outbox import RowOutbox
 from coordinated_bolt.trees.bolt_task import BoltTask
 from coordinated_bolt.trees.output_collector import EDGE_BITS
@@ -80,6 +81,7 @@ class CoordinatedTask:
         self._wiring = wiring
         self._coordination: Coordination = wiring.coordination
         self._send = send
+        self._ackers = AckerMessages(wiring.task_id, wiring.acker_tasks, send)
         self._random = random
         self._observer = observer or TaskObserver()
         self._begun_count = 0
@@ -197,14 +199,11 @@ class CoordinatedTask:
     def _ack(self, kept: _Batch, sent_edges: Iterable[int]) -> None:
         sent = reduce(xor, sent_edges, 0)
         for root in kept.roots:
-            edges = reduce(xor, (roots[root] for roots in kept.held.values()), sent)
-            acker = acker_of(root, self._wiring.acker_tasks)
-            self._send(edges_message(MessageKind.ACK, self._wiring.task_id, acker, root=root, edges=edges))
+            self._ackers.ack(root, reduce(xor, (roots[root] for roots in kept.held.values()), sent))
 
     def _fail(self, roots: Iterable[int]) -> None:
         for root in roots:
-            acker = acker_of(root, self._wiring.acker_tasks)
-            self._send(tree_message(MessageKind.FAIL, self._wiring.task_id, acker, root))
+            self._ackers.fail(root)
 
     def _keep(self, batch: TransactionAttempt, roots: Iterable[int]) -> _Batch:
         kept = self._batches.get(batch) or _Batch(tuple(roots))

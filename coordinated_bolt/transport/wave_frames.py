@@ -18,7 +18,7 @@ class WaveId:
 
     Attributes:
         number: number of the wave in its run, from 1.
-        draw_id: 64 random bits: they distinguish the wave from those of other runs, and seed what its bolts draw.
+        draw_id: 64 random bits; they distinguish the wave from those of other runs, and seed its bolts' random draws.
     """
 
     number: int
@@ -29,7 +29,7 @@ class WaveId:
 
 
 class WaveFrameKind(IntEnum):
-    """What a frame of a wave carries; no value is also one of `FrameKind`."""
+    """What a frame of a wave carries; its values differ from those of `FrameKind`."""
 
     MESSAGES = 6
     """Messages, each packed by itself."""
@@ -71,7 +71,7 @@ def unpack_wave_frame(packed: bytes) -> WaveFrame:
 
     Raises:
         CodecError: the frame is truncated, or one of its bytes has changed.
-        ValueError: the frame is one of an attempt.
+        ValueError: the frame belongs to an attempt.
     """
     (number, draw_id, sender, sequence, target, kind), payload = open_frame(packed)
     return WaveFrame(WaveId(number, draw_id), sender, sequence, target, WaveFrameKind(kind), payload)

@@ -1,7 +1,6 @@
 """Runs the bolt of one task of a plain topology: messages in, messages out.
 
-Only this module calls the bolts of plain topologies, so it turns their exceptions into failures that say where
-they happened.
+Only this module calls the bolts of plain topologies. What they raise becomes a failure that names the task.
 
 Source: backtype.storm.daemon.executor (bolts); backtype.storm.topology.BasicBoltExecutor.
 """
@@ -10,11 +9,8 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from functools import partial
 from random import Random
-from typing import Any
 
-from coordinated_bolt.closing import close_all
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.components.basic_bolts import IBasicBolt
 from coordinated_bolt.components.rich_bolts import IRichBolt
@@ -23,6 +19,7 @@ from coordinated_bolt.streams.plain_tuple import TICK_ORIGIN, PlainTuple, TupleS
 from coordinated_bolt.streams.tuples import TupleOrigin, shortened
 from coordinated_bolt.transport.messages import Message, MessageKind, SendMessage
 from coordinated_bolt.trees.output_collector import AnchoringCollector, TreeOutputCollector
+from coordinated_bolt.trees.user_calls import UserCalls
 from coordinated_bolt.user_code import is_interruption
 from coordinated_bolt.watching.hook_observer import HookObserver
 from coordinated_bolt.watching.metrics import no_clock
@@ -57,6 +54,7 @@ class BoltTask:
         clock: Callable[[], int] = no_clock,
     ) -> None:
         self._wiring = wiring
+        self._user = UserCalls(wiring)
         self._clock = clock
         self._context = wiring.context()
         self._observer = HookObserver(observer, self._context)
@@ -67,7 +65,7 @@ class BoltTask:
 
     def start(self) -> Failure | None:
         """Prepares the topology's hooks and the bolt."""
-        return self._call(self._prepare)
+        return self._user.call(self._prepare)
 
     def receive(self, message: Message) -> Failure | None:
         """Lets the bolt execute a tuple or a tick.
@@ -87,8 +85,7 @@ class BoltTask:
 
     def close(self) -> Failure | None:
         """Lets the bolt and then all of its hooks clean up; returns the first failure."""
-        cleanups = (self.bolt.cleanup, *(hook.cleanup for hook in self._context.hooks))
-        return close_all(partial(self._call, cleanup) for cleanup in cleanups)
+        return self._user.close((self.bolt.cleanup, *(hook.cleanup for hook in self._context.hooks)))
 
     def _prepare(self) -> None:
         install_hooks(self._context, self._wiring.hook_specs)
@@ -100,7 +97,7 @@ class BoltTask:
     def _execute(self, tup: PlainTuple) -> Failure | None:
         tup.received_ns = self._clock()
         failure = self._executed(tup)
-        return failure or self._call(self._observer.executed, tup, self._clock() - tup.received_ns)
+        return failure or self._user.call(self._observer.executed, tup, self._clock() - tup.received_ns)
 
     def _executed(self, tup: PlainTuple) -> Failure | None:
         """Calls `execute`; a basic bolt's tuple is acked after it."""
@@ -112,25 +109,13 @@ class BoltTask:
                 self.bolt.execute(tup)
         except FailedException as error:
             if tup.status is TupleStatus.ACKED:  # too late to fail it
-                return self._failure(error, shortened(tup))
-            return self._call(self.collector.fail, tup) if tup.status is TupleStatus.OPEN else None
+                return self._user.failure(error, shortened(tup))
+            return self._user.call(self.collector.fail, tup) if tup.status is TupleStatus.OPEN else None
         except BaseException as error:
             if is_interruption(error):
                 raise
-            return self._failure(error, shortened(tup))
-        return self._call(self.collector.ack, tup) if isinstance(self.bolt, IBasicBolt) else None
-
-    def _call(self, method: Callable[..., None], *arguments: Any) -> Failure | None:
-        try:
-            method(*arguments)
-        except BaseException as error:
-            if is_interruption(error):
-                raise
-            return self._failure(error)
-        return None
-
-    def _failure(self, error: BaseException, tuple_text: str = "") -> Failure:
-        return Failure.of_user(error, self._wiring.component_id, self._wiring.task_index, tuple_text)
+            return self._user.failure(error, shortened(tup))
+        return self._user.call(self.collector.ack, tup) if isinstance(self.bolt, IBasicBolt) else None
 
     def _origin(self, upstream_task: int, stream_index: int) -> TupleOrigin:
         origin = self._origins.get((upstream_task, stream_index))

@@ -15,14 +15,8 @@ from coordinated_bolt.streams.declared import DEFAULT_STREAM
 from coordinated_bolt.streams.plain_tuple import PlainTuple, TupleStatus
 from coordinated_bolt.streams.routing import Router
 from coordinated_bolt.streams.tuples import Tuple, shortened
-from coordinated_bolt.transport.messages import (
-    MessageKind,
-    SendMessage,
-    acker_of,
-    edges_message,
-    tree_message,
-    tuple_message,
-)
+from coordinated_bolt.transport.acker_messages import AckerMessages
+from coordinated_bolt.transport.messages import SendMessage, tuple_message
 from coordinated_bolt.watching.metrics import no_clock
 from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
@@ -53,7 +47,7 @@ class TreeOutputCollector:
     ) -> None:
         self._clock = clock
         self._task_id = wiring.task_id
-        self._ackers = wiring.acker_tasks
+        self._ackers = AckerMessages(wiring.task_id, wiring.acker_tasks, send)
         self._random = random
         self._router = Router(wiring.component_id, wiring.streams, self._random.getrandbits(EDGE_BITS))
         self._send = send
@@ -88,25 +82,21 @@ class TreeOutputCollector:
         held = _open_tuple(tup, "acked")
         held.status = TupleStatus.ACKED
         for root, edge in held.roots.items():
-            acker = acker_of(root, self._ackers)
-            edges = edge ^ held.ack_value
-            self._send(edges_message(MessageKind.ACK, self._task_id, acker, root=root, edges=edges))
+            self._ackers.ack(root, edge ^ held.ack_value)
         self._observer.acked(held, self._clock() - held.received_ns)
 
     def fail(self, tup: Tuple) -> None:
         """Reports to the ackers that the trees of a tuple have failed."""
         held = _open_tuple(tup, "failed")
         held.status = TupleStatus.FAILED
-        self._send_to_ackers(MessageKind.FAIL, held)
+        for root in held.roots:
+            self._ackers.fail(root)
         self._observer.failed(held, self._clock() - held.received_ns)
 
     def reset_timeout(self, tup: Tuple) -> None:
         """Asks the spouts of a tuple's trees to restart their timeouts."""
-        self._send_to_ackers(MessageKind.RESET_TIMEOUT, _open_tuple(tup, "kept alive"))
-
-    def _send_to_ackers(self, kind: MessageKind, tup: PlainTuple) -> None:
-        for root in tup.roots:
-            self._send(tree_message(kind, self._task_id, acker_of(root, self._ackers), root))
+        for root in _open_tuple(tup, "kept alive").roots:
+            self._ackers.reset_timeout(root)
 
     def _send_tuple(self, target: int, stream_index: int, row: list[Any], anchors: list[PlainTuple]) -> None:
         roots: dict[int, int] = {}

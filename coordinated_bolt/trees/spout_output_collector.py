@@ -11,7 +11,8 @@ from coordinated_bolt.rotating_map import RotatingMap
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
 from coordinated_bolt.streams.pending_message import PendingMessage
 from coordinated_bolt.streams.routing import Router
-from coordinated_bolt.transport.messages import MessageKind, SendMessage, acker_of, edges_message, tuple_message
+from coordinated_bolt.transport.acker_messages import AckerMessages
+from coordinated_bolt.transport.messages import SendMessage, tuple_message
 from coordinated_bolt.trees.output_collector import EDGE_BITS
 from coordinated_bolt.watching.metrics import no_clock
 from coordinated_bolt.watching.task_observer import TaskObserver
@@ -49,7 +50,8 @@ class TreeSpoutOutputCollector:
     ) -> None:
         self._clock = clock
         self._task_id = wiring.task_id
-        self._ackers = wiring.acker_tasks
+        self._has_ackers = bool(wiring.acker_tasks)
+        self._ackers = AckerMessages(wiring.task_id, wiring.acker_tasks, send)
         self._random = random
         self._router = Router(wiring.component_id, wiring.streams, self._random.getrandbits(EDGE_BITS))
         self._send = send
@@ -74,7 +76,7 @@ class TreeSpoutOutputCollector:
         self._observer.emitted(stream_id, row, [task_id])
 
     def _emit(self, receivers: list[int], stream_index: int, row: list[Any], message: PendingMessage) -> None:
-        is_tracked = message.message_id is not None and bool(self._ackers)
+        is_tracked = message.message_id is not None and self._has_ackers
         root = self._new_root() if is_tracked else 0
         edges = 0
         for target in receivers:
@@ -85,8 +87,7 @@ class TreeSpoutOutputCollector:
         self.emitted_count += 1
         if is_tracked:  # only now, so that nobody waits for a tuple that could not be sent
             self.pending.put(root, message)
-            acker = acker_of(root, self._ackers)
-            self._send(edges_message(MessageKind.INIT, self._task_id, acker, root=root, edges=edges))
+            self._ackers.init(root, edges)
         elif message.message_id is not None:
             self.done.append(message)
 

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from functools import partial
 from random import Random
-from typing import Any
 
-from coordinated_bolt.closing import close_all
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.components.spouts import IAckValueSpout, IFailValueSpout, ISpout
 from coordinated_bolt.components.task_hook import install_hooks
 from coordinated_bolt.streams.pending_message import PendingMessage
 from coordinated_bolt.transport.messages import Message, MessageKind, SendMessage
 from coordinated_bolt.trees.spout_output_collector import TreeSpoutOutputCollector
-from coordinated_bolt.user_code import is_interruption
+from coordinated_bolt.trees.user_calls import UserCalls
 from coordinated_bolt.watching.hook_observer import HookObserver
 from coordinated_bolt.watching.metrics import no_clock
 from coordinated_bolt.watching.task_observer import TaskObserver
@@ -55,6 +52,7 @@ class SpoutTask:
         clock: Callable[[], int] = no_clock,
     ) -> None:
         self._wiring = wiring
+        self._user = UserCalls(wiring)
         self._context = wiring.context()
         self._observer = HookObserver(observer, self._context)
         self._max_spout_pending = max_spout_pending
@@ -77,8 +75,8 @@ class SpoutTask:
         """Prepares the topology's hooks and opens the spout."""
         conf, context = self._context.conf, self._context
         return (
-            self._call(install_hooks, context, self._wiring.hook_specs)
-            or self._call(self.spout.open, conf, context, self._collector)
+            self._user.call(install_hooks, context, self._wiring.hook_specs)
+            or self._user.call(self.spout.open, conf, context, self._collector)
             or self._ack_done()
         )
 
@@ -87,14 +85,14 @@ class SpoutTask:
         if self._is_active:
             return None
         self._is_active = True
-        return self._call(self.spout.activate) or self._ack_done()
+        return self._user.call(self.spout.activate) or self._ack_done()
 
     def deactivate(self) -> Failure | None:
         """Deactivates the spout, so that `next_tuple` is no longer called; acks and failures still arrive."""
         if not self._is_active:
             return None
         self._is_active = False
-        return self._call(self.spout.deactivate) or self._ack_done()
+        return self._user.call(self.spout.deactivate) or self._ack_done()
 
     def is_ready(self) -> bool:
         """Whether `next_tuple` may be called now."""
@@ -103,7 +101,7 @@ class SpoutTask:
 
     def next_tuple(self) -> Failure | None:
         """Asks the spout for a tuple; if `emitted_count` has grown, it is worth asking again."""
-        return self._call(self.spout.next_tuple) or self._ack_done()
+        return self._user.call(self.spout.next_tuple) or self._ack_done()
 
     def receive(self, message: Message) -> Failure | None:
         """Handles an ACKED, FAILED or RESET_TIMEOUT; ignores it if the message has already timed out.
@@ -139,22 +137,21 @@ class SpoutTask:
 
     def close(self) -> Failure | None:
         """Closes the spout, and then lets all of its hooks clean up; returns the first failure."""
-        closings = (self.spout.close, *(hook.cleanup for hook in self._context.hooks))
-        return close_all(partial(self._call, close) for close in closings)
+        return self._user.close((self.spout.close, *(hook.cleanup for hook in self._context.hooks)))
 
     def _ack(self, message: PendingMessage) -> Failure | None:
         if isinstance(self.spout, IAckValueSpout):
-            failure = self._call(self.spout.ack, message.message_id, message.values)
+            failure = self._user.call(self.spout.ack, message.message_id, message.values)
         else:
-            failure = self._call(self.spout.ack, message.message_id)
-        return failure or self._call(self._observer.message_acked, message, self._clock() - message.emitted_ns)
+            failure = self._user.call(self.spout.ack, message.message_id)
+        return failure or self._user.call(self._observer.message_acked, message, self._clock() - message.emitted_ns)
 
     def _fail(self, message: PendingMessage) -> Failure | None:
         if isinstance(self.spout, IFailValueSpout):
-            failure = self._call(self.spout.fail, message.message_id, message.values)
+            failure = self._user.call(self.spout.fail, message.message_id, message.values)
         else:
-            failure = self._call(self.spout.fail, message.message_id)
-        return failure or self._call(self._observer.message_failed, message, self._clock() - message.emitted_ns)
+            failure = self._user.call(self.spout.fail, message.message_id)
+        return failure or self._user.call(self._observer.message_failed, message, self._clock() - message.emitted_ns)
 
     def _ack_done(self) -> Failure | None:
         """Acks messages without a tree. Bounded: what these acks emit waits for the next call."""
@@ -162,13 +159,4 @@ class SpoutTask:
             failure = self._ack(self._collector.done.popleft())
             if failure is not None:
                 return failure
-        return None
-
-    def _call(self, method: Callable[..., None], *arguments: Any) -> Failure | None:
-        try:
-            method(*arguments)
-        except BaseException as error:
-            if is_interruption(error):
-                raise
-            return Failure.of_user(error, self._wiring.component_id, self._wiring.task_index)
         return None

@@ -1,4 +1,4 @@
-"""Which prefix of a group is published, and that the question always comes to an end."""
+"""Which prefix of a group is published, and that a decision is always reached."""
 
 from __future__ import annotations
 

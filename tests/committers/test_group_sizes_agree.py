@@ -393,7 +393,7 @@ def interpret_below(view: View, step: Step) -> None:
 
 
 def fold(scenario: Scenario, routes: dict[int, dict[int, list[Step]]]) -> dict[str, dict[Any, Any]]:
-    """By txid, component, task, call; who gets what is taken from the run, as groupings draw at random."""
+    """By txid, component, task, call; receivers are taken from the run, because groupings draw at random."""
     plan, result = plan_of(scenario), Fold()
     stores = plan.wirings[plan.emitter_tasks[0]].tasks_of["store"]
     for txid in range(1, len(scenario.transactions) + 1):

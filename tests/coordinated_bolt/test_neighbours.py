@@ -1,4 +1,4 @@
-"""Another package called `state` that comes first on the path is named in a sentence, whatever is imported."""
+"""Another package called `state` that is first on the path is named in a sentence, whatever is imported."""
 
 from __future__ import annotations
 

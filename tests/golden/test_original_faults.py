@@ -1,4 +1,4 @@
-"""Faults of the originals that show only in a whole run: none of them comes back.
+"""Faults of the originals that show only in a whole run: none of them is repeated.
 
 The numbers are those of the catalogue of known faults. Those that one object alone can show are tested
 beside that object, under the same names.

@@ -1,4 +1,4 @@
-"""P-14: what a spout has stored of a batch comes back as it was, in the same run and in the next one."""
+"""P-14: what a spout has stored of a batch is returned unchanged, in the same run and in the next one."""
 
 from __future__ import annotations
 

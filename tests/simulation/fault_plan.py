@@ -44,7 +44,7 @@ RATES: dict[str, tuple[float, ...]] = {
     "spout.fails": (0.01,),
     "input.moves": (0.3,),
 }
-"""Name -> the rates a swarm may draw, besides zero."""
+"""Name -> the rates a swarm may draw, apart from zero."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -125,7 +125,7 @@ class Simulation:
             raise ViolatedError(f"a run says it is done, and the state lacks rows: {state['seen']}")
 
     def _supervise(self) -> None:
-        """Starts drivers: one if there is none, at times another one beside it."""
+        """Starts drivers: one if there is none, at times a second one."""
         if self.server.calls > CALLS_WITH_FAULTS:
             self.faults.end()
             World.known_rows = ROWS

@@ -28,7 +28,7 @@ from tests.simulation.workload import SPOUTS
 SEEDS = int(os.environ.get("TXBATCH_SIMULATION_SEEDS", "60"))
 CHUNK = 20
 LOOK_FOR = 40
-"""In so many seeds a planted bug has to be found."""
+"""A planted bug has to be found within this many seeds."""
 
 
 def assert_holds(outcome: Outcome) -> None:

@@ -174,7 +174,7 @@ class _PartitionReader(PartitionedEmitter):
 
 
 class OpaqueSpout(IOpaquePartitionedTransactionalSpout):
-    """The emitters cut, every attempt anew: a position is the end of what was read."""
+    """The emitters cut, again in every attempt: a position is the end of what was read."""
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         declarer.declare(FIELDS)

@@ -45,7 +45,7 @@ PLACES = {
 }
 CHANGES = ("drop", "double", "swap", "swap_txid", "alter")
 HARMLESS = {("bolt-report", "double"), ("committer-report", "double")}
-"""A report that comes twice is compared with itself, not added."""
+"""A report that arrives twice is compared with itself, not added."""
 
 
 def in_each_mode(faults: set[tuple[str, str]]) -> list[Any]:

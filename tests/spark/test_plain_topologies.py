@@ -1,4 +1,4 @@
-"""Plain topologies on real Spark: what was acked was processed, what was not fails and comes again."""
+"""Plain topologies on real Spark: what was acked was processed, what was not fails and is emitted again."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_a_bolts_memory_lasts_one_wave(context, tmp_path):
 
 
 class Split(BaseBasicBolt):
-    """Splits lines into words; every third line fails when it comes first."""
+    """Splits lines into words; every third line fails the first time."""
 
     output_fields = ("word",)
 

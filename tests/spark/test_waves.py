@@ -1,4 +1,4 @@
-"""Many transactions travel in few Spark jobs, commits wait for their turn, and nothing is left behind."""
+"""Many transactions travel in few Spark jobs, commits wait for their turn, and nothing is left over."""
 
 from __future__ import annotations
 

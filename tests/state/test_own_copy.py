@@ -1,4 +1,4 @@
-"""What travels is copied where it could change, comes back as it was, and is refused where it could not."""
+"""What travels is copied if it could change, arrives as it was, and is refused if it cannot."""
 
 # ruff: noqa: DTZ001 - datetimes in no time zone are among the values
 from __future__ import annotations

@@ -55,7 +55,7 @@ def client(url):
 
 @pytest.fixture
 def limited(url, client):
-    """The URL of a user who has exactly the rights that are printed."""
+    """The URL of a user with exactly the rights that are printed."""
     client.execute_command("ACL", "SETUSER", "alice", *acl_rules(Keys("wc")), ">canary")
     yield url.replace("unix://", "unix://alice@") + "?password=canary"
     client.execute_command("ACL", "DELUSER", "alice")

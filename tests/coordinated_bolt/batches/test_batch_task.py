@@ -385,7 +385,7 @@ def without_digest():
 
 
 def lose_one_and_double_another(flow: Flow) -> None:
-    """Two frames of equal length from one task to one task: one is lost, the other comes twice."""
+    """Two frames of equal length from one task to one task: one is lost, the other arrives twice."""
     first, second = [f for f in flow.frames(A, FrameKind.REGULAR) if (f.sender, f.target) == (1, 21)][:2]
     assert first.payload != second.payload
     drop(flow, first, None)

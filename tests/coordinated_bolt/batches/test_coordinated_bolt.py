@@ -245,7 +245,7 @@ def test_a_users_exception_comes_with_its_traceback_and_the_tuple():
 @pytest.mark.parametrize("error", [ValueError("mine"), SourceError("gone"), StateRefusedError("wrong type")], ids=repr)
 @pytest.mark.parametrize(("tuple_count", "story"), [(None, "1 tuple and no report"), (3, "3 tuples, 1 arrived")])
 def test_what_a_bolt_raises_on_an_incomplete_batch_is_replayed_and_does_not_halt(error, tuple_count, story):
-    """As behind a task that raised a FailedException halfway: what comes of half a batch is nobody's bug."""
+    """As downstream of a task that raised a FailedException halfway: what follows from half a batch is not a bug."""
     task = Task({"execute": error}, upstream=(1,))
     task.regular(1, "a")
     if tuple_count is not None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor
-from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinated_bolt.completeness.failure import Failure, FailureKind, most_telling
 from state.codec import pack, unpack
 from state.errors import (
     FailedException,
@@ -113,7 +113,25 @@ def test_a_tuple_in_a_story_is_short_and_always_printable(value, text):
     assert failure.tuple_text == text
 
 
-def test_dropping_what_was_never_there_is_no_failure():
+def test_dropping_what_was_never_there_does_not_fail():
     executor = BatchBoltExecutor(wire(RecordingBolt()), lambda *_: None)  # type: ignore[arg-type]
     assert executor.drop(attempt(1)) is None
     assert executor.counters(attempt(1)) == {}
+
+
+def test_of_several_failures_the_one_that_explains_most_is_reported():
+    incomplete, failed, user = (
+        Failure(kind, "store", 0, "text") for kind in (FailureKind.INCOMPLETE, FailureKind.FAILED, FailureKind.USER)
+    )
+    assert most_telling([incomplete, None, failed]) == failed
+    assert most_telling([failed, user, incomplete]) == user
+
+
+def test_of_failures_of_one_kind_the_first_is_reported():
+    first, second = (Failure(FailureKind.FAILED, "store", task_index, "text") for task_index in (1, 0))
+    assert most_telling([None, first, second]) == first
+
+
+def test_without_a_failure_none_is_reported():
+    assert most_telling([None, None]) is None
+    assert most_telling([]) is None

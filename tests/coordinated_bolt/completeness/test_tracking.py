@@ -120,7 +120,7 @@ def test_attempts_are_told_apart(several, data):
 
 @st.composite
 def single_batches(draw):
-    """Groups of tasks of which one reports, who that is, and what an attempt's sources send."""
+    """Groups of tasks of which one reports, that task, and what an attempt's sources send."""
     groups, following = [], 100
     for _ in range(draw(st.integers(1, 3))):
         groups.append(range(following, following + draw(st.integers(1, 3))))

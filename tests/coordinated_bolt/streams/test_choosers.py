@@ -40,7 +40,7 @@ FIELDS = ("word", "number")
 
 
 class FirstTasks(CustomGrouping):
-    """The first so many of the subscriber's tasks."""
+    """The first `count` of the subscriber's tasks."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -400,7 +400,7 @@ def test_a_bolt_subscribes_with_the_grouping_it_names(subscribe, grouping):
         (lambda bolt: bolt.custom_grouping("words", FirstTasks(1), "orders"), "takes only direct_grouping"),
         (lambda bolt: bolt.custom_grouping("words", ByRule(len)), None),
         (lambda bolt: bolt.custom_grouping("words", ByRule(lambda word: 0)), "contains a memory address"),
-        (lambda bolt: bolt.custom_grouping("words", FirstTasks), "the class FirstTasks, not an object of it"),
+        (lambda bolt: bolt.custom_grouping("words", FirstTasks), "the class FirstTasks, not an instance of it"),
         (lambda bolt: bolt.custom_grouping("words", ShuffleGrouping()), "give an instance of CustomGrouping"),
     ],
 )

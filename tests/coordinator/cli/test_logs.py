@@ -1,4 +1,4 @@
-"""What is logged is one line in the command's form, whatever is in it; of other loggers warnings are shown as ever."""
+"""Whatever is logged is one line in the command's form; warnings of other loggers are still shown."""
 
 from __future__ import annotations
 

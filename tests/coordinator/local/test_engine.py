@@ -33,7 +33,7 @@ class Driven:
         self.engine.process(WAVE, tuple(Batch(attempt, pack(2)) for attempt in GROUP), {}, EarlyCommit())
 
     def step(self, count: int) -> int:
-        """Takes so many steps, or as many as there are; returns how many."""
+        """Takes up to `count` steps; returns how many it took."""
         return sum(self.engine.step() for _ in range(count))
 
     def event(self) -> Event | None:

@@ -1,4 +1,4 @@
-"""Every frame of a run, disturbed in every way, one at a time: the state stays exact and nothing is left behind."""
+"""Every frame of a run, disturbed in every way, one at a time: the state stays exact and nothing is left over."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ def interrupted_after(transactions, spout, store):
 
 
 def gone_on(kind, before, transactions, after):
-    """What is counted after so many transactions of one input, then all of another."""
+    """What is counted after some transactions of one input, then all of another."""
     store = MemoryStore()
     interrupted_after(transactions, kind(*before), store)
     run(build(("count", Count0(), ["lines"]), spout=kind(*after)), store)

@@ -21,7 +21,7 @@ from tests.support.topologies.spout_kinds import OpaqueSpout, PartitionedSpout, 
 
 
 class Limited:
-    """Is ready for so many transactions, by nothing but what the run tells it; writes down what it was told."""
+    """Is ready for `limit` transactions, judging only by what the run tells it; writes that down."""
 
     limit: ClassVar[int] = 3
     told: ClassVar[list[RunSoFar]] = []

@@ -1,4 +1,4 @@
-"""The driver's loop where the commit phase of a wave has run beside its ackers: used, unusable, given up."""
+"""The driver's loop when the commit phase of a wave has run in its own job: used, unusable, given up."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ STEPS = int(os.environ.get("TXBATCH_FORGETFUL_STEPS", "1000"))
 
 
 def play(world: World, server: ForgetfulServer, steps: int) -> None:
-    """Runs come, overlap and go until so many calls were made; then one finishes."""
+    """Runs start, overlap and end until the server has had `steps` calls; then one finishes."""
     expected, random = folded(), world.random
     while server.call_count < steps:
         if not world.runs or random.random() < 0.01:

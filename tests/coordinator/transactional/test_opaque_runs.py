@@ -217,7 +217,7 @@ def test_a_replay_is_cut_anew_from_the_position_below_and_its_own_positions_are_
     failed, replayed = cuts_of(2).values()
     assert [failed[p].last for p in (0, 1)] == [replayed[p].last for p in (0, 1)] == [first[p].position for p in (0, 1)]
     assert [failed[p].position for p in (0, 1)] != [replayed[p].position for p in (0, 1)], "the seed cuts differently"
-    assert len(cuts_of(3)) == 2, "what came after it was cut from void positions, and is cut anew too"
+    assert len(cuts_of(3)) == 2, "later transactions were cut from void positions, so they are cut again too"
     assert_exact(store, 2)
 
 

@@ -170,7 +170,7 @@ def without_counting():
 
 
 def without_digest():
-    """Edges tell who sends to whom for which attempt, and nothing of what is sent."""
+    """Edges that name attempt, sender and target, but leave out the content."""
 
     def edge_id(self):
         return digest64(repr((self._attempt, self._sender, self._target)).encode())

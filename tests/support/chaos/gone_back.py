@@ -163,7 +163,7 @@ def play_round(world: World, server: MortalServer, random: Random, *, by_cut: bo
 
 
 def set_back(program: str, rounds: int, *, by_cut: bool, seed: int) -> Outcome:
-    """Plays so many rounds over all kinds of spout."""
+    """Plays `rounds` rounds, in turn over all kinds of spout."""
     outcome = Outcome()
     random = Random(seed)
     with tempfile.TemporaryDirectory(prefix="txbatch-") as name:

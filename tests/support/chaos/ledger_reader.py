@@ -118,7 +118,7 @@ def balances_of_a_plain_loop(transfers: int, accounts: int, seed: int) -> dict[i
 def watch_ledger(
     folder: Path, *, transfers: int, accounts: int, transfers_per_batch: int, kills: int, seed: int, timeout_s: float
 ) -> Outcome:
-    """Runs the ledger in the folder under fire, with a reader beside it."""
+    """Runs the ledger in the folder under fire, with a reader next to it."""
     parameters = {"transfers": transfers, "accounts": accounts, "transfers_per_batch": transfers_per_batch}
     given = [part for name, value in {**parameters, "seed": seed}.items() for part in ("-p", f"{name}={value}")]
     arguments = ["examples.ledger:topology", *given, "--max-pending", "16"]

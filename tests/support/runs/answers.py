@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from coordinated_bolt.completeness.failure import FailureKind
+from tests.support.machine.links import linked
 from tests.support.runs.scripted import failed
 from tests.support.topologies.components import LinesCoordinator
 
@@ -24,13 +27,13 @@ def once(script, otherwise):
 
 
 def with_metadata(run, **failures):
-    """Emitters cut the partition's metadata anew in every attempt."""
+    """Emitters cut the partition's metadata again in every attempt, each from the one below it."""
 
     def answer(wave_id, attempts):
         event = run.engine.processed(wave_id, attempts, **failures)
         for outcome in event.outcomes:
             outcome.metadata["partition.0"] = [outcome.attempt.txid, outcome.attempt.attempt_id]
-        return event
+        return replace(event, outcomes=linked(event.outcomes, run.engine.stored[-1]))
 
     return answer
 

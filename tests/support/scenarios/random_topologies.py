@@ -52,8 +52,8 @@ class Part:
         emits: ``execute``, ``finish`` or ``all``: when and how.
         outputs: its streams.
         splits: whether a tuple goes to one stream by its value, or to each.
-        direct_to: who hears its direct stream.
-        committer: which of the committer classes, None for a bolt that is none.
+        direct_to: the subscriber of its direct stream.
+        committer: which of the committer classes, None for any other bolt.
         operations: what it does to state.
     """
 

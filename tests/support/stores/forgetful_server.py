@@ -97,7 +97,7 @@ class ForgetfulServer:
         return value
 
     def reset(self) -> None:
-        """Forgets its history: nothing that was there before comes back."""
+        """Forgets its history: nothing that was there before returns."""
         self._history, self._sent = [{}], []
 
     def _apply(self, arguments: tuple[Any, ...]) -> Any:

@@ -71,7 +71,7 @@ class Requests(BaseSpout):
 
 
 class Recorded(BaseBatchBolt):
-    """Writes down every call; subclasses do something besides.
+    """Writes down every call; subclasses add behaviour.
 
     Args:
         failing: "method:request" -> fail the batch there, for the first so many times.
@@ -180,7 +180,7 @@ class Total(Recorded):
 
 
 class Outside(BaseBasicBolt):
-    """A plain bolt behind the sub-topology: writes down what it gets."""
+    """A plain bolt downstream of the sub-topology: writes down what it gets."""
 
     def __init__(self, failing: bool = False) -> None:
         self.failing = failing

@@ -1,4 +1,4 @@
-"""Compressed files are read as what they unpack to; what is damaged is named; unpackers go on where they stopped."""
+"""Compressed files are read as what they unpack to; what is damaged is named; unpackers resume where they stopped."""
 
 from __future__ import annotations
 

@@ -285,7 +285,7 @@ def test_a_bad_record_is_named_with_its_offset(broker, make_topic):
     produce(broker.address, topic, [b"good", b"\xff"])
     spout = KafkaTransactionalSpout(broker.address, topic, TextLine("value"))
     (cut,) = cut_all(spout)
-    with pytest.raises(SourceError, match=r"\[0\] at offset 1 is bad: it is not valid UTF-8"):
+    with pytest.raises(SourceError, match=r"\[0\] at offset 1 is bad: byte 0xff at position 0 is not valid UTF-8"):
         emitted(spout, cut)
 
 

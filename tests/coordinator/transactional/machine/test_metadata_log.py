@@ -54,7 +54,7 @@ def test_a_commit_forgets_what_is_strictly_below_it():
 
 
 def test_a_partition_that_is_away_for_a_while_keeps_its_last_position():
-    """Otherwise it would begin at the beginning when it comes back, and everything would be counted twice."""
+    """Otherwise it would start at the beginning when it returns, and everything would be counted twice."""
     log = MetadataLog({"coordinator:4": 2, "partition.0:4": [30, 40], "partition.1:4": [0, 4]})
     log.coordinator_entries({5: 1, 6: 1})
     log.partition_entries([outcome(5, **{"partition.0": [40, 50]}), outcome(6, **{"partition.0": [50, 60]})])

@@ -1,0 +1,50 @@
+"""User code of plain topologies: whatever it raises is a failure that ends the run, except an interruption."""
+
+from __future__ import annotations
+
+import pytest
+
+from coordinated_bolt.completeness.failure import FailureKind
+from coordinated_bolt.trees.user_calls import UserCalls
+from state.errors import FailedException, Interruption
+from tests.support.tasks.wirings import RecordingBolt, wire
+
+
+def raising(error):
+    def raise_it():
+        raise error
+
+    return raise_it
+
+
+@pytest.mark.parametrize("error", [ValueError("mine"), FailedException("later"), SystemExit(3)], ids=repr)
+def test_what_user_code_raises_ends_the_run_even_if_it_asks_for_a_replay(error):
+    wiring = wire(RecordingBolt())
+    failure = UserCalls(wiring).call(raising(error))
+    assert failure is not None
+    assert (failure.kind, failure.component_id, failure.task_index) == (
+        FailureKind.USER,
+        wiring.component_id,
+        wiring.task_index,
+    )
+    assert type(error).__name__ in failure.text
+
+
+def test_a_call_that_returns_is_not_a_failure():
+    given: list[int] = []
+    assert UserCalls(wire(RecordingBolt())).call(given.append, 7) is None
+    assert given == [7]
+
+
+def test_an_interruption_passes():
+    with pytest.raises(Interruption):
+        UserCalls(wire(RecordingBolt())).call(raising(Interruption()))
+
+
+def test_every_closing_gets_its_turn_and_the_first_failure_is_returned():
+    closed = []
+    closings = [raising(ValueError("first")), lambda: closed.append("hook"), raising(ValueError("second"))]
+    failure = UserCalls(wire(RecordingBolt())).close(closings)
+    assert closed == ["hook"]
+    assert failure is not None
+    assert "ValueError: first" in failure.text
