@@ -20,6 +20,7 @@ SECRET_NAMES = [
     "ssl.key.pem",
     "sasl.oauthbearer.client.secret",
     "sasl.oauthbearer.config",
+    "sasl.jaas.config",
     "sasl.oauthbearer.assertion.private.key.passphrase",
     "sasl.oauthbearer.assertion.private.key.pem",
 ]
@@ -66,7 +67,17 @@ def test_a_client_that_refuses_an_option_does_not_show_a_secret(monkeypatch):
     assert SECRET not in str(refused.value)
 
 
-@pytest.mark.parametrize("name", ["group.id", "enable.auto.commit", "auto.offset.reset", "isolation.level"])
+OURS = [
+    "bootstrap.servers",
+    "metadata.broker.list",
+    "group.id",
+    "enable.auto.commit",
+    "auto.offset.reset",
+    "isolation.level",
+]
+
+
+@pytest.mark.parametrize("name", OURS)
 def test_an_option_the_spout_sets_itself_is_refused_with_what_to_use(name):
     with pytest.raises(TopologyError, match=f"{name!r} is set by the spout; use"):
         ClientSettings("h:1", {name: "x"})
