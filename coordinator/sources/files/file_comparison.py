@@ -59,6 +59,8 @@ class FileComparison:
         for path, size in sorted(self._sizes.items()):
             if size and path < self._position and path not in lost:
                 self._look_at(path, known.get(path, 0))
+            elif path > self._position and path in self._marks:
+                self._tell_again(path, self._marks[path])
         return InputChange(
             tuple(self._skipped), tuple(self._again), tuple(self._changed), tuple(self._impossible), self._notes
         )
@@ -108,6 +110,13 @@ class FileComparison:
                         )
                     yield path, mark.end
                     break
+
+    def _tell_again(self, path: str, mark: PrefixMark) -> None:
+        """A file was read that sorts after the position: a run that followed the folder took files as they joined."""
+        self._again.append(
+            f"file {path!r}, of which {mark.end} bytes were read, lies after the position, in file {self._position!r}"
+        )
+        self._notes[path] = None  # it is read from its beginning, and noted then
 
     def _look_at(self, path: str, known: int) -> None:
         """Tells what was not read of a file before the position, and remembers all of it as done with."""
