@@ -75,6 +75,8 @@ class FileComparison:
                 return True
             found = marks_at(file, {mark.end}).get(mark.end)
             if found is not None and found.digest == mark.digest:
+                if path == self._position and mark.is_whole and mark.end:
+                    self._tell_continued(file, mark)
                 if found.stamp != mark.stamp:
                     kept = PrefixMark(mark.end, mark.base, mark.digest, found.stamp, mark.is_whole)
                     self._notes[path] = kept.to_plain()  # the new stamp spares the next run a look
@@ -83,6 +85,15 @@ class FileComparison:
             whole = whole_mark(file).to_plain()
             self._lost(path, f"file {path!r} has changed: {mark.end} bytes of it were read, and it {now} now", whole)
         return False
+
+    def _tell_continued(self, file: InputFile, mark: PrefixMark) -> None:
+        """A last record without an end counted as one; what was appended to it since would be another."""
+        last_and_next = file.read_up_to(mark.end - 1, mark.end + 1)
+        if len(last_and_next) == 2 and not last_and_next.startswith(b"\n"):
+            self._changed.append(
+                f"file {file.path!r} ended at byte {mark.end} within a line, which was read as it was, and continues "
+                "now: the rest of that line would be a record of its own"
+            )
 
     def _lost(self, path: str, sentence: str, note: list[Any] | None) -> None:
         if path in self._pending:
