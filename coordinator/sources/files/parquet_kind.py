@@ -15,6 +15,7 @@ from coordinator.sources.files.record_ranges import RecordRange
 from coordinator.sources.files.record_scanner import Scanner
 from coordinator.sources.files.stores.input_file import InputFile
 from coordinator.sources.files.stores.packed_files import PARQUET
+from coordinator.sources.records.record_output import refuse_text
 from state.errors import SourceError, TopologyError
 
 ROW_NUMBER = "row_number"
@@ -40,6 +41,7 @@ class ParquetKind(FileKind):
         from coordinator.sources.files.stores.arrow_streams import require_arrow  # pyarrow is an extra
 
         require_arrow("a source of Parquet files")
+        refuse_text(origin_fields)
         for name in origin_fields:
             if name not in OFFERED or name in fields:
                 raise TopologyError(

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coordinator.sources.files.json_lines import JsonLines
 from coordinator.sources.files.parquet_files import ParquetFiles
 from coordinator.sources.files.record_ranges import parse_ranges
 from state.codec import pack_exact
@@ -187,3 +188,17 @@ def test_a_column_that_occurs_twice_is_told(tmp_path: Path) -> None:
     pa.parquet.write_table(table, tmp_path / "a.parquet")
     with pytest.raises(SourceError, match="has several columns 'a': mend it"):
         cut(ParquetFiles(str(tmp_path / "a.parquet"), ["a"]))
+
+
+@pytest.mark.parametrize("fields", ["user", {"user": str}])
+def test_fields_that_are_no_list_of_names_are_refused_not_taken_apart(tmp_path: Path, fields: Any) -> None:
+    path = write(tmp_path / "a.parquet", user=["a"])
+    with pytest.raises(TopologyError, match="has to be a list of names; their types are those of the files"):
+        ParquetFiles(path, fields)
+
+
+@pytest.mark.parametrize("made", [ParquetFiles, JsonLines])
+def test_one_origin_in_place_of_a_list_is_told(tmp_path: Path, made: Any) -> None:
+    path = write(tmp_path / "a.parquet", user=["a"])
+    with pytest.raises(TopologyError, match=r"origin fields 'file' are a text; give a list of names: \['file'\]"):
+        made(path, ["user"], with_origin="file")

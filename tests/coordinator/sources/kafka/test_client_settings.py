@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from coordinator.sources.kafka import FromEnvironment, FromFile, KafkaTransactio
 from coordinator.sources.kafka.broker_errors import Trouble
 from coordinator.sources.kafka.client_settings import ClientSettings, Option
 from coordinator.sources.kafka.partition_reader import make_consumer
+from coordinator.sources.records.text_line import TextLine
 from state.errors import SourceError, TopologyError
 
 SECRET = "hunter22-and-more"
@@ -109,3 +111,15 @@ def test_servers_that_are_none_are_refused(servers):
 def test_an_argument_that_cannot_be_used_is_refused_when_the_spout_is_made(wrong):
     with pytest.raises(TopologyError):
         KafkaTransactionalSpout(**{"servers": "h:1", "topic": "t", **wrong})
+
+
+@pytest.mark.parametrize("given", [{"user": str}, TextLine])
+def test_a_format_that_is_none_is_refused_in_a_sentence(given):
+    with pytest.raises(TopologyError, match="is not an object of a RecordFormat; give one such as"):
+        KafkaTransactionalSpout("h:1", "t", given)
+
+
+def test_options_that_are_no_mapping_are_refused():
+    options: Any = ["security.protocol=SSL"]
+    with pytest.raises(TopologyError, match="options of a Kafka spout are a list; give a mapping"):
+        KafkaTransactionalSpout("h:1", "t", options=options)
