@@ -7,6 +7,7 @@ characters in them reach a terminal.
 from __future__ import annotations
 
 import inspect
+import re
 import traceback
 from pathlib import Path
 
@@ -18,6 +19,8 @@ _PREPARING = ("prepare", "open")
 _ENDED_PROCESS = (
     "remedy: a component may not end its process; raise an exception, or FailedException to have the batch replayed"
 )
+_WRONG_KEYWORD = re.compile(r"\bemit(_all|_direct)?\(\) got an unexpected keyword argument 'stream'")
+_STREAM_ID = "remedy: the parameter is called stream_id"
 _PACKAGES = ("state", "coordinated_bolt", "committers", "coordinator")
 
 
@@ -43,6 +46,8 @@ def remedy_for(error: BaseException) -> str:
     """Returns what to do about an error whose message does not say; "" for most."""
     if isinstance(error, SystemExit):
         return _ENDED_PROCESS
+    if isinstance(error, TypeError) and _WRONG_KEYWORD.search(str(error)):
+        return _STREAM_ID
     if not isinstance(error, AttributeError) or error.name is None or not isinstance(error.obj, IComponent):
         return ""
     name, owner = error.name, type(error.obj).__name__

@@ -1,4 +1,4 @@
-"""Building and running topologies: spouts, the coordinator, the engines, the command line."""
+"""Builds and runs topologies: spouts, the coordinator, the engines, the command line."""
 
 from coordinated_bolt.neighbours import require_own_packages
 
@@ -9,6 +9,7 @@ from coordinator.building.plain_topology import PlainTopology
 from coordinator.building.plain_topology_builder import TopologyBuilder
 from coordinator.building.topology import Topology
 from coordinator.building.topology_builder import BoltDeclarer, TransactionalTopologyBuilder
+from coordinator.exactly_once import ExactlyOnce, exactly_once
 from coordinator.local.attempt_book import AttemptRecord, HeldPhase
 from coordinator.local.bolt_trial import BoltTrial, run_bolt
 from coordinator.local.cluster import LocalCluster
@@ -18,18 +19,7 @@ from coordinator.plain.options import PlainRunOptions
 from coordinator.plain.run_summary import PlainStatistics
 from coordinator.run import run
 from coordinator.run_plain import run_plain
-from coordinator.sources.files.csv_files import CsvFiles
-from coordinator.sources.files.growing.follow import Follow
-from coordinator.sources.files.json_lines import JsonLines
-from coordinator.sources.files.parquet_files import ParquetFiles
 from coordinator.sources.files.text_files import TextFiles
-from coordinator.sources.records.csv_fields import CsvFields
-from coordinator.sources.records.function_format import FunctionFormat
-from coordinator.sources.records.json_fields import JsonFields
-from coordinator.sources.records.packed_values import PackedValues
-from coordinator.sources.records.record_format import BadRecordError, RecordFormat
-from coordinator.sources.records.record_output import DEAD_LETTER_STREAM
-from coordinator.sources.records.text_line import TextLine
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.feeder import FeederSpout
 from coordinator.spouts.input_change import FormerInput, InputChange
@@ -48,33 +38,24 @@ from coordinator.transactional.run_summary import RunStatistics
 
 __all__ = [
     "AttemptRecord",
-    "BadRecordError",
     "BatchSubtopologyBuilder",
     "BoltDeclarer",
     "BoltTrial",
-    "CsvFields",
-    "CsvFiles",
-    "DEAD_LETTER_STREAM",
+    "ExactlyOnce",
     "FeederSpout",
     "FixedBatchesSpout",
-    "Follow",
     "FormerInput",
-    "FunctionFormat",
     "HeldPhase",
     "ICommitterTransactionalSpout",
     "IOpaquePartitionedTransactionalSpout",
     "IPartitionedTransactionalSpout",
     "ITransactionalSpout",
     "InputChange",
-    "JsonFields",
-    "JsonLines",
     "LocalCluster",
     "MemoryTransactionalSpout",
     "OpaqueMemoryTransactionalSpout",
     "OpaquePartitionedCoordinator",
     "OpaquePartitionedEmitter",
-    "PackedValues",
-    "ParquetFiles",
     "PartitionPositions",
     "PartitionedCoordinator",
     "PartitionedEmitter",
@@ -82,7 +63,6 @@ __all__ = [
     "PlainRunOptions",
     "PlainStatistics",
     "PlainTopology",
-    "RecordFormat",
     "RunOptions",
     "RunSoFar",
     "RunStatistics",
@@ -90,11 +70,11 @@ __all__ = [
     "SpoutCoordinator",
     "SpoutEmitter",
     "TextFiles",
-    "TextLine",
     "Topology",
     "TopologyBuilder",
     "TransactionalRun",
     "TransactionalTopologyBuilder",
+    "exactly_once",
     "run",
     "run_bolt",
     "run_plain",

@@ -1,4 +1,4 @@
-"""Runs a topology: puts server, store, Spark and coordinator together, and takes them apart again."""
+"""Runs a transactional topology on Spark: connects server, store, Spark and coordinator, and closes them again."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from coordinator.building.topology import Topology
 from coordinator.building.topology_checks import check_is_a
 from coordinator.planning.plan import Plan, make_plan
 from coordinator.server_choice import ServerChoice, choose_server
+from coordinator.sources.data_frame_batches import DataFrameBatches
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import Engine
@@ -22,6 +23,9 @@ from coordinator.transactional.run_summary import RunStatistics
 from state.redis_embedded import EmbeddedServer
 from state.redis_encryption import require_encryption
 from state.redis_store import RedisStore
+
+if TYPE_CHECKING:
+    from coordinator.spark.intake.intake import Intake
 
 _LOG = logging.getLogger("txbatch")
 OnStart = Callable[[Coordinator], None]
@@ -45,29 +49,66 @@ def run(
 
     Args:
         topology: what `TransactionalTopologyBuilder.build` returned.
-        redis_url: redis://, rediss:// or unix://. Without it and `data_dir` the environment's ``TXBATCH_REDIS_URL``
-            counts, as on the command line; without that the embedded server is started, or joined.
-        data_dir: where the embedded server keeps its data, ``.txbatch`` unless given; excludes `redis_url`.
-        allow_plaintext: speak to a server on another machine without TLS, on a network you trust.
+        redis_url: redis://, rediss:// or unix://. If neither it nor `data_dir` is given, ``TXBATCH_REDIS_URL`` from the
+            environment is used, as on the command line; without that, an embedded server is started or joined.
+        data_dir: directory of the embedded server, ``.txbatch`` by default; excludes `redis_url`.
+        allow_plaintext: connect to a server on another machine without TLS, on a network you trust.
         spark: a SparkSession or SparkContext of yours, which is left running; None starts one.
-        master: Spark master of a session of our own.
-        conf: Spark settings of a session of our own; they win over ours.
-        options: bounds of the run.
-        on_start: given the coordinator once it owns the topology, to `drain` it later.
+        master: Spark master of the session that is started.
+        conf: Spark settings of the session that is started; they take precedence over ours.
+        options: limits of the run.
+        on_start: called with the coordinator once it owns the topology, so that you can `drain` it later.
         on_progress: called with the statistics after every event, on the calling thread.
-        factory_module: module to ship besides those of the components' classes.
+        factory_module: name of a module to ship in addition to those of the components' classes.
 
     Returns:
         The statistics of this run.
 
     Raises:
-        TopologyError: refused before anything was started.
+        TopologyError: the topology or an argument was refused before anything was started.
         EngineError: Spark is gone, cannot be reached, or cannot work.
         TransactionError: see `Coordinator.run`.
     """
+    with started(
+        topology,
+        redis_url=redis_url,
+        data_dir=data_dir,
+        allow_plaintext=allow_plaintext,
+        spark=spark,
+        master=master,
+        conf=conf,
+        options=options,
+        on_progress=on_progress,
+        factory_module=factory_module,
+    ) as coordinator:
+        if on_start is not None:
+            on_start(coordinator)
+        return coordinator.run()
+
+
+@contextmanager
+def started(  # noqa: D417 - the others are those of `run`
+    topology: Topology,
+    *,
+    redis_url: str | None = None,
+    data_dir: str | Path | None = None,
+    allow_plaintext: bool = False,
+    spark: Any = None,
+    master: str = "local[*]",
+    conf: Mapping[str, str] | None = None,
+    options: RunOptions | None = None,
+    on_progress: Callable[[RunStatistics], None] | None = None,
+    factory_module: str | None = None,
+    intake: Intake | None = None,
+) -> Iterator[Coordinator]:
+    """Becomes the owner of a topology and yields the coordinator of its run, which has not begun; see `run`.
+
+    Args:
+        intake: what feeds stage 0, unless the spout's tasks read by themselves.
+    """
     check_is_a(Topology, topology, "use run_plain for a plain topology")
     server = choose_server(redis_url, data_dir, allow_plaintext=allow_plaintext)
-    # here, since importing Spark takes as long as all the rest
+    # imported here because importing Spark takes as long as everything else
     from coordinator.spark.engine import SparkEngine
     from coordinator.spark.session import spark_lease
     from coordinator.spark.shipping import pickle_spec, ship_topology
@@ -79,7 +120,11 @@ def run(
         spark_lease(topology.topology_id, spark, master, conf or {}) as lease,
     ):
         lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
-        engine = SparkEngine(lease, plan, url, nonce, topology.message_timeout_s)
+        if intake is None and isinstance(topology.spout.spec, DataFrameBatches):
+            from coordinator.spark.intake.binding import bound_to_spark
+
+            topology, intake = bound_to_spark(topology, lease, spark)
+        engine = SparkEngine(lease, plan, url, nonce, topology.message_timeout_s, intake=intake)
         bounds = options or RunOptions()
         with (
             closing(engine),
@@ -87,9 +132,7 @@ def run(
                 topology, plan, store, engine, options=bounds, nonce=nonce, on_progress=on_progress
             ) as coordinator,
         ):
-            if on_start is not None:
-                on_start(coordinator)
-            return coordinator.run()
+            yield coordinator
 
 
 def _coordinated(
@@ -102,7 +145,7 @@ def _coordinated(
     nonce: str,
     on_progress: Callable[[RunStatistics], None] | None,
 ) -> AbstractContextManager[Coordinator]:
-    """The coordinator of a run, with this machine's clock and randomness."""
+    """Assembles a run with this machine's clock and randomness."""
     return assembled(
         topology,
         plan,

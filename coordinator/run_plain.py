@@ -1,25 +1,25 @@
-"""Runs a plain topology on Spark: puts Spark, engine and driver loop together, and takes them apart again.
+"""Runs a plain topology on Spark: connects Spark, engine and driver loop, and closes them again.
 
-It runs in waves. The spouts live in the driver; what they emit goes through one Spark job, in which every bolt
-executes its share, and at its end each message is acked or failed: failed if a bolt failed it, or left any tuple
-of its tree neither acked nor failed, or if the job crashed. A spout's `ack` and `fail` are called between waves.
-Two waves are never under way together.
+It runs in waves. The spouts live in the driver. What they emit goes through one Spark job, in which every bolt executes
+its share. At the end each message is acked or failed: it fails if a bolt failed it, if a bolt left a tuple of its tree
+neither acked nor failed, or if the job crashed. A spout's `ack` and `fail` are called between waves. Only one wave is
+in flight at a time.
 
 Differs from Storm, and from `LocalCluster`:
 
-- A bolt's memory lasts one wave: it is prepared at the beginning of each, and so are its hooks. `cleanup`, in
-  which it may still emit, ack and fail, is called at the end. What is to outlive a wave a bolt writes where it
-  likes, to Redis for one.
+- A bolt's memory lasts for one wave: bolts and their hooks are prepared at the beginning of each. `cleanup` is called
+  at its end; a bolt may still emit, ack and fail there. What has to outlive a wave, a bolt must write elsewhere, for
+  example to Redis.
 - There are no tick tuples.
-- A wave that takes longer than twice the message timeout is cancelled, and its messages fail. For what ends
-  sooner no time counts, and `reset_timeout` does nothing.
-- Spark may run a task of a wave again, so a tuple may be executed twice though nothing failed.
-- After a crash the next waves are smaller, so that what ends its worker is alone in the end; after `max_crashes`
-  crashes in a row of single tuples the run stops.
-- Whatever user code raises, but for a bolt's `FailedException`, ends the run. Messages of that wave are neither
-  acked nor failed; spouts are closed.
-- A tuple without message id is lost with a wave that crashes. Without ackers messages are acked when they are
-  emitted, before any bolt has seen them.
+- A wave that takes longer than twice the message timeout is cancelled, and its messages fail. Otherwise messages do not
+  time out, and `reset_timeout` does nothing.
+- Spark may run a task of a wave again, so a tuple may be executed twice although nothing failed.
+- After a crash the next waves are smaller, until a tuple that kills its worker is alone. After `max_crashes` crashes
+  of single tuples in a row, the run stops.
+- Any exception of user code except a bolt's `FailedException` ends the run. Messages of that wave are neither acked nor
+  failed; spouts are closed.
+- A tuple without message id is lost if its wave crashes. Without ackers, messages are acked when they are emitted,
+  before any bolt has seen them.
 """
 
 from __future__ import annotations
@@ -53,35 +53,35 @@ def run_plain(
     on_progress: Callable[[PlainStatistics], None] | None = None,
     factory_module: str | None = None,
 ) -> PlainStatistics:
-    """Runs a plain topology until it is drained or, with `stop_when_idle`, until its spouts have nothing more.
+    """Runs a plain topology until it is drained or, with `stop_when_idle`, until its spouts have nothing more (driver).
 
-    Processing is at least once, as far as the spouts emit again what failed. There is no state and no Redis:
-    bolts write where they like. What they write may be written twice.
+    Processing is at least once, provided that the spouts emit again what failed. There is no state and no Redis: bolts
+    write where they like, and may write the same thing twice.
 
-    It runs in waves, and differs from Storm in what follows from that: see this module's first lines.
+    It runs in waves, and therefore differs from Storm: see the docstring of this module.
 
     Args:
         topology: what `TopologyBuilder.build` returned.
         spark: a SparkSession or SparkContext of yours, which is left running; None starts one.
-        master: Spark master of a session of our own.
-        conf: Spark settings of a session of our own; they win over ours.
-        options: bounds of the run.
-        on_start: given the coordinator before its spouts are opened, to `drain` it later.
+        master: Spark master of the session that is started.
+        conf: Spark settings of the session that is started; they take precedence over ours.
+        options: limits of the run.
+        on_start: called with the coordinator before its spouts are opened, so that you can `drain` it later.
         on_progress: called with the statistics after every wave, on the calling thread.
-        factory_module: module to ship besides those of the components' classes.
+        factory_module: name of a module to ship in addition to those of the components' classes.
 
     Returns:
         The statistics of this run.
 
     Raises:
-        TopologyError: refused before anything was started.
+        TopologyError: the topology was refused before anything was started.
         EngineError: Spark is gone, cannot be reached, or cannot work.
         TransactionError: see `PlainCoordinator.run`.
 
     Source: backtype.storm.StormSubmitter.
     """
     check_is_a(PlainTopology, topology, "use run for a transactional topology")
-    # here, since importing Spark takes as long as all the rest
+    # imported here because importing Spark takes as long as everything else
     from coordinator.spark.plain_engine import SparkPlainEngine
     from coordinator.spark.session import spark_lease
     from coordinator.spark.shipping import pickle_spec, ship_topology
@@ -113,4 +113,4 @@ def run_plain(
 def _warn_of_ticks(plan: PlainPlan) -> None:
     ticking = {plan.wirings[task].component_id for task in plan.tick_periods_s}
     if ticking:
-        _LOG.warning("tick tuples are asked for by %s; on Spark there are none", ", ".join(sorted(ticking)))
+        _LOG.warning("%s: tick tuples were asked for, but there are none on Spark", ", ".join(sorted(ticking)))

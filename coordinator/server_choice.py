@@ -1,6 +1,7 @@
-"""Which server a run or a command talks to: a given one, or the private one of a data directory.
+"""Chooses the server of a run or a command: a given one, or the private one of a data directory.
 
-One rule for the command line and for `run`: what is given wins, then the environment, then the default directory.
+The rule is the same for the command line and for `run`: first the options, then the environment, then the default
+directory.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ LOOK_TIMEOUT_S = 10.0
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ServerChoice:
-    """Where the state is.
+    """The server that holds the state; printed without its password.
 
     Attributes:
         redis_url: a server's address, perhaps with a password; None for the private server.
         data_dir: the private server's directory.
-        allow_plaintext: whether another machine may be spoken to without TLS.
+        allow_plaintext: whether to connect to another machine without TLS.
     """
 
     redis_url: str | None
@@ -43,10 +44,10 @@ class ServerChoice:
 
     @contextmanager
     def store(self, topology_id: str) -> Iterator[RedisTopology]:
-        """A topology, to look at what is there or remove it; a private server is not started where there never was one.
+        """Yields a topology to inspect or drop; starts a private server only in a directory that has had one before.
 
         Raises:
-            TopologyError: the data directory was never used, the id is not a name, or the address is none.
+            TopologyError: the data directory was never used, or the topology id or the address is invalid.
             StateRefusedError: the server cannot be used.
         """
         if self.redis_url is not None:
@@ -61,12 +62,12 @@ class ServerChoice:
             was_used = (self.data_dir / "lock").is_file()
         except OSError as error:
             raise StateRefusedError(
-                f"data directory {str(self.data_dir)!r} cannot be looked into: {error.strerror}; choose another "
-                "--data-dir"
+                f"data directory {str(self.data_dir)!r} cannot be read: {error.strerror}; choose another --data-dir"
             ) from error
         if not was_used:
             raise TopologyError(
-                f"data directory {str(self.data_dir)!r} holds no state; give --data-dir, or --redis for a server"
+                f"data directory {str(self.data_dir)!r} holds no state; give another --data-dir, or --redis for a "
+                "server"
             )
         with EmbeddedServer(self.data_dir) as server:
             store = RedisTopology(server.url, topology_id, unreachable_timeout_s=LOOK_TIMEOUT_S)
@@ -83,15 +84,15 @@ def choose_server(
     *,
     allow_plaintext: bool = False,
 ) -> ServerChoice:
-    """What the options, or the arguments of `run`, say; they win over the environment.
+    """Returns the server that the options, or the arguments of `run`, name; they override the environment.
 
     Raises:
         TopologyError: both options are given.
     """
     if redis_url is not None and data_dir is not None:
         raise TopologyError(
-            "--redis and --data-dir exclude each other (in Python redis_url and data_dir exclude each other): the "
-            "latter is for a private server"
+            "--redis and --data-dir exclude each other (in Python, redis_url and data_dir); leave one of them out: "
+            "--data-dir is for a private server"
         )
     if redis_url is None and data_dir is None:
         redis_url = environment.get(URL_VARIABLE) or None

@@ -1,4 +1,4 @@
-"""What runs of both kinds of topologies count alike, since both go in waves."""
+"""The figures that runs of both kinds of topologies share, since both run in waves."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from coordinated_bolt.watching.metrics import ComponentMetrics
 
 @dataclass(slots=True)
 class WaveStatistics:
-    """Figures of one run (driver); times are seconds on the run's clock.
+    """The figures of one run (driver); times are seconds on the run's clock.
 
-    What only one kind of run can tell, such as commits or acks, is in the class of that kind.
+    Figures of one kind of run only, such as commits or acks, are in the class of that kind.
 
     Attributes:
-        waves: waves that were started.
+        waves: number of waves that were started.
         is_interrupted: the run was drained before it would have ended by itself.
         components: component id -> what it did.
         first_wave_s: when the first wave was started, None before.
-        last_result_s: when a result was last final, None before: a group was committed; a plain wave had ended.
+        last_result_s: when a group was last committed, or a plain wave last ended; None before.
     """
 
     waves: int = 0
@@ -29,17 +29,17 @@ class WaveStatistics:
 
     @property
     def seconds(self) -> float:
-        """From the start of the first wave to the last result."""
+        """The time from the start of the first wave to the last result."""
         if self.first_wave_s is None or self.last_result_s is None:
             return 0.0
         return self.last_result_s - self.first_wave_s
 
     def wave_started(self, now_s: float) -> None:
-        """A wave is started."""
+        """Counts a wave that is started."""
         self.waves += 1
         if self.first_wave_s is None:
             self.first_wave_s = now_s
 
     def component(self, component_id: str) -> ComponentMetrics:
-        """What a component did so far, to be added to."""
+        """Returns what a component did so far, to be added to."""
         return self.components.setdefault(component_id, ComponentMetrics())

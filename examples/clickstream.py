@@ -13,7 +13,8 @@ from decimal import Decimal
 
 from committers import ICommitter
 from coordinated_bolt import BaseBatchBolt
-from coordinator import CsvFiles, Follow, JsonLines, ParquetFiles, TransactionalTopologyBuilder
+from coordinator import TransactionalTopologyBuilder
+from coordinator.sources import CsvFiles, Follow, JsonLines, ParquetFiles
 from state import HashState, SetState
 
 FIELDS = {"user": str, "page": str, "price": Decimal | None}

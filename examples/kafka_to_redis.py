@@ -11,7 +11,8 @@ from collections import Counter, defaultdict
 
 from committers import ICommitter
 from coordinated_bolt import BaseBatchBolt
-from coordinator import TextLine, TransactionalTopologyBuilder
+from coordinator import TransactionalTopologyBuilder
+from coordinator.sources import TextLine
 from coordinator.sources.kafka import KafkaTransactionalSpout
 from state import HashState
 

@@ -21,13 +21,20 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-PACKAGES = ("state", "coordinated_bolt", "committers", "coordinator")
+PACKAGES = (
+    "state",
+    "coordinated_bolt",
+    "committers",
+    "coordinator",
+    "coordinator.sources",
+    "coordinator.sources.kafka",
+)
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "api.md"
 HEAD = """# API reference
 
-Everything the four packages export: the names you write in a job, and those you meet when you read its results. The
-rest is internal; import it by module, and expect it to change. This page is made from the docstrings by
-`tools/api_docs.py`; edit those. What the words mean is in the [glossary](glossary.md).
+Everything the four packages and the rooms of sources export: the names you write in a job, and those you meet when you
+read its results. The rest is internal; import it by module, and expect it to change. This page is made from the
+docstrings by `tools/api_docs.py`; edit those. What the words mean is in the [glossary](glossary.md).
 """
 SECTIONS = frozenset({"Args", "Attributes", "Raises", "Returns", "Source", "Differs from Storm"})
 ONE_LINE = re.compile(r"^(Source|Differs from Storm): ")
@@ -49,9 +56,12 @@ def render() -> str:
     packages = [import_module(name) for name in PACKAGES]
     page = _Page(packages)
     parts = [HEAD, "\n".join(page.contents(package) for package in packages) + "\n"]
+    shown: set[str] = set()
     for package in packages:
         parts.append(f"## {package.__name__}\n\n{inspect.cleandoc(package.__doc__ or '')}\n")
-        parts += ["\n".join(page.entry(name, getattr(package, name))) for name in package.__all__]
+        new = [name for name in package.__all__ if name not in shown]  # one name may have two homes, and one entry
+        parts += ["\n".join(page.entry(name, getattr(package, name))) for name in new]
+        shown.update(new)
     return BLANK_LINES.sub("\n\n", "\n".join(parts)).rstrip() + "\n"
 
 
@@ -67,8 +77,10 @@ class _Page:
         self._exported = {id(getattr(package, name)) for package in packages for name in package.__all__}
         seen: Counter[str] = Counter()
         for package in packages:
-            for title in (package.__name__, *package.__all__):
-                anchor = title.lower()  # a second heading that differs only in case gets a number, as on GitHub
+            for title in (package.__name__, *(name for name in package.__all__ if name not in self._anchors)):
+                anchor = title.lower().replace(
+                    ".", ""
+                )  # a second heading that differs only in case gets a number, as on GitHub
                 self._anchors[title] = f"{anchor}-{seen[anchor]}" if seen[anchor] else anchor
                 seen[anchor] += 1
 

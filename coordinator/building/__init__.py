@@ -1,4 +1,4 @@
-"""Topologies as users build them: the builders, what they refuse, and the description that is remembered.
+"""Topologies as users build them: the builders, the checks they make, and the description that is stored.
 
-Checked values come out. Task numbers, stages and executors belong to `planning`.
+A builder returns a checked value. Task numbers, stages and executors belong to `planning`.
 """

@@ -1,4 +1,4 @@
-"""Connects batch bolts to a sub-topology: coordinated batches inside a plain topology."""
+"""Builds sub-topologies of batch bolts: coordinated batches inside a plain topology."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ from state.errors import TopologyError
 
 
 class BatchSubtopologyBuilder:
-    """Builds a sub-topology: a master, whose every input tuple begins a batch, and the bolts behind it.
+    """Builds a sub-topology: a master, each of whose input tuples begins a batch, and the bolts downstream of it.
 
-    What the master emits while it executes a tuple, and what the bolts make of it, is one batch. It succeeds
-    or fails as a whole: its input tuple is acked when every task of the sub-topology has finished the batch,
-    `finish_batch` of all of them included, and fails when one of them raises `FailedException` or the batch is
-    not complete in time. A batch of which nothing reaches a task is finished there too. Batches are processed
-    side by side and finish in any order; a replay of the input tuple is another batch. On Spark a batch begins and
-    ends within one wave.
+    What the master emits while it executes a tuple, and what the bolts make of it, is one batch. A batch succeeds
+    or fails as a whole. Its input tuple is acked once every task of the sub-topology has finished the batch,
+    `finish_batch` included; it fails if one of them raises `FailedException` or the batch is not complete in time.
+    A task that receives nothing of a batch finishes it too. Batches run concurrently and finish in any order; a
+    replay of the input tuple is another batch. On Spark a batch begins and ends within one wave.
 
-    Every bolt is made anew for each (task, batch), a basic bolt too: what it keeps lasts for one batch. The
-    batch is the tuples' attempt (``tup.attempt``); what the input tuple was about is a value to be passed on.
-    Bolts outside may subscribe to any component inside: what they receive is anchored on the input tuple, and
-    if they fail it, it fails. Tick tuples do not come to a sub-topology.
+    Each (task, batch) has its own instance of a bolt, even of a basic bolt: what it keeps lasts for one batch. The
+    attempt of a tuple (``tup.attempt``) identifies its batch; whatever identifies the input tuple must be emitted as
+    a value. Bolts outside may subscribe to any component inside: what they receive is anchored on the input tuple,
+    which fails if they fail it. Sub-topologies receive no tick tuples.
 
         batches = BatchSubtopologyBuilder("split", SplitRequest())
         batches.master_declarer.shuffle_grouping("requests")
@@ -35,18 +34,18 @@ class BatchSubtopologyBuilder:
 
     Args:
         master_id: component id of the master.
-        master_bolt: an `IBatchBolt` or `IBasicBolt`; a batch has one tuple here.
-        parallelism: its tasks, unless `master_declarer` sets their number. Each begins batches of its own.
+        master_bolt: an `IBatchBolt` or `IBasicBolt`; it receives one tuple of each batch.
+        parallelism: its number of tasks, unless `master_declarer` sets it. Each task begins its own batches.
 
     Attributes:
-        master_declarer: declares what the master subscribes to, outside, and its options.
+        master_declarer: declares which streams from outside the master receives, and its options.
 
     Raises:
         TopologyError: `master_bolt` cannot process batches outside transactions.
 
     Source: backtype.storm.coordination.BatchSubtopologyBuilder. Differs from Storm: tuples for bolts outside are
-    in the ack tree; a bolt inside that subscribes outside is refused, there its batches never end; bolts need
-    not pass the batch's id on as the first value.
+    in the ack tree; a bolt inside that subscribes to something outside is refused, whereas in Storm its batches never
+    end; bolts need not emit the batch id as the first value.
     """
 
     def __init__(self, master_id: str, master_bolt: IBatchBolt | IBasicBolt, parallelism: int = 1) -> None:
@@ -66,8 +65,8 @@ class BatchSubtopologyBuilder:
         """Adds the sub-topology to a topology; called last, once.
 
         Raises:
-            TopologyError: `builder` builds no plain topology, there is no bolt behind the master, a bolt subscribes to
-                something outside or wants tick tuples, or the topology has a component of one of the ids.
+            TopologyError: `builder` does not build a plain topology, the master has no bolt downstream, a bolt
+                subscribes to something outside or asks for tick tuples, or the topology already uses one of the ids.
         """
         if not isinstance(builder, TopologyBuilder):
             raise TopologyError(
@@ -75,15 +74,15 @@ class BatchSubtopologyBuilder:
             )
         if len(self._bolts) == 1:
             raise TopologyError(
-                f"the sub-topology of {self._master_id!r} has no bolt behind its master: add one with set_bolt"
+                f"the sub-topology of {self._master_id!r} has no bolt but its master; add one with set_bolt"
             )
         for component_id, (bolt, _, declarer) in self._bolts.items():
             outside = sorted({s.upstream_id for s in declarer.subscriptions} - self._bolts.keys())
             if component_id != self._master_id and outside:
                 raise TopologyError(
                     f"component {component_id!r} subscribes to {outside[0]!r}, which is not in the sub-topology of "
-                    f"{self._master_id!r} {sorted(self._bolts)}; only the master receives tuples from outside, since "
-                    "tuples of no batch would never be complete"
+                    f"{self._master_id!r} {sorted(self._bolts)}; only the master receives tuples from outside, because "
+                    "they belong to no batch"
                 )
             if TICK_TUPLE_FREQ_SECS in component_configuration(component_id, bolt, declarer):
                 raise TopologyError(
@@ -95,7 +94,7 @@ class BatchSubtopologyBuilder:
 
     def _add(self, component_id: str, bolt: IBatchBolt | IBasicBolt, parallelism: int) -> BoltDeclarer:
         if component_id in self._bolts:
-            raise TopologyError(f"component id {component_id!r} is used twice")
+            raise TopologyError(f"component id {component_id!r} is used twice; give each component its own")
         if isinstance(bolt, ICommitter):
             raise TopologyError(
                 f"component {component_id!r} is a committer, and the batches of a sub-topology finish in any order; "

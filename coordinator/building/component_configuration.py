@@ -1,4 +1,4 @@
-"""What is set per component besides its input: its number of tasks and its own configuration."""
+"""Sets the options of a component: its number of tasks and its own configuration."""
 
 from __future__ import annotations
 
@@ -26,51 +26,51 @@ class ComponentConfigurationDeclarer:
         self.configuration: dict[str, Any] = {}
 
     def set_num_tasks(self, count: int) -> Self:
-        """Sets the number of tasks, from 1; it is the parallelism unless it is set. A limit on parallelism bounds both.
+        """Sets the number of tasks, at least 1; the default is the parallelism. A limit on parallelism applies to both.
 
-        Tasks are what groupings choose among and what ``context.task_count`` speaks of. Their number stands in the
-        topology's fingerprint. It may change from one run to the next: state is kept by field, not by task.
+        Groupings choose among tasks, and ``context.task_count`` is their number. It is part of the stored description
+        of the topology and may change from one run to the next: state is kept by field, not by task.
 
-        Parallelism is the number of executors the tasks are dealt to, in contiguous runs; executors beyond the tasks
-        are not used. Only LocalCluster knows executors, and uses them for nothing but to tell which tasks share a
-        worker. On Spark a task is a partition and any free core runs it, so there the parallelism is the default of
-        this, and nothing else.
+        Parallelism is the number of executors, among which the tasks are divided in contiguous ranges; surplus
+        executors are not used. Only LocalCluster has executors, which say which tasks share a worker. On Spark a task
+        is a partition and runs on any free core, so there the parallelism is only the default of this number.
         """
         check_parallelism(f"number of tasks of component {self.component_id!r}", count)
         self._task_count = count
         return self
 
     def set_max_task_parallelism(self, count: int) -> Self:
-        """Sets the most tasks the component may have, in place of the topology's limit.
+        """Sets the most tasks that the component may have; replaces the topology's limit.
 
-        For trying a topology out at a small size without changing its components.
+        Use it to try out a topology at a small size without changing its components.
         """
         check_parallelism(f"max task parallelism of component {self.component_id!r}", count)
         self._task_count_max = count
         return self
 
     def add_configuration(self, name: str, value: Any) -> Self:
-        """Sets one value of the configuration the component's `prepare` is given.
+        """Sets one value of the configuration that the component's `prepare` receives.
 
-        It wins over `IComponent.get_component_configuration`, which wins over the topology's configuration.
+        It takes precedence over `IComponent.get_component_configuration`, which takes precedence over the topology's
+        configuration.
 
         Raises:
-            TopologyError: the name is no text, or the value is not plain data (None, bool, int, float, str, bytes,
-                list, tuple, set, dict, date, Decimal).
+            TopologyError: the name is not a non-empty string, or the value is not plain data (None, bool, int, float,
+                str, bytes, list, tuple, set, dict, date, Decimal).
         """
         return self.add_configurations({name: value})
 
     def add_configurations(self, values: Mapping[str, Any]) -> Self:
-        """Sets several values, as `add_configuration` does one."""
+        """Sets several values, each as `add_configuration` does."""
         self.configuration.update(_checked(self.component_id, values))
         return self
 
     def task_count(self, parallelism: int, task_count_max: int | None) -> int:
-        """How many tasks the component gets.
+        """Returns the number of tasks of the component.
 
         Args:
-            parallelism: its executors.
-            task_count_max: the topology's limit, if it has one.
+            parallelism: its number of executors.
+            task_count_max: the topology's limit, None if it has none.
         """
         most = task_count_max if self._task_count_max is None else self._task_count_max
         wanted = parallelism if self._task_count is None else self._task_count
@@ -87,7 +87,7 @@ class SpoutDeclarer(ComponentConfigurationDeclarer):
 def component_configuration(
     component_id: str, spec: IComponent, declarer: ComponentConfigurationDeclarer
 ) -> dict[str, Any]:
-    """What the component itself and its declarer say, the declarer's last."""
+    """Returns the configuration that the component sets itself, updated by that of its declarer."""
     return {**_checked(component_id, spec.get_component_configuration()), **declarer.configuration}
 
 
@@ -101,7 +101,11 @@ def check_no_ticks(where: str, conf: Mapping[str, Any]) -> None:
 
 
 def topology_configuration(values: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The configuration of all components, refused if it is no plain data; a copy, so what is given may be changed."""
+    """Returns a checked copy of the configuration for all components.
+
+    Raises:
+        TopologyError: it is not a mapping of names to plain data.
+    """
     return _checked_values("the topology", {} if values is None else values)
 
 
@@ -111,16 +115,16 @@ def _checked(component_id: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _checked_values(where: str, values: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(values, Mapping):
-        raise TopologyError(f"{where}: its configuration {values!r} is no mapping; give names to values")
+        raise TopologyError(f"{where}: its configuration must be a mapping of names to values, got {values!r}")
     checked: dict[str, Any] = {}
     for name, value in values.items():
         if not isinstance(name, str) or not name:
-            raise TopologyError(f"{where}: {name!r} is no name of a configuration value; give text")
+            raise TopologyError(f"{where}: configuration names must be non-empty strings, got {name!r}")
         try:
             pack(value)
             checked[name] = own_copy(value)
         except CodecError as error:
             raise TopologyError(
-                f"{where}: configuration value {name!r} {error}; give plain data, and make what lives in prepare"
+                f"{where}: configuration value {name!r} {error}; give plain data, and create live objects in prepare"
             ) from None
     return checked

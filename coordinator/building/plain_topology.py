@@ -1,4 +1,4 @@
-"""A plain topology as it was built and checked: no transactions, at-least-once by acks and replays."""
+"""A plain topology, built and checked: without transactions, at least once by acks and replays."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from coordinator.building.topology import Component, ComponentGraph, ComponentKi
 class PlainTopology(ComponentGraph):
     """A checked plain topology, ready to be planned and run.
 
-    Without ackers nothing is tracked: messages are acked at once, whatever becomes of them.
+    Without ackers nothing is tracked: a message is acked when it is emitted, whatever becomes of it.
 
     Attributes:
         message_timeout_s: T; a message that is not processed fails between T and 2T seconds after it was
-            emitted. None: it never does. On Spark a wave that takes longer than 2T is cancelled and fails.
-        max_spout_pending: most messages a spout task may have under way.
+            emitted. None disables timeouts. On Spark a wave that takes longer than 2T is cancelled and fails.
+        max_spout_pending: most messages that a spout task may have in flight.
     """
 
     message_timeout_s: float | None = 30.0
@@ -24,5 +24,5 @@ class PlainTopology(ComponentGraph):
 
     @property
     def spouts(self) -> tuple[Component, ...]:
-        """The spouts' components."""
+        """The components that are spouts."""
         return tuple(c for c in self.components if c.kind is ComponentKind.SPOUT)

@@ -1,4 +1,4 @@
-"""Connects the components of a plain topology."""
+"""Builds plain topologies."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from coordinator.spouts.kinds.kind_of import Spout
 from state.errors import TopologyError
 from state.handles import declared_states
 
-TRANSACTIONS_WAY = "for transactions build the topology with a TransactionalTopologyBuilder"
+TRANSACTIONS_WAY = "for transactions, use a TransactionalTopologyBuilder"
 
 
 class TopologyBuilder(GraphBuilder):
-    """Builds a plain topology: spouts, rich bolts and basic bolts, at-least-once by acks and replays.
+    """Builds a plain topology of spouts, rich bolts and basic bolts: at least once, by acks and replays.
 
     Args:
         topology_id: names the topology.
 
     Raises:
-        TopologyError: the name is out of rule.
+        TopologyError: the name is not a valid one.
 
-    Source: backtype.storm.topology.TopologyBuilder. Differs from Storm: no cycles.
+    Source: backtype.storm.topology.TopologyBuilder. Differs from Storm: cycles are refused.
     """
 
     def __init__(self, topology_id: str) -> None:
@@ -43,7 +43,7 @@ class TopologyBuilder(GraphBuilder):
         """Adds a spout.
 
         Raises:
-            TopologyError: it is no `ISpout`.
+            TopologyError: `spout` is not an `ISpout`, or the id or parallelism is invalid.
         """
         if not isinstance(spout, ISpout):
             raise TopologyError(
@@ -57,13 +57,13 @@ class TopologyBuilder(GraphBuilder):
         """Adds a bolt.
 
         Raises:
-            TopologyError: it is no `IRichBolt` or `IBasicBolt`, or it processes batches.
+            TopologyError: `bolt` is neither an `IRichBolt` nor an `IBasicBolt`, or it processes batches.
         """
         if isinstance(bolt, (IBatchBolt, ICommitter)):
             raise TopologyError(
                 f"component {component_id!r} is {described(bolt)}, and a plain topology has no batches to finish or "
-                "commit; make it an IRichBolt or IBasicBolt, or put it behind the master of a BatchSubtopologyBuilder; "
-                f"{TRANSACTIONS_WAY}"
+                "commit; make it an IRichBolt or IBasicBolt, or put it into a sub-topology with a "
+                f"BatchSubtopologyBuilder; {TRANSACTIONS_WAY}"
             )
         if not isinstance(bolt, (IRichBolt, IBasicBolt)):
             raise TopologyError(
@@ -81,7 +81,7 @@ class TopologyBuilder(GraphBuilder):
         self._master_of[declarer.component_id] = master_id
 
     def set_acker_count(self, count: int) -> None:
-        """Sets the number of acker tasks. With 0 nothing is tracked: messages are acked at once and never fail."""
+        """Sets the number of acker tasks. With 0 nothing is tracked: messages are acked when emitted and never fail."""
         check_parallelism("acker count", count, least=0)
         self._acker_count = count
 
@@ -90,13 +90,13 @@ class TopologyBuilder(GraphBuilder):
         self._message_timeout_s = check_message_timeout(seconds)
 
     def disable_message_timeouts(self) -> None:
-        """Has messages never fail by time; one that no bolt acks or fails is then under way for ever."""
+        """Disables timeouts: a message that no bolt acks or fails then stays in flight for ever."""
         self._message_timeout_s = None
 
     def set_max_spout_pending(self, count: int) -> None:
-        """Sets how many messages a spout task may have under way, at least 1; what has no message id does not count."""
+        """Sets the most messages a spout task may have in flight, at least 1; only those with a message id count."""
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise TopologyError(f"max spout pending is {count!r}; give an integer from 1")
+            raise TopologyError(f"max spout pending is {count!r}; give an integer of at least 1")
         self._max_spout_pending = count
 
     def build(self, conf: Mapping[str, Any] | None = None) -> PlainTopology:
@@ -106,11 +106,11 @@ class TopologyBuilder(GraphBuilder):
             conf: configuration handed to every `open` and `prepare`; plain data.
 
         Raises:
-            TopologyError: no spout, a cycle, an unknown component, stream or field, a bolt without input, a
-                grouping that does not fit its stream, or a configuration value that is no plain data.
+            TopologyError: the topology has no spout, a cycle, an unknown component, stream or field, a bolt without
+                input, a grouping that does not fit its stream, or a configuration value that is not plain data.
         """
         if all(kind is not ComponentKind.SPOUT for kind, *_ in self._components.values()):
-            raise TopologyError("the topology has no spout: add one with set_spout")
+            raise TopologyError("the topology has no spout; add one with set_spout")
         return PlainTopology(
             topology_id=self._topology_id,
             components=self._graph(),
@@ -127,8 +127,8 @@ class TopologyBuilder(GraphBuilder):
         states = sorted(handle.name for handle in declared_states(type(spec)).values())
         if states:
             raise TopologyError(
-                f"component {declarer.component_id!r} declares state {states}, which only committers of transactions "
-                f"write; {TRANSACTIONS_WAY}"
+                f"component {declarer.component_id!r} declares state {states}, which only committers of transactional "
+                f"topologies can write; {TRANSACTIONS_WAY}"
             )
         self._add(kind, spec, parallelism, declarer)
 

@@ -1,4 +1,4 @@
-"""A topology as it was built and checked: components, streams and subscriptions."""
+"""A topology, built and checked: its components, streams and subscriptions."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from coordinator.spouts.kinds.kind_of import Spout
 Spec = Spout | IBatchBolt | ISpout | IRichBolt | IBasicBolt
 
 DEFAULT_MESSAGE_TIMEOUT_S = 60.0
-"""As long as a person would wait before they ask what hangs."""
+"""About as long as a person would wait before asking what hangs."""
 
 
 class ComponentKind(Enum):
-    """What a component is."""
+    """The role of a component."""
 
     SPOUT = "spout"
     BOLT = "bolt"
@@ -32,12 +32,12 @@ class ComponentKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """One stream a component receives.
+    """A stream that a component receives.
 
     Attributes:
-        upstream_id: the component that emits it.
-        stream_id: its stream.
-        grouping: how its tuples are spread over the subscriber's tasks.
+        upstream_id: id of the component that emits it.
+        stream_id: as the upstream component declares it.
+        grouping: how its tuples are distributed to the subscriber's tasks.
     """
 
     upstream_id: str
@@ -47,18 +47,18 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """One component.
+    """A component of a topology.
 
     Attributes:
-        component_id: its name.
+        component_id: unique in its topology.
         kind: spout, bolt or committer.
-        spec: the user's object, to be shipped.
+        spec: the user's object, which is shipped to the executors.
         parallelism: number of executors asked for.
         task_count: number of tasks.
-        streams: stream id -> stream, in the order of declaration.
-        subscriptions: what it receives.
-        conf: its own configuration, which wins over the topology's.
-        master_id: id of the master of the sub-topology it belongs to, its own if it is the master; None outside.
+        streams: stream id -> stream that it emits, in the order of declaration.
+        subscriptions: the streams it receives.
+        conf: its own configuration, which takes precedence over the topology's.
+        master_id: id of the master of its sub-topology, its own id if it is the master; None outside of one.
     """
 
     component_id: str
@@ -73,20 +73,20 @@ class Component:
 
     @property
     def executor_count(self) -> int:
-        """Executors that are used: those beyond the tasks have nothing to do."""
+        """The number of executors that have tasks."""
         return min(self.parallelism, self.task_count)
 
 
 @dataclass(frozen=True, slots=True)
 class ComponentGraph:
-    """What any checked topology is made of.
+    """The parts that every checked topology has.
 
     Attributes:
         topology_id: names the topology and all its keys.
-        components: each after what it subscribes to.
+        components: each after those it subscribes to.
         conf: the user's configuration, handed to every `prepare`.
         acker_count: number of acker tasks.
-        task_hooks: watch every task; shipped.
+        task_hooks: hooks of every task; shipped to the executors.
     """
 
     topology_id: str
@@ -96,7 +96,7 @@ class ComponentGraph:
     task_hooks: tuple[ITaskHook, ...] = ()
 
     def component(self, component_id: str) -> Component:
-        """The component of that id."""
+        """Returns the component with that id, which must exist."""
         return next(c for c in self.components if c.component_id == component_id)
 
 
@@ -105,8 +105,8 @@ class Topology(ComponentGraph):
     """A checked transactional topology, ready to be planned and run; its first component is the spout.
 
     Attributes:
-        message_timeout_s: how long a wave may take, in each of its two phases, before what hangs is ended, named and
-            tried again, in seconds.
+        message_timeout_s: how long a wave may take, in seconds, in each of its two phases, before what hangs is
+            named, ended and tried again.
     """
 
     message_timeout_s: float = DEFAULT_MESSAGE_TIMEOUT_S

@@ -1,4 +1,4 @@
-"""Connects components and refuses, with the reason, what could not run correctly."""
+"""Builds transactional topologies; whatever could not run correctly is refused with the reason."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ from state.keys import check_name
 
 
 class BoltDeclarer(ComponentConfigurationDeclarer):
-    """Declares what a bolt subscribes to, and its options; each method returns the declarer, so calls chain.
+    """Declares the subscriptions and options of a bolt; each method returns the declarer, so calls chain.
 
     Source: backtype.storm.topology.BoltDeclarer (InputDeclarer).
     """
@@ -62,7 +62,7 @@ class BoltDeclarer(ComponentConfigurationDeclarer):
         self.subscriptions: list[Subscription] = []
 
     def shuffle_grouping(self, component_id: str, stream_id: str = DEFAULT_STREAM) -> BoltDeclarer:
-        """Spreads tuples evenly over the tasks."""
+        """Distributes tuples evenly over the tasks."""
         return self.grouping(component_id, ShuffleGrouping(), stream_id)
 
     def fields_grouping(
@@ -74,9 +74,9 @@ class BoltDeclarer(ComponentConfigurationDeclarer):
     def partial_key_grouping(
         self, component_id: str, fields: Sequence[str], stream_id: str = DEFAULT_STREAM
     ) -> BoltDeclarer:
-        """Sends tuples with equal values of `fields` to one of two tasks, so that frequent values weigh on both.
+        """Sends tuples with equal values of `fields` to two tasks, so that a frequent value does not overload one.
 
-        A stage further down, on a fields grouping, has to merge what the two computed.
+        A bolt downstream, on a fields grouping, has to merge what the two computed.
         """
         return self.grouping(component_id, PartialKeyGrouping(self._names("partial_key_grouping", fields)), stream_id)
 
@@ -85,25 +85,25 @@ class BoltDeclarer(ComponentConfigurationDeclarer):
         return self.grouping(component_id, AllGrouping(), stream_id)
 
     def global_grouping(self, component_id: str, stream_id: str = DEFAULT_STREAM) -> BoltDeclarer:
-        """Sends every tuple to the lowest task."""
+        """Sends every tuple to the task with the lowest id."""
         return self.grouping(component_id, GlobalGrouping(), stream_id)
 
     def none_grouping(self, component_id: str, stream_id: str = DEFAULT_STREAM) -> BoltDeclarer:
-        """Does not care; the same as shuffle."""
+        """Leaves the choice to txbatch; currently the same as shuffle."""
         return self.grouping(component_id, NoneGrouping(), stream_id)
 
     def local_or_shuffle_grouping(self, component_id: str, stream_id: str = DEFAULT_STREAM) -> BoltDeclarer:
-        """Prefers tasks on the emitter's worker; on Spark, where none is known beforehand, the same as shuffle."""
+        """Prefers tasks on the emitter's worker; on Spark, where that is not known in advance, the same as shuffle."""
         return self.grouping(component_id, LocalOrShuffleGrouping(), stream_id)
 
     def direct_grouping(self, component_id: str, stream_id: str = DEFAULT_STREAM) -> BoltDeclarer:
-        """Receives what the emitter sends to its tasks by `emit_direct`."""
+        """Receives what the emitter sends to each task by `emit_direct`."""
         return self.grouping(component_id, DirectGrouping(), stream_id)
 
     def custom_grouping(
         self, component_id: str, grouping: CustomGrouping, stream_id: str = DEFAULT_STREAM
     ) -> BoltDeclarer:
-        """Receives what an object of the user's own `CustomGrouping` chooses for each task."""
+        """Lets a `CustomGrouping` of yours choose the tasks that receive each tuple."""
         if not isinstance(grouping, CustomGrouping):
             raise TopologyError(
                 f"component {self.component_id!r}: custom_grouping got {described(grouping)}; "
@@ -134,13 +134,13 @@ class BoltDeclarer(ComponentConfigurationDeclarer):
 
 
 class GraphBuilder:
-    """What the builders of all topologies share: components with their streams, and what they subscribe to.
+    """The base of all builders: collects components with their streams and subscriptions.
 
     Args:
         topology_id: names the topology.
 
     Raises:
-        TopologyError: the name is out of rule.
+        TopologyError: the name is not a valid one.
     """
 
     def __init__(self, topology_id: str) -> None:
@@ -152,18 +152,18 @@ class GraphBuilder:
         self._task_hooks: list[ITaskHook] = []
 
     def set_max_task_parallelism(self, count: int) -> None:
-        """Sets the most tasks any component may have, unless its declarer sets another limit for it."""
+        """Sets the most tasks that any component may have; its declarer may set another limit."""
         check_parallelism("max task parallelism", count)
         self._task_count_max = count
 
     def add_task_hook(self, hook: ITaskHook) -> None:
-        """Has copies of a hook watch every task of every component; it is shipped as bolts are."""
+        """Adds a hook, of which every task of every component gets a copy; it is shipped as bolts are."""
         if not isinstance(hook, ITaskHook):
             raise TopologyError(f"add_task_hook got {described(hook)}; give an instance of ITaskHook")
         self._task_hooks.append(hook)
 
     def _graph(self) -> tuple[Component, ...]:
-        """The components in flow order, checked."""
+        """Returns the components, checked and in flow order."""
         components = [self._component(component_id) for component_id in self._components]
         check_graph(components)
         return tuple(in_flow_order(components))
@@ -186,7 +186,9 @@ class GraphBuilder:
         component_id = declarer.component_id
         check_name("component id", component_id)
         if component_id.startswith("__"):  # as ACKER_COMPONENT does
-            raise TopologyError(f"component id {component_id!r} begins with two underscores; such names are ours")
+            raise TopologyError(
+                f"component id {component_id!r} begins with two underscores, which txbatch reserves; choose another"
+            )
         if component_id in self._components:
             raise TopologyError(f"component id {component_id!r} is used twice; give each component its own")
         check_parallelism(f"parallelism of component {component_id!r}", parallelism)
@@ -199,20 +201,20 @@ class GraphBuilder:
 
 
 class TransactionalTopologyBuilder(GraphBuilder):
-    """Builds a transactional topology: one spout, batch bolts or basic bolts, committers.
+    """Builds a transactional topology: one spout, batch bolts or basic bolts, and committers.
 
     Args:
         topology_id: names the topology; its state in Redis is ``{topology_id}:<name>``.
         spout_id: component id of the spout.
-        spout: where transactions come from.
-        parallelism: executors that read the input, and the number of tasks unless `spout_declarer` sets it; on
-            Spark only the latter.
+        spout: cuts the input into transactions.
+        parallelism: number of executors that read the input, and of tasks unless `spout_declarer` sets it; on Spark
+            only the latter.
 
     Attributes:
         spout_declarer: sets the spout's number of tasks and configuration.
 
     Raises:
-        TopologyError: a name is out of rule, or `spout` is no spout.
+        TopologyError: a name is not a valid one, or `spout` is not a transactional spout.
 
     Source: backtype.storm.transactional.TransactionalTopologyBuilder.
     """
@@ -229,31 +231,34 @@ class TransactionalTopologyBuilder(GraphBuilder):
         self._message_timeout_s = DEFAULT_MESSAGE_TIMEOUT_S
 
     def set_bolt(self, component_id: str, bolt: IBatchBolt | IBasicBolt, parallelism: int = 1) -> BoltDeclarer:
-        """Adds a batch bolt, one that is an `ICommitter` as a committer; or a basic bolt, which is told no batches.
+        """Adds a batch bolt, which is a committer if it is an `ICommitter`, or a basic bolt, which ignores batches.
 
         Args:
-            component_id: its name.
-            bolt: the bolt, to be shipped.
-            parallelism: its executors, and its number of tasks unless `BoltDeclarer.set_num_tasks` sets that; on
-                Spark only the latter.
+            component_id: unique in the topology.
+            bolt: shipped to the executors.
+            parallelism: its number of executors, and of tasks unless `BoltDeclarer.set_num_tasks` sets that; on Spark
+                only the latter.
+
+        Raises:
+            TopologyError: the id is taken or invalid, or `bolt` is neither an `IBatchBolt` nor an `IBasicBolt`.
         """
         kind = ComponentKind.COMMITTER if isinstance(bolt, ICommitter) else ComponentKind.BOLT
         return self._add_bolt(component_id, kind, bolt, parallelism)
 
     def set_committer_bolt(self, component_id: str, bolt: IBatchBolt, parallelism: int = 1) -> BoltDeclarer:
-        """Adds a batch bolt as a committer, whether or not its class says so."""
+        """Adds a batch bolt as a committer, whether or not its class is an `ICommitter`."""
         return self._add_bolt(component_id, ComponentKind.COMMITTER, bolt, parallelism)
 
     def set_acker_count(self, count: int) -> None:
-        """Sets the number of acker tasks, at least 1: without ackers nothing would be guaranteed."""
+        """Sets the number of acker tasks, at least 1: without ackers nothing could be guaranteed."""
         check_parallelism("acker count", count)
         self._acker_count = count
 
     def set_message_timeout_s(self, seconds: float) -> None:
         """Sets how long a wave may take, in each of its two phases, more than 0 seconds; 60 by default.
 
-        A wave that takes longer is ended and tried again with half as many transactions, down to one: so the timeout
-        has to suffice for one transaction. After five tries of one the run ends, with what hangs by name.
+        A wave that takes longer is ended and tried again with half as many transactions, down to one, so the timeout
+        must suffice for one transaction. If one transaction fails five times, the run ends and names what hangs.
         """
         self._message_timeout_s = check_message_timeout(seconds)
 
@@ -261,12 +266,12 @@ class TransactionalTopologyBuilder(GraphBuilder):
         """Checks everything and returns the topology.
 
         Args:
-            conf: configuration handed to every `prepare`, below what is set per component; plain data.
+            conf: configuration handed to every `prepare`; what a component sets takes precedence. Plain data.
 
         Raises:
-            TopologyError: the graph has a cycle, an unknown component, stream or field, a bolt without
-                input, a grouping that does not fit its stream, or state declared where it cannot be kept; or a
-                configuration value is no plain data.
+            TopologyError: the graph has a cycle, an unknown component, stream or field, a bolt without input, a
+                grouping that does not fit its stream, or state outside a committer; or a configuration value is not
+                plain data.
         """
         components = self._graph()
         check_no_ticks("the topology's configuration", conf or {})
@@ -290,8 +295,8 @@ class TransactionalTopologyBuilder(GraphBuilder):
             )
         if kind is ComponentKind.COMMITTER and not isinstance(bolt, IBatchBolt):
             raise TopologyError(
-                f"component {component_id!r} is to be a committer, but {type(bolt).__name__} is a basic bolt, which "
-                "has no finish_batch to commit in; make it an IBatchBolt"
+                f"component {component_id!r} cannot be a committer: {type(bolt).__name__} is a basic bolt, which has "
+                "no finish_batch to commit in; make it an IBatchBolt"
             )
         declarer = BoltDeclarer(component_id)
         self._add(kind, bolt, parallelism, declarer)
@@ -299,13 +304,13 @@ class TransactionalTopologyBuilder(GraphBuilder):
 
 
 def described(thing: object) -> str:
-    """What somebody gave, for a message that refuses it."""
+    """Returns how a message names an object that it refuses."""
     if isinstance(thing, type):
-        return f"the class {thing.__name__}, not an object of it"
+        return f"the class {thing.__name__}, not an instance of it"
     return f"{thing!r} of type {type(thing).__name__}"
 
 
 def _plain_way(thing: object) -> str:
     if isinstance(thing, (ISpout, IRichBolt)):
-        return ", or build a plain topology, with a TopologyBuilder"
+        return ", or build a plain topology with a TopologyBuilder"
     return ""

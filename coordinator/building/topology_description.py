@@ -1,8 +1,8 @@
-"""A topology as it is remembered, so the next start can say what is different about it.
+"""Describes a topology in stored text, so that the next start can report what has changed.
 
-Stored as one line of JSON, for whoever looks into Redis. Most changes are allowed between runs and only said. A
-state that is no longer declared, or is declared with other types, is another matter: what the store holds stays as it
-was, and what is written later goes elsewhere or means something else.
+The text is one line of JSON, readable for anybody who looks into Redis. Most changes between runs are allowed and only
+reported. A state that is no longer declared, or is declared with other types, must be accepted: what the store holds
+stays as it was, while later writes go elsewhere or have another meaning.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from state.printable import one_line
 from state.state_handle import StateHandle
 
 Described = Mapping[str, Mapping[str, Any]]
+_PART_NAMES = {"value": "value type", "field": "field type"}
 
 
 @dataclass(frozen=True, slots=True)
 class TopologyChange:
-    """What is different about a topology, a sentence each.
+    """The changes of a topology since an earlier run, one sentence each.
 
     Attributes:
-        said: what is allowed.
-        states: what happened to states that were written before, and has to be accepted.
+        said: changes that are allowed, and only reported.
+        states: changes of states that may have been written before, which the user has to accept.
     """
 
     said: tuple[str, ...] = ()
@@ -35,7 +36,7 @@ class TopologyChange:
 
 
 def described(topology: Topology) -> str:
-    """The topology as text; equal texts are equal topologies."""
+    """Returns the topology as text; equal texts describe equal topologies."""
     states = {
         handle.name: _of_state(handle, component)
         for component in topology.components
@@ -46,7 +47,7 @@ def described(topology: Topology) -> str:
 
 
 def changes(stored: str, given: str) -> TopologyChange:
-    """Compares two descriptions; one that cannot be read is all change, and says so."""
+    """Compares two descriptions; if one cannot be read, that is the change, and it has to be accepted."""
     if stored == given:
         return TopologyChange()
     try:
@@ -62,7 +63,7 @@ def changes(stored: str, given: str) -> TopologyChange:
 
 
 def states_of(description: str) -> set[str]:
-    """The states a description names; none if it cannot be read, which `changes` tells."""
+    """Returns the names of the states in a description; none if it cannot be read, which `changes` reports."""
     try:
         return set(json.loads(description)["states"])
     except (ValueError, TypeError, KeyError):
@@ -70,7 +71,7 @@ def states_of(description: str) -> set[str]:
 
 
 def summary(description: str) -> str:
-    """A description in few words, for a reader; as it is if it cannot be read."""
+    """Returns a short form of a description for readers; the text itself if it cannot be parsed."""
     try:
         found = json.loads(description)
         parts = [f"{name}*{each['tasks']}[{each['kind']}]" for name, each in found["components"].items()]
@@ -83,21 +84,21 @@ def summary(description: str) -> str:
 def check_topology(
     topology_id: str, change: TopologyChange, *, committed_txid: int, accept_state_changes: bool
 ) -> list[str]:
-    """Decides; called once at start, before anything is taken over (driver).
+    """Decides whether a changed topology may run; called once at start, before the takeover (driver).
 
     Returns:
-        What is different, a sentence each.
+        The changes, one sentence each.
 
     Raises:
-        StateRefusedError: a state has gone or has other types, something was committed, and nobody has accepted it.
+        StateRefusedError: something was committed, a state was removed or has other types, and the user has not
+            accepted that.
     """
     if change.states and committed_txid and not accept_state_changes:
         raise StateRefusedError(
             f"topology {topology_id!r} is committed up to txid {committed_txid}, and its states have changed since: "
-            f"{'; '.join(change.states)}; what was written stays under its former name and types. Declare the state as "
-            "it was, start over by "
-            f"`txbatch drop {topology_id}`, choose another topology id, or accept it by --accept-state-changes "
-            "(in Python RunOptions.accept_state_changes)"
+            f"{'; '.join(change.states)}; what was written keeps its former name and types. Declare the state as it "
+            f"was, start over with `txbatch drop {topology_id}`, choose another topology id, or accept the change with "
+            "--accept-state-changes (in Python RunOptions.accept_state_changes)"
         )
     return [*change.said, *change.states]
 
@@ -122,17 +123,23 @@ def _of_state(handle: StateHandle, component: Component) -> dict[str, Any]:
 
 
 def _of_kind(kind: str, before: Described, after: Described) -> list[str]:
-    """What was added, what has gone, and what differs in which part."""
-    sentences = [f"{kind} {name!r} is gone" for name in before if name not in after]
+    """Returns what was added, what was removed, and which parts of the rest differ."""
+    sentences = [f"{kind} {name!r} was removed" for name in before if name not in after]
     sentences += [f"{kind} {name!r} is new" for name in after if name not in before]
     for name in before.keys() & after.keys():
-        parts = sorted(before[name].keys() | after[name].keys())
         sentences += [
-            f"{kind} {name!r} has {part} {_text(after[name].get(part))} instead of {_text(before[name].get(part))}"
-            for part in parts
-            if before[name].get(part) != after[name].get(part)
+            f"{kind} {name!r}: {_PART_NAMES.get(part, part)} changed from {_text(before[name].get(part))} to "
+            f"{_text(after[name].get(part))}"
+            for part in _changed_parts(before[name], after[name])
         ]
     return sorted(sentences)
+
+
+def _changed_parts(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    parts = {part for part in before.keys() | after.keys() if before.get(part) != after.get(part)}
+    if "tasks" in parts:  # usually the parallelism was changed, and the number of tasks follows it
+        parts.discard("parallelism")
+    return sorted(parts)
 
 
 def _without_owner(states: Described) -> dict[str, dict[str, Any]]:
@@ -141,7 +148,7 @@ def _without_owner(states: Described) -> dict[str, dict[str, Any]]:
 
 def _moved(before: Described, after: Described) -> list[str]:
     return [
-        f"state {name!r} is written by {after[name]['owner']!r} instead of {before[name]['owner']!r}"
+        f"state {name!r}: owner changed from {before[name]['owner']!r} to {after[name]['owner']!r}"
         for name in sorted(before.keys() & after.keys())
         if before[name]["owner"] != after[name]["owner"]
     ]

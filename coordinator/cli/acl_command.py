@@ -1,4 +1,4 @@
-"""``txbatch acl``: the least a server's user must be allowed to run a topology."""
+"""``txbatch acl``: the least rights that a server's user needs to run a topology."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from state.redis_rights import acl_rules
 
 
 def show_acl(topology_id: str, user: str | None, *, loads_functions: bool) -> None:
-    """Prints one line for the server's ACL file; after ``ACL SETUSER`` it reads the same without ``user``.
+    """Prints one line for the server's ACL file; drop the leading ``user`` to give it to ``ACL SETUSER``.
 
     Args:
         topology_id: the topology the user runs.
-        user: name of the user; None takes the topology's.
-        loads_functions: whether the user loads the function library too.
+        user: name of the user; None uses the topology id.
+        loads_functions: whether the user may also load the function library.
 
     Raises:
         TopologyError: the topology id or user name is not a valid name.

@@ -1,4 +1,4 @@
-"""The commands and their options."""
+"""The commands of ``txbatch`` and their options."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from coordinator.cli.run_command import RunRequest, execute
 from coordinator.cli.signals import STOP_TIMEOUT_S
 from coordinator.cli.state_commands import ask, show_status
 from coordinator.cli.state_commands import drop as drop_topology
+from coordinator.cli.suggestions import server_options
 from coordinator.server_choice import DEFAULT_DATA_DIR, choose_server
 from coordinator.transactional.options import RunOptions
 from state.redis_address import secrets_in
@@ -33,32 +34,32 @@ Redis = Annotated[
     typer.Option(
         "--redis",
         metavar="URL",
-        help=f"Server that holds the state: redis://, rediss:// or unix://. Without it the environment's "
-        f"{URL_VARIABLE} counts, which keeps a password out of the process list; else a private server is used.",
+        help=f"Server that holds the state: redis://, rediss:// or unix://. The default is {URL_VARIABLE} from the "
+        "environment, which keeps a password out of the process list; without either, a private server.",
     ),
 ]
 DataDir = Annotated[
     Path | None,
-    typer.Option("--data-dir", metavar="DIR", help=f"Private server's directory. [default: {DEFAULT_DATA_DIR}]"),
+    typer.Option("--data-dir", metavar="DIR", help=f"Directory of the private server. [default: {DEFAULT_DATA_DIR}]"),
 ]
 AllowPlaintext = Annotated[
     bool,
     typer.Option(
         "--allow-plaintext",
-        help=f"Speak to a server on another machine without TLS; {PLAINTEXT_VARIABLE}=1 says the same.",
+        help=f"Connect to a server on another machine without TLS; same as {PLAINTEXT_VARIABLE}=1.",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="One line of JSON on standard output, nothing else.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error, and more of the log.")]
-TopologyId = Annotated[str, typer.Argument(metavar="TOPOLOGY", help="Id of the topology.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one line of JSON on standard output, nothing else.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the full log, and the traceback of an error.")]
+TopologyId = Annotated[str, typer.Argument(metavar="TOPOLOGY", help="Topology id.")]
 
 app = typer.Typer(
     name="txbatch",
     help="Exactly-once batch jobs on PySpark, with their state in Redis.",
-    epilog="Exit codes: 0 done · 1 the job failed · 2 usage, or a topology that could not run correctly · "
-    "3 fenced, a newer run took over: do not restart · 4 the state is refused or unreachable · "
-    "5 Spark is gone or cannot work · "
-    "130, 143 stopped by Ctrl-C or SIGTERM before the input's end: run again to go on.",
+    epilog="Exit codes: 0 done · 1 the job failed · 2 wrong usage, or a topology that cannot run correctly · "
+    "3 fenced, a newer run took over: do not restart · 4 the state was refused or is unreachable · "
+    "5 Spark failed or is gone · "
+    "130, 143 stopped by Ctrl-C or SIGTERM before the end of the input: run again to continue.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -78,7 +79,7 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def common(
     _version: Annotated[
-        bool, typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True)
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
     """Options of every command."""
@@ -89,44 +90,43 @@ def run_topology(
     *,
     target: Annotated[
         str,
-        typer.Argument(
-            metavar="MODULE:FACTORY", help="As in examples.word_count:topology, or jobs/word_count.py:topology."
-        ),
+        typer.Argument(metavar="MODULE:FACTORY", help="As in examples.word_count:topology or word_count.py:topology."),
     ],
     parameters: Annotated[
-        list[str] | None, typer.Option("-p", "--param", metavar="KEY=VALUE", help="Parameter of the factory; repeat.")
+        list[str] | None,
+        typer.Option("-p", "--param", metavar="KEY=VALUE", help="Parameter of the factory; may be repeated."),
     ] = None,
     redis: Redis = None,
     data_dir: DataDir = None,
     allow_plaintext: AllowPlaintext = False,
     master: Annotated[str, typer.Option(metavar="MASTER", help="Spark master.")] = "local[*]",
-    conf: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Spark setting; repeat.")] = None,
+    conf: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Spark setting; may be repeated.")] = None,
     max_pending: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help=f"Transactions in flight at most. [default: {DEFAULTS.window()}]"),
+        typer.Option(min=1, metavar="N", help=f"Most transactions in flight. [default: {DEFAULTS.window()}]"),
     ] = None,
     commit_group_max: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Transactions of one commit at most.")
+        int, typer.Option(min=1, metavar="N", help="Most transactions in one commit.")
     ] = DEFAULTS.commit_group_max,
     adopt: Annotated[
         str | None,
         typer.Option(
             "--adopt",
             metavar="[=WORDS]",
-            help="Continue on another input, if everything that was read is the same and nothing would be skipped or "
-            "read again. What else may happen is named, several with commas: --adopt=skip, again, changed, or "
-            "unchecked. A start without it tells which it would take.",
+            help="Continue on another input, provided that everything read so far is unchanged and nothing would be "
+            "skipped or read again. To accept more, name it: --adopt=skip, again, changed or unchecked, separated by "
+            "commas. A start without the option says which words it needs.",
         ),
     ] = None,
     accept_state_changes: Annotated[
         bool,
         typer.Option(
             "--accept-state-changes",
-            help="Continue although a state is no longer declared, or is declared with other types.",
+            help="Continue even if a state is no longer declared, or is declared with other types.",
         ),
     ] = False,
     stop_when_idle: Annotated[
-        bool, typer.Option("--stop-when-idle", help="End a plain topology when its spouts have nothing more.")
+        bool, typer.Option("--stop-when-idle", help="End a plain topology once its spouts have nothing more to emit.")
     ] = False,
     stop_timeout: Annotated[
         float, typer.Option(min=1, metavar="SECONDS", help="Longest time from SIGTERM to the end of the process.")
@@ -136,13 +136,13 @@ def run_topology(
 ) -> None:
     """Run a topology: a finite input to its end, a continuous one until Ctrl-C or SIGTERM.
 
-    The first signal finishes what is under way, the second one stops, and SIGTERM has its time. Whatever ends a
-    run, the next one continues after the last commit.
+    The first signal lets the run commit what is in flight; a second one stops it at once. After SIGTERM the run
+    ends within --stop-timeout. However a run ends, the next one continues after the last commit.
 
-    A plain topology runs until Ctrl-C or SIGTERM, or until its spouts are idle if asked for; it has no state, so
-    no server is used.
+    A plain topology runs until Ctrl-C or SIGTERM, or with --stop-when-idle until its spouts are idle. It has no
+    state and needs no server.
     """
-    with _errors(debug=debug, redis_url=redis):
+    with _errors(debug=debug, redis_url=redis, data_dir=data_dir):
         server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
         options = RunOptions(
             max_spout_pending=max_pending,
@@ -167,9 +167,10 @@ def status(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """Show what is committed, and by whom it is owned."""
-    with _errors(debug=debug, redis_url=redis):
-        show_status(topology_id, choose_server(redis, data_dir, allow_plaintext=allow_plaintext), as_json=as_json)
+    """Show what is committed, and which run owns the topology."""
+    with _errors(debug=debug, redis_url=redis, data_dir=data_dir):
+        server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
+        show_status(topology_id, server, as_json=as_json, options=server_options(redis, data_dir))
 
 
 @app.command()
@@ -179,11 +180,11 @@ def drop(
     redis: Redis = None,
     data_dir: DataDir = None,
     allow_plaintext: AllowPlaintext = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     debug: Debug = False,
 ) -> None:
-    """Remove a topology's state and everything txbatch knows of it."""
-    with _errors(debug=debug, redis_url=redis):
+    """Delete a topology's state and everything txbatch stores about it."""
+    with _errors(debug=debug, redis_url=redis, data_dir=data_dir):
         drop_topology(
             topology_id, choose_server(redis, data_dir, allow_plaintext=allow_plaintext), confirm=None if yes else ask
         )
@@ -194,29 +195,36 @@ def acl(
     *,
     topology_id: TopologyId,
     user: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name of the user.  [default: the topology's]")
+        str | None, typer.Option(metavar="NAME", help="Name of the user.  [default: the topology id]")
     ] = None,
     functions: Annotated[
-        bool, typer.Option("--functions/--no-functions", help="May load the function library, or finds it loaded.")
+        bool,
+        typer.Option(
+            "--functions/--no-functions", help="Whether the user may load the function library, or finds it loaded."
+        ),
     ] = True,
     debug: Debug = False,
 ) -> None:
-    """Print the least-privilege user of a topology, as a line of the server's ACL file."""
+    """Print a line for the server's ACL file: a user with the least rights that the topology needs."""
     with _errors(debug=debug):
         show_acl(topology_id, user, loads_functions=functions)
 
 
 @app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def bench(context: typer.Context) -> None:
-    """Run the benchmark of this checkout; what follows is handed on to it."""
+    """Run the benchmark of this checkout, with the arguments that follow."""
     with _errors():
         code = run_bench(context.args)
     raise typer.Exit(code)
 
 
 @contextmanager
-def _errors(*, debug: bool = False, redis_url: str | None = None) -> Iterator[None]:
-    """Around every command: what it logs and raises is said in the command's own form, without the password."""
+def _errors(*, debug: bool = False, redis_url: str | None = None, data_dir: Path | None = None) -> Iterator[None]:
+    """Wraps every command: prints what it logs and raises in the command's own form, without the password."""
     hidden = secrets_in(redis_url or os.environ.get(URL_VARIABLE, ""))
-    with logging_to_stderr(debug=debug, hidden=hidden), errors_reported(debug=debug, hidden=hidden):
+    options = server_options(redis_url, data_dir)
+    with (
+        logging_to_stderr(debug=debug, hidden=hidden),
+        errors_reported(debug=debug, hidden=hidden, options=options),
+    ):
         yield

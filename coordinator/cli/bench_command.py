@@ -1,4 +1,4 @@
-"""``txbatch bench``: the benchmark of this checkout; it is not part of what is installed."""
+"""``txbatch bench``: runs the benchmark of a source checkout; an installed package does not include it."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ SCRIPT = Path("benchmarks") / "commit_throughput.py"
 
 
 def bench(arguments: Sequence[str], checkout: Path | None = None) -> int:
-    """Runs the benchmark in a process of its own and returns its exit code.
+    """Runs the benchmark in a child process and returns its exit code.
 
     Args:
-        arguments: handed on.
-        checkout: where it is looked for; None for where our packages are.
+        arguments: of the benchmark.
+        checkout: root of the checkout; None is the folder that holds our packages.
 
     Raises:
-        TopologyError: this is not a checkout.
+        TopologyError: the folder has no benchmark.
     """
     root = checkout or Path(coordinator.__file__).resolve().parent.parent
     script = root / SCRIPT
     if not script.is_file():
-        raise TopologyError(f"the benchmark is part of the source checkout and not installed: {script} is missing")
+        raise TopologyError(f"benchmark {str(script)!r} does not exist; run the command in a source checkout")
     paths = [str(root), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     return subprocess.run([sys.executable, str(script), *arguments], env=environment, check=False).returncode

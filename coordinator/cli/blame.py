@@ -1,4 +1,4 @@
-"""Says in one line where a user's module went wrong; ``--debug`` shows the rest."""
+"""Describes in one line where a user's module failed; ``--debug`` shows the rest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LIBRARIES = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib",
 
 
 def story_of(error: BaseException) -> str:
-    """Kind, text and place of an error that user code raised."""
+    """Returns the type, message and place of an error that user code raised."""
     said = one_line(error.msg) if isinstance(error, SyntaxError) else said_by(error)
     kind, module = type(error).__qualname__, type(error).__module__
     name = kind if module in ("builtins", "__main__") else f"{module}.{kind}"
@@ -25,7 +25,7 @@ def story_of(error: BaseException) -> str:
 
 
 def place_of(error: BaseException) -> str:
-    """File and line of the user's own code nearest to where `error` was raised; "" if it was in none."""
+    """Returns the file and line of the user's code nearest to where `error` was raised; "" if there is none."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}, line {error.lineno}"
     frames = traceback.extract_tb(error.__traceback__)

@@ -1,4 +1,4 @@
-"""What the process exits with, and the sentence it leaves on standard error."""
+"""Exit codes, and the sentence on standard error that explains them."""
 
 from __future__ import annotations
 
@@ -9,32 +9,33 @@ from contextlib import contextmanager
 from enum import IntEnum
 
 from coordinator.cli.logs import without
+from coordinator.cli.suggestions import with_server_options
 from state.errors import EngineError, FencedError, Interruption, StateError, TopologyError, TransactionError
 from state.printable import SENTENCE_LIMIT, block, said_by
 
 WHOLE = {"line_limit": 100_000, "lines_max": 10_000}
-"""Of a traceback that was asked for nothing is left out that anybody would read."""
+"""Limits of a traceback that was asked for, large enough to show all of it."""
 
 
 class ExitCode(IntEnum):
-    """The exit codes; a run that a signal stopped exits with 128 and the signal's number."""
+    """The exit codes; a run that a signal stopped exits with 128 plus the number of the signal."""
 
     DONE = 0
     JOB_FAILED = 1
     USAGE = 2
-    """Wrong arguments, or a topology that could not run correctly; nothing was started."""
+    """Wrong arguments, or a topology that cannot run correctly; nothing was started."""
     FENCED = 3
     """A newer run took over, or the topology was dropped: do not restart."""
     STATE = 4
     ENGINE = 5
-    """Spark is gone or cannot work; nothing is wrong with the topology or its state: mend that, run again."""
+    """Spark failed or is gone, while topology and state are fine: repair Spark, then run again."""
 
 
 class StoppedError(Interruption):
     """A signal asked the process to stop at once.
 
     Attributes:
-        signal_number: the signal.
+        signal_number: as in `signal.Signals`.
     """
 
     def __init__(self, signal_number: int) -> None:
@@ -43,7 +44,7 @@ class StoppedError(Interruption):
 
 
 def exit_code_of(error: BaseException) -> int:
-    """What a process exits with that ended by `error`."""
+    """Returns the exit code for `error`."""
     if isinstance(error, StoppedError):
         return 128 + error.signal_number
     if isinstance(error, KeyboardInterrupt):
@@ -60,30 +61,33 @@ def exit_code_of(error: BaseException) -> int:
 
 
 def sentence_of(error: BaseException) -> str:
-    """What is said of an error to somebody who did not ask for a traceback."""
+    """Returns what is printed about an error without ``--debug``."""
     if isinstance(error, TransactionError):
         return str(error)
     if isinstance(error, (StoppedError, KeyboardInterrupt)):
-        return "stopped; run again to go on after the last commit"
-    return f"{type(error).__name__}: {said_by(error)}\nthis was not expected; --debug shows where it was raised"
+        return "stopped; run again to continue after the last commit"
+    return f"{type(error).__name__}: {said_by(error)}\nthis error is unexpected; --debug shows where it was raised"
 
 
 @contextmanager
-def errors_reported(*, debug: bool = False, hidden: Mapping[str, str] | None = None) -> Iterator[None]:
+def errors_reported(
+    *, debug: bool = False, hidden: Mapping[str, str] | None = None, options: str = ""
+) -> Iterator[None]:
     """Turns whatever the block raises into a sentence on standard error and an exit code.
 
     Args:
         debug: print the whole traceback before the sentence.
-        hidden: text that is never to be printed, as a password -> what is printed in its place.
+        hidden: text that must never be printed, such as a password -> what is printed in its place.
+        options: the server options of the command, which commands that messages suggest repeat.
 
     Raises:
         SystemExit: always, if the block raises.
     """
     try:
         yield
-    except BaseException as error:  # noqa: BLE001 - the last one who can say it, also for a user's sys.exit
+    except BaseException as error:  # noqa: BLE001 - nobody else can report it, not even a user's sys.exit
         text = block("".join(traceback.format_exception(error)), **WHOLE) if debug else ""
-        said = block(sentence_of(error), line_limit=SENTENCE_LIMIT)
-        text += "txbatch: " + said.replace("\ntxbatch:", "\n  txbatch:")  # a user's message is not taken for ours
+        said = with_server_options(block(sentence_of(error), line_limit=SENTENCE_LIMIT), options)
+        text += "txbatch: " + said.replace("\ntxbatch:", "\n  txbatch:")  # a user's message must not pass for ours
         print(without(hidden or {}, text), file=sys.stderr)
         raise SystemExit(int(exit_code_of(error))) from None

@@ -1,6 +1,6 @@
-"""The figures shown while a run lasts: rates over the last seconds, and how far the commit lags.
+"""The figures shown during a run: rates of the last seconds, and the commit lag.
 
-What progress needs of figures is the same for runs of every kind; what they count is not.
+Progress asks the same of every kind of run; each kind counts something else.
 """
 
 from __future__ import annotations
@@ -10,34 +10,35 @@ from typing import Protocol, TypeVar
 
 from coordinator.cli.recent_rates import RecentRates
 from coordinator.transactional.run_summary import RunStatistics
+from state.printable import counted
 
 Statistics_contra = TypeVar("Statistics_contra", contravariant=True)
 
 
 class RunFigures(Protocol[Statistics_contra]):
-    """What progress shows of a run."""
+    """The figures that progress shows of a run."""
 
     def update(self, statistics: Statistics_contra) -> None:
-        """Takes the run's statistics; called whenever something has happened."""
+        """Takes the run's statistics; called after every event."""
 
     def line(self) -> str:
-        """The figures of the moment, in one line."""
+        """Returns the current figures as one line."""
 
     def summary(self) -> str:
-        """What the run has done, in one line."""
+        """Returns what the run has done as one line."""
 
     def has_begun(self) -> bool:
-        """Whether there are figures."""
+        """Returns whether there are figures yet."""
 
     def has_result(self) -> bool:
-        """Whether a run that failed has done something worth telling."""
+        """Returns whether the run, even if it failed, has a result to report."""
 
     def fraction(self) -> float | None:
-        """Part of the input that is done, None if its size is unknown."""
+        """Returns the part of the input that is done, None if the size of the input is unknown."""
 
 
 class Figures:
-    """What a transactional run's statistics say of the moment.
+    """The current figures of a transactional run.
 
     Args:
         clock: the run's clock, in seconds.
@@ -53,12 +54,12 @@ class Figures:
         self._rates.update(statistics.first_wave_s, statistics.committed, statistics.tuples)
 
     def rates(self) -> tuple[float, float]:
-        """Transactions and tuples committed per second of late."""
+        """Returns transactions and tuples committed per second, over the last seconds."""
         transactions, tuples = self._rates.per_second()
         return transactions, tuples
 
     def lag_s(self) -> float:
-        """Seconds since the last commit, or the first issue before it; 0 when nothing is under way."""
+        """Returns the seconds since the last commit, or since the first wave before it; 0 if nothing is in flight."""
         since = self.statistics.last_result_s or self.statistics.first_wave_s
         if since is None or not self.statistics.active:
             return 0.0
@@ -91,10 +92,18 @@ class Figures:
 
 
 def summary_line(statistics: RunStatistics) -> str:
-    """What a transactional run has done, in one line."""
+    """Returns what a transactional run has done as one line."""
     if not statistics.attempts:
-        return f"nothing new, txid {statistics.last_txid:,} is committed already"
+        return _idle_line(statistics)
     return (
-        f"{statistics.committed:,} transactions committed in {statistics.seconds:.1f} s, up to txid "
-        f"{statistics.last_txid:,}; {statistics.failed_attempts:,} of {statistics.attempts:,} attempts failed"
+        f"{counted(statistics.committed, 'transaction')} committed in {statistics.seconds:.1f} s, up to txid "
+        f"{statistics.last_txid:,}; {statistics.failed_attempts:,} of {counted(statistics.attempts, 'attempt')} failed"
     )
+
+
+def _idle_line(statistics: RunStatistics) -> str:
+    if statistics.last_txid:
+        return f"nothing new: already committed up to txid {statistics.last_txid:,}"
+    if statistics.is_interrupted:
+        return "no transaction was started"
+    return "nothing to do: the input has no transactions"

@@ -1,4 +1,4 @@
-"""Finds the topology named ``MODULE:FACTORY`` on the command line and makes it."""
+"""Makes the topology that ``MODULE:FACTORY`` names on the command line."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Factory = Callable[..., Any]
 def load_factory(target: str) -> tuple[Factory, str]:
     """Imports the module and finds its factory.
 
-    The module is looked for in the current directory first, a file in its own folder before that. Our own
-    packages are imported by then, so a ``state`` or ``coordinator`` that lies there does not get in their way.
+    A module is looked for in the current directory first; a file is imported from its own folder. Our own packages
+    are imported by then, so a ``state`` or ``coordinator`` in either place cannot shadow them.
 
     Args:
         target: ``package.module:factory`` or ``path/to/file.py:factory``.
@@ -30,12 +30,12 @@ def load_factory(target: str) -> tuple[Factory, str]:
         The factory, and the name of the module it was found in.
 
     Raises:
-        TopologyError: there is no such module or factory, or the module raises; the message says where.
+        TopologyError: the module or factory does not exist, or the module raises; the message says where.
     """
     module_name, separator, factory_name = target.rpartition(":")
     if not separator or not module_name or not factory_name:
         raise TopologyError(
-            f"{target!r} does not name a topology; give MODULE:FACTORY, as in examples.word_count:topology "
+            f"{target!r} does not name a topology; give MODULE:FACTORY, such as examples.word_count:topology "
             "or jobs/word_count.py:topology"
         )
     _look_first_in(Path.cwd())
@@ -48,7 +48,9 @@ def load_factory(target: str) -> tuple[Factory, str]:
         if factory is None:
             raise TopologyError(f"module {module_name!r} has no {factory_name!r}; {_offered(module)}")
     if not callable(factory):
-        raise TopologyError(f"{target!r} is {factory!r}; give a function that returns a topology")
+        raise TopologyError(
+            f"{target!r} is {factory!r}, which is not callable; name a function that returns a topology"
+        )
     return factory, module_name
 
 
@@ -56,12 +58,12 @@ def make_topology(factory: Factory, name: str, given: Mapping[str, str]) -> Topo
     """Calls the factory with the parameters from the command line.
 
     Args:
-        factory: returns what the `build` of a builder returned.
-        name: how messages call it.
+        factory: returns the topology that a builder's `build` returned.
+        name: the factory's name in messages.
         given: parameter name -> text.
 
     Raises:
-        TopologyError: a parameter does not fit, or it raises, or returns something else.
+        TopologyError: a parameter does not fit, or the factory raises or returns something else.
     """
     arguments = bind_parameters(factory, name, given)
     try:
@@ -72,14 +74,14 @@ def make_topology(factory: Factory, name: str, given: Mapping[str, str]) -> Topo
         raise TopologyError(f"factory {name!r} raised {story_of(error)}") from error
     if not isinstance(made, (Topology, PlainTopology)):
         raise TopologyError(
-            f"factory {name!r} returned {made!r}; give back what build() of a TransactionalTopologyBuilder or "
-            "TopologyBuilder returns"
+            f"factory {name!r} returned {made!r}; return the result of build(), of a TransactionalTopologyBuilder or "
+            "TopologyBuilder"
         )
     return made
 
 
 def _make_importable(path: Path) -> str:
-    """The module name of a file, whose root folder is put first on the path."""
+    """Puts the root folder of a file first on the path and returns the name of its module."""
     file = path.resolve()
     if not file.is_file():
         raise TopologyError(f"file {str(path)!r} does not exist")
@@ -88,13 +90,15 @@ def _make_importable(path: Path) -> str:
         parts.insert(0, folder.name)
         folder = folder.parent
     if not all(part.isidentifier() for part in parts):
-        raise TopologyError(f"file {str(path)!r} cannot be imported as {'.'.join(parts)!r}; rename it")
+        raise TopologyError(
+            f"file {str(path)!r} cannot be imported as {'.'.join(parts)!r}, which is not a module name; rename it"
+        )
     _look_first_in(folder)
     taken = getattr(sys.modules.get(parts[0]), "__file__", None)
     is_elsewhere = taken is None or not Path(taken).resolve().is_relative_to(folder)
     if is_elsewhere and (parts[0] in sys.modules or parts[0] in sys.stdlib_module_names):
         raise TopologyError(
-            f"file {str(path)!r} cannot be imported as {parts[0]!r}, since that name is taken by "
+            f"file {str(path)!r} cannot be imported as {parts[0]!r}: that name is taken by "
             f"{taken or 'the standard library'}; rename it"
         )
     return ".".join(parts)
@@ -112,7 +116,7 @@ def _import(name: str) -> Any:
         raise
     except (Exception, SystemExit) as error:
         if isinstance(error, ModuleNotFoundError) and error.name and f"{name}.".startswith(f"{error.name}."):
-            hint = f"; for a file give {name}.py" if "/" in name else ""
+            hint = f"; if it is a file, give {name}.py" if "/" in name else ""
             raise TopologyError(f"module {name!r} is neither in {str(Path.cwd())!r} nor installed{hint}") from error
         raise TopologyError(f"importing {name!r} raised {story_of(error)}") from error
 
@@ -126,4 +130,4 @@ def _offered(module: Any) -> str:
         and not isinstance(value, type)
         and getattr(value, "__module__", None) == module.__name__
     )
-    return f"its functions are: {', '.join(own)}" if own else "it defines no function"
+    return f"it defines: {', '.join(own)}" if own else "it defines no functions"

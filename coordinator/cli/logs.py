@@ -1,4 +1,4 @@
-"""What the library logs, on standard error in the command's own form."""
+"""Shows what the library logs on standard error, in the form of the command's other messages."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from state.printable import SENTENCE_LIMIT, block, one_line
 
 LOGGER = "txbatch"
 PY4J_MODULES = frozenset({"clientserver", "java_gateway"})
-"""It logs there by the root logger, with tracebacks."""
+"""Modules of py4j that log through the root logger, with tracebacks."""
 
 
 class StderrHandler(logging.Handler):
-    """Writes to whatever standard error is at the moment: a progress bar puts something else there.
+    """Writes to whatever ``sys.stderr`` currently is, since a progress bar replaces it.
 
-    A record is one line, whatever user text is in it; only a traceback has more.
+    A record takes one line, whatever user text it quotes; only a traceback takes more.
 
     Args:
-        hidden: text that is never to be printed -> what is printed in its place.
+        hidden: text that must never be printed -> what is printed in its place.
     """
 
     def __init__(self, hidden: Mapping[str, str]) -> None:
@@ -33,7 +33,7 @@ class StderrHandler(logging.Handler):
 
 
 class OneLineFormatter(logging.Formatter):
-    """Makes a record a line that starts with the command's name; a traceback follows below it."""
+    """Formats a record as one line that begins with the command's name, followed by its traceback."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the library's name
         return f"txbatch: {one_line(record.message, SENTENCE_LIMIT)}"
@@ -43,14 +43,14 @@ class OneLineFormatter(logging.Formatter):
 
 
 def without(hidden: Mapping[str, str], text: str) -> str:
-    """The text without what must not be shown."""
+    """Returns the text with every hidden part replaced."""
     for secret, instead in hidden.items():
         text = text.replace(secret, instead)
     return text
 
 
 class Quietly(StderrHandler):
-    """For other loggers: warnings as ever, but not what py4j says of a Java process that ends; that is told."""
+    """Shows warnings of other loggers, except those of py4j when the Java process ends: that is reported anyway."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return record.levelno >= logging.WARNING and record.module not in PY4J_MODULES
@@ -58,7 +58,7 @@ class Quietly(StderrHandler):
 
 @contextmanager
 def logging_to_stderr(*, debug: bool, hidden: Mapping[str, str] | None = None) -> Iterator[None]:
-    """Shows warnings, and with `debug` everything, while the block runs; `hidden` as `StderrHandler`."""
+    """Shows warnings while the block runs, everything with `debug`; for `hidden` see `StderrHandler`."""
     logger = logging.getLogger(LOGGER)
     before = logger.handlers, logger.propagate, logger.level
     handler = StderrHandler(hidden or {})

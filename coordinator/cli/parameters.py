@@ -1,4 +1,4 @@
-"""The parameters of a topology's factory, given as text on the command line."""
+"""Converts parameters of a topology's factory from the text on the command line."""
 
 from __future__ import annotations
 
@@ -14,49 +14,53 @@ from state.errors import TopologyError
 TRUE_WORDS = frozenset({"true", "yes", "on", "1"})
 FALSE_WORDS = frozenset({"false", "no", "off", "0"})
 CONVERTED = (bool, int, float)
-"""Types a text is turned into; anything else stays text."""
+"""The types that text is converted to; for any other type it stays text."""
 
 
 def parse_pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
     """Splits ``key=value`` texts.
 
     Raises:
-        TopologyError: one has no key or no ``=``, or a key is given twice.
+        TopologyError: a text has no key or no ``=``, or two have the same key.
     """
     pairs: dict[str, str] = {}
     for text in texts:
         key, separator, value = text.partition("=")
         if not separator or not key.strip():
-            raise TopologyError(f"{option} {text!r} is not of the form key=value; write {option} {text}=VALUE")
+            raise TopologyError(f"{option} {text!r} does not have the form key=value; write {option} {text}=VALUE")
         if key.strip() in pairs:
-            raise TopologyError(f"{option} gives {key.strip()!r} twice: {pairs[key.strip()]!r} and {value!r}; keep one")
+            raise TopologyError(
+                f"{option} sets {key.strip()!r} twice, to {pairs[key.strip()]!r} and {value!r}; keep one of them"
+            )
         pairs[key.strip()] = value
     return pairs
 
 
 def bind_parameters(factory: Callable[..., Any], name: str, given: Mapping[str, str]) -> dict[str, Any]:
-    """The keyword arguments for a factory, of the types that it declares or has as defaults.
+    """Returns the keyword arguments for a factory, with the types of its annotations or else of its defaults.
 
     Args:
-        factory: to be called.
-        name: how messages call it.
+        factory: only inspected here.
+        name: the factory's name in messages.
         given: parameter name -> text.
 
     Raises:
-        TopologyError: a parameter is unknown, missing, or not of its type.
+        TopologyError: a parameter is unknown or missing, or its text does not fit its type.
     """
     parameters = _signature(factory, name)
     known = {p.name: p for p in parameters if p.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)}
     for parameter in parameters:
         if parameter.kind is Parameter.POSITIONAL_ONLY and parameter.default is Parameter.empty:
-            raise TopologyError(f"factory {name!r} takes {parameter.name!r} only by position; take the / out")
+            raise TopologyError(
+                f"factory {name!r} takes {parameter.name!r} by position only; remove the / from its parameters"
+            )
     unknown = sorted(given.keys() - known.keys())
     if unknown and not any(p.kind is Parameter.VAR_KEYWORD for p in parameters):
         raise TopologyError(f"factory {name!r} has no parameter {unknown[0]!r}; {_listed(known)}")
     missing = [key for key, parameter in known.items() if parameter.default is Parameter.empty and key not in given]
     if missing:
         raise TopologyError(
-            f"factory {name!r} needs parameter {missing[0]!r}: give -p {missing[0]}=VALUE; {_listed(known)}"
+            f"factory {name!r} needs parameter {missing[0]!r}; give -p {missing[0]}=VALUE; {_listed(known)}"
         )
     hints = _hints(factory)
     return {key: _converted(key, text, known.get(key), hints.get(key)) for key, text in given.items()}
@@ -66,15 +70,15 @@ def _signature(factory: Callable[..., Any], name: str) -> Sequence[Parameter]:
     try:
         return list(inspect.signature(factory).parameters.values())
     except (TypeError, ValueError):
-        raise TopologyError(f"factory {name!r} does not tell its parameters; wrap it in a function") from None
+        raise TopologyError(f"factory {name!r} has no signature to read; wrap it in a function") from None
 
 
 def _hints(factory: Callable[..., Any]) -> dict[str, Any]:
-    """Annotations as types; those that cannot be resolved here do not count."""
+    """Returns the annotations as types; empty if one cannot be resolved."""
     target = factory.__init__ if isinstance(factory, type) else factory  # type: ignore[misc] # inspected only
     try:
         return typing.get_type_hints(target)
-    except Exception:  # noqa: BLE001 - names of annotations are evaluated, which may raise anything
+    except Exception:  # noqa: BLE001 - evaluating an annotation may raise anything
         return {}
 
 
@@ -92,7 +96,7 @@ def _converted(key: str, text: str, parameter: Parameter | None, hint: Any) -> A
 
 
 def _wanted(parameter: Parameter | None, hint: Any) -> set[Any]:
-    """The types a parameter takes: of its annotation, else of its default; empty if nothing says so."""
+    """Returns the types a parameter takes: those of its annotation, else of its default; empty if it has neither."""
     if hint is not None:
         is_union = typing.get_origin(hint) in (typing.Union, types.UnionType)
         return set(typing.get_args(hint) if is_union else (hint,)) - {types.NoneType}
@@ -114,6 +118,6 @@ def _parse(kind: type, text: str) -> bool | int | float | None:
 
 def _listed(known: Mapping[str, Parameter]) -> str:
     if not known:
-        return "it has none"
+        return "it has no parameters"
     shown = [k if p.default is Parameter.empty else f"{k}={p.default!r}" for k, p in known.items()]
-    return f"it has {', '.join(shown)}"
+    return f"its parameters: {', '.join(shown)}"

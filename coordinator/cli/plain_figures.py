@@ -1,4 +1,4 @@
-"""The figures shown while a plain topology runs: rates over the last seconds, and what has failed."""
+"""The figures shown while a plain topology runs: its rate over the last seconds, and what failed."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 from coordinator.cli.recent_rates import RecentRates
 from coordinator.plain.run_summary import PlainStatistics
+from state.printable import counted
 
 
 class PlainFigures:
-    """What a plain run's statistics say of the moment.
+    """The current figures of a plain run.
 
     Args:
         clock: the run's clock, in seconds.
@@ -24,7 +25,7 @@ class PlainFigures:
         self._rates.update(statistics.first_wave_s, statistics.emitted)
 
     def rate(self) -> float:
-        """Tuples emitted per second of late."""
+        """Returns the tuples emitted per second, over the last seconds."""
         (emitted,) = self._rates.per_second()
         return emitted
 
@@ -42,13 +43,13 @@ class PlainFigures:
         return self.statistics.acked > 0
 
     def fraction(self) -> float | None:
-        return None  # a spout does not say how much there is
+        return None  # spouts of plain topologies do not know how much is left
 
 
 def plain_summary_line(statistics: PlainStatistics) -> str:
-    """What a plain run has done, in one line."""
+    """Returns what a plain run has done as one line."""
     line = (
-        f"{statistics.emitted:,} tuples emitted in {statistics.seconds:.1f} s, {statistics.acked:,} acked, "
-        f"{statistics.failed:,} failed, {statistics.waves:,} waves"
+        f"{counted(statistics.emitted, 'tuple')} emitted in {statistics.seconds:.1f} s, {statistics.acked:,} acked, "
+        f"{statistics.failed:,} failed, {counted(statistics.waves, 'wave')}"
     )
     return f"{line}, {statistics.crashed_waves:,} of them crashed" if statistics.crashed_waves else line

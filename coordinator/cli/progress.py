@@ -1,4 +1,4 @@
-"""Progress of a run on standard error: a bar on a terminal, now and then a line elsewhere."""
+"""Shows the progress of a run on standard error: a bar on a terminal, a line every few seconds elsewhere."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Statistics = TypeVar("Statistics")
 
 
 class RunProgress(ABC, Generic[Statistics]):
-    """Shows how a run goes; entered before it starts, left after it ended."""
+    """Shows the progress of a run; entered before the run starts and left after it has ended."""
 
     def __enter__(self) -> Self:
         return self
@@ -32,11 +32,11 @@ class RunProgress(ABC, Generic[Statistics]):
 
     @abstractmethod
     def begun(self) -> None:
-        """Spark is up and the topology is ours."""
+        """Called once, when Spark is up and the run owns the topology."""
 
     @abstractmethod
     def update(self, statistics: Statistics) -> None:
-        """Something has happened."""
+        """Called after every event of the run."""
 
     @abstractmethod
     def say(self, sentence: str) -> None:
@@ -44,17 +44,17 @@ class RunProgress(ABC, Generic[Statistics]):
 
     @abstractmethod
     def close(self, *, is_done: bool) -> None:
-        """The run is done, or has failed; nothing more will be shown."""
+        """Called once, when the run is done or has failed; nothing is shown afterwards."""
 
 
 class LineProgress(RunProgress[Statistics]):
-    """A line at the start, every few seconds and at the end.
+    """Prints a line at the start, every few seconds, and at the end.
 
     Args:
-        name: what is run.
+        name: the topology id.
         stream: standard error.
         clock: the run's clock, in seconds.
-        figures: what is shown.
+        figures: of the run.
     """
 
     def __init__(self, name: str, stream: TextIO, clock: Callable[[], float], figures: RunFigures[Statistics]) -> None:
@@ -83,13 +83,13 @@ class LineProgress(RunProgress[Statistics]):
 
 
 class BarProgress(RunProgress[Statistics]):
-    """A bar with the figures of the moment; it counts up where the size of the input is unknown.
+    """Shows a bar with the current figures; while the size of the input is unknown, the bar only pulses.
 
     Args:
-        name: what is run.
+        name: the topology id.
         console: standard error.
-        figures: what is shown.
-        leaves_line: the bar's place is taken by a last line, since nothing else is going to say how it ended.
+        figures: of the run.
+        leaves_line: replace the bar by a summary at the end, because nothing else prints one.
     """
 
     def __init__(self, name: str, console: Console, figures: RunFigures[Statistics], *, leaves_line: bool) -> None:
@@ -143,7 +143,7 @@ class _FiguresColumn(TextColumn, Generic[Statistics]):
 def progress_on_stderr(
     name: str, clock: Callable[[], float], figures: RunFigures[Statistics], *, leaves_line: bool
 ) -> RunProgress[Statistics]:
-    """A bar if standard error is a terminal, else lines; see `BarProgress` and `LineProgress`."""
+    """Returns a bar if standard error is a terminal, else lines; see `BarProgress` and `LineProgress`."""
     console = Console(stderr=True, highlight=False)
     if console.is_terminal and not console.is_dumb_terminal:
         return BarProgress(name, console, figures, leaves_line=leaves_line)

@@ -1,4 +1,4 @@
-"""How fast the figures of a run grow of late."""
+"""Computes how fast the figures of a run grow, over the last seconds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ WINDOW_S = 10.0
 
 
 class RecentRates:
-    """Growth per second of some counts, over about the last `WINDOW_S` seconds.
+    """The growth per second of some counts, over about the last `WINDOW_S` seconds.
 
     Args:
         clock: the run's clock, in seconds.
@@ -22,11 +22,12 @@ class RecentRates:
         self._samples: deque[tuple[float, tuple[int, ...]]] = deque([(clock(), self._none)])
 
     def update(self, first_wave_s: float | None, *counts: int) -> None:
-        """Takes the counts of the moment.
+        """Takes the current counts.
 
         Args:
-            first_wave_s: when the first wave was started: Spark's start before it is part of no rate.
-            counts: all of them from 0 on, in an order of the caller's.
+            first_wave_s: when the first wave was started, None before; rates leave out the time before it, when
+                Spark starts.
+            counts: totals since the start of the run, always in the same order.
         """
         now_s = self._clock()
         if len(self._samples) == 1 and first_wave_s is not None:
@@ -36,7 +37,7 @@ class RecentRates:
             self._samples.popleft()
 
     def per_second(self) -> tuple[float, ...]:
-        """The rates of the moment, in the order of the counts."""
+        """Returns the current rates, in the order of the counts."""
         (started_s, before), (_, counts) = self._samples[0], self._samples[-1]
         seconds = self._clock() - started_s
         if seconds <= 0:

@@ -1,4 +1,4 @@
-"""``txbatch run``: makes the topology, runs it to its end, and says what was done."""
+"""``txbatch run``: makes the topology, runs it to its end, and prints a summary."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from coordinator.transactional.run_summary import RunStatistics
 from state.errors import TopologyError
 from state.handles import declared_states
 from state.keys import Keys
-from state.printable import one_line
+from state.printable import counted, one_line
 
 Runner = Callable[..., RunStatistics]
 PlainRunner = Callable[..., PlainStatistics]
@@ -38,18 +38,18 @@ PlainRunner = Callable[..., PlainStatistics]
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What was asked of ``txbatch run``.
+    """The arguments and options of ``txbatch run``.
 
     Attributes:
         target: ``MODULE:FACTORY``.
         parameters: ``key=value`` texts for the factory.
-        server: where the state is kept.
+        server: holds the state.
         master: Spark master.
         conf: ``key=value`` texts for Spark.
-        options: bounds of a transactional run.
+        options: limits of a transactional run.
         as_json: end with one line of JSON on standard output.
-        stop_when_idle: end a plain run when its spouts have nothing more.
-        stop_timeout_s: the longest time from SIGTERM to the end of the process.
+        stop_when_idle: end a plain run once its spouts have nothing more to emit.
+        stop_timeout_s: longest time from SIGTERM to the end of the process.
     """
 
     target: str
@@ -67,12 +67,12 @@ def execute(request: RunRequest, runner: Runner = run, plain_runner: PlainRunner
     """Runs the topology and returns the exit code.
 
     Raises:
-        TopologyError: an option that means nothing to a topology of this kind.
-        TransactionError: as `coordinator.run.run`.
-        StoppedError: a signal stopped it.
+        TopologyError: an option does not apply to this kind of topology.
+        TransactionError: see `coordinator.run.run`.
+        StoppedError: a signal stopped the run.
     """
     given, conf = parse_pairs("-p", request.parameters), parse_pairs("--conf", request.conf)
-    # with --json, what user code prints must not get between the reader and the one line
+    # with --json, standard output carries one line only: what user code prints goes to standard error
     quiet = contextlib.redirect_stdout(sys.stderr) if request.as_json else contextlib.nullcontext()
     with quiet:
         factory, module_name = load_factory(request.target)
@@ -95,8 +95,8 @@ def _run(
 ) -> tuple[RunStatistics, int | None]:
     if request.stop_when_idle:
         raise TopologyError(
-            f"--stop-when-idle is for plain topologies, and {topology.topology_id!r} has transactions: it ends with "
-            "its input"
+            f"--stop-when-idle is for plain topologies, but {topology.topology_id!r} is transactional; leave the "
+            "option out: the run ends with its input"
         )
     figures = Figures(time.monotonic)
     shown = progress_on_stderr(topology.topology_id, time.monotonic, figures, leaves_line=request.as_json)
@@ -118,7 +118,7 @@ def _run(
             on_progress=progress.update,
             factory_module=module_name,
         )
-        progress.update(statistics)  # a run that finds nothing to do has no event to report
+        progress.update(statistics)  # a run with nothing to do has no event that would have reported it
         return statistics, signals.received
 
 
@@ -127,8 +127,9 @@ def _run_plain(
 ) -> tuple[PlainStatistics, int | None]:
     if request.options != RunOptions():
         raise TopologyError(
-            f"--max-pending, --commit-group-max, --adopt and the like are about transactions, and "
-            f"{topology.topology_id!r} is a plain topology: it has none; its builder has set_max_spout_pending"
+            f"--max-pending, --commit-group-max, --adopt and --accept-state-changes are for transactional topologies, "
+            f"but {topology.topology_id!r} is a plain one; leave them out, and limit what is in flight with the "
+            "builder's set_max_spout_pending"
         )
     figures = PlainFigures(time.monotonic)
     shown = progress_on_stderr(topology.topology_id, time.monotonic, figures, leaves_line=request.as_json)
@@ -147,12 +148,12 @@ def _run_plain(
             on_progress=progress.update,
             factory_module=module_name,
         )
-        progress.update(statistics)  # a run whose spouts had nothing has no wave to report
+        progress.update(statistics)  # a run whose spouts emitted nothing has no wave that would have reported it
         return statistics, signals.received
 
 
 def plain_summary(topology: PlainTopology, statistics: PlainStatistics) -> str:
-    """What is said of a plain run at the end to somebody who did not ask for JSON."""
+    """Returns what is printed at the end of a plain run without ``--json``."""
     ended = "stopped before its spouts were idle" if statistics.is_interrupted else "done"
     lines = [f"{topology.topology_id}: {ended}", f"  {plain_summary_line(statistics)}"]
     if statistics.seconds > 0:
@@ -161,18 +162,20 @@ def plain_summary(topology: PlainTopology, statistics: PlainStatistics) -> str:
 
 
 def summary(topology: Topology, statistics: RunStatistics, server: ServerChoice) -> str:
-    """What is said at the end to somebody who did not ask for JSON."""
+    """Returns what is printed at the end of a transactional run without ``--json``."""
     seconds = statistics.seconds
-    ended = "stopped before the end of its input; run again to go on" if statistics.is_interrupted else "done"
+    ended = "stopped before the end of its input; run again to continue" if statistics.is_interrupted else "done"
     lines = [f"{topology.topology_id}: {ended}", f"  {summary_line(statistics)}"]
     if seconds > 0:
         lines.append(
             f"  {statistics.committed / seconds:,.1f} transactions/s, {statistics.tuples / seconds:,.0f} tuples/s, "
-            f"{statistics.waves:,} waves, {statistics.commit_groups:,} commits"
+            f"{counted(statistics.waves, 'wave')}, {counted(statistics.commit_groups, 'commit')}"
         )
     if statistics.server_away_count:
         times = "once" if statistics.server_away_count == 1 else f"{statistics.server_away_count:,} times"
-        lines.append(f"  the server was away {times}, {statistics.server_away_s:.1f} s in all; nothing is lost")
+        lines.append(
+            f"  the server was unreachable {times}, for {statistics.server_away_s:.1f} s in all; nothing was lost"
+        )
     lines += [f"  {one_line(name)}: {count:,}" for name, count in sorted(statistics.counters.items())]
     keys = Keys(topology.topology_id)
     for component in topology.components:

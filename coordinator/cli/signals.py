@@ -1,7 +1,7 @@
-"""What Ctrl-C and SIGTERM do to a run: the first one drains it, the second one stops it, and SIGTERM has its time.
+"""Handles Ctrl-C and SIGTERM: the first signal drains a run, the second one stops it, and SIGTERM sets a deadline.
 
-A person at Ctrl-C decides how long to wait. The sender of SIGTERM, a service manager or a scheduler, is
-going to send SIGKILL in the end, so the run ends by itself before that, whatever it hangs on.
+Whoever presses Ctrl-C decides how long to wait. A service manager or scheduler that sends SIGTERM will send SIGKILL
+in the end, so the run ends by itself before that, whatever it hangs on.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from typing import Any, Self
 from coordinator.cli.exits import StoppedError
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-FIRST_SIGNAL = "finishing what is under way; once more stops at once"
-TIME_IS_UP = "the time for that is up; stopping"
+FIRST_SIGNAL = "finishing what is in flight; a second signal stops at once"
+TIME_IS_UP = "what is in flight did not finish in time; stopping"
 SAY_TIMEOUT_S = 1.0
 STOP_TIMEOUT_S = 30.0
 DRAIN_SHARE = 2 / 3
-"""So much of the time a drain may take; the rest is for closing everything in order."""
+"""The share of the timeout that a drain may take; the rest is for closing everything in order."""
 
 
 def end_process(number: int) -> None:
-    """Ends this process and its Java process as they stand."""
-    # not imported: without Spark there is no Java process, and an import may be what this process hangs on
+    """Ends this process and its Java process at once, without closing anything."""
+    # not imported: a process without Spark has no Java process, and an import may be what hangs
     end_java = getattr(sys.modules.get("coordinator.spark.gateway"), "end_java", None)
     if end_java is not None:
         end_java()
@@ -35,19 +35,19 @@ def end_process(number: int) -> None:
 
 
 class DrainOnSignal:
-    """Holds the two signals while a run lasts; used in the main thread.
+    """Handles the two signals during a run; used in the main thread.
 
-    Before the run has begun the first signal stops. Then the first one drains and the second stops; both
-    stop by `StoppedError`, so that everything is closed in order. One more ends the process as it stands:
-    nothing that was committed is lost by that either.
+    Before the run has begun, the first signal stops it. Afterwards the first one drains and the second one stops.
+    To stop is to raise `StoppedError`, so that everything is closed in order. One more signal ends the process at
+    once; even then, nothing that was committed is lost.
 
-    A drain that SIGTERM began is stopped when two thirds of the time are up. A stop that does not come to an end
-    in the last third, whichever signal asked for it, ends the process as it stands.
+    A drain that SIGTERM began is stopped after two thirds of the timeout. A stop, whichever signal asked for it,
+    that takes longer than the last third ends the process at once.
 
     Args:
         say: tells the user what the signal does.
-        stop_timeout_s: the longest time from SIGTERM to the end of the process.
-        end: ends the process as it stands.
+        stop_timeout_s: longest time from SIGTERM to the end of the process.
+        end: ends the process at once.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class DrainOnSignal:
             self._saying.join(SAY_TIMEOUT_S)
 
     def drain_by(self, drain: Callable[[], None]) -> None:
-        """The run has begun; called after Spark's start, which puts a SIGINT handler of its own."""
+        """Lets the first signal call `drain`; called after Spark's start, which installs its own SIGINT handler."""
         self._drain = drain
         for number in SIGNALS:
             signal.signal(number, self._handle)
@@ -92,7 +92,7 @@ class DrainOnSignal:
         self.received = number
         if drain is not None:
             drain()
-            # in a thread: the signal may have come in the middle of a line that is being written
+            # in a thread, because the signal may have arrived while a line was being written
             self._saying = threading.Thread(target=self._say, args=(FIRST_SIGNAL,), daemon=True)
             self._saying.start()
             if number == signal.SIGTERM:
@@ -107,7 +107,7 @@ class DrainOnSignal:
         if not self._left.wait(self._drain_s) and signal.getsignal(signal.SIGTERM) == self._handle:
             self._say(TIME_IS_UP)
             assert self._main is not None
-            signal.pthread_kill(self._main, signal.SIGTERM)  # so that the main thread wakes up, whatever it waits for
+            signal.pthread_kill(self._main, signal.SIGTERM)  # wakes the main thread, whatever it waits for
 
     def _bound_stop(self, number: int) -> None:
         if not self._left.wait(self._stop_s):

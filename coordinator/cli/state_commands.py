@@ -1,4 +1,4 @@
-"""``txbatch status`` and ``txbatch drop``: what is stored about a topology, and its removal."""
+"""``txbatch status`` and ``txbatch drop``: show what is stored about a topology, and delete it."""
 
 from __future__ import annotations
 
@@ -8,41 +8,49 @@ import sys
 from collections.abc import Callable
 
 from coordinator.building.topology_description import summary
+from coordinator.cli.suggestions import with_server_options
 from coordinator.server_choice import ServerChoice
 from state.errors import StateRefusedError, TopologyError
-from state.printable import SENTENCE_LIMIT, one_line
+from state.printable import SENTENCE_LIMIT, counted, one_line
 from state.redis_topology import RedisTopology
 from state.stored_topology import TopologyStatus
 
 
-def show_status(topology_id: str, server: ServerChoice, *, as_json: bool) -> None:
+def show_status(topology_id: str, server: ServerChoice, *, as_json: bool, options: str = "") -> None:
     """Prints what is stored.
 
+    Args:
+        topology_id: of the topology to show.
+        server: holds its state.
+        as_json: print one line of JSON instead of text.
+        options: the server options of the command, which suggested commands repeat.
+
     Raises:
-        TopologyError: nothing is.
-        StateError: the server cannot be asked.
+        TopologyError: nothing is stored.
+        StateError: the server cannot be used or reached.
     """
     with server.store(topology_id) as store:
         status = store.status()
     if status is None:
-        raise TopologyError(f"topology {topology_id!r} is unknown to {server}; check its id, and the server")
+        raise TopologyError(f"topology {topology_id!r} is not stored on {server}; check the topology id and the server")
     if as_json:
         print(json.dumps(dataclasses.asdict(status)))
         return
-    print("\n".join(one_line(line, SENTENCE_LIMIT) for line in _lines(status, server)))
+    lines = (one_line(line, SENTENCE_LIMIT) for line in _lines(status, server))
+    print("\n".join(with_server_options(line, options) for line in lines))
 
 
 def drop(topology_id: str, server: ServerChoice, *, confirm: Callable[[str], bool] | None) -> None:
-    """Deletes every key of a topology and says how many went, and whether it was running.
+    """Deletes every key of a topology, and prints how many there were and whether the topology was running.
 
     Args:
-        topology_id: the topology.
-        server: where it is.
-        confirm: asks the user; None if he has agreed already.
+        topology_id: of the topology to delete.
+        server: holds its state.
+        confirm: asks the user; None deletes without asking.
 
     Raises:
-        TopologyError: nothing is stored, or the user did not agree.
-        StateError: the server cannot be asked.
+        TopologyError: nothing is stored, or the user declined.
+        StateError: the server cannot be used or reached.
     """
     with server.store(topology_id) as store:
         runs = store.connected_runs()
@@ -50,16 +58,16 @@ def drop(topology_id: str, server: ServerChoice, *, confirm: Callable[[str], boo
         found += "; it is running" if runs else ""
         question = f"delete all state of topology {topology_id!r} ({found}) on {server}?"
         if confirm is not None and not confirm(question):
-            raise TopologyError(f"topology {topology_id!r} is kept")
+            raise TopologyError(f"topology {topology_id!r} was kept")
         count = store.drop()
     if not count:
-        raise TopologyError(f"topology {topology_id!r} is unknown to {server}; nothing was deleted")
+        raise TopologyError(f"topology {topology_id!r} is not stored on {server}; nothing was deleted")
     stopped = "; it was running: that run stops at its next write, with exit code 3" if runs else ""
-    print(f"topology {topology_id!r} is dropped: {count:,} keys deleted on {server}{stopped}")
+    print(f"topology {topology_id!r} was dropped: {counted(count, 'key')} deleted on {server}{stopped}")
 
 
 def _found(store: RedisTopology) -> str:
-    """What there is to drop; damage, which a drop is the remedy of, does not keep it from being dropped."""
+    """Returns what there is to drop; damaged state can be dropped too, since dropping is its remedy."""
     try:
         status = store.status()
     except StateRefusedError as error:
@@ -71,10 +79,10 @@ def ask(question: str) -> bool:
     """Asks on the terminal.
 
     Raises:
-        TopologyError: there is no terminal to ask on.
+        TopologyError: standard input is not a terminal.
     """
     if not sys.stdin.isatty():
-        raise TopologyError(f"{question} There is no terminal to ask on; give --yes")
+        raise TopologyError(f"{question} Standard input is not a terminal to ask on; give --yes to delete")
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 

@@ -1,4 +1,4 @@
-"""Where a batch begins: runs a spout's emitter on its task, and reports what was emitted to the acker.
+"""Begins a batch: runs a spout's emitter in its task, and reports to the acker what was emitted.
 
-Runs on executors. What the coordinator of a spout decides on the driver belongs to `transactional`.
+This runs on executors. What a spout's coordinator decides on the driver belongs to `transactional`.
 """

@@ -1,7 +1,7 @@
 """Runs the emitter of one spout task over the attempts of a wave.
 
-An emitter that fails an attempt fails every later one of the wave too: what it cuts next would start
-from a position that was never reached.
+An emitter that fails an attempt fails all later ones of the wave too: they would start from a position that was never
+reached.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from coordinated_bolt.wiring import TaskWiring
 from coordinator.spouts.kinds.kind_of import kind_of
 from coordinator.spouts.kinds.partition_cut import PartitionCut
 from coordinator.spouts.kinds.spout_kind import BatchEmitter, StoredPositions
+from coordinator.spouts.row_spout import Rows
 from state.attempt import TransactionAttempt
 from state.codec import unpack
 
@@ -40,8 +41,8 @@ class Batch:
     """One attempt to emit.
 
     Attributes:
-        attempt: the attempt.
-        packed_metadata: the coordinator's metadata of the txid, as stored; of an opaque spout, of the attempt.
+        attempt: identifies the batch.
+        packed_metadata: the coordinator's metadata, of the txid as stored, or for an opaque spout of the attempt.
     """
 
     attempt: TransactionAttempt
@@ -50,12 +51,12 @@ class Batch:
 
 @dataclass(slots=True)
 class Emitted:
-    """What emitting one attempt came to.
+    """The result of emitting one attempt.
 
     Attributes:
-        attempt: the attempt.
-        result: as any task's.
-        cuts: scope -> what was cut anew.
+        attempt: identifies the batch.
+        result: as every task returns it.
+        cuts: scope -> what was newly cut.
     """
 
     attempt: TransactionAttempt
@@ -64,13 +65,14 @@ class Emitted:
 
 
 class EmitterTask:
-    """One spout task.
+    """One spout task (executor, one per wave).
 
     Args:
-        wiring: the task.
+        wiring: of the task.
         send: takes the frames.
-        stored: scope -> txid -> metadata of the partitions, as far as the driver knows it (not of plain spouts).
-        observer: is told what the task emits, before the hooks of the topology and its emitter are.
+        stored: scope -> txid -> metadata of the partitions, as far as the driver knows it; empty without partitions.
+        observer: is notified of what the task emits, before the hooks of the topology and its emitter.
+        rows: what a spout over DataFrames emits in its only batch.
     """
 
     def __init__(
@@ -80,8 +82,10 @@ class EmitterTask:
         stored: StoredPositions,
         *,
         observer: TaskObserver | None = None,
+        rows: Rows | None = None,
     ) -> None:
         self._wiring = wiring
+        self._rows = rows
         self._send = send
         self._stored = stored
         self._context: TopologyContext = wiring.context()
@@ -92,14 +96,14 @@ class EmitterTask:
     def run(
         self, batches: Sequence[Batch], begin: Callable[[TransactionAttempt], None] = lambda attempt: None
     ) -> Iterator[Emitted]:
-        """Emits every batch in order and closes the emitter; `begin` is called with each attempt before."""
+        """Emits every batch in order and closes the emitter; calls `begin` before each attempt."""
         for batch in batches:
             begin(batch.attempt)
             yield self.emit(batch)
         self.close()
 
     def close(self) -> None:
-        """Closes the emitter, after the last batch; more than once does no harm."""
+        """Closes the emitter, after the last batch; may be called again."""
         emitter, self._emitter = self._emitter, None
         closing = [] if emitter is None else [emitter.close]
         closing += [hook.cleanup for hook in self._context.hooks]
@@ -107,13 +111,13 @@ class EmitterTask:
         for close in closing:
             try:
                 close()
-            except BaseException as error:  # every batch is emitted: what an emitter cannot let go of fails none
+            except BaseException as error:  # every batch is emitted, so this must not fail one
                 if is_interruption(error):
                     raise
                 _LOG.exception("emitter of %r could not be closed", self._wiring.component_id)
 
     def emit(self, batch: Batch) -> Emitted:
-        """Emits one batch; they come in txid order."""
+        """Emits one batch; called in txid order."""
         attempt = batch.attempt
         if self._failed is not None:
             return Emitted(attempt, TaskResult(self._failed))
@@ -124,12 +128,12 @@ class EmitterTask:
         try:
             cuts = self._call(attempt, unpack(batch.packed_metadata), collector)
             counters = self._context.counted()
-            sent_edges = outbox.close()  # values are packed here, so the codec may refuse one here
+            sent_edges = outbox.close()  # packs values, so the codec may refuse one
         except BaseException as error:
             if is_interruption(error):
                 raise
             where = (self._wiring.component_id, self._wiring.task_index)
-            self._failed = Failure(FailureKind.INCOMPLETE, *where, f"attempt {attempt} failed before on this task")
+            self._failed = Failure(FailureKind.INCOMPLETE, *where, f"attempt {attempt} failed earlier in this task")
             collector.count_into(metrics)
             return Emitted(attempt, TaskResult(Failure.from_exception(error, *where), metrics=metrics))
         collector.count_into(metrics)
@@ -146,4 +150,6 @@ class EmitterTask:
     def _open(self) -> BatchEmitter:
         spec = pickle.loads(self._wiring.spec)
         install_hooks(self._context, self._wiring.hook_specs)
+        if self._rows is not None:
+            spec.feed(self._rows)
         return kind_of(spec).emitter(self._context, self._stored)

@@ -1,4 +1,4 @@
-"""What reaches the acker: the edges of batch tuples, and what each processing task has to say of an attempt."""
+"""Reports to the acker: the edges of batch tuples, and each processing task's result for an attempt."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from coordinator.planning.plan import Plan
 
 
 def batch_edges(plan: Plan, batch: Batch) -> int:
-    """Xor of the edges of an attempt's batch tuples, with which its tree begins."""
+    """Returns the XOR of the edges of an attempt's batch tuples, with which its tree begins."""
     edges = 0
     for task in plan.emitter_tasks:
         edges ^= batch_edge(batch.attempt, task, batch.packed_metadata)
@@ -18,7 +18,7 @@ def batch_edges(plan: Plan, batch: Batch) -> int:
 
 
 def report_to_acker(plan: Plan, task_id: int, emitted: Emitted, send: Send) -> None:
-    """Sends what one task has to report of one attempt to its acker."""
+    """Sends one task's report on one attempt to its acker."""
     attempt, result = emitted.attempt, emitted.result
     send_report(
         result,

@@ -1,1 +1,1 @@
-"""Topologies in one process, tuple by tuple, without Spark: for tests of users and of our own."""
+"""Runs topologies in one process, tuple by tuple, without Spark: for users' tests and our own."""

@@ -1,4 +1,4 @@
-"""What became of every attempt of a run, and the phases a test holds, acks and fails by hand."""
+"""Records what became of every attempt of a run, and holds phases that a test acks or fails by hand."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ BY_HAND = "by hand"
 
 
 def phase_of(name: str) -> Phase:
-    """The phase of that name.
+    """Returns the phase of that name.
 
     Raises:
-        ValueError: there is none.
+        ValueError: there is no such phase.
     """
     if name not in list(Phase):
         raise ValueError(f"phase is {name!r}; give 'processing' or 'commit'")
@@ -28,13 +28,13 @@ def phase_of(name: str) -> Phase:
 
 
 class AttemptEnd(StrEnum):
-    """How an attempt stands."""
+    """The state of an attempt, as tests see it."""
 
     UNDER_WAY = "under way"
     COMMITTED = "committed"
     FAILED = "failed"
     DROPPED = "dropped"
-    """A lower transaction failed; it is replayed too."""
+    """A lower transaction failed, so this one is replayed too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +42,10 @@ class AttemptRecord:
     """One attempt and what became of it.
 
     Attributes:
-        attempt: the attempt.
-        end: how it stands; equals "under way", "committed", "failed" or "dropped".
-        phase: the phase in which it, or the one it was dropped with, failed; None if none did.
-        reason: why it failed, with component and task, or what it was dropped with; "" if it did not.
+        attempt: its identity.
+        end: its state; equals "under way", "committed", "failed" or "dropped".
+        phase: the phase in which it, or the attempt that it was dropped with, failed; None if none did.
+        reason: why it failed, with component and task, or why it was dropped; "" if neither.
     """
 
     attempt: TransactionAttempt
@@ -56,10 +56,10 @@ class AttemptRecord:
 
 @dataclass(frozen=True, slots=True)
 class HeldPhase:
-    """A phase that has run and waits for its end by hand.
+    """A phase that has run and waits to be acked or failed by hand.
 
     Attributes:
-        attempt: the attempt.
+        attempt: the attempt whose phase is held.
         phase: which of its phases; equals "processing" or "commit".
     """
 
@@ -76,11 +76,11 @@ class _Waiting:
 
 
 class AttemptBook(AttemptWatch):
-    """Keeps a record of every attempt, and holds the phases it was told to.
+    """Keeps a record of every attempt, and holds the phases that it was asked to hold.
 
     Args:
-        deliver: has the coordinator handle an event at its next turn.
-        clock: seconds, of the run.
+        deliver: passes an event to the coordinator, for its next turn.
+        clock: the run's clock, in seconds.
         timeout_s: a phase that is held longer than this fails.
     """
 
@@ -92,26 +92,26 @@ class AttemptBook(AttemptWatch):
         self._let_go: set[tuple[Phase, TransactionAttempt]] = set()
 
     def records(self, txid: int | None) -> list[AttemptRecord]:
-        """The records of all attempts, or of those at a txid, in the order in which they were issued."""
+        """Returns the records of all attempts, or of those at a txid, in the order in which they were issued."""
         return [record for record in self._records.values() if txid in (None, record.attempt.txid)]
 
     def held(self) -> list[HeldPhase]:
-        """The phases that wait for their end, by txid."""
+        """Returns the phases that are held, by txid."""
         return [HeldPhase(attempt, self._waiting[attempt].phase) for attempt in sorted(self._waiting)]
 
     def hold(self, phase: Phase, txids: Sequence[int]) -> None:
-        """Holds this phase of all attempts at these txids from now on, at every txid if none is given."""
+        """Holds this phase of all further attempts at these txids, or at every txid if none is given."""
         self._rules |= {(phase, txid) for txid in txids or (None,)}
 
     def release(self, phase: Phase, txids: Sequence[int]) -> None:
-        """Ends what `hold` began, and acks what it holds; at every txid if none is given."""
+        """Stops holding this phase at these txids, or at every txid if none is given, and acks what is held."""
         self._rules = {rule for rule in self._rules if rule[0] is not phase or (txids and rule[1] not in txids)}
         for held in self.held():
             if held.phase is phase and not self._is_held(phase, held.attempt):
                 self.end(held.attempt.txid, None)
 
     def end(self, txid: int, reason: str | None) -> None:
-        """Ends the phase that is held at a txid: well, or failed with a reason.
+        """Ends the phase that is held at a txid; it fails if there is a reason, and else succeeds.
 
         Raises:
             ValueError: nothing is held at this txid.
@@ -126,7 +126,7 @@ class AttemptBook(AttemptWatch):
         self._deliver(PhaseEnded(attempt, waiting.held, waiting.wave_id, failure))
 
     def fail_overdue(self) -> None:
-        """Fails what is held longer than the message timeout, as a real run gives up what does not end."""
+        """Fails phases that are held longer than the message timeout, as a real run would."""
         now_s = self._clock()
         for held in self.held():
             if now_s - self._waiting[held.attempt].since_s > self._timeout_s:
@@ -163,7 +163,7 @@ class AttemptBook(AttemptWatch):
         return True
 
     def commit_limit(self, currtx: int, limit: int) -> int:
-        """What is held commits alone, so that nothing else waits with it."""
+        """Returns a limit that lets a held transaction commit alone, so that no other waits with it."""
         if (Phase.COMMIT, None) in self._rules:
             return 1
         txids = [txid for phase, txid in self._rules if phase is Phase.COMMIT and txid is not None and txid >= currtx]

@@ -1,4 +1,4 @@
-"""What travels between the tasks of a transactional topology in one process."""
+"""The letters that travel between the tasks of a transactional topology in one process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from state.attempt import TransactionAttempt
 
 
 class BatchLetter(NamedTuple):
-    """The batch tuple: has an emitter emit its share of an attempt."""
+    """The batch tuple: asks an emitter to emit its share of an attempt."""
 
     target: int
     batch: Batch
@@ -19,7 +19,7 @@ class BatchLetter(NamedTuple):
 
     @property
     def attempt(self) -> TransactionAttempt:
-        """The attempt it belongs to."""
+        """The attempt that the letter belongs to."""
         return self.batch.attempt
 
 
@@ -33,7 +33,7 @@ class CommitLetter(NamedTuple):
 
     @property
     def attempt(self) -> TransactionAttempt:
-        """One attempt of the group; all are of one wave."""
+        """The first attempt of the group; all of them are of one wave."""
         return self.attempts[0]
 
 

@@ -1,9 +1,9 @@
-"""The tasks of a transactional topology, each fed letter by letter.
+"""The tasks of a transactional topology in one process, fed letter by letter.
 
-What they do is in `BatchTask`, `CommitTask`, `EmitterTask` and `BatchAcker`, as on Spark; here is only
-when. A processing task reports as soon as its counts match; a commit task executes tuples as they come
-and finishes attempts in txid order once their commit phase has begun. What has not ended when nothing
-more is on its way is ended by the engine.
+`BatchTask`, `CommitTask`, `EmitterTask` and `BatchAcker` do the work, as on Spark; this module decides when. A
+processing task reports as soon as its counts match. A commit task executes tuples as they arrive, and finishes attempts
+in txid order once their commit phase has begun. The engine ends whatever has not ended when no more letters are in
+flight.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Report = Callable[[TransactionAttempt, TaskResult], None]
 
 
 class ProcessingTask:
-    """A bolt of the processing phase.
+    """A task of a bolt of the processing phase.
 
     Args:
-        wiring: the task.
+        wiring: of the task.
         send: takes the frames for tasks downstream.
-        report: takes what came of an attempt, once per attempt.
-        observer: is told what every attempt's bolt does.
+        report: takes the result of an attempt, once per attempt.
+        observer: is notified of what the bolts of all attempts do.
     """
 
     def __init__(self, wiring: TaskWiring, send: Send, report: Report, observer: TaskObserver | None = None) -> None:
@@ -41,7 +41,7 @@ class ProcessingTask:
         self._reported: set[TransactionAttempt] = set()
 
     def receive(self, frame: Frame) -> None:
-        """Executes a frame; one that comes after the report is a surplus that changes nothing any more."""
+        """Executes a frame; one that arrives after the report is a duplicate and is ignored."""
         attempt = frame.attempt
         if attempt in self._reported:
             return
@@ -50,30 +50,30 @@ class ProcessingTask:
             self.end(attempt)
 
     def end(self, attempt: TransactionAttempt) -> None:
-        """Nothing more comes for the attempt: reports it, unless that was done."""
+        """Reports the attempt unless that was done; called when nothing more will arrive for it."""
         if attempt not in self._reported:
             self._reported.add(attempt)
             self._report(attempt, self._task.end(attempt))
 
     def forget(self, attempt: TransactionAttempt) -> None:
-        """Lets go of the attempt, reported or not."""
+        """Frees the attempt, reported or not."""
         if attempt not in self._reported:
             self._task.end(attempt)
         self._reported.discard(attempt)
 
 
 class CommittingTask:
-    """A bolt of the commit phase.
+    """A task of a bolt of the commit phase.
 
-    Frames of the processing phase are kept until the attempt is forgotten, because a commit phase may
-    have to run again, on new bolts.
+    It keeps frames of the processing phase until the attempt is forgotten, because the commit phase may have to run
+    again, with new bolts.
 
     Args:
-        wiring: the task.
+        wiring: of the task.
         reader: reads committed state.
-        send: takes the frames for commit tasks further down.
-        commit_tasks: all tasks of the commit phase; what they send is made anew by the next run.
-        observer: is told what every attempt's bolt does.
+        send: takes the frames for commit tasks downstream.
+        commit_tasks: all tasks of the commit phase; their frames are not kept, because they send them again.
+        observer: is notified of what the bolts of all attempts do.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class CommittingTask:
         self._is_open = False
 
     def receive(self, frame: Frame) -> None:
-        """Executes a frame, in whichever phase it comes; one that comes after the verdict is a surplus."""
+        """Executes a frame, in whichever phase it arrives; one that arrives after the verdict is ignored."""
         if frame.sender not in self._commit_tasks:
             self._kept.setdefault(frame.attempt, []).append(frame)
         if frame.attempt not in self._spent:
@@ -101,24 +101,24 @@ class CommittingTask:
             self._advance()
 
     def prepare(self, attempt: TransactionAttempt) -> None:
-        """A group with the attempt is about to begin: if an earlier one has used its bolt, it gets a new one."""
+        """Gives the attempt a new bolt; called before a group begins if an earlier group has used the old one."""
         self._spent.discard(attempt)
         for frame in self._kept.get(attempt, ()):
             self._commit.task.receive(frame)
 
     def is_spent(self, attempt: TransactionAttempt) -> bool:
-        """Whether an earlier group has used the attempt's bolt."""
+        """Returns whether an earlier group has used the attempt's bolt."""
         return attempt in self._spent
 
     def begin(self, attempts: Sequence[TransactionAttempt], *, composed: bool) -> None:
-        """The ID tuples of a group come."""
+        """Begins the commit phase of a group, when its ID tuples arrive."""
         self._group, self._is_open = attempts, True
         self._commit.begin(attempts[0].txid, composed=composed)
         self._give_id()
         self._advance()
 
     def end_group(self, attempts: Iterable[TransactionAttempt]) -> TaskReport:
-        """Nothing more comes for the group: the verdicts, up to the first failure."""
+        """Ends the group, for which nothing more will arrive; returns the verdicts up to the first failure."""
         if self._is_open and (unfinished := self._next()) is not None:
             self._conclude(unfinished)
         self._is_open = False
@@ -129,7 +129,7 @@ class CommittingTask:
         return self._commit.report
 
     def forget(self, attempt: TransactionAttempt) -> None:
-        """Lets go of the attempt."""
+        """Frees the attempt."""
         if attempt not in self._spent:
             self._commit.task.end(attempt)
         self._spent.discard(attempt)
@@ -145,7 +145,7 @@ class CommittingTask:
         self._is_open = self._commit.conclude(attempt)
 
     def _give_id(self) -> None:
-        """Only the attempt whose turn it is may finish: `finish_batch` runs in txid order."""
+        """Passes the ID to the attempt whose turn it is, because `finish_batch` runs in txid order."""
         attempt = self._next()
         if attempt is not None and self._wiring.needs_id:
             self._commit.task.id(attempt)

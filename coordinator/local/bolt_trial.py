@@ -1,4 +1,4 @@
-"""One bolt, alone, over a few batches: the smallest test a bolt can have."""
+"""Runs one bolt alone over a few batches: the smallest test of a bolt."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from state.errors import TopologyError
 
 @dataclass(frozen=True, slots=True)
 class BoltTrial:
-    """What a bolt made of some batches.
+    """The result of running a bolt over some batches.
 
     Attributes:
-        batches: for each batch, (stream id, values) of what the bolt emitted.
-        states: state name -> what a committer has left in it, decoded as declared.
+        batches: for each batch, (stream id, values) of every tuple that the bolt emitted.
+        states: state name -> its contents after the last batch, decoded as declared.
     """
 
     batches: tuple[tuple[Emission, ...], ...]
     states: Mapping[str, Any]
 
     def emitted(self, stream_id: str = DEFAULT_STREAM) -> list[list[Any]]:
-        """The values of all tuples on one stream, in order."""
+        """Returns the values of all tuples on one stream, in order."""
         return [values for batch in self.batches for stream, values in batch if stream == stream_id]
 
 
@@ -39,10 +39,9 @@ def run_bolt(
     fields: Sequence[str],
     conf: Mapping[str, Any] | None = None,
 ) -> BoltTrial:
-    """Runs one bolt over batches, each a transaction, in one process and in a few milliseconds.
+    """Runs one bolt over batches, each a transaction, in one process and a few milliseconds; called by users' tests.
 
-    The bolt is pickled, prepared, fed and finished as on a cluster, with one task and nothing behind it. Called
-    by users' tests.
+    The bolt is pickled, prepared, fed and finished as on a cluster, with one task and no bolt downstream.
 
         trial = run_bolt(CountWords(), [["to be or"], ["not to be"]], fields=["line"])
         assert ["to", 2] in trial.emitted()
@@ -54,12 +53,12 @@ def run_bolt(
         conf: the configuration handed to `prepare`.
 
     Raises:
-        UserCodeError: the bolt raised; the traceback is in the message.
-        ReplayLimitError: it raised `FailedException` at every attempt.
-        TopologyError: it could not run on a cluster either, or there is no batch.
+        UserCodeError: the bolt raised; the message has the traceback.
+        ReplayLimitError: the bolt raised `FailedException` in every attempt.
+        TopologyError: the bolt could not run on a cluster either, or no batch was given.
     """
     if not batches:
-        raise TopologyError("run_bolt got no batch, so it would try nothing; give at least one, [] for an empty one")
+        raise TopologyError("run_bolt got no batch; give at least one, [] for an empty one")
     builder = TransactionalTopologyBuilder("trial", "input", FixedBatchesSpout(batches, fields))
     builder.set_bolt("bolt", bolt).shuffle_grouping("input")
     with LocalCluster() as cluster:

@@ -1,4 +1,4 @@
-"""The cluster in one process: where users' tests, and ours, run topologies without Spark."""
+"""The cluster in one process, on which tests run topologies without Spark."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from state.redis_in_memory import in_memory_client
 
 IN_MEMORY = "memory://"
 LOCAL_WINDOW = 1
-"""One transaction in flight unless the options say more, as Storm does."""
+"""Transactions in flight unless the options set another number; the same as in Storm."""
 
 
 class LocalCluster:
     """Runs topologies tuple by tuple in the calling thread; one seed is one schedule.
 
-    The coordinator, the tasks, the acker and the commit are those of a run on Spark; bolts are pickled as
-    they are there. Messages between two tasks keep their order, and everything else comes in an order that
-    the seed draws, so a test that passes under many seeds passes under many interleavings. Time stands
-    still until it is moved. Spark is imported only for components that Python's own pickler cannot take, such as
-    classes that a test defines in a function.
+    The coordinator, the tasks, the acker and the commit are those of a run on Spark, and bolts are pickled as they are
+    there. Messages between two tasks keep their order; everything else happens in an order drawn from the seed. So a
+    test that passes under many seeds passes under many interleavings. Time stands still until the test moves it. Spark
+    is imported only for components that Python's own pickler cannot handle, such as classes that a test defines in a
+    function.
 
         with LocalCluster(seed=7) as cluster:
             run = cluster.submit(topology())
@@ -46,14 +46,15 @@ class LocalCluster:
 
     Args:
         seed: draws the schedule and the attempt ids.
-        redis_url: a server for the state; None keeps it in memory, gone with the cluster.
-        allow_plaintext: speak to a server on another machine without TLS.
-        receive_capacity: messages a task's receive queue holds; a sender that finds it full waits.
-        worker_count: how many workers the executors are dealt to, which is what local-or-shuffle goes by.
+        redis_url: a server for the state; None keeps it in memory, until the cluster is closed.
+        allow_plaintext: connect to a server on another machine without TLS.
+        receive_capacity: most messages in a task's receive queue; a sender that finds it full waits.
+        worker_count: number of workers that share the executors; local-or-shuffle groupings depend on it.
 
     Raises:
-        ValueError: a count below 1.
-        TopologyError: the address cannot be used, or is another machine's and without TLS.
+        TypeError: the seed is not an integer.
+        ValueError: a count is below 1.
+        TopologyError: the address is invalid, or that of another machine and without TLS.
 
     Attributes:
         client: a client of the server that holds the state.
@@ -73,7 +74,7 @@ class LocalCluster:
         if isinstance(seed, bool) or not isinstance(seed, int):
             raise TypeError(f"seed is {seed!r}; give an integer: one seed is one schedule")
         if isinstance(worker_count, bool) or not isinstance(worker_count, int) or worker_count < 1:
-            raise ValueError(f"worker count is {worker_count!r}; give an integer from 1")
+            raise ValueError(f"worker count is {worker_count!r}; give an integer of at least 1")
         self._worker_count = worker_count
         self._random = Random(seed)
         self._receive_capacity = receive_capacity
@@ -103,14 +104,14 @@ class LocalCluster:
         by_hand: Sequence[str] = (),
         message_fault: MessageFault | None = None,
     ) -> TransactionalRun | PlainRun:
-        """Starts a run; a transactional one goes on where the last one on this cluster's server has ended.
+        """Starts a run; a transactional one continues where the last one on this cluster's server ended.
 
         Args:
             topology: what `TransactionalTopologyBuilder.build` or `TopologyBuilder.build` returned.
-            options: bounds of a transactional run. Where they do not set `max_spout_pending`, one transaction is in
-                flight, as in Storm.
+            options: limits of a transactional run. Unless they set `max_spout_pending`, one transaction is in flight,
+                as in Storm.
             frame_fault: for tests: loses, doubles, alters or replaces frames of a transactional run.
-            by_hand: bolts of a plain topology whose tuples the test acks, fails and emits from by itself.
+            by_hand: ids of bolts of a plain topology for which the test itself acks, fails and emits.
             message_fault: for tests: loses, doubles, alters or replaces messages of a plain run.
 
         Raises:
@@ -120,11 +121,11 @@ class LocalCluster:
             _refuse_given("a plain topology", options=options, frame_fault=frame_fault)
             return self._submit_plain(topology, by_hand, message_fault)
         if not isinstance(topology, Topology):
-            raise TopologyError(f"submit got {described(topology)}; give what the build method of a builder returned")
+            raise TopologyError(f"submit got {described(topology)}; give the result of a builder's build()")
         if by_hand:
             raise TopologyError(
-                "submit got by_hand, which means nothing for a transactional topology: it names bolts of a plain one; "
-                'hold phases of transactions by hold("processing") or hold("commit") of the run that submit returns'
+                "submit got by_hand, which is for plain topologies, but this one is transactional; to hold phases of "
+                'transactions, call hold("processing") or hold("commit") of the run that submit returns'
             )
         _refuse_given("a transactional topology", message_fault=message_fault)
         run = TransactionalRun(
@@ -141,10 +142,10 @@ class LocalCluster:
         return run
 
     def close(self) -> None:
-        """Ends all runs, the newest first; state in memory is gone.
+        """Ends all runs, the newest first, and discards state in memory.
 
         Raises:
-            UserCodeError: a bolt or spout raised as it was closed; the others are closed nevertheless.
+            UserCodeError: a bolt or spout raised while it was closed; the others are closed all the same.
         """
         self._open.close()
 
@@ -168,7 +169,7 @@ class LocalCluster:
 
 
 def _refuse_given(kind: str, **arguments: object) -> None:
-    """Refuses arguments that say nothing to a topology of this kind, before somebody believes that they do."""
+    """Refuses arguments that have no effect on a topology of this kind."""
     for name, value in arguments.items():
         if value:
-            raise TopologyError(f"submit got {name}, which means nothing for {kind}; leave it out")
+            raise TopologyError(f"submit got {name}, which has no effect on {kind}; leave it out")

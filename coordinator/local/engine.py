@@ -1,8 +1,8 @@
-"""The engine in one process: every tuple a letter, every interleaving a seed.
+"""The engine in one process: every tuple is a letter, and every seed an interleaving.
 
-The coordinator, the acker, the tasks and the commit are those of a run on Spark. What differs is how
-tuples travel: one by one through a `Mailroom`. A phase is over when nothing of its wave is on the way;
-what has not ended by then never will, and fails.
+The coordinator, the acker, the tasks and the commit are those of a run on Spark. Only the transport differs: tuples
+travel one by one through a `Mailroom`. A phase ends when no letter of its wave is in flight; an attempt that is not
+complete by then never will be, and fails.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ class _Wave:
 
 
 class LocalEngine:
-    """Runs waves in the calling thread, a letter at each `step`.
+    """Runs waves in the calling thread, one letter at each `step`.
 
     Args:
-        plan: what to run; its tasks should send frames of one tuple.
+        plan: of the topology; its tasks should send frames of one tuple.
         mailroom: moves the letters.
         reader: reads committed state for committers.
         frame_fault: loses, doubles, alters or replaces frames; for tests.
 
     Attributes:
-        command_count: how often the coordinator has asked for something; tells whether it still does anything.
+        command_count: number of commands from the coordinator so far; shows whether it is still active.
         recorders: task id -> what the task emitted.
     """
 
@@ -123,7 +123,7 @@ class LocalEngine:
                 self._post(BatchLetter(task, batch))
 
     def commit(self, wave_id: int, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> None:
-        """Sends the ID tuples of a group to the commit tasks; without any there is nothing to run."""
+        """Sends the ID tuples of a group to the commit tasks; without commit tasks, the group is done at once."""
         self.command_count += 1
         wave = self._waves[wave_id]
         if not self._committing:
@@ -138,7 +138,7 @@ class LocalEngine:
             self._post(CommitLetter(task_id, attempts, composed))
 
     def cancel(self, wave_id: int) -> None:
-        """Gives up what runs for a wave: what is on its way is thrown away."""
+        """Cancels what runs for a wave and discards its letters in flight."""
         self.command_count += 1
         wave = self._waves.get(wave_id)
         if wave is None or wave.phase is _Phase.PROCESSED:
@@ -153,10 +153,10 @@ class LocalEngine:
         wave.phase = _Phase.PROCESSED
 
     def release(self, wave_id: int) -> None:
-        """Lets go of all that tasks keep of a wave."""
+        """Frees everything that tasks keep for a wave."""
         self.command_count += 1
         wave = self._waves.pop(wave_id)
-        if wave.under_way:  # only faults bring letters to a wave that is over
+        if wave.under_way:  # a wave that has ended has letters only because of a fault
             self._discard(wave)
         for emitter in wave.emitters.values():
             emitter.close()
@@ -168,23 +168,23 @@ class LocalEngine:
             del self._wave_of[batch.attempt]
 
     def step(self) -> bool:
-        """Delivers one letter; False if there is none."""
+        """Delivers one letter; returns False if there was none."""
         return self._mailroom.step()
 
     def deliver(self, event: Event) -> None:
-        """Has an event told that comes from outside."""
+        """Queues an event from outside for `next_event`."""
         self._events.append(event)
 
     def has_event(self) -> bool:
-        """Whether `next_event` has something to tell."""
+        """Returns whether `next_event` has an event."""
         return bool(self._events)
 
     def next_event(self, timeout_s: float) -> Event | None:
-        """The next event, if there is one; nothing happens between two calls of `step`."""
+        """Returns the next event, None if there is none; never waits, because only `step` makes events."""
         return self._events.popleft() if self._events else None
 
     def close(self) -> None:
-        """Lets go of everything."""
+        """Cancels and frees everything."""
         for wave_id in list(self._waves):
             self.cancel(wave_id)
             self.release(wave_id)
@@ -200,7 +200,7 @@ class LocalEngine:
 
     def _post(self, letter: BatchLetters) -> None:
         wave = self._wave_of.get(letter.attempt)
-        if wave is not None:  # else a fault has made up an attempt
+        if wave is not None:  # None if a fault has made up an attempt
             wave.under_way += 1
             self._mailroom.send(letter)
 
@@ -238,7 +238,7 @@ class LocalEngine:
             for task in self._processing.values():
                 for batch in wave.batches:
                     task.end(batch.attempt)
-            if not wave.under_way:  # else reports of what never ended are on their way now
+            if not wave.under_way:  # else the phase ends once the reports just sent have arrived
                 outcomes = [outcome for acker in wave.ackers.values() for outcome in acker.outcomes()]
                 wave.phase = _Phase.PROCESSED
                 self._events.append(WaveProcessed(wave.wave_id, tuple(outcomes)))

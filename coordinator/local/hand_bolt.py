@@ -8,7 +8,7 @@ from coordinated_bolt.streams.tuples import Tuple
 
 
 class HandBolt(BaseRichBolt):
-    """Keeps its tuples; stands in for the bolt of a component that a test handles by hand.
+    """Keeps its tuples; replaces the bolt of a component that a test handles by hand.
 
     Source: backtype.storm.testing.AckTracker and the hand-fed bolts of Storm's integration tests.
     """
@@ -21,6 +21,6 @@ class HandBolt(BaseRichBolt):
         self._received.append(tup)
 
     def waiting(self) -> list[PlainTuple]:
-        """Tuples neither acked nor failed, in the order of their arrival; the others are let go here."""
+        """Returns the tuples neither acked nor failed, in the order of their arrival, and forgets the others."""
         self._received = [tup for tup in self._received if tup.status is TupleStatus.OPEN]
         return list(self._received)

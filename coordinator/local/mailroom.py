@@ -1,10 +1,10 @@
 """Moves messages between the tasks of one process, one at a time, in an order drawn from a seed.
 
-There is one first-in-first-out channel from each task to each other; between channels any order may come,
-as between the machines of a cluster. A task's receive queue is bounded. What finds it full waits in the
-sender's overflow buffer, and a sender with something there is given no further input until it has drained:
-that is back-pressure. A spout is the exception: it always takes its acks, and is only kept from emitting
-more, for else a spout that waits for room and an acker that waits for the spout would wait for ever.
+There is one first-in-first-out channel from each task to each other task; between channels any order is possible, as
+between the machines of a cluster. A task's receive queue is bounded. A message that finds it full waits in the sender's
+overflow buffer, and a sender with messages there receives no input until they are gone: that is back-pressure. Spouts
+are the exception: they always receive their acks, and are only kept from emitting more. Otherwise a spout that waits
+for room and an acker that waits for the spout would block each other for ever.
 
 Pure: one seed, one schedule.
 
@@ -23,7 +23,7 @@ DEFAULT_RECEIVE_CAPACITY = 1_024
 
 
 class Addressed(Protocol):
-    """A message that knows its way."""
+    """A message that knows its sender and receiver."""
 
     @property
     def sender(self) -> int:
@@ -39,7 +39,7 @@ Letter = TypeVar("Letter", bound=Addressed)
 
 @dataclass(slots=True)
 class _Channel(Generic[Letter]):
-    """What one task has sent another: first what the receiver's queue holds, then what overflows."""
+    """The messages from one task to another: first those in the receiver's queue, then those that overflow."""
 
     sender: int
     target: int
@@ -64,15 +64,15 @@ class Mailroom(Generic[Letter]):
 
     Args:
         random: draws every choice.
-        receive_capacity: messages a task's receive queue holds, at least 1.
+        receive_capacity: most messages in a task's receive queue, at least 1.
 
     Raises:
-        ValueError: the capacity is no integer from 1.
+        ValueError: the capacity is not an integer of at least 1.
     """
 
     def __init__(self, random: Random, receive_capacity: int = DEFAULT_RECEIVE_CAPACITY) -> None:
         if isinstance(receive_capacity, bool) or not isinstance(receive_capacity, int) or receive_capacity < 1:
-            raise ValueError(f"receive capacity is {receive_capacity!r}; give an integer from 1")
+            raise ValueError(f"receive capacity is {receive_capacity!r}; give an integer of at least 1")
         self._random = random
         self._capacity = receive_capacity
         self._desks: dict[int, _Desk[Letter]] = {}
@@ -82,18 +82,18 @@ class Mailroom(Generic[Letter]):
     def attach(
         self, task_id: int, receive: Callable[[Letter], None], *, wake: Callable[[], bool] | None = None
     ) -> None:
-        """Makes a task known, before anything is sent to it.
+        """Registers a task, before anything is sent to it.
 
         Args:
-            task_id: the task.
-            receive: called with each message for it; may send, which never calls anybody back at once.
-            wake: of a spout, called whenever it may emit; False says that it had nothing, and it is not
-                called again before it has received a message or `rouse` is called.
+            task_id: of the task.
+            receive: called with each message for it; may send, which never delivers anything at once.
+            wake: for a spout, called whenever it may emit. If it returns False, it had nothing, and is not called again
+                until the spout has received a message or `rouse` is called.
         """
         self._desks[task_id] = _Desk(receive, wake, self._capacity)
 
     def send(self, letter: Letter) -> None:
-        """Sends a message; at once into the receiver's queue if there is room, else into the overflow buffer."""
+        """Puts a message into the receiver's queue if there is room, else into the overflow buffer."""
         key = (letter.sender, letter.target)
         channel = self._channels.get(key)
         if channel is None:
@@ -109,7 +109,7 @@ class Mailroom(Generic[Letter]):
             self._desks[letter.sender].overflow_count += 1
 
     def step(self) -> bool:
-        """Delivers one message or wakes one spout; False if there is nothing to do."""
+        """Delivers one message or wakes one spout; returns False if there was nothing to do."""
         choices: list[_Channel[Letter] | _Desk[Letter]] = [
             channel for channel in self._ready.values() if self._may_receive(self._desks[channel.target])
         ]
@@ -119,7 +119,7 @@ class Mailroom(Generic[Letter]):
             if desk.wake is not None and not desk.is_asleep and not desk.overflow_count
         ]
         if not choices:
-            assert not self._ready, "messages wait and nobody may take one"
+            assert not self._ready, "messages wait, but no task may receive one"
             return False
         chosen = choices[self._random.randrange(len(choices))]
         if isinstance(chosen, _Channel):
@@ -130,12 +130,12 @@ class Mailroom(Generic[Letter]):
         return True
 
     def rouse(self) -> None:
-        """Something outside has changed: spouts that had nothing are asked again."""
+        """Wakes spouts that had nothing to emit; called when something outside has changed."""
         for desk in self._desks.values():
             desk.is_asleep = False
 
     def discard(self, is_void: Callable[[Letter], bool]) -> None:
-        """Throws away the messages nobody waits for any more."""
+        """Discards the messages that are void."""
         for channel in self._channels.values():
             kept = [letter for letter in channel.accepted if not is_void(letter)]
             target = self._desks[channel.target]
@@ -152,11 +152,11 @@ class Mailroom(Generic[Letter]):
             self._admit(desk)
 
     def __len__(self) -> int:
-        """Messages under way."""
+        """Returns the number of messages in flight."""
         return sum(len(channel.accepted) + len(channel.overflow) for channel in self._channels.values())
 
     def received_count(self, task_id: int) -> int:
-        """Messages in a task's receive queue, never more than the capacity."""
+        """Returns the number of messages in a task's receive queue, never more than the capacity."""
         return self._capacity - self._desks[task_id].room
 
     def _may_receive(self, desk: _Desk[Letter]) -> bool:
@@ -173,7 +173,7 @@ class Mailroom(Generic[Letter]):
         desk.receive(letter)
 
     def _admit(self, desk: _Desk[Letter]) -> None:
-        """Lets what waits for a task into its queue, as far as there is room, in turns by channel."""
+        """Moves waiting messages into a task's queue while there is room, from each channel in turn."""
         while desk.room > 0 and desk.waiting:
             channel = desk.waiting.popleft()
             self._accept(channel, desk, channel.overflow.popleft())

@@ -1,7 +1,7 @@
-"""Runs a plain topology in this process, one step at a time, under a time that is moved by hand.
+"""Runs a plain topology in this process, step by step, with a clock that is moved by hand.
 
-The tasks are the very objects an engine runs elsewhere; only the transport (`mailroom`) and the clock
-(`timers`) belong to this process. One seed is one schedule.
+The tasks are the same objects that run on Spark; only the transport (`mailroom`) and the clock (`timers`) differ. One
+seed is one schedule.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from state.codec import digest64, pack, unpack
 from state.errors import TopologyError, TransactionError
 
 STEP_LIMIT = 1_000_000
-"""Steps `run_until_idle` takes at most."""
+"""Most steps that `run_until_idle` takes."""
 
 Held = TypeVar("Held")
 
@@ -49,21 +49,21 @@ MessageFault = Callable[[Message], Sequence[Message]]
 
 
 class PlainRun:
-    """A plain topology on one mailroom. Bolts are prepared and spouts opened here; `activate` begins.
+    """A run of a plain topology in one process. The constructor prepares bolts and opens spouts; `activate` begins.
 
-    What user code raises ends the run: the method raises `UserCodeError`, and so does whatever would move it on.
-    Once it is closed, that raises `RuntimeError`; what was done can still be asked.
+    An exception of user code ends the run: the method that moved it raises `UserCodeError`, and so does every later
+    call that would move it. Once the run is closed, such calls raise `RuntimeError`; its results can still be read.
 
     Args:
-        plan: what to run.
+        plan: of the topology.
         seed: of everything random.
-        receive_capacity: messages a task's receive queue holds.
-        by_hand: bolts whose tuples are kept for the test, see `waiting`.
+        receive_capacity: most messages in a task's receive queue.
+        by_hand: ids of bolts whose tuples are kept for the test, see `waiting`.
         message_fault: loses, doubles, alters or replaces messages.
 
     Raises:
         UserCodeError: a `prepare` or `open` raised.
-        TopologyError: `by_hand` names what is no bolt of the topology, or belongs to a sub-topology.
+        TopologyError: `by_hand` names something that is not a bolt, or a bolt of a sub-topology.
     """
 
     def __init__(
@@ -109,13 +109,13 @@ class PlainRun:
                 self._started.append(component)  # closed even if its start fails
                 end_on(component.start())
         except TransactionError:
-            with suppress(TransactionError):  # the first error tells more
+            with suppress(TransactionError):  # the first error is the one to report
                 self.close()
             raise
 
     @property
     def now_s(self) -> float:
-        """The present of this run, in seconds from its start."""
+        """The current time of this run, in seconds from its start."""
         return self._timers.now_s
 
     def activate(self) -> None:
@@ -126,7 +126,7 @@ class PlainRun:
             self._mailroom.rouse()
 
     def deactivate(self) -> None:
-        """Lets the spouts emit no more; what is under way goes on."""
+        """Stops the spouts from emitting; messages in flight are still processed."""
         with self._ending_the_run():
             for spout in _all(self._spouts):
                 end_on(spout.deactivate())
@@ -135,8 +135,8 @@ class PlainRun:
         """Delivers one message or asks one spout for a tuple.
 
         Returns:
-            False when there was nothing to do: no message under way, and every spout that may emit had nothing.
-            The next tick asks the spouts again.
+            False if there was nothing to do: no message was in flight, and no spout that may emit had a tuple. The next
+            tick asks the spouts again.
         """
         with self._ending_the_run():
             has_worked = self._mailroom.step()
@@ -148,27 +148,27 @@ class PlainRun:
         """Ticks until there is nothing to do; returns the number of steps.
 
         Raises:
-            RuntimeError: it is not idle after a million steps.
+            RuntimeError: the run is not idle after a million steps.
         """
         for steps in range(STEP_LIMIT):
             if not self.tick():
                 return steps
         raise RuntimeError(
-            f"the run is not idle after {STEP_LIMIT} steps: a spout that always has another tuple keeps it going; "
-            "use tick, or deactivate it"
+            f"the run is not idle after {STEP_LIMIT:,} steps: a spout that always has another tuple keeps it busy; "
+            "call tick instead, or deactivate the run"
         )
 
     def advance_time(self, seconds: float) -> None:
-        """Moves time on: messages time out, tick tuples are sent. Nothing is delivered meanwhile."""
+        """Advances the clock: messages time out and tick tuples are sent, but nothing is delivered."""
         with self._ending_the_run():
             self._timers.advance(seconds)
             self._mailroom.rouse()
 
     def close(self) -> None:
-        """Closes spouts and bolts, all of them, also after an error; the second time it does nothing.
+        """Closes all spouts and bolts, even if one of them raises; a second call does nothing.
 
         Raises:
-            UserCodeError: what the first of them raised.
+            UserCodeError: a spout or bolt raised while it was closed; the first such error.
         """
         if self._is_closed:
             return
@@ -176,15 +176,15 @@ class PlainRun:
         end_on(close_all(component.close for component in reversed(self._started)))
 
     def feed(self, spout_id: str, values: Sequence[Any], message_id: Any = None) -> None:
-        """Has a `FeederSpout` emit values; its tasks take turns.
+        """Lets a `FeederSpout` emit values; its tasks take turns.
 
         Raises:
-            TopologyError: there is no such spout, it is no `FeederSpout`, or the values are no list.
+            TopologyError: the spout does not exist or is not a `FeederSpout`, or the values are not a list.
         """
         tasks = _of(self._spouts, spout_id, "spout")
         spout = tasks[self._fed[spout_id] % len(tasks)].spout
         if not isinstance(spout, FeederSpout):
-            raise TopologyError(f"spout {spout_id!r} is no FeederSpout, so it cannot be fed")
+            raise TopologyError(f"spout {spout_id!r} cannot be fed: it is not a FeederSpout")
         if is_unordered(values):
             raise TopologyError(f"feed takes a list of values, not {values!r}; write [{values!r}]")
         self._fed[spout_id] += 1
@@ -192,35 +192,35 @@ class PlainRun:
         self._mailroom.rouse()
 
     def emitted(self, component_id: str) -> list[tuple[str, list[Any]]]:
-        """(stream id, values) of every tuple the component emitted, in order."""
+        """Returns (stream id, values) of every tuple that the component emitted, in order."""
         return list(_of(self._recorders, component_id, "component").emissions)
 
     def acked(self, spout_id: str) -> list[Any]:
-        """Message ids the spout was told are processed, in order."""
+        """Returns the message ids for which the spout's `ack` was called, in order."""
         return list(_of(self._recorders, spout_id, "spout").acked_ids)
 
     def failed(self, spout_id: str) -> list[Any]:
-        """Message ids the spout was told have failed, in order."""
+        """Returns the message ids for which the spout's `fail` was called, in order."""
         return list(_of(self._recorders, spout_id, "spout").failed_ids)
 
     def metrics(self, component_id: str) -> ComponentMetrics:
-        """What the component's tasks did so far; times are of this run's own time, which stands still by itself."""
+        """Returns what the component's tasks did so far; times are on the run's clock, which the test moves."""
         return _of(self._meters, component_id, "component").metrics
 
     def pending_count(self, spout_id: str) -> int:
-        """Messages the spout's tasks have under way."""
+        """Returns the number of messages that the spout's tasks have in flight."""
         return sum(task.pending_count for task in _of(self._spouts, spout_id, "spout"))
 
     def open_batch_count(self, component_id: str) -> int:
-        """Batches the tasks of a component of a sub-topology have under way."""
+        """Returns the number of unfinished batches in the tasks of a component of a sub-topology."""
         return sum(len(task) for task in _of(self._bolts, component_id, "bolt") if isinstance(task, CoordinatedTask))
 
     def batch_failures(self, component_id: str) -> list[Failure]:
-        """Why batches failed on tasks of a component of a sub-topology, in order."""
+        """Returns why batches failed in tasks of a component of a sub-topology, in order."""
         return list(_of(self._recorders, component_id, "component").batch_failures)
 
     def waiting(self, component_id: str) -> list[PlainTuple]:
-        """Tuples of a component handled by hand, neither acked nor failed: by task, in the order of their arrival."""
+        """Returns the open tuples of a component handled by hand, by task and then in the order of their arrival."""
         return [tup for _, bolt in self._hand_tasks(component_id) for tup in bolt.waiting()]
 
     def ack(self, tup: PlainTuple) -> None:
@@ -232,7 +232,7 @@ class PlainRun:
         self._holder(tup).collector.fail(tup)
 
     def reset_timeout(self, tup: PlainTuple) -> None:
-        """Starts the time of a tuple of a component handled by hand anew."""
+        """Restarts the timeout of a tuple of a component handled by hand."""
         self._holder(tup).collector.reset_timeout(tup)
 
     def emit(
@@ -242,7 +242,11 @@ class PlainRun:
         anchors: Iterable[PlainTuple] = (),
         stream_id: str = DEFAULT_STREAM,
     ) -> list[int]:
-        """Emits from a component handled by hand: from the task that holds the first anchor, else from its first."""
+        """Emits from a component handled by hand: from the task that holds the first anchor, else from its first task.
+
+        Returns:
+            The task ids that receive the tuple.
+        """
         held = list(anchors)
         task = self._holder(held[0]) if held else self._hand_tasks(component_id)[0][0]
         return task.collector.emit(values, held, stream_id)
@@ -262,8 +266,8 @@ class PlainRun:
     def _add_bolt(self, wiring: TaskWiring, *, by_hand: bool) -> None:
         if by_hand and wiring.coordination is not None:
             raise TopologyError(
-                f"component {wiring.component_id!r} belongs to a sub-topology, where the framework acks: it cannot be "
-                "handled by hand"
+                f"component {wiring.component_id!r} cannot be handled by hand: it belongs to a sub-topology, where the "
+                "framework acks; take it out of by_hand"
             )
         if by_hand:
             wiring = replace(wiring, spec=pickle.dumps(HandBolt()))
@@ -273,7 +277,7 @@ class PlainRun:
         self._mailroom.attach(wiring.task_id, _receiver(task))
 
     def _send(self, message: Message) -> None:
-        # as if it crossed between processes: tasks share no values, and what could not travel is refused here too
+        # packed as between processes: tasks share no values, and a value that cannot travel is refused here too
         arriving = Message.from_wire(unpack(pack(message.to_wire())))
         for letter in [arriving] if self._message_fault is None else self._message_fault(arriving):
             self._mailroom.send(letter)
@@ -305,14 +309,14 @@ class PlainRun:
         for task in tasks:
             if isinstance(task.bolt, HandBolt) and any(held is tup for held in task.bolt.waiting()):
                 return task
-        raise ValueError(f"{tup!r} does not wait in a component that is handled by hand")
+        raise ValueError(f"{tup!r} is not waiting in a component handled by hand; take one that waiting() returns")
 
     @contextmanager
     def _ending_the_run(self) -> Iterator[None]:
         if self._error is not None:
             raise self._error
         if self._is_closed:
-            raise RuntimeError("the run is closed: its bolts and spouts are gone; submit the topology again")
+            raise RuntimeError("the run is closed, and so are its bolts and spouts; submit the topology again")
         try:
             yield
         except TransactionError as error:

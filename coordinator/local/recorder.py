@@ -1,4 +1,4 @@
-"""What tasks did, written down for tests."""
+"""Records what tasks did, for tests."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ Emission = tuple[str, list[Any]]
 
 
 class AttemptRecorder(TaskObserver):
-    """Observes one task of a transactional topology: what it emitted in each attempt."""
+    """Observes one task of a transactional topology and records what it emits in each attempt."""
 
     def __init__(self) -> None:
         self._by_attempt: dict[TransactionAttempt, list[Emission]] = {}
         self._last: dict[int, TransactionAttempt] = {}
 
     def begin(self, attempt: TransactionAttempt) -> None:
-        """The task begins an attempt, or begins it again: what it emitted in it before is void."""
+        """Called when the task begins an attempt, or begins it again: what it had emitted in it is void."""
         self._by_attempt[attempt] = []
         self._last[attempt.txid] = attempt
 
     def emissions(self, attempt: TransactionAttempt) -> list[Emission]:
-        """What was emitted in an attempt, in order."""
+        """Returns what was emitted in an attempt, in order."""
         return list(self._by_attempt.get(attempt, ()))
 
     def last_attempts(self) -> Mapping[int, TransactionAttempt]:
-        """Txid -> the last attempt it has begun."""
+        """Returns txid -> the last attempt that the task has begun."""
         return self._last
 
     def emitted(
@@ -48,8 +48,8 @@ class Recorder(TaskObserver):
 
     Attributes:
         emissions: (stream id, values) of every tuple emitted, in order.
-        acked_ids: message ids, in order.
-        failed_ids: message ids, in order.
+        acked_ids: ids of messages that were acked, in order.
+        failed_ids: ids of messages that failed, in order.
         batch_failures: why batches of a sub-topology failed, in order.
     """
 

@@ -1,4 +1,4 @@
-"""Time as tests make it: it stands still until somebody moves it on."""
+"""A clock for tests: it stands still until a test moves it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from itertools import count
 
 
 class Timers:
-    """Calls actions once every so many seconds of a time that starts at 0 and is moved by hand.
+    """Calls actions periodically, on a clock that starts at 0 and is moved by hand.
 
     Attributes:
-        now_s: the present, in seconds.
+        now_s: the current time, in seconds.
     """
 
     def __init__(self) -> None:
@@ -20,17 +20,17 @@ class Timers:
         self._due: list[tuple[float, int, int, float, Callable[[], None]]] = []
 
     def every(self, period_s: float, action: Callable[[], None]) -> None:
-        """Calls an action whenever `period_s`, more than 0, are over, the first time in `period_s` from time 0."""
+        """Calls an action every `period_s` seconds, more than 0, first at the time `period_s`."""
         heapq.heappush(self._due, (period_s, next(self._numbers), 1, period_s, action))
 
     def advance(self, seconds: float) -> None:
-        """Moves time on and calls what falls due, in order of time, then of registration.
+        """Advances the clock and calls the actions that fall due, in order of time, then of registration.
 
         Raises:
-            ValueError: time does not go back, nor to where it never ends.
+            ValueError: `seconds` is negative or not finite.
         """
         if not 0 <= seconds < float("inf"):
-            raise ValueError(f"time cannot be moved by {seconds} seconds")
+            raise ValueError(f"time cannot be moved by {seconds} seconds; give a finite number of at least 0")
         until_s = self.now_s + seconds
         while self._due and self._due[0][0] <= until_s:
             self.now_s, number, calls, period_s, action = heapq.heappop(self._due)

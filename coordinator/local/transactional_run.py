@@ -1,4 +1,4 @@
-"""One transactional topology in one process: the whole of a run, a step at a time."""
+"""Runs a transactional topology in one process, step by step."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ ANSWER_TIMEOUT_S = 10.0
 class TransactionalRun:
     """A run of a transactional topology; made by `LocalCluster.submit`.
 
-    It does nothing by itself: `tick`, `run_until_idle` and `advance_time` move it. What ends it, ends the
-    call that moved it: an error of user code is raised as `UserCodeError`, with everything below committed.
+    It does nothing by itself: `tick`, `run_until_idle` and `advance_time` move it. The call that moves it raises the
+    error that ends it: an exception of user code is raised as `UserCodeError`, after everything below is committed.
 
     Args:
-        topology: what to run.
-        plan: the same, planned.
+        topology: the topology to run.
+        plan: made from it.
         client: of the server that holds the state.
-        server: how messages name it.
+        server: the server's name in messages.
         random: draws the schedule and the attempt ids.
-        options: bounds of the run.
-        receive_capacity: messages a task's receive queue holds.
-        frame_fault: loses, doubles, alters or replaces frames on their way.
+        options: limits of the run.
+        receive_capacity: most messages in a task's receive queue.
+        frame_fault: loses, doubles, alters or replaces frames in flight.
 
     Raises:
         TransactionError: the topology cannot run, or cannot be owned.
@@ -97,7 +97,7 @@ class TransactionalRun:
 
     @property
     def statistics(self) -> RunStatistics:
-        """What was done so far."""
+        """The figures of the run so far."""
         return self._coordinator.statistics
 
     @property
@@ -106,10 +106,10 @@ class TransactionalRun:
         return self._is_done
 
     def tick(self) -> bool:
-        """Delivers one message, or lets the coordinator decide; False if there was nothing to do.
+        """Delivers one message, or lets the coordinator decide; returns False if there was nothing to do.
 
         Raises:
-            TransactionError: as `Coordinator.run`; after it, every further call raises it again.
+            TransactionError: see `Coordinator.run`; every later call raises it again.
             RuntimeError: the run is closed.
         """
         if self._error is not None:
@@ -117,14 +117,14 @@ class TransactionalRun:
         if self._is_done:
             return False
         if self._is_closed:
-            raise RuntimeError("the run is closed: its tasks are gone; submit the topology again")
+            raise RuntimeError("the run is closed, and so are its tasks; submit the topology again")
         has_event = self._engine.has_event()
         is_due = self._is_due or has_event
         commands = self._engine.command_count
         try:
             if not is_due and self._engine.step():
                 return True
-            self._is_due = has_event  # what follows from an event is begun before another message moves
+            self._is_due = has_event  # the consequences of an event begin before another message moves
             self._is_done = self._coordinator.turn()
         except Exception as error:
             self._error = error
@@ -135,39 +135,39 @@ class TransactionalRun:
     def run_until_idle(self) -> RunStatistics:
         """Runs until there is nothing left to do: the input has ended or has nothing for now, or phases are held.
 
-        A spout whose coordinator raises a `FailedException` has nothing for now: it is asked again by the next call.
+        A spout whose coordinator raises a `FailedException` has nothing for now; the next call tries it again.
 
         Raises:
-            TransactionError: as `Coordinator.run`.
+            TransactionError: see `Coordinator.run`.
         """
         while self.tick():
-            pass  # bounded by the input, as every attempt ends
+            pass  # bounded by the input, because every attempt ends
         return self.statistics
 
     def advance_time(self, seconds: float) -> None:
-        """Moves the clock; what exceeds the message timeout is given up at the next tick."""
+        """Advances the clock; the next tick cancels what exceeds the message timeout."""
         self._timers.advance(seconds)
         self._book.fail_overdue()
         self._is_due = True
 
     def drain(self) -> None:
-        """Takes no new transactions; the run is done when those under way are committed."""
+        """Cuts no new transactions; the run is done when those in flight are committed."""
         self._coordinator.drain()
 
     def deactivate(self) -> None:
-        """Takes no new transactions until `activate`; those under way are committed."""
+        """Cuts no new transactions until `activate`; those in flight commit."""
         self._coordinator.deactivate()
 
     def activate(self) -> None:
-        """Ends what `deactivate` began."""
+        """Cuts transactions again after `deactivate`."""
         self._coordinator.activate()
 
     def hold(self, phase: str, *txids: int) -> None:
         """Holds a phase of transactions by hand: it runs, and then waits for `ack` or `fail`.
 
-        A transaction whose processing phase is held does not commit, nor does a later one. One whose commit phase is
-        held has run its committers, alone, and nothing of it is published. Every attempt is held, the next one after
-        a failure too, until `release`. What fails by itself is not held.
+        A transaction whose processing phase is held does not commit, nor do later ones. One whose commit phase is held
+        has run its committers, in a group of its own, and nothing of it is published. Every attempt is held until
+        `release`, even the next one after a failure. A phase that fails by itself is not held.
 
             run.hold("processing", 2)
             run.run_until_idle()
@@ -176,7 +176,7 @@ class TransactionalRun:
 
         Args:
             phase: "processing" or "commit".
-            txids: the transactions; all if none is given.
+            txids: the transactions to hold; all if none is given.
 
         Raises:
             ValueError: there is no such phase.
@@ -184,46 +184,46 @@ class TransactionalRun:
         self._book.hold(phase_of(phase), txids)
 
     def release(self, phase: str, *txids: int) -> None:
-        """Ends what `hold` began, and acks what is held of it; takes effect as `ack`."""
+        """Stops holding a phase, and acks what is held; takes effect when the run is next moved."""
         self._book.release(phase_of(phase), txids)
 
     def held(self) -> list[HeldPhase]:
-        """The phases that have run and wait for `ack` or `fail`, by txid; one of a transaction at most."""
+        """Returns the phases that have run and wait for `ack` or `fail`, by txid; at most one for a transaction."""
         return self._book.held()
 
     def ack(self, txid: int) -> None:
-        """Lets the phase that is held of a transaction end as it has; takes effect when the run is moved next.
+        """Ends the held phase of a transaction with its own result; takes effect when the run is next moved.
 
         Raises:
-            ValueError: nothing of this transaction is held.
+            ValueError: no phase of this transaction is held.
         """
         self._book.end(txid, None)
 
     def fail(self, txid: int, reason: str = "failed by hand") -> None:
-        """Fails the phase that is held of a transaction, as a `FailedException` does; takes effect as `ack`.
+        """Fails the held phase of a transaction as a `FailedException` does; takes effect when the run is next moved.
 
-        The transaction and all later ones are replayed. It counts as a failure of `RunOptions.max_attempts`.
+        The transaction and all later ones are replayed. The failure counts towards `RunOptions.max_attempts`.
 
         Raises:
-            ValueError: nothing of this transaction is held.
+            ValueError: no phase of this transaction is held.
         """
         self._book.end(txid, reason)
 
     def attempts(self, txid: int | None = None) -> list[AttemptRecord]:
-        """Every attempt of this run, or those at one transaction, as issued: how each ended, and why it failed."""
+        """Returns the record of every attempt, or of those at one transaction, in the order of their issue."""
         return self._book.records(txid)
 
     def emitted(
         self, component_id: str, txid: int | None = None, *, attempt: TransactionAttempt | None = None
     ) -> list[Emission]:
-        """(stream id, values) of every tuple a component emitted, in the last attempt at each transaction.
+        """Returns (stream id, values) of every tuple a component emitted, in the last attempt at each transaction.
 
-        Ordered by txid, then by task, then as they were emitted.
+        They are ordered by txid, then by task, then as they were emitted.
 
         Args:
-            component_id: the component.
-            txid: of this transaction only.
-            attempt: of this attempt only, one of `attempts`, also if it failed.
+            component_id: of the component.
+            txid: limits the result to this transaction.
+            attempt: limits the result to this attempt, which may be one that failed; see `attempts`.
 
         Raises:
             TopologyError: the topology has no such component.
@@ -238,11 +238,11 @@ class TransactionalRun:
         return [emission for a in chosen for recorder in recorders for emission in recorder.emissions(a)]
 
     def snapshot(self) -> Snapshot:
-        """All declared state as of the last commit."""
+        """Returns all declared state as of the last commit."""
         return snapshot(self._client, self._topology.topology_id, self._handles().values())
 
     def state(self, name: str) -> Any:
-        """One declared state as of the last commit, decoded as declared.
+        """Returns one declared state as of the last commit, decoded as declared.
 
         Raises:
             TopologyError: no committer declares it.
@@ -256,7 +256,7 @@ class TransactionalRun:
         return snapshot(self._client, self._topology.topology_id, [handles[name]]).states[name]
 
     def close(self) -> None:
-        """Gives up what is under way and lets go of everything; state stays."""
+        """Cancels what is in flight and frees everything; state stays."""
         self._is_closed = True
         self._open.close()
 
@@ -270,8 +270,8 @@ class TransactionalRun:
 
 
 def _identity(random: Random) -> str:
-    """128 bits that no other run has, not even one of a cluster with the same seed on the same server."""
-    drawn = random.getrandbits(128)  # so that a seed is the schedule it always was
+    """Returns 128 bits that no other run has, not even one with the same seed on the same server."""
+    drawn = random.getrandbits(128)  # keeps the schedule of a seed as it always was
     return f"{drawn ^ secrets.randbits(128):032x}"
 
 

@@ -1,1 +1,1 @@
-"""Plain topologies: spouts, bolts and acks, at least once, without transactions; their builder, plan and waves."""
+"""Drives a run of a plain topology in waves: at least once, by acks and replays, without transactions."""

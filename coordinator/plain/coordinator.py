@@ -1,8 +1,8 @@
-"""Runs a plain topology in waves: asks the spouts, has an engine process what they emit, tells them how it ended.
+"""Runs a plain topology in waves: calls the spouts, lets an engine process what they emit, and acks or fails it.
 
-The spouts live here, in the driver, and see what Storm promises them: `next_tuple` while they may emit, then
-`ack` or `fail` once for each message, never two calls at a time. Two waves are never under way together: the
-spouts rest while one is. Pure of Spark.
+The spouts live here, in the driver, and see what Storm promises them: `next_tuple` while they may emit, then `ack` or
+`fail` once for each message, never two calls at a time. Only one wave is in flight at a time; the spouts rest while it
+is. Nothing here imports Spark.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from coordinator.planning.plain_plan import PlainPlan
 from coordinator.transactional.engine import CrashKind, WaveCrashed
 from state.attempt import TransactionAttempt
 from state.errors import EngineError, WaveCrashError
+from state.printable import counted
 
 _LOG = logging.getLogger("txbatch")
 SHORTEST_PAUSE_S = 0.001
@@ -41,12 +42,12 @@ class PlainCoordinator:
     """One run of a plain topology: call `run` once, on one thread.
 
     Args:
-        plan: what is run.
+        plan: of the topology.
         engine: runs its waves; closed by the caller.
-        options: bounds of the run.
+        options: limits of the run.
         clock: seconds, monotonic.
-        sleep: waits so many seconds; called when no spout had a tuple, between 1 and 100 ms.
-        draw_bits: number of bits -> a random number, for the waves' identities and the spouts' draws.
+        sleep: waits that many seconds, from 1 to 100 ms; called when no spout had a tuple.
+        draw_bits: number of bits -> a random number, for wave ids and the spouts' random draws.
         on_progress: called with the statistics after every wave, on the calling thread.
 
     Attributes:
@@ -90,22 +91,23 @@ class PlainCoordinator:
         self._turns = deque(self._spouts.values())
 
     def drain(self) -> None:
-        """Has the run end after the wave that is filled or under way; callable from a signal handler or thread.
+        """Ends the run after the current wave; may be called from a signal handler or any thread.
 
-        Its messages are acked or failed as ever. What spouts emit in those last calls is not sent any more.
+        The messages of that wave are acked or failed as usual. What spouts emit in these last calls is not sent.
         """
         self._is_draining = True
 
     def run(self) -> PlainStatistics:
-        """Runs until drained or, with `stop_when_idle`, until the spouts have nothing more.
+        """Runs until drained or, with `stop_when_idle`, until the spouts have nothing more to emit.
 
-        However it ends, every spout is closed. When it ends by an error, messages of the wave that was under way
-        are neither acked nor failed.
+        However it ends, every spout is closed. If it ends with an error, the messages of the current wave are neither
+        acked nor failed.
 
         Raises:
-            UserCodeError: a spout or bolt raised, or emitted what cannot travel; a spout's `FailedException` too.
+            UserCodeError: a spout or bolt raised, or emitted a value that cannot travel; a `FailedException` of a
+                spout counts too.
             WaveCrashError: waves crash, however small.
-            EngineError: Spark is gone, or cannot run anything.
+            EngineError: Spark is gone or cannot work.
         """
         opened: list[SpoutTask] = []
         try:
@@ -121,13 +123,13 @@ class PlainCoordinator:
             for spout in opened:
                 failure = spout.close()
                 if failure is not None:  # the first error is the one to report
-                    _LOG.warning("while the run ended by another error, %s", failure.to_error())
+                    _LOG.warning("closing a spout after another error, %s", failure.to_error())
             raise
         end_on(close_all(spout.close for spout in opened))
         return self.statistics
 
     def count_emitted(self) -> None:
-        """A spout has emitted a tuple."""
+        """Counts a tuple that a spout has emitted."""
         self.statistics.emitted += 1
         self._wave.tuple_count += 1
 
@@ -147,12 +149,12 @@ class PlainCoordinator:
             self._sleep(min(LONGEST_PAUSE_S, SHORTEST_PAUSE_S * 2 ** min(idle_rounds - 1, 10)))
 
     def _fill(self) -> None:
-        """Asks the spouts in turns until the wave is full, none of them has a tuple, or the run is drained."""
+        """Calls the spouts in turn until the wave is full, none of them has a tuple, or the run is drained."""
         full_s = self._clock() + self._options.wave_fill_s
         asked_in_vain = 0
         while asked_in_vain < len(self._turns) and not self._is_draining and not self._is_full(full_s):
             spout = self._turns[0]
-            self._turns.rotate(-1)  # who was asked last is asked last, in the next wave too
+            self._turns.rotate(-1)  # turns carry over to the next wave
             asked_in_vain = 0 if has_emitted(spout) else asked_in_vain + 1
 
     def _is_full(self, full_s: float) -> bool:
@@ -184,7 +186,10 @@ class PlainCoordinator:
     def _crashed(self, crashed: WaveCrashed, tuple_count: int) -> None:
         self.statistics.crashed_waves += 1
         _LOG.warning(
-            "wave %d of %d tuples crashed, its messages fail: %s", crashed.wave_id, tuple_count, crashed.reason
+            "wave %d of %s crashed and its messages fail: %s",
+            crashed.wave_id,
+            counted(tuple_count, "tuple"),
+            crashed.reason,
         )
         if crashed.kind is CrashKind.CERTAIN:
             raise EngineError(f"Spark cannot run the topology: {crashed.reason}")

@@ -1,4 +1,4 @@
-"""What both drivers of a plain topology do with what its tasks report."""
+"""What both drivers of plain topologies share: they raise failures, and ask spouts for tuples."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from coordinated_bolt.trees.spout_task import SpoutTask
 
 
 def end_on(failure: Failure | None) -> None:
-    """Ends the run with the failure a task returned; does nothing if it returned none.
+    """Raises the failure that a task returned; does nothing if it returned none.
 
     Raises:
         UserCodeError, SourceError, StateRefusedError: see `Failure.to_error`.
@@ -17,7 +17,7 @@ def end_on(failure: Failure | None) -> None:
 
 
 def has_emitted(spout: SpoutTask) -> bool:
-    """Asks a spout for a tuple if it may be asked; whether anything came of it, so that it is worth asking again.
+    """Asks a spout for a tuple, if it may emit; returns whether it emitted one.
 
     Raises:
         UserCodeError: the spout raised.

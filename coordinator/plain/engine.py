@@ -1,4 +1,4 @@
-"""What the driver of a plain topology asks of an engine: run one wave, say how it ended."""
+"""The interface between the driver of a plain topology and an engine: run one wave, report how it ended."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class PlainWave:
     """What the spouts have emitted for one wave.
 
     Attributes:
-        wave_id: tells its frames from those of another wave, and seeds what its bolts draw at random.
+        wave_id: distinguishes its frames from those of other waves, and seeds the random draws of its bolts.
         frames: messages for bolts and ackers, packed.
     """
 
@@ -27,11 +27,11 @@ class PlainWave:
 
 @dataclass(frozen=True, slots=True)
 class WaveDrained:
-    """Every bolt has executed what there was; nothing of the wave is under way.
+    """Every bolt has executed its tuples; nothing of the wave is in flight.
 
     Attributes:
-        acked: roots whose trees are complete; every other one of the wave has failed.
-        failures: what user code raised; the run ends then.
+        acked: roots whose trees are complete; all others of the wave have failed.
+        failures: exceptions of user code; any of them ends the run.
         metrics: component id -> what its tasks did.
     """
 
@@ -44,11 +44,11 @@ class PlainEngine(Protocol):
     """Runs waves, one at a time."""
 
     def run_wave(self, wave: PlainWave) -> WaveDrained | WaveCrashed:
-        """Runs a wave to its end; waits for it.
+        """Runs a wave and waits for its end.
 
         Raises:
-            EngineError: nothing can be run any more.
+            EngineError: the engine can run nothing more.
         """
 
     def close(self) -> None:
-        """Cancels what runs and lets go of everything."""
+        """Cancels what runs and frees everything."""

@@ -1,4 +1,4 @@
-"""What a run of a plain topology has done so far, for progress and for its last line."""
+"""The figures of a run of a plain topology, for progress and for the final summary."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from coordinator.wave_statistics import WaveStatistics
 
 @dataclass(slots=True)
 class PlainStatistics(WaveStatistics):
-    """Figures of one run of a plain topology; times are seconds on the run's clock.
+    """The figures of one run of a plain topology; times are seconds on the run's clock.
 
-    A run that `is_interrupted` was drained although it was to end by itself once its spouts were idle. Of a wave that
-    crashed, `components` counts only what its spouts did.
+    `is_interrupted` means that the run was drained although it was to end by itself once its spouts were idle. For a
+    wave that crashed, `components` counts only what its spouts did.
 
     Attributes:
-        emitted: tuples the spouts emitted, with a message id or without, replays included.
-        acked: messages the spouts were told are processed.
-        failed: messages the spouts were told have failed.
+        emitted: tuples that the spouts emitted, with or without a message id, including replays.
+        acked: messages that were acked.
+        failed: messages that failed.
         crashed_waves: waves that crashed.
     """
 
@@ -30,12 +30,12 @@ class PlainStatistics(WaveStatistics):
     crashed_waves: int = 0
 
     def worked(self, metrics: Mapping[str, ComponentMetrics]) -> None:
-        """Bolts did this in a wave."""
+        """Counts what bolts did in a wave."""
         for component_id, done in metrics.items():
             self.component(component_id).merge(done)
 
     def to_dict(self, topology_id: str) -> dict[str, Any]:
-        """The fields of the final JSON line."""
+        """Returns the fields of the final JSON line."""
         return {
             "topology": topology_id,
             "emitted": self.emitted,

@@ -1,4 +1,4 @@
-"""Gathers what spouts emit until it is enough for a wave."""
+"""Collects what spouts emit for one wave."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class SpoutWave:
         wirings: task id -> wiring, the spouts' among them.
 
     Attributes:
-        roots: (spout task, root) of every message whose end a spout waits for, in the order of their emission.
-        tuple_count: tuples emitted, one however many tasks receive it; counted by whoever is told of emissions.
+        roots: (spout task, root) of every message that is to be acked or failed, in the order of their emission.
+        tuple_count: tuples emitted, each counted once however many tasks receive it; kept up to date by the caller.
     """
 
     def __init__(self, wave_id: WaveId, wirings: Mapping[int, TaskWiring]) -> None:
@@ -33,7 +33,7 @@ class SpoutWave:
 
     @property
     def byte_count(self) -> int:
-        """Size of all messages."""
+        """The size of all messages, in bytes."""
         return sum(packer.byte_count for packer in self._packers.values())
 
     def send(self, message: Message) -> None:
@@ -52,7 +52,7 @@ class SpoutWave:
             self.roots.append((message.sender, message.root))
 
     def close(self) -> PlainWave:
-        """The wave as an engine takes it; nothing may be sent after."""
+        """Returns the wave as an engine takes it; nothing may be sent afterwards."""
         for packer in self._packers.values():
             packer.close()
         return PlainWave(self._wave_id, tuple(self._frames))

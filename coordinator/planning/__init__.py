@@ -1,4 +1,4 @@
-"""From a topology to its tasks: who runs where, in which stage, wired to which neighbours.
+"""Plans a topology: its tasks, where and in which stage each runs, and to which neighbours it is wired.
 
 Pure functions of a topology and an engine's size. Nothing here runs a task.
 """

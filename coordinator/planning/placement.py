@@ -1,7 +1,7 @@
-"""Which executor runs which tasks, and which worker holds which executors.
+"""Assigns tasks to executors, and executors to workers.
 
-Only an engine that has workers of its own needs to know. Spark places partitions as it pleases, and may
-place one elsewhere when it is computed again.
+Only an engine with its own workers needs this. Spark places partitions as it pleases, and may place one elsewhere when
+it is computed again.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from coordinated_bolt.streams.routing import OutputStream, Subscriber
 
 
 def executors(components: Iterable[tuple[Sequence[int], int]]) -> dict[int, int]:
-    """Task id -> executor number, counted from 1 over all components.
+    """Returns task id -> executor number, counted from 1 over all components.
 
-    The tasks of a component are dealt to its executors in contiguous runs, the longer ones first.
+    The tasks of a component are divided among its executors in contiguous ranges, the longer ones first.
 
     Args:
         components: (task ids, number of executors) of each component, in order.
@@ -26,7 +26,7 @@ def executors(components: Iterable[tuple[Sequence[int], int]]) -> dict[int, int]
     executor_of: dict[int, int] = {}
     executor = 0
     for tasks, executor_count in components:
-        if not tasks:  # as of ackers where nothing is tracked
+        if not tasks:  # no ackers, because nothing is tracked
             continue
         used = min(executor_count, len(tasks))
         shortest, longer = divmod(len(tasks), used)
@@ -40,7 +40,7 @@ def executors(components: Iterable[tuple[Sequence[int], int]]) -> dict[int, int]
 
 
 def workers(executor_of: Mapping[int, int], worker_count: int) -> dict[int, int]:
-    """Task id -> worker, from 0, executors dealt round robin; nothing if there are no workers.
+    """Returns task id -> worker, from 0, with executors assigned round robin; empty if there are no workers.
 
     Source: backtype.storm.scheduler.EvenScheduler.
     """
@@ -52,7 +52,7 @@ def workers(executor_of: Mapping[int, int], worker_count: int) -> dict[int, int]
 def localised(
     streams: Mapping[str, OutputStream], task: int, worker_of: Mapping[int, int]
 ) -> Mapping[str, OutputStream]:
-    """The streams of one emitting task, whose local-or-shuffle groupings know which targets are beside it."""
+    """Returns the streams of an emitting task with local-or-shuffle groupings that know the targets on its worker."""
 
     def localised_subscriber(subscriber: Subscriber) -> Subscriber:
         if not isinstance(subscriber.grouping, LocalOrShuffleGrouping):

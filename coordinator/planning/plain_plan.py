@@ -1,4 +1,4 @@
-"""From a plain topology to its tasks, each wired to its neighbours."""
+"""Plans a plain topology: its tasks, each wired to its neighbours."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class PlainPlan:
     """Everything an engine needs to run a plain topology.
 
     Attributes:
-        topology_id: the topology.
+        topology_id: names the topology.
         wirings: task id -> wiring, of all tasks but the ackers.
-        acker_tasks: task ids of the ackers; none when nothing is tracked.
+        acker_tasks: task ids of the ackers; empty if nothing is tracked.
         spout_tasks: task ids of all spouts.
-        tick_periods_s: bolt task id -> seconds between its tick tuples, of the tasks that asked for them.
+        tick_periods_s: bolt task id -> seconds between its tick tuples, for tasks that asked for them.
         message_timeout_s: see `PlainTopology`.
         max_spout_pending: see `PlainTopology`.
     """
@@ -42,10 +42,10 @@ def make_plain_plan(topology: PlainTopology, pickle_spec: PickleSpec, *, worker_
     Args:
         topology: a checked topology.
         pickle_spec: pickles what is shipped.
-        worker_count: as of `make_plan`.
+        worker_count: see `make_plan`.
 
     Raises:
-        TopologyError: from `pickle_spec`, or a bolt asks for tick tuples at what is no period.
+        TopologyError: `pickle_spec` refused a component, or the period of a bolt's tick tuples is invalid.
     """
     tasks_of = number_tasks(topology)
     worker_of = workers(executors_of(topology, tasks_of), worker_count)
@@ -70,7 +70,7 @@ def _checked_period(wiring: TaskWiring) -> float:
     period = wiring.conf[TICK_TUPLE_FREQ_SECS]
     if isinstance(period, bool) or not isinstance(period, (int, float)) or not 0 < period < float("inf"):
         raise TopologyError(
-            f"component {wiring.component_id!r}: {TICK_TUPLE_FREQ_SECS!r} is {period!r}, which is not a number of "
-            "seconds above 0"
+            f"component {wiring.component_id!r}: {TICK_TUPLE_FREQ_SECS!r} is {period!r}; give a number of seconds "
+            "above 0"
         )
     return period

@@ -1,9 +1,9 @@
-"""From a topology to a chain of stages: who runs where, and which way frames travel.
+"""Plans a transactional topology as a chain of stages: where each task runs, and which way frames travel.
 
-Tasks are numbered 1.. over all components; a task's number is its `task_id`. Processing components get the
-level of their longest path from the spout and run in stages 0..L. Stage L+1 holds the acker tasks and
-the first level of the commit phase; deeper commit levels follow. A component is in the commit phase
-iff it is a committer or has one upstream.
+Tasks are numbered from 1 over all components; a task's number is its `task_id`. The level of a processing component is
+the length of its longest path from the spout; levels run in stages 0..L. Stage L+1 holds the acker tasks and the first
+level of the commit phase; deeper commit levels follow. A component is in the commit phase if it is a committer or has
+one upstream.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class Plan:
     """Everything the engine ships once and every task reads.
 
     Attributes:
-        topology_id: the topology.
-        chain: processing stages, then the stage of ackers and first committers, then deeper ones. Ackers carry
-            nothing: the job of the commit phase does without them.
+        topology_id: names the topology.
+        chain: processing stages, then the stage of ackers and first committers, then deeper ones. Ackers carry no
+            frames for others: the job of the commit phase does not run them.
         meeting_stage: index of the stage that holds the ackers.
         wirings: task id -> wiring, of all tasks but the ackers.
         acker_tasks: task ids of the ackers.
@@ -34,7 +34,7 @@ class Plan:
         commit_tasks: task ids of the commit phase.
         component_order: component ids in flow order, as composed writes are ordered.
         executor_of: task id -> executor number, from 1; for engines that run several tasks on one executor.
-        worker_of: task id -> worker, from 0, where the plan was made for workers.
+        worker_of: task id -> worker, from 0; empty unless the plan was made for workers.
     """
 
     topology_id: str
@@ -54,11 +54,11 @@ class Plan:
         return self.chain.stages
 
     def acker_of(self, txid: int) -> int:
-        """The acker task that decides an attempt at `txid`."""
+        """Returns the acker task that decides attempts at `txid`."""
         return self.acker_tasks[txid % len(self.acker_tasks)]
 
     def processing_tasks(self) -> dict[int, tuple[str, int]]:
-        """Task id -> (component, task index), of every task that reports to an acker."""
+        """Returns task id -> (component, task index), of every task that reports to an acker."""
         return {
             task: (wiring.component_id, wiring.task_index)
             for task, wiring in self.wirings.items()
@@ -66,16 +66,16 @@ class Plan:
         }
 
     def has_flat_commit_phase(self) -> bool:
-        """Whether all that commits stands beside the ackers, and nothing stands below it."""
+        """Returns whether the whole commit phase is in the stage of the ackers, with nothing downstream."""
         return bool(self.commit_tasks) and self.meeting_stage == len(self.stages) - 1
 
     def commit_partitions(self) -> list[int]:
-        """Partitions of the meeting stage that belong to the commit phase."""
+        """Returns the partitions of the meeting stage that belong to the commit phase."""
         tasks = self.stages[self.meeting_stage].tasks
         return [partition for partition, task in enumerate(tasks) if task in self.commit_tasks]
 
     def acker_partitions(self) -> list[int]:
-        """Partitions of the meeting stage that hold ackers."""
+        """Returns the partitions of the meeting stage that hold ackers."""
         tasks = self.stages[self.meeting_stage].tasks
         return [partition for partition, task in enumerate(tasks) if task in self.acker_tasks]
 
@@ -86,11 +86,11 @@ def make_plan(topology: Topology, pickle_spec: PickleSpec, *, worker_count: int 
     Args:
         topology: a checked topology.
         pickle_spec: pickles what is shipped.
-        worker_count: workers the executors are spread over, so that local-or-shuffle groupings know what is local;
-            0 where placement is not known beforehand, as on Spark.
+        worker_count: number of workers that share the executors, so that local-or-shuffle groupings know what is
+            local; 0 if placement is not known in advance, as on Spark.
 
     Raises:
-        TopologyError: from `pickle_spec`.
+        TopologyError: `pickle_spec` refused a component.
     """
     tasks_of = number_tasks(topology)
     acker_tasks = tasks_of[ACKER_COMPONENT]
@@ -127,7 +127,7 @@ def make_plan(topology: Topology, pickle_spec: PickleSpec, *, worker_count: int 
 
 def _commit_phase(topology: Topology) -> set[str]:
     committing: set[str] = set()
-    for component in topology.components:  # in flow order, so what is upstream is decided first
+    for component in topology.components:  # in flow order: upstream components are decided first
         below = any(s.upstream_id in committing for s in component.subscriptions)
         if component.kind is ComponentKind.COMMITTER or below:
             committing.add(component.component_id)
@@ -135,7 +135,7 @@ def _commit_phase(topology: Topology) -> set[str]:
 
 
 def _levels(topology: Topology, committing: set[str]) -> dict[str, int]:
-    """Longest path within a component's own phase."""
+    """Returns the length of each component's longest path within its own phase."""
     levels: dict[str, int] = {}
     for component in topology.components:
         own_phase = component.component_id in committing

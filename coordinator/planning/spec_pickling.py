@@ -1,4 +1,4 @@
-"""How a component becomes bytes that can be shipped; which pickler does it is up to the engine."""
+"""Pickles components so that they can be shipped; the engine chooses the pickler."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ SPEC_LIMIT_BYTES = 8 * 1024 * 1024
 def spec_pickler(dumps: Callable[[Any], bytes]) -> PickleSpec:
     """Makes the function that pickles a topology's components (driver, once an engine).
 
-    What it returns is called once for each component, task hook and custom grouping, before a txid is issued. It
-    raises `TopologyError` for what does not pickle and for what is larger than `SPEC_LIMIT_BYTES`.
+    The function is called once for each component, task hook and custom grouping, before any txid is issued. It raises
+    `TopologyError` for an object that does not pickle, or whose pickle is larger than `SPEC_LIMIT_BYTES`.
 
     Args:
-        dumps: an object -> bytes that `pickle.loads` understands wherever tasks run.
+        dumps: an object -> bytes that `pickle.loads` can read wherever tasks run.
     """
 
     def pickle_spec(component_id: str, spec: Any) -> bytes:
@@ -32,7 +32,7 @@ def spec_pickler(dumps: Callable[[Any], bytes]) -> PickleSpec:
             ) from error
         if len(packed) > SPEC_LIMIT_BYTES:
             raise TopologyError(
-                f"component {component_id!r} pickles to {len(packed)} bytes, the limit is {SPEC_LIMIT_BYTES}; "
+                f"component {component_id!r} pickles to {len(packed):,} bytes, more than {SPEC_LIMIT_BYTES:,}; "
                 "load large data in prepare, or ship it as a file"
             )
         return packed

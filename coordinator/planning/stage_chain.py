@@ -1,7 +1,7 @@
-"""The stages a wave goes through on Spark, and which way frames travel from one to the next.
+"""The stages that a wave passes through on Spark, and how frames travel from one to the next.
 
-A stage's partitions are its tasks. Each stage is given frames for its own tasks and for those further down, which one
-of its partitions carries on.
+A stage has one partition for each of its tasks. It receives frames for its own tasks and for tasks of deeper stages;
+the latter are carried through by one of its partitions.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class StageChain:
 
     Attributes:
         stages: from the first to the last.
-        idle_tasks: tasks that not every job of a wave runs, so that they carry nothing.
-        driver_tasks: tasks that live in the driver and are told what the last stage sends them.
+        idle_tasks: tasks that not every job of a wave runs, so they must not carry frames for others.
+        driver_tasks: tasks that live in the driver and receive what the last stage sends them.
     """
 
     stages: tuple[Stage, ...]
@@ -37,10 +37,10 @@ class StageChain:
     driver_tasks: tuple[int, ...] = ()
 
     def routes_into(self, stage_index: int) -> dict[int, int]:
-        """Target -> partition of a stage, for what the stage above sends into it.
+        """Returns target -> partition of a stage, for the frames that the stage above sends into it.
 
-        What is meant for the driver is carried too. Into the stage after the last one, which is the driver itself,
-        everything goes by partition 0.
+        Frames for the driver are carried too. The index after the last stage stands for the driver itself, which has
+        only partition 0.
         """
         if stage_index == len(self.stages):
             return dict.fromkeys((DRIVER, *self.driver_tasks), 0)

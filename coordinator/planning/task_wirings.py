@@ -14,11 +14,11 @@ from coordinator.building.topology import Component, ComponentGraph, ComponentKi
 from coordinator.planning.placement import executors, localised
 
 PickleSpec = Callable[[str, Any], bytes]
-"""(component id, spec) -> bytes; raises `TopologyError` for what cannot be shipped."""
+"""(component id, spec) -> bytes; raises `TopologyError` if the spec cannot be shipped."""
 
 
 def number_tasks(topology: ComponentGraph) -> dict[str, tuple[int, ...]]:
-    """Component id -> task ids, from 1, in the order of the components; the ackers last."""
+    """Returns component id -> task ids, from 1, in the order of the components; the ackers last."""
     tasks_of: dict[str, tuple[int, ...]] = {}
     following = 1
     for component in topology.components:
@@ -29,7 +29,7 @@ def number_tasks(topology: ComponentGraph) -> dict[str, tuple[int, ...]]:
 
 
 def executors_of(topology: ComponentGraph, tasks_of: Mapping[str, tuple[int, ...]]) -> dict[int, int]:
-    """Task id -> executor number, from 1; each acker has an executor of its own."""
+    """Returns task id -> executor number, from 1; each acker has its own executor."""
     ackers = tasks_of[ACKER_COMPONENT]
     components = [(tasks_of[component.component_id], component.executor_count) for component in topology.components]
     return executors([*components, (ackers, len(ackers))])
@@ -41,16 +41,16 @@ def make_wirings(
     pickle_spec: PickleSpec,
     worker_of: Mapping[int, int] | None = None,
 ) -> dict[int, TaskWiring]:
-    """Task id -> wiring, of all tasks but the ackers.
+    """Returns task id -> wiring, of all tasks but the ackers.
 
     Args:
-        topology: the topology.
-        tasks_of: its tasks, numbered.
+        topology: checked.
+        tasks_of: component id -> task ids, from `number_tasks`.
         pickle_spec: pickles what is shipped.
-        worker_of: task id -> worker, where that is known.
+        worker_of: task id -> worker; None or empty if it is not known in advance.
 
     Raises:
-        TopologyError: from `pickle_spec`.
+        TopologyError: `pickle_spec` refused a component.
     """
     wirings: dict[int, TaskWiring] = {}
     hook_specs = tuple(pickle_spec(f"task hook {type(hook).__name__}", hook) for hook in topology.task_hooks)
@@ -90,7 +90,7 @@ def make_wirings(
 def _coordination(
     topology: ComponentGraph, component: Component, tasks_of: dict[str, tuple[int, ...]]
 ) -> Coordination | None:
-    """The component's place in its sub-topology, if it belongs to one."""
+    """Returns the component's place in its sub-topology, None if it belongs to none."""
     master_id = component.master_id
     if master_id is None:
         return None

@@ -1,8 +1,7 @@
-"""From a plain topology's plan to the chain of stages that one wave goes through.
+"""Arranges the tasks of a plain topology in the chain of stages that each wave passes through.
 
-A wave is what the spouts, which live in the driver, have emitted since the last one. A stage holds the bolts
-of one level, the length of the longest path from a spout; the ackers come last, when every bolt has said
-what it has to say.
+A wave is what the spouts, which live in the driver, have emitted since the last one. A stage holds the bolts of one
+level, which is the length of the longest path from a spout. The ackers are last, after every bolt has reported.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ class WavePlan:
     """Everything an engine ships once and every stage reads.
 
     Attributes:
-        plain: the tasks.
-        chain: bolts level by level, then the ackers if there are any.
+        plain: the plan of the topology.
+        chain: the bolts level by level, then the ackers if there are any.
     """
 
     plain: PlainPlan
@@ -27,7 +26,7 @@ class WavePlan:
 
     @property
     def is_tracked(self) -> bool:
-        """Whether there are ackers, which are the last stage then."""
+        """Whether there are ackers, which then form the last stage."""
         return bool(self.plain.acker_tasks)
 
     @property
@@ -37,10 +36,10 @@ class WavePlan:
 
 
 def make_wave_plan(plain: PlainPlan) -> WavePlan:
-    """Lays the tasks of a plan out in stages."""
+    """Arranges the tasks of a plan in stages."""
     levels: dict[int, list[int]] = {}
     level_of = dict.fromkeys(plain.spout_tasks, 0)
-    for task, wiring in plain.wirings.items():  # in flow order, so what is upstream has its level
+    for task, wiring in plain.wirings.items():  # in flow order: upstream tasks have their level already
         if task not in level_of:
             level_of[task] = 1 + max(level_of[above] for above in wiring.upstream)
             levels.setdefault(level_of[task], []).append(task)

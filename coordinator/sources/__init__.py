@@ -1,1 +1,44 @@
-"""Sources: spouts over inputs people have."""
+"""Sources: spouts over inputs people have, and the formats that make tuples of their records.
+
+Kafka has a room of its own, `coordinator.sources.kafka`, since it needs an extra.
+"""
+
+from coordinator.sources.batches import Batches
+from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches, InputFiles, Versions
+from coordinator.sources.files.csv_files import CsvFiles
+from coordinator.sources.files.growing.follow import Follow
+from coordinator.sources.files.json_lines import JsonLines
+from coordinator.sources.files.parquet_files import ParquetFiles
+from coordinator.sources.files.text_files import TextFiles
+from coordinator.sources.micro_batches import MicroBatches
+from coordinator.sources.records.csv_fields import CsvFields
+from coordinator.sources.records.function_format import FunctionFormat
+from coordinator.sources.records.json_fields import JsonFields
+from coordinator.sources.records.packed_values import PackedValues
+from coordinator.sources.records.record_format import BadRecordError, RecordFormat
+from coordinator.sources.records.record_output import DEAD_LETTER_STREAM
+from coordinator.sources.records.text_line import TextLine
+from coordinator.sources.redis_streams.redis_streams import RedisStreams
+
+__all__ = [
+    "BadRecordError",
+    "Batches",
+    "ColumnRanges",
+    "CsvFields",
+    "CsvFiles",
+    "DEAD_LETTER_STREAM",
+    "DataFrameBatches",
+    "Follow",
+    "FunctionFormat",
+    "InputFiles",
+    "JsonFields",
+    "JsonLines",
+    "MicroBatches",
+    "PackedValues",
+    "ParquetFiles",
+    "RecordFormat",
+    "RedisStreams",
+    "TextFiles",
+    "TextLine",
+    "Versions",
+]

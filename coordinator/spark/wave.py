@@ -16,9 +16,9 @@ from coordinated_bolt.transport.frames import FrameKind, unpack_frame
 from coordinator.planning.plan import Plan
 from coordinator.spark.alarm import Deadline
 from coordinator.spark.frame_flow import delete_shuffle_files, shuffled
+from coordinator.spark.intake.intake import EmitterIntake, Intake
 from coordinator.spark.stage import (
     CommitStage,
-    EmitterStage,
     MeetingStage,
     ProcessingStage,
     Reading,
@@ -42,22 +42,20 @@ class Deployment:
         context: the Spark context.
         plan: the plan.
         shipped_plan: the same, broadcast.
-        seeds: an RDD with one partition per spout task.
+        intake: what feeds stage 0.
         reading: how committers read state.
     """
 
     context: SparkContext
     plan: Plan
     shipped_plan: Broadcast[Plan]
-    seeds: RDD[int]
+    intake: Intake
     reading: Reading
 
 
-def deploy(context: SparkContext, plan: Plan, reading: Reading) -> Deployment:
+def deploy(context: SparkContext, plan: Plan, reading: Reading, intake: Intake | None = None) -> Deployment:
     """Ships a plan (driver, once a run)."""
-    emitter_count = len(plan.emitter_tasks)
-    seeds = context.parallelize(range(emitter_count), emitter_count)
-    return Deployment(context, plan, context.broadcast(plan), seeds, reading)
+    return Deployment(context, plan, context.broadcast(plan), intake or EmitterIntake(context, plan), reading)
 
 
 class Wave:
@@ -73,7 +71,7 @@ class Wave:
         self._deployment = deployment
         self._plan = plan = deployment.plan
         self._input, self._entry = wave_input, entry
-        frames = deployment.seeds.mapPartitionsWithIndex(EmitterStage(entry, wave_input))
+        frames = deployment.intake.frames(deployment.context, entry, wave_input)
         lean_input = wave_input.without_content()
         for index in range(1, plan.meeting_stage):
             stage = ProcessingStage(entry, lean_input, index)
@@ -86,7 +84,8 @@ class Wave:
         stage = MeetingStage(self._entry, self._input, early)
         partitions = self._plan.acker_partitions() + (self._plan.commit_partitions() if early.groups else [])
         verdicts = self._deployment.context.runJob(self._meeting.mapPartitionsWithIndex(stage), list, partitions)
-        return wave_processed(self._plan, self._input.wave_id, early, verdicts)
+        processed = wave_processed(self._plan, self._input.wave_id, early, verdicts)
+        return self._deployment.intake.checked(self._input, processed)
 
     def commit(
         self, attempts: tuple[TransactionAttempt, ...], *, composed: bool, deadline: Deadline | None = None

@@ -1,4 +1,4 @@
-"""Spouts: where transactions come from, as users write them.
+"""Spouts, which bring transactions in, as users write them, and spouts in memory.
 
-What the framework wraps around them is in `kinds`.
+The adapters that the framework puts around them are in `kinds`.
 """

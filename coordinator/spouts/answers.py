@@ -1,4 +1,4 @@
-"""What the methods of a user's spout may answer; anything else is the user's mistake, named with the remedy."""
+"""Checks what the methods of a user's spout return; a wrong answer is refused with its remedy."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ MAX_PARTITIONS = 1_000_000
 
 
 def expect_made(kind: type, method: str, answer: Any) -> Any:
-    """Returns what a factory method made, if it is of the kind its spout has.
+    """Returns what a factory method made, which must be an instance of `kind`.
 
     Raises:
         WrongAnswerError: it is something else.
     """
     if not isinstance(answer, kind):
-        raise WrongAnswerError(f"{method} returned {answer!r}; return an object of a subclass of {kind.__name__}")
+        raise WrongAnswerError(f"{method} returned {answer!r}; return an instance of a subclass of {kind.__name__}")
     return answer
 
 
 def expect_count(answer: Any) -> int:
-    """Returns a number of partitions: an int, or what counts as one, as NumPy's integers do.
+    """Returns a number of partitions: an int, or a value such as NumPy's integers that converts to one exactly.
 
     Raises:
         WrongAnswerError: it is something else.
@@ -42,12 +42,12 @@ def expect_count(answer: Any) -> int:
 
 
 def expect_truth(method: str, answer: Any) -> bool:
-    """Returns a yes or no; None is the answer of a method that lacks its return.
+    """Returns a truth value; None, for example, is returned by a method without a return statement.
 
     Raises:
-        WrongAnswerError: there is no answer.
+        WrongAnswerError: the answer is neither True nor False.
     """
-    if not isinstance(answer, bool) and type(answer).__name__ not in ("bool", "bool_"):  # NumPy's is none of ours
+    if not isinstance(answer, bool) and type(answer).__name__ not in ("bool", "bool_"):  # NumPy's is not a bool
         raise WrongAnswerError(f"{method} returned {answer!r}; return True or False")
     return bool(answer)
 
@@ -56,21 +56,25 @@ def expect_fingerprint(answer: Any) -> str:
     """Returns a fingerprint.
 
     Raises:
-        WrongAnswerError: it is not a text, or an empty one.
+        WrongAnswerError: it is not a non-empty string.
     """
     if not isinstance(answer, str) or not answer:
-        raise WrongAnswerError(f"fingerprint returned {answer!r}; return a text that changes with the input")
+        raise WrongAnswerError(
+            f"fingerprint returned {answer!r}; return a non-empty string that changes with the input"
+        )
     return answer
 
 
 def expect_change(answer: Any) -> InputChange | None:
-    """Returns what a comparison came to.
+    """Returns the result of a comparison.
 
     Raises:
         WrongAnswerError: it is something else.
     """
     if answer is not None and not isinstance(answer, InputChange):
-        raise WrongAnswerError(f"compare returned {answer!r}; return an InputChange, or None if the spout cannot tell")
+        raise WrongAnswerError(
+            f"compare returned {answer!r}; return an InputChange, or None if the spout cannot compare"
+        )
     if answer is not None:
         for part in ("skipped", "again", "changed", "impossible"):
             said = getattr(answer, part)
@@ -84,8 +88,8 @@ def expect_notes(answer: Any) -> Mapping[str, Any]:
     """Returns notes that can be stored.
 
     Raises:
-        WrongAnswerError: it is not a mapping from texts.
-        CodecError: a value would not come back as it is.
+        WrongAnswerError: it is not a mapping whose keys are strings.
+        CodecError: a value would not survive storage unchanged.
     """
     if not isinstance(answer, Mapping) or not all(isinstance(name, str) for name in answer):
         raise WrongAnswerError(f"notes returned {answer!r}; return a mapping from names to plain data")

@@ -1,7 +1,7 @@
-"""A spout that wants to know what is durable: to acknowledge it upstream, or to let go of what it held.
+"""Spouts that are told what is durable, to acknowledge it upstream or to free what they held for a replay.
 
-Told in the driver, after the commit: first persist, then tell. Executors know nothing of it, so a commit can
-never be counted among the tuples of a batch.
+They are told in the driver, after the commit: persist first, then tell. Executors take no part, so a commit can never
+be counted among the tuples of a batch.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from state.attempt import TransactionAttempt
 
 
 class SpoutCommitter(ABC):
-    """Is told which transactions are durable. One lives in the driver; nothing here runs in parallel.
+    """Is told which transactions are durable. One lives in the driver; its methods are never called in parallel.
 
-    Whatever it raises, a `FailedException` too, undoes no commit: the run ends at once with it, nothing more is
+    An exception from it, even a `FailedException`, undoes no commit. The run ends with it at once, nothing more is
     published, and the next run begins by telling again.
 
     Source: backtype.storm.transactional.ICommitterTransactionalSpout.Emitter.
-    Differs from Storm: lives in the driver and is told after the commit, not asked to take part in it.
+    Differs from Storm: lives in the driver and is told after the commit instead of taking part in it.
     """
 
     @abstractmethod
     def commit(self, attempt: TransactionAttempt) -> None:
-        """Tells that an attempt is durable, in txid order, at least once for every txid.
+        """Called when an attempt is durable, in txid order, at least once for every txid.
 
-        A run begins by telling the last group of transactions that earlier runs have committed, since it cannot
-        know whether they lived to tell it. So make it idempotent by ``attempt.txid``, across processes.
+        A run begins by telling the last group of transactions that earlier runs committed, because it cannot know
+        whether they got that far. So make it idempotent by ``attempt.txid``, across processes.
         """
 
     def cleanup_before(self, txid: int) -> None:  # noqa: B027 - optional by design
-        """Tells that nothing below `txid` is needed any more; `txid` itself may be told again.
+        """Called after the `commit` calls of every group: nothing below `txid` is needed any more.
 
-        Called after the `commit` of every group.
+        `txid` itself may be told again.
         """
 
     def close(self) -> None:  # noqa: B027 - optional by design
@@ -43,10 +43,10 @@ class SpoutCommitter(ABC):
 
 
 class ICommitterTransactionalSpout(ABC):
-    """Mixed into the spec of any kind of spout that wants to be told what is durable.
+    """A mixin for the spec of any kind of spout that is to be told what is durable.
 
     Source: backtype.storm.transactional.ICommitterTransactionalSpout.
-    Differs from Storm: goes with partitioned and opaque spouts too.
+    Differs from Storm: partitioned and opaque spouts may use it too.
     """
 
     @abstractmethod

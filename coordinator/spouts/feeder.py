@@ -1,4 +1,4 @@
-"""A spout for tests: emits what it is fed."""
+"""A spout for tests that emits what it is fed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from coordinated_bolt.streams.declared import OutputFieldsDeclarer
 
 
 class FeederSpout(BaseSpout):
-    """Emits what `feed` is given, in that order, one tuple a call; it never emits anything again by itself.
+    """Emits what `feed` was given, in order, one tuple a call; it never replays anything by itself.
 
     Args:
         fields: of its default stream.
@@ -27,7 +27,7 @@ class FeederSpout(BaseSpout):
         declarer.declare(self._fields)
 
     def feed(self, values: Sequence[Any], message_id: Any = None) -> None:
-        """Has values emitted once the spout is asked for a tuple; called where the live spout is."""
+        """Queues values, to be emitted when the spout is next asked for a tuple; called where the live spout is."""
         self._fed.append((list(values), message_id))
 
     def next_tuple(self) -> None:

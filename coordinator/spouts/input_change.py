@@ -1,7 +1,7 @@
-"""What another input means for what earlier runs have read: told by the spout, judged by the run.
+"""What a changed input means for what earlier runs have read: reported by the spout, judged by the run.
 
-A run that continues on another input must neither leave anything out nor read anything twice unless the user says
-so. Only the spout can tell, because only it knows what a position means.
+A run that continues on another input must neither skip anything nor read anything twice unless the user accepts it.
+Only the spout can compare inputs, because only it knows what a position means.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ class FormerInput:
 
     Attributes:
         fingerprint: of the input they ran on.
-        is_same: whether this input has that very fingerprint; then only what it cannot tell is worth a look.
+        is_same: whether this input has the same fingerprint; then compare only what a fingerprint does not show.
         last_txid: the highest txid that was cut, committed or not.
-        last: its metadata; None of an opaque spout, which stores none ahead.
+        last: its metadata; None for an opaque spout, which stores none ahead.
         pending: metadata of the transactions that were cut and not committed, which are read again as they were cut.
-        positions: partition -> what its emitter returned last; of spouts with partitions.
+        positions: partition -> what its emitter returned last, for spouts with partitions.
         notes: name -> the last note of that name; see `SpoutCoordinator.notes`.
     """
 
@@ -36,14 +36,14 @@ class FormerInput:
 
 @dataclass(frozen=True, slots=True)
 class InputChange:
-    """What is different about an input, a sentence each; nothing means that the run continues as on the same input.
+    """The differences of an input, one sentence each; without any, the run continues as on the same input.
 
     Attributes:
-        skipped: parts nobody has read and nobody would, since they lie before the position.
+        skipped: parts that were never read and never would be, because they lie before the position.
         again: parts that were read and would be read a second time.
-        changed: parts that were read and are different or gone now; what they did to the state stays.
-        impossible: why a run cannot continue on it at all.
-        notes: name -> a note to be kept instead of the former one once this is accepted; None forgets it.
+        changed: parts that were read and have changed or are gone; their effect on the state stays.
+        impossible: why a run cannot continue on this input at all.
+        notes: name -> a note that replaces the former one once the change is accepted; None forgets it.
     """
 
     skipped: tuple[str, ...] = ()

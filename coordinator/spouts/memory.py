@@ -1,7 +1,7 @@
 """Spouts whose input is in memory, for tests of topologies: small, exact, and shipped with their contents.
 
-The whole input is pickled with the spec, so keep it below a few megabytes. Nothing is kept in modules: two
-runs in one process, or ten workers on a cluster, know nothing of each other.
+The whole input is pickled with the spec, so keep it below a few megabytes. Modules keep no state: two runs in one
+process, or ten workers on a cluster, do not affect each other.
 """
 
 from __future__ import annotations
@@ -35,26 +35,26 @@ from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinat
 from state.attempt import TransactionAttempt
 
 Unavailable = Mapping[int, Collection[int]] | Callable[[TransactionAttempt], Collection[int]]
-"""Txid -> partitions that cannot be read in it, or a function of the attempt that says which."""
+"""Txid -> partitions that cannot be read in it, or a function of the attempt that returns them."""
 
 
 class MemoryTransactionalSpout(IPartitionedTransactionalSpout):
-    """Rows by partition; every transaction takes `take` of each. Ends when all are read.
+    """Emits rows by partition: every transaction takes `take` rows of each. The input ends when all are read.
 
-    A partition's position is the number of its rows that were read, so `take` may change between runs, and rows
-    may be appended and partitions added.
+    A partition's position is the number of its rows that were read. So `take` may change between runs, rows may be
+    appended, and partitions may be added.
 
     Args:
         partitions: partition -> rows, or a list of the rows of each; a row is a list or tuple of values.
         fields: names of the values.
-        take: rows a transaction takes of each partition.
-        empty_batches: transactions that follow when all is read.
+        take: rows that a transaction takes of each partition.
+        empty_batches: number of empty transactions that follow when all rows are read.
 
     Raises:
-        TopologyError: a parameter cannot be used.
+        TopologyError: a parameter is invalid.
 
     Source: backtype.storm.testing.MemoryTransactionalSpout.
-    Differs from Storm: it ends; there, empty transactions follow for ever.
+    Differs from Storm: the input ends; in Storm, empty transactions follow for ever.
     """
 
     def __init__(self, partitions: Partitions, fields: Sequence[str], take: int, *, empty_batches: int = 0) -> None:
@@ -74,21 +74,21 @@ class MemoryTransactionalSpout(IPartitionedTransactionalSpout):
 
 
 class OpaqueMemoryTransactionalSpout(IOpaquePartitionedTransactionalSpout):
-    """The same as `MemoryTransactionalSpout`, opaque: a partition may be away when its turn comes.
+    """Emits rows as `MemoryTransactionalSpout` does, but is opaque: partitions may be unavailable for a while.
 
     Args:
         partitions: partition -> rows, or a list of the rows of each; a row is a list or tuple of values.
         fields: names of the values.
-        take: rows a transaction takes of each partition that is there.
-        unavailable: txid -> partitions that are away in all its attempts, or a function of the attempt. It runs
-            wherever a partition is read, so it pickles and answers the same whenever it is asked.
-        empty_batches: transactions that follow when all is read.
+        take: rows that a transaction takes of each available partition.
+        unavailable: txid -> partitions that are unavailable in all its attempts, or a function of the attempt. The
+            function is called wherever a partition is read, so it must pickle and always return the same.
+        empty_batches: number of empty transactions that follow when all rows are read.
 
     Raises:
-        TopologyError: a parameter cannot be used.
+        TopologyError: a parameter is invalid.
 
     Source: backtype.storm.testing.OpaqueMemoryTransactionalSpout.
-    Differs from Storm: partitions are away by txid, not from one moment of the test to another; it ends.
+    Differs from Storm: partitions are unavailable by txid, not by time; the input ends.
     """
 
     def __init__(
@@ -119,14 +119,14 @@ class OpaqueMemoryTransactionalSpout(IOpaquePartitionedTransactionalSpout):
 
 
 class FixedBatchesSpout(ITransactionalSpout):
-    """Transaction k emits exactly ``batches[k - 1]``, row by row in turn from each of its tasks.
+    """Emits exactly ``batches[k - 1]`` in transaction k; its tasks take turns, row by row.
 
     Args:
         batches: the rows of each transaction; a row is a list or tuple of values.
         fields: names of the values.
 
     Raises:
-        TopologyError: a row has not as many values as there are fields.
+        TopologyError: a row does not have one value for each field.
     """
 
     def __init__(self, batches: Sequence[Sequence[Row]], fields: Sequence[str]) -> None:
@@ -230,7 +230,7 @@ class _OpaqueMemoryEmitter(OpaquePartitionedEmitter):
 
 
 class _FixedBatchesCoordinator(SpoutCoordinator):
-    """Metadata: number of the batch from 0, and a digest of all up to it."""
+    """Its metadata is the number of the batch from 0, and a digest of all batches up to it."""
 
     def __init__(self, batches: Sequence[Sequence[Row]]) -> None:
         self._batches = batches
@@ -254,7 +254,7 @@ class _FixedBatchesCoordinator(SpoutCoordinator):
         match former.last:
             case [int(_), int(digest)]:
                 if former.last_txid > self._batch_count:
-                    story = f"{former.last_txid} batches were read, and there are {self._batch_count} now"
+                    story = f"{former.last_txid} batches were read, but the input has {self._batch_count} now"
                 elif digest != self._digest(former.last_txid):
                     story = f"the first {former.last_txid} batches are not those that were read"
                 else:
@@ -269,7 +269,7 @@ class _FixedBatchesCoordinator(SpoutCoordinator):
         return min(1.0, self._last_txid / self._batch_count) if self._batch_count else None
 
     def _digest(self, batch_count: int) -> int:
-        """A digest of the first batches; each is digested once."""
+        """Returns a digest of the first batches; each is digested once."""
         for batch in self._batches[len(self._digests) - 1 : batch_count]:
             self._digests.append(digest_of_rows(batch, digest_of_rows([[len(batch)]], self._digests[-1])))
         return self._digests[batch_count]
@@ -285,5 +285,5 @@ class _FixedBatchesEmitter(SpoutEmitter):
 
 
 def _is_read(contents: MemoryInput, positions: Sequence[MemoryPosition], pending: int) -> bool:
-    """Whether the transactions that are started and not in the positions read all there is."""
+    """Returns whether the transactions that are started but not in the positions read all that is left."""
     return max(contents.batches_left(positions), default=0) <= pending

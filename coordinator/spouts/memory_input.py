@@ -1,6 +1,6 @@
-"""What a memory spout holds, and where in it a partition stands: how many rows were taken, never how many batches.
+"""The contents of a memory spout, and positions in it: how many rows were taken, not how many batches.
 
-So rows that are appended, or another number of rows a transaction, skip nothing and repeat nothing.
+So neither appended rows nor another number of rows a transaction skips or repeats anything.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ Partitions = Mapping[int, Sequence[Row]] | Sequence[Sequence[Row]]
 
 @dataclass(frozen=True, slots=True)
 class MemoryPosition:
-    """The batch that was cut last of a partition.
+    """The last batch that was cut of a partition.
 
     Attributes:
         index: its first row.
-        amount: its rows.
-        empty_count: batches without a row since the last row was taken, this one included.
+        amount: its number of rows.
+        empty_count: batches without rows since the last row was taken, including this one.
         digest: of every row up to the end of the batch.
 
     Source: backtype.storm.testing.MemoryTransactionalSpoutMeta, which has the first two.
@@ -37,30 +37,30 @@ class MemoryPosition:
 
     @property
     def end(self) -> int:
-        """Where the next batch begins."""
+        """The index at which the next batch begins."""
         return self.index + self.amount
 
     @classmethod
     def from_plain(cls, plain: Any, partition: int, topology_id: str) -> MemoryPosition:
-        """Restores what `to_plain` gave; None is the start.
+        """Restores a position from what `to_plain` returned; None is the start.
 
         Raises:
-            SourceError: it is something else.
+            SourceError: `plain` is something else.
         """
         match plain:
             case None:
                 return cls()
             case [int(index), int(amount), int(empty_count), int(digest)] if min(index, amount, empty_count) >= 0:
                 return cls(index, amount, empty_count, digest)
-        former = "an earlier txbatch counted batches there, " if isinstance(plain, int) else ""
+        former = "an earlier txbatch counted batches there, or " if isinstance(plain, int) else ""
         raise SourceError(
             f"stored position {plain!r} of partition {partition} of topology {topology_id!r} is not one of a memory "
-            f"spout: {former}or the topology was run with another kind of spout before; start over by `txbatch drop "
-            f"{topology_id}`, or take another topology id"
+            f"spout: {former}the topology was run with another kind of spout; start over with `txbatch drop "
+            f"{topology_id}`, or choose another topology id"
         )
 
     def to_plain(self) -> list[int]:
-        """The position as plain data, to be stored."""
+        """Returns the position as plain data, to be stored."""
         return [self.index, self.amount, self.empty_count, self.digest]
 
 
@@ -68,14 +68,14 @@ class MemoryInput:
     """The contents of a memory spout, checked.
 
     Args:
-        spout: whose they are, for messages.
+        spout: the spout, for messages.
         partitions: partition -> rows, or a list of the rows of each.
         fields: names of a row's values.
-        take: rows a transaction takes of each partition.
-        empty_batches: transactions that follow when all is read.
+        take: rows that a transaction takes of each partition.
+        empty_batches: number of empty transactions that follow when all rows are read.
 
     Raises:
-        TopologyError: one of them cannot be used.
+        TopologyError: a parameter is invalid.
     """
 
     def __init__(
@@ -95,16 +95,16 @@ class MemoryInput:
         ]
 
     def after(self, partition: int, last: MemoryPosition) -> MemoryPosition:
-        """The batch that follows a position; one without rows at the end."""
+        """Returns the batch that follows a position; at the end it has no rows."""
         rows = self.partitions[partition][last.end : last.end + self.take]
         empty_count = 0 if rows else last.empty_count + 1
         return MemoryPosition(last.end, len(rows), empty_count, digest_of_rows(rows, last.digest))
 
     def rows(self, partition: int, position: MemoryPosition) -> list[list[Any]]:
-        """Exactly the rows of a batch.
+        """Returns exactly the rows of a batch.
 
         Raises:
-            SourceError: they are not there.
+            SourceError: the partition no longer has all of them.
         """
         held = self.partitions[partition] if partition < len(self.partitions) else []
         if position.end > len(held):
@@ -112,55 +112,57 @@ class MemoryInput:
         return held[position.index : position.end]
 
     def positions(self, stored: Mapping[int, Any], topology_id: str) -> list[MemoryPosition]:
-        """Where every partition stands.
+        """Returns the position of every partition.
 
         Raises:
-            SourceError: a stored position cannot be one of this input.
+            SourceError: a stored position does not fit this input.
         """
         found = [MemoryPosition.from_plain(stored.get(p), p, topology_id) for p in range(len(self.partitions))]
         for partition, position in enumerate(found):
             if position.end > len(self.partitions[partition]):
                 story = _too_short(partition, len(self.partitions[partition]), position.end)
-                raise SourceError(f"{story}, or start over by `txbatch drop {topology_id}`")
+                raise SourceError(f"{story}, or start over with `txbatch drop {topology_id}`")
         return found
 
     def batches_left(self, positions: Sequence[MemoryPosition]) -> list[int]:
-        """How many batches each partition is still read in, the empty ones included."""
+        """Returns how many batches are left in each partition, including the empty ones."""
         return [
             -(-(len(rows) - position.end) // self.take) + max(0, self.empty_batches - position.empty_count)
             for rows, position in zip(self.partitions, positions, strict=True)
         ]
 
     def progress(self, positions: Sequence[MemoryPosition]) -> float | None:
-        """Which part of all batches is read, None if there are none."""
+        """Returns the part of all batches that is read, None if there are none."""
         total = sum(self.batches_left([MemoryPosition()] * len(self.partitions)))
         return max(0.0, 1.0 - sum(self.batches_left(positions)) / total) if total else None
 
     def compare(self, former: FormerInput, topology_id: str) -> InputChange:
-        """What is different about the rows that were read; rows, partitions and `take` may change after them."""
+        """Compares the rows that were read; later rows, new partitions and `take` may change."""
         if former.is_same:
             return InputChange()
         changed, impossible = [], []
         for partition, plain in sorted(former.positions.items()):
             position = MemoryPosition.from_plain(plain, partition, topology_id)
             if partition >= len(self.partitions):
-                changed.append(f"partition {partition} is no longer there; {position.end} rows of it were read")
+                changed.append(f"partition {partition} was removed after {position.end} of its rows were read")
                 continue
             held = self.partitions[partition]
             if len(held) < position.end:
                 impossible.append(_too_short(partition, len(held), position.end))
             elif digest_of_rows(held[: position.end]) != position.digest:
-                changed.append(f"the first {position.end} rows of partition {partition} are not those that were read")
+                changed.append(
+                    f"the first {position.end} rows of partition {partition} have changed since they were read"
+                )
         return InputChange(changed=tuple(changed), impossible=tuple(impossible))
 
     def fingerprint(self) -> str:
-        """What is held, in short."""
+        """Returns a short text that changes with the contents."""
         counts = f"{len(self.partitions)} partitions, take {self.take}, {self.empty_batches} empty batches"
         return f"{counts}, digest {digest_of(self.partitions)}"
 
 
 def digest_of_rows(rows: Sequence[Row], before: int = 0) -> int:
-    """The digest of rows that follow others, whatever batches they were cut into."""
+    """Returns the digest of rows that follow others; it does not depend on how they are cut into batches."""
     digest = before
     for row in rows:
         digest = digest64(b"%016x" % digest, pack(list(row)))
@@ -168,12 +170,12 @@ def digest_of_rows(rows: Sequence[Row], before: int = 0) -> int:
 
 
 def digest_of(rows: Any) -> str:
-    """A digest for a fingerprint."""
+    """Returns a digest for a fingerprint."""
     return f"{digest64(pack(rows)):016x}"
 
 
 def checked_fields(spout: object, fields: Sequence[str]) -> tuple[str, ...]:
-    """The names of a row's values; a text alone is refused."""
+    """Returns the names of a row's values; a single string is refused."""
     if isinstance(fields, str):
         raise TopologyError(
             f"fields of {type(spout).__name__} takes a list of names, not {fields!r}; write [{fields!r}]"
@@ -182,31 +184,31 @@ def checked_fields(spout: object, fields: Sequence[str]) -> tuple[str, ...]:
 
 
 def checked_rows(spout: object, what: str, fields: tuple[str, ...], rows: Sequence[Row]) -> list[list[Any]]:
-    """The rows as lists, each with a value for every field."""
+    """Returns the rows as lists; each must have one value for every field."""
     if not isinstance(rows, Sequence):
         raise wrong(spout, what, rows, "a list of rows")
     for row in rows:
         if not isinstance(row, (list, tuple)) or len(row) != len(fields):
             raise TopologyError(
-                f"row {row!r} of {type(spout).__name__} is not a list of {len(fields)} values, as its fields "
-                f"{list(fields)} ask for"
+                f"row {row!r} of {type(spout).__name__} must be a list of {len(fields)} values, one for each of its "
+                f"fields {list(fields)}"
             )
     return [list(row) for row in rows]
 
 
 def wrong(spout: object, what: str, given: object, wanted: str) -> TopologyError:
-    """The error for a parameter that cannot be used."""
+    """Returns the error for an invalid parameter."""
     return TopologyError(f"{what} of {type(spout).__name__} is {given!r}; give {wanted}")
 
 
 def _checked_count(spout: object, what: str, count: Any, *, least: int) -> int:
     if isinstance(count, bool) or not isinstance(count, int) or count < least:
-        raise TopologyError(f"{what} of {type(spout).__name__} is {count!r}; give an integer from {least}")
+        raise TopologyError(f"{what} of {type(spout).__name__} is {count!r}; give an integer of at least {least}")
     return count
 
 
 def _too_short(partition: int, row_count: int, end: int) -> str:
     return (
-        f"partition {partition} of the memory spout has {row_count} rows, and was read up to row {end}: rows were "
-        "taken out of it since; give them again"
+        f"partition {partition} of the memory spout has {row_count} rows but was read up to row {end}: rows have been "
+        "removed since; restore them"
     )

@@ -1,12 +1,12 @@
-"""The opaque partitioned spout: a replay may be cut differently, so nothing is kept before the commit.
+"""The opaque partitioned spout: a replay may be cut differently, so nothing is stored before the commit.
 
-For inputs that cannot promise to give the same batch twice: a partition may be away for a while, or hold
-more by then. Each partition has a position. A batch starts from the position the transaction before left,
-committed or not, and the position it leaves is stored by the very commit that publishes it. When an attempt
-fails, it and all later ones are void with their positions, and are cut anew from the position below.
-That is why each value still counts exactly once.
+It is for inputs that cannot promise to return the same batch twice: a partition may be unavailable for a while, or
+hold more by then. Each partition has a position. A batch starts from the position that the transaction before it left,
+committed or not, and the position it leaves is stored by the same commit that publishes it. When an attempt fails, it
+and all later ones are void together with their positions, and are cut again from the position below. That is why each
+value still counts exactly once.
 
-Task k of n owns the partitions k, k+n, k+2n, …; their number is fixed once for every attempt, by the driver.
+Task k of n owns the partitions k, k+n, k+2n, …; the driver fixes their number once for every attempt.
 """
 
 from __future__ import annotations
@@ -24,54 +24,54 @@ from state.attempt import TransactionAttempt
 
 
 class OpaquePartitionedCoordinator(KnowsRunSoFar, ABC):
-    """Knows how many partitions there are, and when the input ends (driver; nothing here runs in parallel).
+    """Knows how many partitions there are, and when the input ends (driver; never called in parallel).
 
     Source: backtype.storm.transactional.partitioned.IOpaquePartitionedTransactionalSpout.Coordinator.
-    Differs from Storm: the number of partitions is asked here, once an attempt. There every emitter task asks
-    for itself, and two that hear different numbers read a partition twice or not at all.
+    Differs from Storm: the number of partitions is determined here, once an attempt. In Storm every emitter task asks
+    for itself, and two tasks that see different numbers read a partition twice or not at all.
     """
 
     @abstractmethod
     def number_of_partitions(self) -> int:
-        """The number of partitions now; asked once for every attempt, so it may change between two of a txid.
+        """Returns the current number of partitions; called once for every attempt, so it may change between two.
 
-        A partition beyond the number has no part in the attempt and keeps its position until it is back.
+        A partition beyond that number takes no part in the attempt and keeps its position until it is back.
         """
 
     def is_ready(self) -> bool:
-        """Whether a further transaction may be started; not asked for one that is tried again.
+        """Returns whether another transaction may be started; not called for one that is replayed.
 
-        `run_so_far` tells how far the run is.
+        `run_so_far` says how far the run is.
         """
         return True
 
     def is_exhausted(self, positions: Mapping[int, Any], pending: int) -> bool:
-        """Whether the input ends with the transactions started so far.
+        """Returns whether the input ends with the transactions started so far.
 
-        Asked before another one is started, and again when nothing is under way: only then it ends the run.
-        An input that can be told apart by its positions may ignore `pending`; then some of the last
-        transactions are empty.
+        Called before another one is started, and again when nothing is in flight: only then does it end the run. A
+        spout that sees the end from `positions` alone may ignore `pending`; some of the last transactions are then
+        empty.
 
         Args:
-            positions: partition -> where it was last read to, committed or not; partitions without one are left out.
-            pending: transactions started that are not in `positions` yet: they read on from there.
+            positions: partition -> its last position, committed or not; partitions that have none are left out.
+            pending: number of transactions started but not in `positions` yet: they will read further.
         """
         return False
 
     def is_finite(self) -> bool:
-        """Whether the input ends by itself; the default goes by who overrides `is_exhausted`."""
+        """Returns whether the input ends by itself; by default, whether the class overrides `is_exhausted`."""
         return type(self).is_exhausted is not OpaquePartitionedCoordinator.is_exhausted
 
     def progress(self, positions: Mapping[int, Any]) -> float | None:
-        """Which part of the input is read, from 0 to 1, for the progress bar; None if that is unknown.
+        """Returns the part of the input that is read, from 0 to 1, for the progress bar; None if it is unknown.
 
         Args:
-            positions: as for `is_exhausted`.
+            positions: see `is_exhausted`.
         """
         return None
 
     def compare(self, former: FormerInput) -> InputChange | None:
-        """See `SpoutCoordinator.compare`; `former.positions` tells how far each partition was read."""
+        """See `SpoutCoordinator.compare`; `former.positions` says how far each partition was read."""
         return None
 
     def activate(self) -> None:
@@ -96,18 +96,18 @@ class OpaquePartitionedEmitter(ABC):
     ) -> Any:
         """Cuts and emits a batch of a partition; called once per attempt and partition, in txid order.
 
-        Two attempts at a txid may emit different tuples, but only what lies behind `last`. If the partition
-        has nothing or cannot be reached, emit nothing and return `last`.
+        Two attempts at a txid may emit different tuples, but only such as lie after `last`. If the partition has
+        nothing new or cannot be reached, emit nothing and return `last`.
 
         Args:
-            attempt: the attempt.
-            collector: where tuples go.
+            attempt: for which the batch is cut.
+            collector: emits the tuples.
             partition: from 0.
-            last: the position this batch starts from; None if the partition has none yet.
+            last: the position from which this batch starts; None if the partition has none yet.
 
         Returns:
-            The position the next batch starts from: plain data. None, having emitted nothing, leaves the
-            position as it was.
+            The position from which the next batch starts: plain data. None keeps the position as it was, and is
+            allowed only if nothing was emitted.
         """
 
     def close(self) -> None:  # noqa: B027 - optional by design
@@ -117,8 +117,8 @@ class OpaquePartitionedEmitter(ABC):
 class IOpaquePartitionedTransactionalSpout(IComponent):
     """The spec of a spout whose batches are cut partition by partition, and again for every attempt.
 
-    Choose it if a replay cannot be promised to read the same; else `IPartitionedTransactionalSpout`, whose
-    replays are exact.
+    Choose it if the input cannot promise that a replay reads the same; otherwise choose
+    `IPartitionedTransactionalSpout`, whose replays are exact.
 
     Source: backtype.storm.transactional.partitioned.IOpaquePartitionedTransactionalSpout.
     """
@@ -132,5 +132,5 @@ class IOpaquePartitionedTransactionalSpout(IComponent):
         """Makes an emitter (executor, once per task and wave)."""
 
     def fingerprint(self) -> str:
-        """One readable line that changes when the input is another one; see `ITransactionalSpout`."""
+        """Returns one readable line that changes with the input; see `ITransactionalSpout.fingerprint`."""
         return f"{type(self).__module__}.{type(self).__qualname__}"

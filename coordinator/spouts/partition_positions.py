@@ -1,4 +1,4 @@
-"""How far the partitions of a spout were read, as its coordinator may look it up."""
+"""How far the partitions of a spout were read, for its coordinator to look up."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class PartitionPositions(Protocol):
     """How far the partitions of a spout were cut; a live view, for the spout's coordinator on the driver."""
 
     def by_partition(self) -> Mapping[int, Any]:
-        """Partition -> what its emitter returned last, committed or not; partitions never read are left out."""
+        """Returns partition -> what its emitter returned last, committed or not, for partitions that were read."""
 
     def pending(self) -> int:
-        """Transactions started that are not in `by_partition` yet: they read on from there."""
+        """Returns the number of transactions started but not in `by_partition` yet: they will read further."""

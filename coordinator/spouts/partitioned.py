@@ -1,9 +1,9 @@
 """The partitioned transactional spout: the input has partitions, each with its own position.
 
-The coordinator fixes only the number of partitions. The first attempt at a txid that is processed cuts
-each partition from where the transaction before left it; what was cut is stored before the commit phase,
-and every later attempt reads exactly that again. (An attempt that fails before has published nothing, so
-the next may cut anew.) Task k of n owns the partitions k, k+n, k+2n, …
+The coordinator fixes only the number of partitions. The first attempt at a txid to be processed cuts each partition
+from where the transaction before left it. What was cut is stored before the commit phase, and every later attempt
+reads exactly that again. (An attempt that fails earlier has published nothing, so the next one may cut differently.)
+Task k of n owns the partitions k, k+n, k+2n, …
 """
 
 from __future__ import annotations
@@ -28,41 +28,41 @@ class PartitionedCoordinator(KnowsRunSoFar, ABC):
     """
 
     def follow(self, read: PartitionPositions) -> None:
-        """Hands over a view of how far each partition was cut; called once, before anything but `compare`.
+        """Takes a live view of how far each partition was cut; called once, before everything but `compare`.
 
-        Keep it if the end of the input, or whether it is ready, depends on where the partitions stand.
+        Keep it if `is_ready` or `is_exhausted` depends on the positions of the partitions.
         """
 
     @abstractmethod
     def number_of_partitions(self) -> int:
-        """The number of partitions now; a transaction keeps the number it was first given."""
+        """Returns the current number of partitions; a transaction keeps the number it was first given."""
 
     def is_ready(self) -> bool:
-        """Whether a further transaction may be started; `run_so_far` tells how far the run is."""
+        """Returns whether another transaction may be started; `run_so_far` says how far the run is."""
         return True
 
     def is_exhausted(self, number_of_transactions: int) -> bool:
-        """Whether the input has ended.
+        """Returns whether the input has ended.
 
         Args:
-            number_of_transactions: how many have been started so far.
+            number_of_transactions: how many were started so far.
         """
         return False
 
     def is_finite(self) -> bool:
-        """Whether the input ends by itself; the default goes by who overrides `is_exhausted`."""
+        """Returns whether the input ends by itself; by default, whether the class overrides `is_exhausted`."""
         return type(self).is_exhausted is not PartitionedCoordinator.is_exhausted
 
     def progress(self, number_of_transactions: int) -> float | None:
-        """Which part of the input is cut, from 0 to 1, for the progress bar; None if that is unknown.
+        """Returns the part of the input that is cut, from 0 to 1, for the progress bar; None if it is unknown.
 
         Args:
-            number_of_transactions: how many have been started so far.
+            number_of_transactions: how many were started so far.
         """
         return None
 
     def compare(self, former: FormerInput) -> InputChange | None:
-        """See `SpoutCoordinator.compare`; `former.positions` tells how far each partition was read."""
+        """See `SpoutCoordinator.compare`; `former.positions` says how far each partition was read."""
         return None
 
     def activate(self) -> None:
@@ -88,13 +88,13 @@ class PartitionedEmitter(ABC):
         """Cuts and emits a new batch of a partition.
 
         Args:
-            attempt: the attempt.
-            collector: where tuples go.
+            attempt: for which the batch is cut.
+            collector: emits the tuples.
             partition: from 0.
             last: metadata of the partition's previous batch, None for the first.
 
         Returns:
-            Metadata of this batch: plain data but None, from which it can be read again.
+            Metadata from which this batch can be read again: plain data, not None.
         """
 
     @abstractmethod
@@ -122,5 +122,5 @@ class IPartitionedTransactionalSpout(IComponent):
         """Makes an emitter (executor, once per task and wave)."""
 
     def fingerprint(self) -> str:
-        """One readable line that changes when the input is another one; see `ITransactionalSpout`."""
+        """Returns one readable line that changes with the input; see `ITransactionalSpout.fingerprint`."""
         return f"{type(self).__module__}.{type(self).__qualname__}"

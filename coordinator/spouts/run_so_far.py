@@ -1,4 +1,4 @@
-"""How far a topology is, as the coordinators of all kinds of spouts know it when they are asked for more."""
+"""How far a topology is, as told to the coordinators of all kinds of spouts."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class RunSoFar:
-    """How far a topology is, by this run and earlier ones.
+    """How far a topology is, over this run and earlier ones.
 
     Attributes:
-        last_txid: the highest transaction that was cut, 0 if there is none; the next one has the number after it.
+        last_txid: the highest txid that was cut, 0 if there is none; the next one is one higher.
         last: what was returned for it: the metadata of `initialize_transaction`, or the number of partitions; None if
-            nothing of it is stored, as at the start of a run of an opaque spout.
-        committed_txid: the last transaction that was committed, 0 if there is none.
+            nothing is stored, as at the start of a run of an opaque spout.
+        committed_txid: the last committed txid, 0 if there is none.
     """
 
     last_txid: int = 0
@@ -23,18 +23,18 @@ class RunSoFar:
 
     @property
     def pending(self) -> int:
-        """Transactions that were cut and are not committed."""
+        """The number of transactions that were cut and are not committed."""
         return self.last_txid - self.committed_txid
 
 
 class KnowsRunSoFar:
-    """What the coordinators of all spouts have in common.
+    """The base of the coordinators of all spouts.
 
     Attributes:
-        run_so_far: how far the topology is; set by the run before anything is asked, and again before each
+        run_so_far: how far the topology is; set by the run before it calls anything else, and again before each
             `is_ready` and `is_exhausted`.
 
-    Differs from Storm: there a coordinator has to keep count itself, and after a restart it cannot.
+    Differs from Storm: in Storm a coordinator must keep count itself, which it cannot do across restarts.
     """
 
     run_so_far: RunSoFar = RunSoFar()

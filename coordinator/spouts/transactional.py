@@ -15,49 +15,50 @@ from state.attempt import TransactionAttempt
 
 
 class SpoutCoordinator(KnowsRunSoFar, ABC):
-    """Decides what belongs to each transaction. One lives in the driver; nothing here runs in parallel.
+    """Decides what belongs to each transaction. One lives in the driver; its methods are never called in parallel.
 
     Source: backtype.storm.transactional.ITransactionalSpout.Coordinator.
     """
 
     def resume(self, last_txid: int, last: Any) -> None:
-        """Tells where earlier runs stopped cutting; called once, before anything else is asked.
+        """Called once, before transactions are cut, with where earlier runs stopped cutting.
 
         Args:
             last_txid: the highest txid that was cut, 0 if there is none.
-            last: metadata of the highest txid that is stored, committed or not; None if there is none.
-                Transactions up to it are replayed from what is stored, new ones begin after it.
+            last: metadata of the highest txid that is stored, committed or not; None if there is none. Transactions
+                up to it are replayed from what is stored; new ones begin after it.
         """
 
     @abstractmethod
     def is_ready(self) -> bool:
-        """Whether a further transaction may be cut now. Asked only for txids never seen before.
+        """Returns whether another transaction may be cut now. Called only for txids never cut before.
 
-        `run_so_far` tells how far the run is: ``return self.run_so_far.last_txid < 10`` cuts ten, also after a restart.
+        `run_so_far` says how far the run is: ``return self.run_so_far.last_txid < 10`` cuts ten, even after a restart.
 
-        Say no once the input has ended: `is_exhausted` is asked when nothing is under way, and cuts nothing off.
+        Return False once the input has ended: `is_exhausted` is called only when nothing is in flight, and does not
+        stop cutting.
         """
 
     @abstractmethod
     def initialize_transaction(self, txid: int, previous: Any) -> Any:
         """Cuts transaction `txid`, once.
 
-        What it returns is stored before anything is emitted, and given to every attempt at the txid.
+        What it returns is stored before anything is emitted, and passed to every attempt at the txid.
 
         Args:
-            txid: the transaction.
+            txid: of the transaction.
             previous: metadata of ``txid - 1``, None for the first.
 
         Returns:
-            Plain data (None, bool, int, float, str, bytes, list, tuple, dict) that describes the batch well
-            enough to read exactly the same again.
+            Plain data (None, bool, int, float, str, bytes, list, tuple, dict) that describes the batch well enough to
+            read exactly the same input again.
         """
 
     def notes(self, metadata: Any) -> Mapping[str, Any]:
-        """What to remember of a transaction's input once its metadata is forgotten, by name; nothing by default.
+        """Returns name -> what to remember of a transaction's input after its metadata is forgotten; empty by default.
 
         Called for every transaction that is cut, and at start for those that are stored and not committed. The last
-        note of each name is stored with the commit and stays; `compare` is given them all.
+        note of each name is stored with the commit and kept; `compare` receives them all.
 
         Args:
             metadata: of the transaction.
@@ -67,13 +68,13 @@ class SpoutCoordinator(KnowsRunSoFar, ABC):
     def compare(self, former: FormerInput) -> InputChange | None:
         """Compares this input with what earlier runs have read; called once, before `resume`, if they have read any.
 
-        With another fingerprint it decides whether the run may continue on this input: what would be skipped, read
-        again, or is changed has to be named by the user (``--adopt=…``). With the same one only what is changed or
-        impossible counts.
+        If the fingerprint has changed, the result decides whether the run may continue on this input: the user has to
+        accept what would be skipped, would be read again, or has changed (``--adopt=…``). If it has not, only what has
+        changed or is impossible counts.
 
         Returns:
-            What is different; None, the default, if the spout cannot tell: then another input is only taken
-            unchecked, and the same one as it is.
+            The differences. None, the default, means that the spout cannot compare: then another input must be
+            accepted unchecked, and the same one is accepted as it is.
         """
         return None
 
@@ -85,7 +86,7 @@ class SpoutCoordinator(KnowsRunSoFar, ABC):
         """
 
     def is_exhausted(self, last: Any) -> bool:
-        """Whether the input has ended: a run that is idle and exhausted is done.
+        """Returns whether the input has ended: a run that is idle and exhausted is done.
 
         Args:
             last: metadata of the last transaction that was cut, None before the first.
@@ -93,14 +94,14 @@ class SpoutCoordinator(KnowsRunSoFar, ABC):
         return False
 
     def is_finite(self) -> bool:
-        """Whether the input ends by itself, so that a drain before its end interrupts the job.
+        """Returns whether the input ends by itself, so that a drain before its end interrupts the job.
 
-        The default goes by `is_exhausted`: who overrides it knows of an end.
+        By default it is True if the class overrides `is_exhausted`.
         """
         return type(self).is_exhausted is not SpoutCoordinator.is_exhausted
 
     def progress(self, last: Any) -> float | None:
-        """Which part of the input is cut, from 0 to 1, for the progress bar; None if that is unknown.
+        """Returns the part of the input that is cut, from 0 to 1, for the progress bar; None if it is unknown.
 
         Args:
             last: metadata of the last transaction that was cut, None before the first.
@@ -108,18 +109,18 @@ class SpoutCoordinator(KnowsRunSoFar, ABC):
         return None
 
     def estimated_bytes(self, metadata: Any) -> int:
-        """About how many bytes of input a batch reads, to keep waves within memory; 0 if unknown."""
+        """Returns about how many bytes of input a batch reads, to keep waves within memory; 0 if unknown."""
         return 0
 
     def deactivate(self) -> None:
-        """Tells that nothing new is cut until `activate`; what is under way commits meanwhile.
+        """Called when a pause begins: nothing new is cut until `activate`, while what is in flight commits.
 
-        Follows `Coordinator.deactivate`, on the thread of the run. A pause that is over before the run has
-        noticed it is not told.
+        Follows `Coordinator.deactivate`, on the thread of the run. Not called for a pause that ends before the run
+        has noticed it.
         """
 
     def activate(self) -> None:
-        """Tells that a pause is over, before the first question after it; not called at the start."""
+        """Called when a pause ends, before any other method; not called at the start."""
 
     def close(self) -> None:
         """Called once, when the run ends."""
@@ -135,7 +136,7 @@ class SpoutEmitter(ABC):
     def emit_batch(self, attempt: TransactionAttempt, metadata: Any, collector: BatchOutputCollector) -> None:
         """Emits the share of task ``context.task_index`` of ``context.task_count`` of the batch.
 
-        Every attempt at a txid is given the same metadata and emits the same tuples in the same order.
+        Every attempt at a txid receives the same metadata and must emit the same tuples in the same order.
         """
 
     def close(self) -> None:  # noqa: B027 - optional by design
@@ -145,7 +146,7 @@ class SpoutEmitter(ABC):
 class ITransactionalSpout(IComponent):
     """The spec of a spout whose batches are cut by one coordinator.
 
-    The object is made on the driver and shipped, so it pickles; what lives is made by the two methods.
+    The object is made on the driver and shipped, so it must pickle; its two methods make the live objects.
 
     Source: backtype.storm.transactional.ITransactionalSpout.
     """
@@ -159,10 +160,10 @@ class ITransactionalSpout(IComponent):
         """Makes an emitter (executor, once per task and wave)."""
 
     def fingerprint(self) -> str:
-        """One readable line that changes when the input is another one.
+        """Returns one readable line that changes with the input; called once a run, on the driver.
 
-        It is stored with the first write; a later start with another line is refused unless the user has accepted
-        what `SpoutCoordinator.compare` tells. Asked once a run, on the driver. The default names the class, which
-        says nothing of the input: override it.
+        It is stored with the first write. A later start with another line is refused unless the user accepts what
+        `SpoutCoordinator.compare` reports. The default names the class, which says nothing about the input: override
+        it.
         """
         return f"{type(self).__module__}.{type(self).__qualname__}"

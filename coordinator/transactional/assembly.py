@@ -1,4 +1,4 @@
-"""Puts a run together: ownership of the topology, state machine, metadata and coordinator, on any engine."""
+"""Assembles a run on any engine: ownership of the topology, state machine, metadata and coordinator."""
 
 from __future__ import annotations
 
@@ -54,22 +54,22 @@ def assembled(
     pause: Callable[[float], None] | None = None,
     watch: AttemptWatch | None = None,
 ) -> Iterator[Coordinator]:
-    """Becomes the owner of a topology and yields the coordinator of a run that goes on where the last one ended.
+    """Becomes the owner of a topology and yields the coordinator of a run that continues where the last one ended.
 
     Args:
-        topology: what is run.
-        plan: the same, planned.
-        store: where its state is; the server was checked.
+        topology: the topology to run.
+        plan: made from it.
+        store: holds its state; the server was checked.
         engine: runs its waves; closed by the caller.
-        options: bounds of the run.
-        nonce: 128-bit random, hexadecimal, new for every run; the engine's readers of state were given the same.
-        new_generation: the same, for the topology should this be its first start.
+        options: limits of the run.
+        nonce: 128 random bits, hexadecimal, different for every run; the engine's readers of state have the same one.
+        new_generation: 128 random bits, hexadecimal, for a topology that starts for the first time.
         clock: seconds, monotonic.
-        draw_bits: number of bits -> a random number, for the attempts' identities. It may come from a seed; `nonce`
-            must not, or two runs with equal seeds would own the topology at the same time.
+        draw_bits: number of bits -> a random number, for attempt ids. It may be seeded; `nonce` must not be, or two
+            runs with equal seeds would own the topology at the same time.
         on_progress: called with the statistics after every event.
-        pause: waits so many seconds before a spout that failed to start is asked again; None does not wait.
-        watch: told of every attempt, and may hold its phases.
+        pause: waits for that many seconds before a failed start of the spout is tried again; None does not wait.
+        watch: notified of every attempt, and may hold its phases.
 
     Raises:
         TransactionError: the topology cannot be owned; see `Takeover.take`.
@@ -128,7 +128,7 @@ def new_coordinator(
     watch: AttemptWatch | None = None,
     server_watch: ServerWatch | None = None,
 ) -> Coordinator:
-    """Puts machine and driver together and tells the spout where earlier runs stopped; see `assembled`."""
+    """Connects the machine with its driver and tells the spout where earlier runs stopped; see `assembled`."""
     spout_id = plan.wirings[plan.emitter_tasks[0]].component_id
     stored = metadata.coordinator
     last_txid = max(stored, default=committed_txid)
@@ -179,7 +179,7 @@ def new_coordinator(
 
 
 def _earlier(stored: Mapping[int, Any], spout: GuardedSpout, notes: Notes) -> list[TransactionRecord]:
-    """What earlier runs have cut and not committed, and the last that they have."""
+    """Returns the transactions that earlier runs cut and did not commit, and the last that they committed."""
     return [
         TransactionRecord(txid, value, spout.estimated_bytes(value), notes.get(txid, {}))
         for txid, value in stored.items()
@@ -195,7 +195,7 @@ def _recall(spout: SpoutCoordinator, noted: Mapping[str, Any], start: SpoutStart
 def _tell_where_it_stands(
     spout: SpoutCoordinator, so_far: RunSoFar, positions: Positions, start: SpoutStart | None
 ) -> None:
-    """Tells the spout where earlier runs stopped; copies, since a spout may change what it is given."""
+    """Tells the spout where earlier runs stopped; it gets copies, because it may change them."""
     if start is not None:
         start.follow(spout, positions)
     spout.inform(replace(so_far, last=own_copy(so_far.last)))
@@ -204,19 +204,19 @@ def _tell_where_it_stands(
 
 
 def has_external_effects(topology: Topology) -> bool:
-    """Whether a committer changes something outside declared state, and so commits one by one."""
+    """Returns whether a committer changes anything outside declared state, which means to commit one by one."""
     return any(getattr(component.spec, "external_effects", False) for component in topology.components)
 
 
 def fitting(topology: Topology, options: RunOptions) -> RunOptions:
-    """The options as far as the topology allows them."""
-    may_be_early = not has_external_effects(topology)  # else everything lower is committed before a commit phase runs
+    """Returns the options, limited to what the topology allows."""
+    may_be_early = not has_external_effects(topology)  # such a commit phase waits until everything lower is committed
     early_commit = options.early_commit and may_be_early
     return replace(options, commit_group_max=group_max(topology, options), early_commit=early_commit)
 
 
 def group_max(topology: Topology, options: RunOptions) -> int:
-    """Most transactions of one commit: what a spout's committer is told again has to be on record."""
+    """Returns the most transactions of one commit; a spout's committer limits it to the receipts that are kept."""
     if has_external_effects(topology):
         return 1
     told = kind_of(topology.spout.spec).has_committer
@@ -224,4 +224,4 @@ def group_max(topology: Topology, options: RunOptions) -> int:
 
 
 def _ignore(_: object) -> None:
-    """Neither progress nor a pause is wanted."""
+    """Does nothing; stands in for a callback that was not given."""

@@ -1,6 +1,6 @@
 """Drives one run: the machine decides, the spout cuts, the engine works, the store publishes.
 
-One thread: every decision is carried out, and answered, before the next event of the engine is looked at.
+It uses one thread: every decision is carried out, and answered, before the next event of the engine is handled.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ IDLE_WAIT_S = 0.05
 
 
 class Coordinator:
-    """One run of one topology, from the first uncommitted txid until the input ends or it is drained.
+    """One run of one topology, from the first uncommitted txid until the input ends or the run is drained.
 
     Args:
-        machine: decides, from the first uncommitted txid on.
-        spout: cuts, and is told what is durable.
+        machine: makes the decisions.
+        spout: cuts transactions, and is told what is durable.
         engine: runs waves.
         store: stores and commits, as the owner of the topology.
-        watch: told of every attempt, and may hold its phases.
+        watch: notified of every attempt, and may hold its phases.
         clock: seconds, monotonic.
-        on_progress: called after every event with the statistics.
+        on_progress: called with the statistics after every event.
     """
 
     def __init__(
@@ -75,43 +75,44 @@ class Coordinator:
 
     @property
     def statistics(self) -> RunStatistics:
-        """What was done so far."""
+        """The figures of the run so far."""
         return self._machine.statistics
 
     def drain(self) -> None:
-        """Takes no new transactions; the run ends when those under way are committed. Any thread."""
+        """Cuts no new transactions; the run ends when those in flight are committed. Any thread."""
         self._spout.drain()
 
     def deactivate(self) -> None:
-        """Takes no new transactions until `activate`; those under way are committed, the run stays. Any thread."""
+        """Cuts no new transactions until `activate`; those in flight commit, and the run waits. Any thread."""
         self._spout.deactivate()
 
     def activate(self) -> None:
-        """Ends what `deactivate` began. Any thread."""
+        """Cuts transactions again after `deactivate`. Any thread."""
         self._spout.activate()
 
     def run(self) -> RunStatistics:
-        """Runs to the end of the input, or of the drain.
+        """Runs to the end of the input, or until it is drained.
 
         Raises:
-            UserCodeError, SourceError, StateRefusedError: lower txids are committed, this one halts.
-            ReplayLimitError, TransactionTooLargeError: the same.
-            FencedError: a newer run owns the topology.
+            UserCodeError, SourceError, StateRefusedError: this transaction ends the run; all lower ones are committed.
+            ReplayLimitError, TransactionTooLargeError: likewise.
+            FencedError: a newer run owns the topology, or it was dropped.
             StateUnreachableError: the store did not answer.
+            EngineError: Spark is gone or cannot work.
         """
         while not self.turn():
-            pass  # bounded by the input; a continuous one ends by drain
+            pass  # bounded by the input; a continuous one ends with a drain
         return self.statistics
 
     def close(self) -> None:
-        """Says what was left out of the log; called once, however the run has ended."""
+        """Logs what the replay log left out; called once, however the run has ended."""
         self._watch.close()
 
     def turn(self) -> bool:
-        """One turn of `run`: carries out what is due and handles at most one event; True once the run is done.
+        """Does one turn of `run`: carries out what is due, handles at most one event, returns whether the run is done.
 
         Raises:
-            TransactionError: as `run`.
+            TransactionError: see `run`.
         """
         machine, clock = self._machine, self._clock
         told = self._spout.tell_last_group()
@@ -135,13 +136,13 @@ class Coordinator:
     def _handle(self, event: RunEvent) -> None:
         """Carries out everything that follows from an event."""
         decisions = deque(self._machine.handle(event))
-        while decisions:  # bounded: what answers a decision asks for less
+        while decisions:  # bounded: each answer leads to fewer decisions
             answer = self._carry_out(decisions.popleft())
             if answer is not None:
                 decisions.extend(self._machine.handle(answer))
 
     def _carry_out(self, decision: Decision) -> RunEvent | None:
-        """Does what was decided; returns the answer where there is one."""
+        """Carries out a decision and returns the answer, None if there is none."""
         match decision:
             case Cut():
                 return self._spout.cut(decision)
@@ -172,5 +173,5 @@ class Coordinator:
         self.statistics.fraction = self._spout.progress(self._machine.last_metadata())
         try:
             self._on_progress(self.statistics)
-        except Exception:  # noqa: BLE001 - a listener does not end a run
+        except Exception:  # noqa: BLE001 - a callback must not end a run
             _LOG.exception("the on_progress callback raised")

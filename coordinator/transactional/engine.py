@@ -1,4 +1,4 @@
-"""What the coordinator asks of an engine, and what it is told: commands in, events out."""
+"""The interface between the coordinator and an engine: commands in, events out."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from state.attempt import TransactionAttempt
 
 @dataclass(frozen=True, slots=True)
 class EarlyCommit:
-    """Groups whose commit phase is wanted together with the processing phase.
+    """The groups whose commit phase is to run together with the processing phase.
 
     Attributes:
-        groups: the attempts of the wave in order, cut into groups; or none.
-        composed: as in `Engine.commit`.
+        groups: the attempts of the wave in order, cut into groups; empty to run none early.
+        composed: see `Engine.commit`.
     """
 
     groups: tuple[tuple[TransactionAttempt, ...], ...] = ()
@@ -29,7 +29,13 @@ class EarlyCommit:
 
 @dataclass(frozen=True, slots=True)
 class GroupExecuted:
-    """The commit phase of a group has run; nothing is published yet."""
+    """The commit phase of a group has run; nothing is published yet.
+
+    Attributes:
+        wave_id: the wave of the attempts.
+        attempts: the group, ascending.
+        reports: one of each commit task.
+    """
 
     wave_id: int
     attempts: tuple[TransactionAttempt, ...]
@@ -38,12 +44,12 @@ class GroupExecuted:
 
 @dataclass(frozen=True, slots=True)
 class WaveProcessed:
-    """The processing phase of a wave is over, well or not attempt by attempt.
+    """The processing phase of a wave has ended; each attempt has its own outcome.
 
     Attributes:
-        wave_id: the wave.
-        outcomes: what the ackers say of each attempt.
-        executed: groups whose commit phase has run early; may lack any that were wanted.
+        wave_id: of the wave.
+        outcomes: what the ackers report of each attempt.
+        executed: groups whose commit phase ran early; may lack some or all that were asked for.
     """
 
     wave_id: int
@@ -52,19 +58,19 @@ class WaveProcessed:
 
 
 class CrashKind(Enum):
-    """What follows from a crash."""
+    """What to do after a crash."""
 
     LOST = "lost"
-    """A worker died, or something else that may not happen again: try again, with less."""
+    """A worker died, or something else happened that may not happen again: retry with fewer attempts."""
     OVERDUE = "overdue"
-    """It took too long: try again, with less, and never again with as much."""
+    """It took too long: retry with fewer attempts, and never run as many again."""
     CERTAIN = "certain"
-    """Another try would end in the same way: stop."""
+    """A retry would end in the same way: stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class WaveCrashed:
-    """The processing phase of a wave ended without naming an attempt: a worker died, or it hung."""
+    """The processing phase of a wave ended without naming an attempt: a worker died, or something hung."""
 
     wave_id: int
     reason: str
@@ -73,7 +79,7 @@ class WaveCrashed:
 
 @dataclass(frozen=True, slots=True)
 class GroupCrashed:
-    """The commit phase of a group ended without a verdict."""
+    """The commit phase of a group ended without a report."""
 
     wave_id: int
     attempts: tuple[TransactionAttempt, ...]
@@ -86,10 +92,10 @@ class PhaseEnded:
     """A phase that was held (see `AttemptWatch`) ends now.
 
     Attributes:
-        attempt: the attempt it was held for.
-        held: what had come of it: the outcome of a processing phase, or the group of a commit phase.
-        wave_id: the attempt's wave.
-        failure: why it is to count as failed; None if it went well.
+        attempt: the attempt for which it was held.
+        held: its result: the outcome of a processing phase, or the group of a commit phase.
+        wave_id: of the attempt.
+        failure: why it is to count as failed; None if it succeeded.
     """
 
     attempt: TransactionAttempt
@@ -102,10 +108,10 @@ Event = WaveProcessed | WaveCrashed | GroupExecuted | GroupCrashed | PhaseEnded
 
 
 class Engine(Protocol):
-    """Runs waves. Every call returns at once; `next_event` tells what came of it.
+    """Runs waves. Every command returns at once; `next_event` reports its result.
 
-    At most one wave is in its processing phase and one group in its commit phase at a time; whether
-    the two may overlap is `overlaps`.
+    At most one wave is in its processing phase and one group in its commit phase at a time; `overlaps` says whether
+    both may run at the same time.
     """
 
     overlaps: bool
@@ -117,27 +123,39 @@ class Engine(Protocol):
         stored: Mapping[str, Mapping[int, Any]],
         early: EarlyCommit,
     ) -> None:
-        """Starts the processing phase of a wave, and the commit phase of `early` with it.
+        """Starts the processing phase of a wave, together with the commit phase of the groups in `early`.
 
-        There committers must be refused to read state, for what is below their group may not be committed yet.
-        An engine may leave `early` out.
+        The engine must refuse state reads of these committers, because transactions below their group may not be
+        committed yet. An engine may ignore `early`.
+
+        Args:
+            wave_id: chosen by the coordinator, different for each wave.
+            batches: one for each attempt, ascending.
+            stored: scope -> txid -> metadata of partitions, from which emitters continue.
+            early: groups to run early.
         """
 
     def commit(self, wave_id: int, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> None:
-        """Starts the commit phase of some attempts of a processed wave."""
+        """Starts the commit phase of some attempts of a processed wave.
+
+        Args:
+            wave_id: of the attempts.
+            attempts: consecutive, ascending.
+            composed: whether each task may report one composed write set instead of one for each transaction.
+        """
 
     def cancel(self, wave_id: int) -> None:
-        """Gives up what runs for a wave; its event still comes."""
+        """Cancels what runs for a wave; its event still arrives."""
 
     def release(self, wave_id: int) -> None:
-        """Lets go of all that is kept for a wave; no event of it matters any more."""
+        """Frees everything that is kept for a wave; its events no longer matter."""
 
     def next_event(self, timeout_s: float) -> Event | None:
-        """The next event, or None after the time.
+        """Returns the next event, or None after the timeout.
 
         Raises:
-            EngineError: nothing can be run any more.
+            EngineError: the engine can run nothing more.
         """
 
     def close(self) -> None:
-        """Cancels what runs and lets go of everything."""
+        """Cancels what runs and frees everything."""

@@ -1,4 +1,4 @@
-"""Carries out what the machine decides about the engine, and hands in its events."""
+"""Carries out what the machine decides about the engine, and returns the engine's events."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class EngineSide:
 
     Args:
         engine: runs waves.
-        positions: where every partition stands; emitters of a wave start from there.
+        positions: of every partition; the emitters of a wave continue from them.
     """
 
     def __init__(self, engine: Engine, positions: Positions) -> None:
@@ -21,7 +21,7 @@ class EngineSide:
         self._ran_early: GroupExecuted | None = None
 
     def command(self, decision: StartWave | StartCommit | CancelWave | ReleaseWave) -> None:
-        """Passes on a command, which returns at once."""
+        """Passes a command to the engine; returns at once."""
         match decision:
             case StartWave(wave_id, batches, early):
                 self._engine.process(wave_id, batches, self._positions.by_scope(), early)
@@ -33,14 +33,14 @@ class EngineSide:
                 self._engine.release(wave_id)
 
     def hand_in(self, executed: GroupExecuted) -> None:
-        """Keeps a group whose commit phase has run with its wave, as the next event."""
+        """Makes a group whose commit phase ran with its wave the next event."""
         self._ran_early = executed
 
     def next_event(self, timeout_s: float) -> Event | None:
-        """What was handed in, else the engine's next event, or None after the time.
+        """Returns the event that was handed in, else the engine's next one, or None after the timeout.
 
         Raises:
-            EngineError: nothing can be run any more.
+            EngineError: the engine can run nothing more.
         """
         ran_early, self._ran_early = self._ran_early, None
         return ran_early or self._engine.next_event(timeout_s)

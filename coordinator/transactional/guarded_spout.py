@@ -1,7 +1,7 @@
-"""The spout's coordinator as the run uses it: drained or paused on request, never able to take it down half-way.
+"""Guards the run against the spout's coordinator: drains or pauses it, and delays its errors.
 
-User code is called here on the driver, so this is where its exceptions become errors that end the run only
-after what is under way has been committed.
+User code is called here on the driver. What it raises becomes an error that ends the run only after what is in flight
+has been committed.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ _LOG = logging.getLogger("txbatch")
 
 
 class GuardedSpout:
-    """The spout's coordinator, which cuts nothing more once the run drains or it has raised, or while it is paused.
+    """Calls the spout's coordinator, which cuts nothing while the run is paused, nor after a drain or an error.
 
-    Transactions that are under way are committed before its error ends the run.
+    Transactions in flight are committed before its error ends the run.
 
     Args:
-        spout: the user's object, or what makes a spout with partitions look like one.
-        component_id: the spout, for messages.
+        spout: the user's object, or the adapter of a spout with partitions.
+        component_id: of the spout, for messages.
         run_so_far: where earlier runs stopped.
 
     Attributes:
-        draining: nothing more is cut in this run.
-        active: nothing is cut while this is False; set by any thread.
+        draining: True stops cutting for the rest of the run; set by any thread.
+        active: False stops cutting while it lasts; set by any thread.
         error: what the spout has raised.
         committed_txid: the last committed transaction, kept up to date by the coordinator.
     """
@@ -53,7 +53,7 @@ class GuardedSpout:
         self.error: TransactionError | None = None
 
     def tell_activity(self) -> None:
-        """Tells the spout whether it is paused, if that has changed; called on the run's thread before it is asked."""
+        """Tells the spout of a pause or its end; called on the run's thread before anything else is asked."""
         active = self.active
         if active == self._told_active or self.error is not None:
             return
@@ -61,7 +61,7 @@ class GuardedSpout:
         try:
             self._guarded(hook.__name__, hook)
         except FailedException:
-            return  # told again before the next question
+            return  # it is told again in the next turn
         self._told_active = active
 
     def is_ready(self) -> bool:
@@ -69,21 +69,21 @@ class GuardedSpout:
         return may_cut and self._truth("is_ready", lambda: self._informed().is_ready())
 
     def _informed(self) -> SpoutCoordinator:
-        """The spout, which has been told how far the run is."""
+        """Tells the spout how far the run is and returns it."""
         last = own_copy(self._so_far.last)
         self._spout.inform(replace(self._so_far, last=last, committed_txid=self.committed_txid))
         return self._spout
 
     def initialize_transaction(self, txid: int, previous: Any) -> Any:
-        if self.error is not None:  # an opaque spout is asked for replays too
+        if self.error is not None:  # an opaque spout cuts replays too, without `is_ready`
             raise FailedException("the spout has raised before")
 
         def cut() -> Any:
-            # copies: what is stored, and replayed, is what was returned, whatever the spout does to it or to the last
+            # copies, so that what is stored and replayed stays as returned, whatever the spout does to its objects
             metadata = self._spout.initialize_transaction(txid, own_copy(previous))
-            pack_exact(metadata)  # refused while what is under way can still be committed
+            pack_exact(metadata)  # refused now, while what is in flight can still be committed
             kept = own_copy(metadata)
-            if txid >= self._so_far.last_txid:  # else an opaque spout is asked for a replay
+            if txid >= self._so_far.last_txid:  # lower txids are replays of an opaque spout
                 self._so_far = replace(self._so_far, last_txid=txid, last=kept)
             return kept
 
@@ -96,10 +96,10 @@ class GuardedSpout:
             return False
 
     def is_finite(self) -> bool:
-        """Whether the input ends by itself; one that cannot tell just now is taken to, so nobody forgets its rest.
+        """Returns whether the input ends by itself; True if the spout fails to answer, so that its rest is reported.
 
         Raises:
-            TransactionError: the spout raised something else.
+            TransactionError: the spout raised anything but a `FailedException`.
         """
         try:
             return self._truth("is_finite", self._spout.is_finite)
@@ -112,30 +112,30 @@ class GuardedSpout:
         try:
             fraction = self._spout.progress(own_copy(last))
             return None if fraction is None else min(1.0, max(0.0, float(fraction)))
-        except BaseException as error:  # what is only shown does not end a run
+        except BaseException as error:  # progress is only shown: its failure must not end a run
             if is_interruption(error):
                 raise
-            _LOG.debug("the spout cannot tell its progress: %s", said_by(error))
+            _LOG.debug("progress of the spout failed: %s", said_by(error))
             return None
 
     def estimated_bytes(self, metadata: Any) -> int:
         try:
             return max(0, math.ceil(self._spout.estimated_bytes(own_copy(metadata))))
-        except BaseException as error:  # an estimate only keeps waves small
+        except BaseException as error:  # an estimate only limits the size of waves
             if is_interruption(error):
                 raise
-            _LOG.debug("the spout cannot estimate a batch: %s", said_by(error))
+            _LOG.debug("estimated_bytes of the spout failed: %s", said_by(error))
             return 0
 
     def _truth(self, what: str, ask: Callable[[], Any]) -> bool:
         return bool(self._guarded(what, lambda: expect_truth(what, ask())))
 
     def _guarded(self, what: str, call: Callable[[], Any]) -> Any:
-        """Calls user code; a FailedException means later, anything else is kept to end the run."""
+        """Calls user code; a FailedException means to try again later, anything else is kept to end the run."""
         try:
             return call()
         except FailedException as error:
-            _LOG.info("%s of the spout failed and is tried again: %s", what, said_by(error))
+            _LOG.info("%s of the spout failed, retrying: %s", what, said_by(error))
             raise
         except BaseException as error:
             if is_interruption(error):

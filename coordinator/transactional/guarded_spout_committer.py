@@ -1,4 +1,4 @@
-"""The spout's committer as the run uses it: told in txid order, and never able to undo or hide a commit."""
+"""Guards the run against the spout's committer: told in txid order, it can neither undo nor hide a commit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class GuardedSpoutCommitter:
 
     Args:
         committer: the user's object, None if the spout has none.
-        component_id: the spout, for messages.
+        component_id: of the spout, for messages.
     """
 
     def __init__(self, committer: SpoutCommitter | None, component_id: str) -> None:
@@ -29,9 +29,9 @@ class GuardedSpoutCommitter:
         self._component_id = component_id
 
     def tell(self, attempts: tuple[TransactionAttempt, ...]) -> TransactionError | None:
-        """Tells of a durable group, in order; returns what the run has to end with if that raised.
+        """Tells the committer of a durable group, in order; returns the error that must end the run, None if it worked.
 
-        Nothing more may be published then. Otherwise the next run, which tells the last group again, would
+        After an error nothing more may be published: the next run tells the last published group again, and would
         leave this one out.
         """
         if self._committer is None or not attempts:

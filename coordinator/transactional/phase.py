@@ -1,4 +1,4 @@
-"""The two phases of an attempt, by name."""
+"""The two phases of an attempt."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Phase(StrEnum):
-    """In which of its phases something happened to an attempt."""
+    """A phase of an attempt."""
 
     PROCESSING = "processing"
     COMMIT = "commit"

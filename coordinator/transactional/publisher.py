@@ -1,4 +1,4 @@
-"""What the coordinator does with the store's answers."""
+"""Publishes groups to the store and turns its refusals into errors."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from state.write_set import WriteSet
 
 
 class Store(Protocol):
-    """The part of `RedisStore` a run uses once it owns the topology."""
+    """The part of `RedisStore` that a run uses once it owns the topology."""
 
     def store_metadata(self, entries: Mapping[str, Any]) -> None:
         """Stores metadata, fenced."""
 
     def commit(self, commit: Commit) -> CommitReply:
-        """Publishes a group."""
+        """Publishes a group and returns the store's reply."""
 
     def confirm(self) -> None:
-        """Makes sure that nothing of what was answered is lost."""
+        """Checks that the store has lost nothing that it confirmed."""
 
 
 class RefusedGroup(Exception):  # noqa: N818 - not an error of the run yet
-    """The store refused a group for its content and changed nothing.
+    """The store refused a group because of its content and changed nothing.
 
     Attributes:
-        error: what to end with if the group was a single transaction.
+        error: ends the run if the group was a single transaction.
     """
 
     def __init__(self, error: TransactionError) -> None:
@@ -43,7 +43,7 @@ class Publisher:
     """Publishes for one run.
 
     Args:
-        store: the store, acquired.
+        store: acquired by this run.
         topology_id: for messages.
     """
 
@@ -52,30 +52,30 @@ class Publisher:
         self._topology_id = topology_id
 
     def store_metadata(self, entries: Mapping[str, Any]) -> None:
-        """Stores metadata before what depends on it is emitted or committed."""
+        """Stores metadata; called before anything that depends on it is emitted or committed."""
         self._store.store_metadata(entries)
 
     def confirm(self) -> None:
-        """Makes sure that the store still holds everything this run has published.
+        """Checks that the store still holds everything this run has published.
 
         Raises:
-            FencedError, StateRefusedError, StateUnreachableError: as `commit`.
+            FencedError, StateRefusedError, StateUnreachableError: see `commit`.
         """
         self._store.confirm()
 
     def commit(self, attempts: tuple[TransactionAttempt, ...], write_set: WriteSet, metadata: MetadataChanges) -> None:
-        """Publishes a group; returns once it is published, by this call or an earlier identical one.
+        """Publishes a group; returns once this call or an earlier identical one has published it.
 
         Args:
-            attempts: the group.
+            attempts: the group, ascending.
             write_set: its changes.
-            metadata: what is stored and forgotten in the same step.
+            metadata: what to store and forget in the same step.
 
         Raises:
-            RefusedGroup: refused for its content, nothing was changed.
-            FencedError: a newer run owns the topology.
-            StateRefusedError: the state is not what this run left.
-            StateUnreachableError: no answer.
+            RefusedGroup: the store refused the content of the group and changed nothing.
+            FencedError: a newer run owns the topology, or it was dropped.
+            StateRefusedError: the state is not as this run left it.
+            StateUnreachableError: the store did not answer.
         """
         reply = self._store.commit(Commit(attempts, write_set, metadata.puts, metadata.forgets))
         if reply.status in (CommitStatus.OK, CommitStatus.ALREADY):

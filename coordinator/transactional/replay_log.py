@@ -1,4 +1,4 @@
-"""Says in the log why transactions are replayed, however many are, in a bounded number of lines."""
+"""Logs why transactions are replayed, in a bounded number of lines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EVERY_S = 5.0
 
 
 class ReplayLog:
-    """The reasons of one run's replays: the first at once, then one in five seconds, with the number left out.
+    """Logs the first replay of a run at once, then at most one in five seconds, with the number left out.
 
     Args:
         clock: seconds, monotonic.
@@ -25,7 +25,7 @@ class ReplayLog:
         self._last = ""
 
     def failed(self, attempt: TransactionAttempt, reason: str) -> None:
-        """An attempt has failed and its transaction is replayed."""
+        """Logs or counts an attempt that has failed and whose transaction is replayed."""
         self._last = f"attempt {attempt} failed and is replayed: {reason}"
         if self._clock() < self._next_s:
             self._left_out += 1
@@ -34,7 +34,7 @@ class ReplayLog:
         self._say()
 
     def close(self) -> None:
-        """The run ends: what was left out is counted, with its last reason."""
+        """Logs the number of replays left out, with the last reason; called at the end of the run."""
         if self._left_out:
             self._left_out -= 1
             self._say()

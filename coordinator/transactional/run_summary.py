@@ -1,4 +1,4 @@
-"""What a run has done so far, for progress and for its last line."""
+"""The figures of a run, for progress and for the final summary."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from coordinator.wave_statistics import WaveStatistics
 
 @dataclass(slots=True)
 class RunStatistics(WaveStatistics):
-    """Figures of one run of a transactional topology; times are seconds on the run's clock.
+    """The figures of one run of a transactional topology; times are seconds on the run's clock.
 
-    A run that `is_interrupted` was drained before a finite input had ended; a new one continues. `components` counts
-    all attempts that tasks reported of, and `waves` the processing phases.
+    `is_interrupted` means that the run was drained before a finite input had ended; a new run continues. `components`
+    counts all attempts that tasks reported, and `waves` the processing phases.
 
     Attributes:
-        last_txid: last committed txid, of all runs of the topology.
+        last_txid: last committed txid, over all runs of the topology.
         committed: transactions committed by this run.
-        tuples: tuples the spout emitted in them.
+        tuples: tuples that the spout emitted in them.
         attempts: attempts issued.
-        failed_attempts: attempts that failed, or were dropped because a lower one did.
+        failed_attempts: attempts that failed, or were dropped because a lower one failed.
         commit_groups: atomic commits.
-        active: attempts under way.
+        active: attempts in flight.
         fraction: part of the input that is cut into transactions, None if its size is unknown.
-        counters: what components counted, of committed attempts.
-        notices: what is different from the run before, in topology and input, a sentence each.
-        server_away_count: how often the server left a call without answer for a second or more.
-        server_away_s: for how long altogether, in seconds.
+        counters: counted by components, in committed attempts.
+        notices: changes of topology and input since the run before, one sentence each.
+        server_away_count: how often the server did not answer a call for a second or more.
+        server_away_s: for how long in all, in seconds.
     """
 
     last_txid: int = 0
@@ -49,12 +49,12 @@ class RunStatistics(WaveStatistics):
     server_away_s: float = 0.0
 
     def started(self, attempt_count: int, now_s: float) -> None:
-        """A wave was started."""
+        """Counts a wave that was started."""
         self.wave_started(now_s)
         self.attempts += attempt_count
 
     def committed_one(self, txid: int, outcome: AttemptOutcome) -> None:
-        """A transaction was committed."""
+        """Counts a transaction that was committed."""
         self.last_txid = txid
         self.committed += 1
         self.tuples += outcome.tuple_count
@@ -62,24 +62,24 @@ class RunStatistics(WaveStatistics):
         self.worked(outcome.metrics.items(), is_committed=True)
 
     def failed_outcomes(self, outcomes: Iterable[AttemptOutcome]) -> None:
-        """Attempts whose processing phase was reported failed, or are void."""
+        """Counts the work of attempts whose processing phase failed, or that are void."""
         for outcome in outcomes:
             self.worked(outcome.metrics.items(), is_committed=False)
 
     def worked(self, reports: Iterable[tuple[str, TaskMetrics]], *, is_committed: bool) -> None:
-        """Tasks of these components have worked on an attempt that was committed, or failed."""
+        """Counts the work of tasks of these components on an attempt that was committed, or failed."""
         for component_id, work in reports:
             self.component(component_id).add(work, is_committed=is_committed)
 
     def committed_group(self, now_s: float, counted: Iterable[Mapping[str, int]]) -> None:
-        """A group was committed; `counted` is what its committers counted."""
+        """Counts a group that was committed; `counted` has the counters of its committers."""
         self.commit_groups += 1
         self.last_result_s = now_s
         for counters in counted:
             self.counters.update(counters)
 
     def to_dict(self, topology_id: str) -> dict[str, Any]:
-        """The fields of the final JSON line."""
+        """Returns the fields of the final JSON line."""
         fields: dict[str, Any] = {
             "topology": topology_id,
             "committed": self.committed,
@@ -103,7 +103,7 @@ class RunStatistics(WaveStatistics):
 
 
 def work_of(reports: Iterable[TaskReport], places: slice) -> Iterator[tuple[str, TaskMetrics]]:
-    """What commit tasks did for the attempts at these places of a group."""
+    """Returns what commit tasks did for the attempts at these places of a group, by component id."""
     for report in reports:
         for verdict in report.verdicts[places]:
             yield report.component_id, verdict.metrics

@@ -1,4 +1,4 @@
-"""Carries out what the machine decides about the spout: cut, ask whether the input has ended, tell what is durable."""
+"""Carries out what the machine decides about the spout: cuts, asks for the end of input, tells what is durable."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from state.errors import FailedException
 
 
 class SpoutSide:
-    """The spout of one run, on the run's thread but for `drain`, `deactivate` and `activate`.
+    """The spout of one run; used on the run's thread, except for `drain`, `deactivate` and `activate`.
 
     Args:
-        spout: its coordinator.
-        committer: its committer, which may be none.
+        spout: calls its coordinator.
+        committer: calls its committer, if there is one.
         clock: seconds, monotonic.
         notes_of: metadata of the spout's coordinator -> name -> what to remember.
-        last_group: what earlier runs committed last, to be told again.
+        last_group: the group that earlier runs committed last, to be told again.
     """
 
     def __init__(
@@ -39,27 +39,27 @@ class SpoutSide:
         self._last_group = last_group
 
     def drain(self) -> None:
-        """Cuts nothing more in this run. Any thread."""
+        """Stops cutting for the rest of the run. Any thread."""
         self._spout.draining = True
 
     def deactivate(self) -> None:
-        """Cuts nothing until `activate`. Any thread."""
+        """Stops cutting until `activate`. Any thread."""
         self._spout.active = False
 
     def activate(self) -> None:
-        """Ends what `deactivate` began. Any thread."""
+        """Cuts again after `deactivate`. Any thread."""
         self._spout.active = True
 
     def tell_activity(self) -> None:
-        """Tells the spout whether it is paused, if that has changed."""
+        """Tells the spout of a pause or its end."""
         self._spout.tell_activity()
 
     def note_committed(self, txid: int) -> None:
-        """Says how far the run is, before the spout is asked anything."""
+        """Notes how far the run is; called before anything is asked of the spout."""
         self._spout.committed_txid = txid
 
     def tell_last_group(self) -> Told | None:
-        """Tells what earlier runs committed last, with the first call; None if there is nothing to tell."""
+        """Tells the committer, with the first call, what earlier runs committed last; None if there is nothing."""
         told, self._last_group = self._last_group, ()
         return self.tell(told) if told else None
 
@@ -68,7 +68,7 @@ class SpoutSide:
         return Told(self._committer.tell(attempts))
 
     def cut(self, cut: Cut) -> BatchCut | NothingToCut:
-        """Has a transaction cut; one that cannot be cut now is asked for again in the next turn."""
+        """Lets the spout cut a transaction; if it cannot be cut now, the next turn tries again."""
         try:
             if cut.is_new and not self._spout.is_ready():
                 return NothingToCut(cut.txid, self._clock())
@@ -79,7 +79,7 @@ class SpoutSide:
         return BatchCut(cut.txid, metadata, self._clock(), byte_count, self._notes_of(metadata))
 
     def input_state(self, last_metadata: object) -> InputState:
-        """Asks the spout only what matters: one that has raised or is paused is not asked whether it has ended."""
+        """Returns how the input stands; a spout that has raised or is paused is not asked whether it has ended."""
         spout = self._spout
         if spout.error is not None or not (spout.active or spout.draining):
             return InputState(error=spout.error)
@@ -90,5 +90,5 @@ class SpoutSide:
         )
 
     def progress(self, last_metadata: object) -> float | None:
-        """Which part of the input is cut, from 0 to 1; None if that is unknown."""
+        """Returns the part of the input that is cut, from 0 to 1; None if it is unknown."""
         return self._spout.progress(last_metadata)

@@ -1,4 +1,4 @@
-"""Carries out what the machine decides about the store, and keeps an eye on its server."""
+"""Carries out what the machine decides about the store, and watches its server."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class StoreSide:
         publisher: stores and commits, as the owner of the topology.
         clock: seconds, monotonic.
         on_committed: called with the attempts of a group once they are durable.
-        statistics: where it is noted for how long the server was away.
-        server_watch: looks at the server again while the run lasts.
+        statistics: takes down how long the server was away.
+        server_watch: checks the server during the run.
     """
 
     def __init__(
@@ -40,17 +40,17 @@ class StoreSide:
         self._server_watch = server_watch
 
     def look(self) -> None:
-        """Looks at the server if it is time to.
+        """Checks the server if that is due.
 
         Raises:
-            StateRefusedError: it is not fit any more.
+            StateRefusedError: the server can no longer be used.
         """
         if self._server_watch is not None:
             self._server_watch.look()
             self._note_absence()
 
     def store_metadata(self, entries: Mapping[str, Any]) -> None:
-        """Stores metadata before anything that follows from it."""
+        """Stores metadata; called before anything that depends on it."""
         self._publisher.store_metadata(entries)
 
     def publish(self, publish: Publish) -> Published | Refused:
@@ -63,14 +63,15 @@ class StoreSide:
         return Published(self._clock())
 
     def confirm(self) -> None:
-        """Makes sure that the server holds it all, not only that it once answered so."""
+        """Checks that the server still holds everything that it once confirmed."""
         self._publisher.confirm()
         self._note_absence()
 
     def halt(self, error: TransactionError) -> None:
-        """Ends the run with an error, unless that may follow from the loss of the topology: then with the loss.
+        """Ends the run with an error, or with its cause if the run has lost the topology.
 
-        A committer that reads learns first that the state was dropped, or belongs to a newer run, and can only fail.
+        A committer that reads state is the first to notice that the state was dropped or belongs to a newer run, and
+        can only fail.
 
         Raises:
             TransactionError: always.

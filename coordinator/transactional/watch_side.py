@@ -1,4 +1,4 @@
-"""Tells whoever watches a run what became of its attempts: the watch, and the log of replays."""
+"""Notifies the watch and the replay log of what becomes of a run's attempts."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from state.attempt import TransactionAttempt
 
 
 class WatchSide:
-    """What looks on at one run.
+    """The watch of one run, and its replay log.
 
     Args:
-        watch: told of every attempt, and may hold its phases.
+        watch: notified of every attempt, and may hold its phases.
         clock: seconds, monotonic.
     """
 
@@ -24,11 +24,11 @@ class WatchSide:
         self._replays = ReplayLog(clock)
 
     def commit_limit(self, currtx: int, limit: int) -> int:
-        """Most transactions of the group that begins at `currtx`."""
+        """Returns the most transactions of the group that begins at `currtx`."""
         return self._watch.commit_limit(currtx, limit)
 
     def notify(self, decision: Issued | Dropped | Replayed) -> None:
-        """Passes on what became of attempts."""
+        """Passes on what has become of attempts."""
         match decision:
             case Issued(attempts):
                 for attempt in attempts:
@@ -39,11 +39,11 @@ class WatchSide:
                 self._replays.failed(attempt, reason)
 
     def committed(self, attempts: tuple[TransactionAttempt, ...]) -> None:
-        """These attempts are durable."""
+        """Passes on that these attempts are durable."""
         self._watch.committed(attempts)
 
     def ask(self, asked: AskWatch) -> PhaseEnded | None:
-        """Asks whether a phase may end; None while it is held."""
+        """Asks whether a phase may end; returns None if it is held."""
         ended = asked.ended
         if isinstance(ended, GroupExecuted):
             is_held, attempt = self._watch.holds_commit(ended), ended.attempts[0]
@@ -52,5 +52,5 @@ class WatchSide:
         return None if is_held else PhaseEnded(attempt, ended, asked.wave_id)
 
     def close(self) -> None:
-        """Says what was left out of the log."""
+        """Logs what was left out so far."""
         self._replays.close()

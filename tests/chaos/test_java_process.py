@@ -129,7 +129,7 @@ def test_sigterm_ends_a_run_whose_bolt_does_not_return(hanging):
 
     assert job.wait(3 * STOP_S) == 143
     assert time.monotonic() - began < STOP_S + 3
-    assert told(job)[-1] == "txbatch: stopped; run again to go on after the last commit"
+    assert told(job)[-1] == "txbatch: stopped; run again to continue after the last commit"
     assert await_true(lambda: not site.leftovers(), TIMEOUT_S)
 
 
@@ -138,7 +138,7 @@ def test_two_signals_end_a_run_whose_java_process_is_frozen(hanging):
     job, java = start_hanging(site, marker)
     os.kill(java, signal.SIGSTOP)
     os.kill(job.pid, signal.SIGINT)
-    assert await_true(lambda: "once more stops at once" in job.complaint(), TIMEOUT_S)
+    assert await_true(lambda: "a second signal stops at once" in job.complaint(), TIMEOUT_S)
     began = time.monotonic()
     os.kill(job.pid, signal.SIGINT)
 

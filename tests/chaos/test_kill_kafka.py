@@ -11,8 +11,8 @@ import pytest
 
 from tests.support.chaos.kill_kafka import kill_kafka
 
-MESSAGES = int(os.environ.get("TXBATCH_CHAOS_MESSAGES", "1_000_000"))
-KILLS = int(os.environ.get("TXBATCH_CHAOS_KILLS", "2"))
+MESSAGES = int(os.environ.get("TXBATCH_CHAOS_MESSAGES", "200_000"))
+KILLS = int(os.environ.get("TXBATCH_CHAOS_KILLS", "1"))
 SEED = int(os.environ.get("TXBATCH_CHAOS_SEED", "7"))
 TIMEOUT_S = 300.0
 

@@ -16,6 +16,7 @@ from coordinated_bolt.user_traceback import user_traceback
 from state.codec import pack
 from state.errors import FailedException
 from state.handles import HashState
+from tests.support.tasks.collectors import make
 from tests.support.tasks.wirings import RecordingBolt, attempt, origin_of, wire
 
 
@@ -87,6 +88,15 @@ def test_an_attribute_nobody_has_set_comes_with_its_remedy(component, attribute,
 
     assert text.splitlines()[-2].startswith("AttributeError: ")
     assert text.splitlines()[-1].startswith(f"remedy: {remedy}")
+
+
+@pytest.mark.parametrize("method", ["emit", "emit_all"])
+def test_a_stream_given_by_the_wrong_keyword_is_answered_with_the_right_one(method):
+    collector, _, _ = make()
+
+    text = user_traceback(raised(lambda: getattr(collector, method)(["a"], stream="late")))
+
+    assert text.splitlines()[-1] == "remedy: the parameter is called stream_id"
 
 
 def test_other_errors_are_left_to_their_own_words():

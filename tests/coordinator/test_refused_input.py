@@ -64,11 +64,11 @@ def configured(values):
 
 
 WRONG = {
-    "a builder to a cluster": (lambda: submitted(transactional_builder()), "give what the build"),
-    "nothing to a cluster": (lambda: submitted(None), "give what the build"),
+    "a builder to a cluster": (lambda: submitted(transactional_builder()), "give the result of a builder's build"),
+    "nothing to a cluster": (lambda: submitted(None), "give the result of a builder's build"),
     "a plain topology to run": (lambda: run(plain_builder().build(), redis_url=NOWHERE), "use run_plain"),
     "a transactional one to run_plain": (lambda: run_plain(transactional_builder().build()), "use run"),
-    "a builder to run_plain": (lambda: run_plain(plain_builder()), "a PlainTopology is run here"),
+    "a builder to run_plain": (lambda: run_plain(plain_builder()), "this function runs a PlainTopology"),
     "options to a plain run": (lambda: submitted(plain_builder().build(), options=RunOptions()), "options"),
     "a frame fault to a plain run": (lambda: submitted(plain_builder().build(), frame_fault=list), "frame_fault"),
     "by_hand to transactions": (lambda: submitted(transactional_builder().build(), by_hand=["count"]), "by_hand"),
@@ -79,7 +79,10 @@ WRONG = {
         lambda: transactional_builder().set_bolt("x", Count()).grouping("spout", "shuffle"),
         "give an instance of Grouping",
     ),
-    "configurations as a list": (lambda: configured(["a"]), r"configuration \['a'\] is no mapping"),
+    "configurations as a list": (
+        lambda: configured(["a"]),
+        r"configuration must be a mapping of names to values, got \['a'\]",
+    ),
     "partitions as a number": (lambda: MemoryTransactionalSpout(anything(5), ["a"], 1), "partitions of Mem.* is 5"),
     "partitions away as a list": (
         lambda: OpaqueMemoryTransactionalSpout([[["a"]]], ["a"], 1, unavailable=anything([1])),

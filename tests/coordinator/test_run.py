@@ -59,5 +59,5 @@ def test_run_goes_by_the_environment_as_the_command_line_does(monkeypatch, given
 
 @pytest.mark.usefixtures("reached")
 def test_run_refuses_a_server_and_a_directory_together():
-    with pytest.raises(TopologyError, match="redis_url and data_dir exclude each other"):
+    with pytest.raises(TopologyError, match=r"redis_url and data_dir\); leave one of them out"):
         run(TOPOLOGY, redis_url="redis://127.0.0.1:2", data_dir="data")

@@ -51,7 +51,7 @@ def test_a_directory_that_may_not_be_looked_into_is_refused_in_a_sentence(
     monkeypatch.setattr(Path, "is_file", denied)
 
     with (
-        pytest.raises(StateRefusedError, match="cannot be looked into: Permission denied; choose another --data-dir"),
+        pytest.raises(StateRefusedError, match="cannot be read: Permission denied; choose another --data-dir"),
         choose_server(None, tmp_path, {}).store("words"),
     ):
         pass

@@ -33,7 +33,7 @@ class Timeline:
         happenings: how many things have happened.
     """
 
-    def __init__(self, happenings_max: int = 200_000) -> None:
+    def __init__(self, happenings_max: int = 20_000) -> None:
         self.now_s = 0.0
         self.happenings = 0
         self.story: list[str] = []

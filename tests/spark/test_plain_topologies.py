@@ -278,7 +278,7 @@ def test_ticks_do_not_come_and_the_log_says_so(context, tmp_path, caplog):
 
     statistics = run(context, builder.build())
 
-    assert "tick tuples are asked for by seen; on Spark there are none" in caplog.messages
+    assert "seen: tick tuples were asked for, but there are none on Spark" in caplog.messages
     assert (statistics.waves, acked()) == (2, [0, 1])
     assert seen_by(path, "seen") == {"a": 1, "b": 1}
 

@@ -1,4 +1,4 @@
-"""How the framework handles each kind of spout: one strategy a kind, chosen by `kind_of` and nowhere else.
+"""How the framework handles each kind of spout: one strategy for each kind, chosen by `kind_of` alone.
 
-What users subclass is one folder up; it knows nothing of this one.
+What users subclass is one folder up and does not import this one.
 """

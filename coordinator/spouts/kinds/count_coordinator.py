@@ -1,4 +1,4 @@
-"""What partitioned and opaque spouts share on the driver: their metadata is a number of partitions."""
+"""The driver side that partitioned and opaque spouts share: their metadata is a number of partitions."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from state.own_copy import own_copy
 
 
 class Positions(Protocol):
-    """Where every partition stands, as the driver knows it."""
+    """The position of every partition, as the driver knows it."""
 
     def last_positions(self) -> Mapping[str, Any]:
-        """Scope -> its last position, committed or not."""
+        """Returns scope -> its last position, committed or not."""
 
     def last_cut_txid(self) -> int:
-        """The highest txid whose positions are known, or the last committed one."""
+        """Returns the highest txid whose positions are known, or the last committed one."""
 
 
 class CountsPartitions(Protocol):
-    """The part of a user's coordinator that both kinds of spout have alike."""
+    """The part of a user's coordinator that both kinds of spout have."""
 
     def number_of_partitions(self) -> int:
-        """The number of partitions now."""
+        """Returns the current number of partitions."""
 
     def inform(self, run_so_far: RunSoFar) -> None:
         """See `KnowsRunSoFar.inform`."""
 
     def is_finite(self) -> bool:
-        """Whether the input ends by itself."""
+        """Returns whether the input ends by itself."""
 
     def compare(self, former: FormerInput) -> InputChange | None:
         """See `SpoutCoordinator.compare`."""
@@ -49,7 +49,7 @@ class CountsPartitions(Protocol):
 
 
 class CountCoordinator(SpoutCoordinator):
-    """Makes the coordinator of a spout with partitions look like any other; subclasses know when the input ends.
+    """Adapts the coordinator of a spout with partitions to `SpoutCoordinator`; subclasses know when the input ends.
 
     Args:
         counter: the user's coordinator.
@@ -61,7 +61,7 @@ class CountCoordinator(SpoutCoordinator):
         self._positions: Positions | None = None
 
     def follow(self, positions: Positions) -> None:
-        """Says where positions are to be looked up; called once, before anything is asked."""
+        """Takes the positions to look up; called once, before anything else."""
         self._positions = positions
 
     def by_partition(self) -> dict[int, Any]:
@@ -76,7 +76,7 @@ class CountCoordinator(SpoutCoordinator):
         return max(0, self._last_txid - self._positions.last_cut_txid())
 
     def initialize_transaction(self, txid: int, previous: Any) -> int:
-        self._last_txid = txid - 1  # should the next line fail, then whatever stood higher is void
+        self._last_txid = txid - 1  # if the next line fails, all higher transactions are void
         count = expect_count(self._counter.number_of_partitions())
         self._last_txid = txid
         return count

@@ -1,4 +1,4 @@
-"""The one answer to the question which kind of spout something is."""
+"""Tells the kinds of spouts apart, for all of the framework."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _KINDS: tuple[tuple[type, type[SpoutKind]], ...] = (
 
 
 def kind_of(spec: Any) -> SpoutKind:
-    """Returns the strategy that handles a spout; the builder has refused everything else before (anywhere).
+    """Returns the strategy that handles a spout (anywhere); the builder has already refused anything else.
 
     Raises:
-        TopologyError: it implements none of the three interfaces.
+        TopologyError: `spec` implements none of the three interfaces.
     """
     for interface, kind in _KINDS:
         if isinstance(spec, interface):

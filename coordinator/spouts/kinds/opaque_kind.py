@@ -1,4 +1,4 @@
-"""Opaque spouts: each attempt is cut anew, and the positions it leaves are stored by the commit itself."""
+"""Opaque spouts: each attempt is cut again, and the positions it leaves are stored by the commit itself."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class OpaqueKind(SpoutKind):
 
 
 class OpaqueCountCoordinator(CountCoordinator):
-    """The coordinator of an opaque spout, for which the input ends at the positions of its partitions.
+    """The coordinator of an opaque spout, for which the positions of partitions decide when the input ends.
 
     Args:
         coordinator: the user's coordinator.
@@ -50,7 +50,7 @@ class OpaqueCountCoordinator(CountCoordinator):
         self._coordinator = coordinator
 
     def is_ready(self) -> bool:
-        # an input that has ended is not begun again by the next run, however often that is started
+        # an input that has ended gets no new transaction, however often a run is started
         return not self.is_exhausted(None) and expect_truth("is_ready", self._coordinator.is_ready())
 
     def is_exhausted(self, last: Any) -> bool:
@@ -95,8 +95,8 @@ class OpaqueBatches:
                 cuts[scope] = PartitionCut(began_from, by_txid[attempt.txid])
             elif collector.emitted_count > emitted_before:
                 raise TypeError(
-                    f"emit_partition_batch returned None for partition {partition} though it emitted "
-                    f"{collector.emitted_count - emitted_before} tuples; return the position behind them, "
+                    f"emit_partition_batch returned None for partition {partition} although it emitted "
+                    f"{collector.emitted_count - emitted_before} tuples; return the position after them, "
                     "or they would be emitted again"
                 )
         return cuts

@@ -14,6 +14,9 @@ from typing import Any
 
 from state.codec import digest64, pack
 
+UNCHAINED = -1
+"""In place of a link: what is stored with a batch and follows from none before it; no link is negative."""
+
 
 @dataclass(frozen=True, slots=True)
 class PartitionCut:

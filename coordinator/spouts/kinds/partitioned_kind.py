@@ -41,7 +41,11 @@ class PartitionedKind(SpoutKind):
 
 
 class PartitionCountCoordinator(CountCoordinator):
-    """The coordinator of a partitioned spout, for which the input ends after a number of transactions."""
+    """The coordinator of a partitioned spout, for which the number of transactions decides when the input ends.
+
+    Args:
+        coordinator: the user's coordinator.
+    """
 
     def __init__(self, coordinator: PartitionedCoordinator) -> None:
         super().__init__(coordinator)
@@ -52,7 +56,7 @@ class PartitionCountCoordinator(CountCoordinator):
         self._coordinator.follow(self)
 
     def is_ready(self) -> bool:
-        # the user's object is not told how far earlier runs came; the number it is asked with here says it
+        # `is_exhausted` has the number of transactions as an argument, so it works in a later run too
         return not self.is_exhausted(None) and expect_truth("is_ready", self._coordinator.is_ready())
 
     def is_exhausted(self, last: Any) -> bool:
@@ -68,7 +72,7 @@ class PartitionBatches:
     Args:
         emitter: the user's emitter.
         context: of the task.
-        stored: what the driver knows of the partitions.
+        stored: scope -> txid -> metadata of the partitions, as far as the driver knows it.
     """
 
     def __init__(self, emitter: PartitionedEmitter, context: TopologyContext, stored: StoredPositions) -> None:
@@ -81,7 +85,7 @@ class PartitionBatches:
         """Emits the attempt's batch of each of the task's partitions.
 
         Returns:
-            Scope -> what was cut, of the partitions that were cut anew and have to be stored.
+            Scope -> what was cut, of the partitions that were newly cut and have to be stored.
         """
         cuts: dict[str, PartitionCut] = {}
         for partition in own_partitions(self._context, metadata):
@@ -122,11 +126,11 @@ class PartitionBatches:
 
 
 def _checked(partition: int, metadata: Any) -> Any:
-    """A copy of metadata; refuses what no batch could be read again from, here where it is known whose it is."""
+    """Returns a copy of metadata; refuses here, where the partition is known, what cannot be stored exactly."""
     if metadata is None:
         raise TypeError(
-            f"emit_partition_batch_new returned None for partition {partition}; return where its batch lies, "
-            "an empty one too: the next begins after it"
+            f"emit_partition_batch_new returned None for partition {partition}; return the position of its batch, even "
+            "of an empty one: the next batch begins after it"
         )
     pack_exact(metadata)
     return own_copy(metadata)

@@ -1,4 +1,4 @@
-"""What differs between the kinds of spout, as one strategy object; everything else treats them alike."""
+"""The differences between the kinds of spout, as one strategy object; everything else treats them alike."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class SpoutKind(ABC):
         spec: the user's spout.
 
     Attributes:
-        is_opaque: each attempt is cut anew, and what its emitters return is stored with the commit, not before.
+        is_opaque: each attempt is cut again, and what its emitters return is stored with the commit, not before.
         has_partitions: the coordinator's metadata is a number of partitions.
     """
 
@@ -54,7 +54,7 @@ class SpoutKind(ABC):
 
     @property
     def has_committer(self) -> bool:
-        """Whether the spout wants to be told what is durable."""
+        """Whether the spout is to be told what is durable."""
         return isinstance(self._spec, ICommitterTransactionalSpout)
 
     def fingerprint(self) -> Any:
@@ -70,10 +70,10 @@ class SpoutKind(ABC):
         """
 
     def follow(self, coordinator: SpoutCoordinator, positions: Positions) -> None:  # noqa: B027 - not every kind has any
-        """Shows a coordinator that this kind made how far partitions are read (driver, once, before it cuts)."""
+        """Gives the coordinator, which this kind made, the positions of partitions (driver, once, before it cuts)."""
 
     def committer(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutCommitter | None:
-        """Makes the object that is told what is durable, if the spout wants one (driver, once a run).
+        """Makes the spout's committer, None if it has none (driver, once a run).
 
         Raises:
             WrongAnswerError: the user's method returned something else.
@@ -89,7 +89,7 @@ class SpoutKind(ABC):
 
         Args:
             context: of the task.
-            stored: what the driver knows of the partitions when the wave starts.
+            stored: scope -> txid -> metadata of the partitions, as the driver knows it when the wave starts.
 
         Raises:
             WrongAnswerError: the user's method returned something else.

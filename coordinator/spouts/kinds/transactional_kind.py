@@ -37,7 +37,7 @@ class WholeBatches:
         self._emitter = emitter
 
     def emit(self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector) -> dict[str, Any]:
-        """Emits the task's share; nothing is left to be stored."""
+        """Emits the task's share of the batch; there is no metadata to store."""
         self._emitter.emit_batch(attempt, metadata, collector)
         return {}
 

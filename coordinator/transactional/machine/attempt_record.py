@@ -1,8 +1,8 @@
-"""What a run knows of one transaction, and the states its current attempt may pass through. Pure.
+"""The record of a transaction in a run, and the states that its current attempt may pass through. Pure.
 
-One record per txid holds everything: its metadata, how often it failed, the attempt that is current and where
-that stands, what the ackers said of it, and a short story of what became of it. Forgetting an attempt is
-one step, because it is kept in one place.
+One record per txid holds everything: its metadata, how often it failed, the current attempt and its state, what
+the ackers reported of it, and a short story of what has happened. Because an attempt is kept in one place, one step
+forgets it.
 """
 
 from __future__ import annotations
@@ -18,46 +18,46 @@ from state.attempt import TransactionAttempt
 from state.errors import ProtocolError
 
 STORY_LENGTH = 20
-"""Transitions of a transaction that are remembered, over all its attempts."""
+"""Most transitions that the story of a transaction keeps, over all its attempts."""
 
 
 class AttemptState(Enum):
-    """Where an attempt stands."""
+    """The state of an attempt."""
 
     WAITING = "waiting"
     """Issued; the next wave with room takes it."""
     PROCESSING = "processing"
-    """Its wave runs."""
+    """Its wave is running."""
     HELD = "held"
-    """Its tree has closed; the watch has not let its processing phase end yet."""
+    """Its tree has closed, but the watch holds the end of its processing phase."""
     PROCESSED = "processed"
     """Its tree has closed; it waits for its turn to commit."""
     COMMITTING = "committing"
-    """Its commit phase runs, or has run and is held; nothing was sent to the store."""
+    """Its commit phase runs, or has run and is held; nothing was sent to the store yet."""
     PUBLISHING = "publishing"
     """Its commit was sent; only the answer ends this."""
     COMMITTED = "committed"
     DROPPED = "dropped"
-    """Void: it failed, or a lower one did. Whatever still arrives for it is ignored."""
+    """Void, because it or a lower one failed. Whatever still arrives for it is ignored."""
 
 
 _S = AttemptState
 TRANSITIONS: frozenset[tuple[AttemptState, AttemptState]] = frozenset(
     {
         (_S.WAITING, _S.PROCESSING),  # a wave took it
-        (_S.PROCESSING, _S.PROCESSED),  # the ackers said yes
+        (_S.PROCESSING, _S.PROCESSED),  # its tree has closed
         (_S.PROCESSING, _S.HELD),  # the same, in a run that is watched
         (_S.HELD, _S.PROCESSED),  # the watch let it pass
         (_S.PROCESSED, _S.COMMITTING),  # it is in the run of processed attempts from currtx
         (_S.COMMITTING, _S.PROCESSED),  # the group was cut before it
-        (_S.COMMITTING, _S.PUBLISHING),  # it is in the prefix that is good
+        (_S.COMMITTING, _S.PUBLISHING),  # it is in the good prefix
         (_S.PUBLISHING, _S.PROCESSED),  # the store refused the group and changed nothing
         (_S.PUBLISHING, _S.COMMITTED),
         (_S.WAITING, _S.DROPPED),
         (_S.PROCESSING, _S.DROPPED),
         (_S.HELD, _S.DROPPED),
         (_S.PROCESSED, _S.DROPPED),
-        (_S.COMMITTING, _S.DROPPED),  # there is no way from PUBLISHING: a commit that was sent is never given up
+        (_S.COMMITTING, _S.DROPPED),  # but never from PUBLISHING: a commit that was sent is not given up
     }
 )
 
@@ -68,9 +68,9 @@ class AttemptRecord:
 
     Attributes:
         attempt: its identity.
-        state: where it stands.
+        state: its state.
         wave_id: the wave that took it; 0 while it waits.
-        outcome: what the ackers said, once its tree has closed.
+        outcome: what the ackers reported, once its tree has closed.
     """
 
     attempt: TransactionAttempt
@@ -81,16 +81,16 @@ class AttemptRecord:
 
 @dataclass(slots=True)
 class TransactionRecord:
-    """One txid, from the moment it is cut until the one after it is committed.
+    """One txid, from the moment it is cut until the next one is committed.
 
     Attributes:
-        txid: the transaction.
-        metadata: what the spout's coordinator cut.
+        txid: of the transaction.
+        metadata: as the spout's coordinator returned it.
         byte_count: about how much input its batch reads; 0 if unknown.
         notes: name -> what its commit stores as a note.
-        failure_count: attempts that failed by themselves.
-        current: its attempt, if one is active.
-        story: what happened to it last, oldest first.
+        failure_count: how many of its attempts were themselves at fault.
+        current: its active attempt, if there is one.
+        story: its last transitions, oldest first.
     """
 
     txid: int
@@ -102,20 +102,20 @@ class TransactionRecord:
     story: deque[str] = field(default_factory=lambda: deque(maxlen=STORY_LENGTH))
 
     def issue(self, attempt_id: int) -> TransactionAttempt:
-        """A new attempt becomes current."""
+        """Makes a new attempt the current one."""
         assert self.current is None, f"txid {self.txid} has an attempt"
         self.current = AttemptRecord(TransactionAttempt(self.txid, attempt_id))
         self.story.append(f"{self.current.attempt}: issued")
         return self.current.attempt
 
     def move(self, state: AttemptState, reason: str = "") -> AttemptRecord:
-        """The current attempt changes its state; one that has ended is current no more.
+        """Changes the state of the current attempt; one that has ended is no longer current.
 
         Returns:
             The record of the attempt.
 
         Raises:
-            ProtocolError: there is no such transition.
+            ProtocolError: the transition is not allowed.
         """
         record = self.current
         if record is None or (record.state, state) not in TRANSITIONS:
@@ -128,5 +128,5 @@ class TransactionRecord:
         return record
 
     def told(self) -> str:
-        """The story on one line."""
+        """Returns the story as one line."""
         return "story: " + ("; ".join(self.story) or "nothing happened yet")

@@ -31,19 +31,20 @@ from coordinator.transactional.machine.transaction_records import IN_COMMIT_PHAS
 from coordinator.transactional.phase import Phase
 from coordinator.transactional.run_summary import work_of
 from state.errors import ProtocolError
+from state.printable import counted
 
 _LOG = logging.getLogger("txbatch")
 
 
 class Commits:
-    """One group after the other; at most one is in its commit phase.
+    """Commits one group after another; at most one is in its commit phase.
 
     Args:
         books: of the run.
-        failures: takes what fails.
+        failures: handles what fails.
 
     Attributes:
-        phase: the group whose turn it is.
+        phase: the group in its commit phase, None if there is none.
         early: the groups whose commit phase runs with their wave.
     """
 
@@ -56,16 +57,16 @@ class Commits:
         self.early = EarlyCommits(is_on=options.early_commit and books.plan.may_commit_early)
 
     def early_groups(self, attempts: Attempts) -> EarlyCommit:
-        """The groups of a new wave that are to run early."""
+        """Returns the groups of a new wave that are to run early."""
         return self.early.plan(attempts, self._size.limit(), composed=self._composed)
 
     def keep_early(self, executed: Iterable[GroupExecuted]) -> None:
-        """The commit phase of these groups has run with their wave."""
+        """Keeps groups whose commit phase ran with their wave, as long as their attempts are current."""
         is_current = self._books.transactions.is_current
         self.early.keep(group for group in executed if all(map(is_current, group.attempts)))
 
     def start_next(self, commit_limit: int | None) -> Iterator[Decision]:
-        """The run of processed attempts that is next begins its commit phase, if none is in it."""
+        """Starts the commit phase of the next processed attempts, unless another group is in its commit phase."""
         if self.phase is not None:
             return
         transactions = self._books.transactions
@@ -86,11 +87,11 @@ class Commits:
     # What engines report
 
     def executed(self, event: GroupExecuted) -> Iterator[Decision]:
-        """The commit phase of a group has run; the watch may hold its end."""
+        """Handles a group whose commit phase has run; the watch may hold its end."""
         self._books.causes.ended(event.wave_id)
         phase = self.phase
         if phase is None or phase.attempts != event.attempts:
-            return  # of a group that was given up
+            return  # this group was given up
         if self._books.plan.may_hold:
             phase.held = event
             yield AskWatch(event, event.wave_id)
@@ -98,10 +99,10 @@ class Commits:
             yield from self._judge(phase, event)
 
     def held_ended(self, event: PhaseEnded, held: GroupExecuted) -> Iterator[Decision]:
-        """The commit phase that is held ends, well or not."""
+        """Ends the commit phase that was held, with success or failure."""
         phase = self.phase
         if phase is None or phase.held != held:
-            raise ProtocolError(f"the commit phase of attempt {event.attempt} ended and was not held")
+            raise ProtocolError(f"the commit phase of attempt {event.attempt} ended but was not held")
         phase.held = None
         if event.failure is None:
             yield from self._judge(phase, held)
@@ -113,14 +114,14 @@ class Commits:
         self._books.transactions.defer(held.attempts[:place])
 
     def crashed(self, event: GroupCrashed) -> Iterator[Decision]:
-        """The commit phase of a group ended without a verdict."""
+        """Handles a group whose commit phase ended without a report."""
         if self.phase is None or self.phase.attempts != event.attempts:
             self._books.causes.ended(event.wave_id)
-            return  # of a group that was given up
+            return  # this group was given up
         self.phase = None
         self._books.waves.halve(len(event.attempts))
         reason, kind = self._books.causes.of(event)
-        what = f"the commit phase of {len(event.attempts)} attempts"
+        what = f"the commit phase of {counted(len(event.attempts), 'attempt')}"
         yield from self._failures.crashed(event.attempts, Phase.COMMIT, what, reason, kind)
 
     def _judge(self, phase: CommitPhase, event: GroupExecuted) -> Iterator[Decision]:
@@ -135,7 +136,7 @@ class Commits:
         if phase.is_early:
             self.early.settled(is_wasted=isinstance(step, Again) and decision.failed is None)
         if isinstance(step, Again):
-            _LOG.debug("commit phase again over %d of %d: %s", len(step.attempts), len(event.attempts), step.reason)
+            _LOG.debug("commit phase of %d of %d repeated: %s", len(step.attempts), len(event.attempts), step.reason)
             self._composed = self._composed and step.composed
             yield self._start(phase, step.attempts, step.composed)
         elif step.attempts:
@@ -164,7 +165,7 @@ class Commits:
         return Publish(step.attempts, step.write_set, metadata)
 
     def published(self, published: Published) -> Iterator[Decision]:
-        """The store has committed what was sent."""
+        """Takes down that the store has committed what was sent, and forgets it."""
         books = self._books
         books.now_s = published.now_s
         phase, step = self._answered()
@@ -181,7 +182,7 @@ class Commits:
         yield Tell(step.attempts)
 
     def refused(self, refused: Refused) -> Iterator[Decision]:
-        """Nothing was changed: the culprit is found one by one, and alone it ends the run."""
+        """Handles a refusal, which changed nothing: transactions commit one by one until the culprit ends the run."""
         _, step = self._answered()
         self._books.transactions.move(step.attempts, AttemptState.PROCESSED, f"refused: {refused.error}")
         self._size.one_by_one()
@@ -191,18 +192,21 @@ class Commits:
     def _answered(self) -> tuple[CommitPhase, PublishStep]:
         phase, self.phase = self.phase, None
         if phase is None or phase.publishing is None:
-            raise ProtocolError("the store has answered a commit that was not sent")
+            raise ProtocolError("the store answered a commit that was not sent")
         return phase, phase.publishing
 
     # Time, and checks
 
     def give_up_overdue(self) -> Iterator[Decision]:
-        """Gives up a commit phase that runs longer than the message timeout; of one that is held nothing runs."""
+        """Cancels a commit phase that exceeds the message timeout, unless it is held, when nothing runs."""
         phase, books = self.phase, self._books
         if phase is None or phase.held is not None or books.now_s - phase.started_s <= books.plan.message_timeout_s:
             return
-        _LOG.warning("the commit phase of %d attempts exceeds the message timeout, is cancelled", len(phase.attempts))
-        phase.started_s = books.now_s  # named once per timeout
+        _LOG.warning(
+            "the commit phase of %s exceeds the message timeout and is cancelled",
+            counted(len(phase.attempts), "attempt"),
+        )
+        phase.started_s = books.now_s  # reported once per timeout
         wave_id = books.transactions.wave_of(phase.attempts)
         books.causes.cancelled(wave_id)
         yield CancelWave(wave_id)
@@ -211,7 +215,7 @@ class Commits:
         """Checks that the group and the attempts in their commit phase agree.
 
         Raises:
-            AssertionError: they do not.
+            AssertionError: they disagree.
         """
         active = self._books.transactions.active()
         validate_phase(self.phase, [record for record in active if record.state in IN_COMMIT_PHASE])

@@ -1,4 +1,4 @@
-"""Why a phase crashed: an engine tells what it saw, the coordinator knows what it has cancelled itself. Pure."""
+"""Determines why a phase crashed: engines report what they saw, the run knows what it has cancelled. Pure."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ class CrashCauses:
         self._cancelled: set[int] = set()
 
     def cancelled(self, wave_id: int) -> None:
-        """A phase of the wave exceeds the timeout and is cancelled."""
+        """Notes that a phase of the wave exceeds the timeout and is cancelled."""
         self._cancelled.add(wave_id)
 
     def ended(self, wave_id: int) -> None:
-        """The phase came to its end before it could be cancelled, or the wave is finished."""
+        """Forgets a cancellation, because the phase ended before it took effect or the wave is finished."""
         self._cancelled.discard(wave_id)
 
     def of(self, event: WaveCrashed | GroupCrashed) -> tuple[str, CrashKind]:
-        """Why it crashed, and what follows; what was cancelled tells that, unless the engine knows more."""
+        """Returns why a phase crashed and what to do; a timeout of the engine's own takes precedence over ours."""
         was_cancelled = event.wave_id in self._cancelled
         self._cancelled.discard(event.wave_id)
         if not was_cancelled and event.kind is not CrashKind.OVERDUE:
@@ -33,4 +33,7 @@ class CrashCauses:
         told = f"it exceeded the message timeout of {self._timeout_s:g} s and was cancelled"
         if event.kind is CrashKind.OVERDUE:
             told = event.reason
-        return f"{told}; if it needs longer, set_message_timeout_s of the builder raises that", CrashKind.OVERDUE
+        return (
+            f"{told}; if it needs longer, raise the limit with the builder's set_message_timeout_s",
+            CrashKind.OVERDUE,
+        )

@@ -1,4 +1,4 @@
-"""What a failure does to a run: attempts are void, waves are given up, and some errors halt it. Pure."""
+"""Handles failures in a run: drops attempts, cancels waves, and halts the run on some errors. Pure."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Failures:
         books: of the run.
 
     Attributes:
-        error: what the run ends with; None while nothing halts it.
-        halt_before: no attempt at this txid or above is made any more.
+        error: ends the run once everything lower is committed; None while nothing halts it.
+        halt_before: the first txid that is not attempted any more.
     """
 
     def __init__(self, books: RunBooks) -> None:
@@ -34,15 +34,15 @@ class Failures:
         self.halt_before: int | None = None
 
     def is_halted(self) -> bool:
-        """Whether everything below the halt is committed."""
+        """Returns whether the run is to halt and everything below the halt is committed."""
         return self.halt_before is not None and self._books.transactions.currtx >= self.halt_before
 
     def window_end(self, end: int) -> int:
-        """The first txid that is not to be tried, for a window that ends there."""
+        """Returns the first txid that is not to be attempted, for a window that ends at `end`."""
         return end if self.halt_before is None else min(end, self.halt_before)
 
     def failed(self, attempt: TransactionAttempt, phase: Phase, failure: Failure) -> Iterator[Decision]:
-        """An attempt has failed by itself."""
+        """Handles an attempt that is itself at fault."""
         if failure.halts():
             yield from self._halt(attempt, phase, failure.to_error(attempt), str(failure))
             return
@@ -50,7 +50,7 @@ class Failures:
         yield from self._lose(attempt, phase, str(failure), is_to_blame=True)
 
     def crashed(self, attempts: Attempts, phase: Phase, what: str, reason: str, kind: CrashKind) -> Iterator[Decision]:
-        """A phase ended without naming an attempt: only one that was alone in it is to blame."""
+        """Handles a phase that ended without naming an attempt: an attempt is to blame only if it was alone in it."""
         live = [attempt for attempt in attempts if self._books.transactions.is_current(attempt)]
         if not live:
             return
@@ -62,19 +62,19 @@ class Failures:
             yield from self._lose(live[0], phase, reason, is_to_blame=len(attempts) == 1)
 
     def refused(self, attempt: TransactionAttempt, error: TransactionError) -> Iterator[Decision]:
-        """The store refused a transaction that was alone in its group."""
+        """Handles a transaction that the store refused although it was alone in its group."""
         yield from self._halt(attempt, Phase.COMMIT, error, str(error))
 
     def halt_now(self, error: TransactionError, reason: str) -> Iterator[Decision]:
-        """Nothing more is committed, although no attempt has failed."""
+        """Halts the run before the next commit, although no attempt has failed."""
         self._halt_at(self._books.transactions.currtx, error)
         yield from self._let_go(self._books.transactions.drop_from(self._books.transactions.currtx, reason))
 
     def validate(self, active: Iterable[int]) -> None:
-        """Checks that nothing at the halt or above is active.
+        """Checks that no attempt at or above the halt is active.
 
         Raises:
-            AssertionError: something is.
+            AssertionError: one is.
         """
         assert (self.error is None) == (self.halt_before is None), "a halt without an error, or an error without a halt"
         assert self.halt_before is None or max(active, default=0) < self.halt_before, "an attempt beyond the halt"
@@ -86,7 +86,7 @@ class Failures:
         yield from self._drop_from(attempt.txid, phase, reason)
 
     def _halt_at(self, txid: int, error: TransactionError) -> None:
-        """Lower transactions are committed, then the run ends; a later halt is never of a higher txid."""
+        """Lets lower transactions commit before the run ends; a later halt never has a higher txid."""
         self.error, self.halt_before = error, txid
 
     def _lose(self, attempt: TransactionAttempt, phase: Phase, reason: str, *, is_to_blame: bool) -> Iterator[Decision]:
@@ -97,14 +97,14 @@ class Failures:
             self._halt_at(attempt.txid, ReplayLimitError(attempt.txid, record.failure_count, reason))
 
     def _drop_from(self, txid: int, phase: Phase, reason: str) -> Iterator[Decision]:
-        """An attempt is void, and with it all later ones; those that only waited for a wave have not failed."""
+        """Drops the attempt and all later ones; those that only waited for a wave do not count as failed."""
         dropped = self._books.transactions.drop_from(txid, reason)
         self._books.statistics.failed_attempts += sum(ended.wave_id != 0 for ended in dropped)
         yield Dropped(tuple(ended.attempt for ended in dropped), phase, reason)
         yield from self._let_go(dropped)
 
     def _let_go(self, dropped: list[AttemptRecord]) -> Iterator[Decision]:
-        """Waves that hold nothing else are given up."""
+        """Cancels waves whose attempts are all gone."""
         for ended in dropped:
             self._books.waves.let_go(ended.wave_id, ended.attempt)
         self._books.statistics.failed_outcomes(ended.outcome for ended in dropped if ended.outcome is not None)

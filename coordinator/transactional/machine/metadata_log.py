@@ -1,8 +1,8 @@
-"""What is stored as metadata: the coordinator's by txid, each partition's by txid, and the spout's notes.
+"""The metadata that a run stores: the coordinator's and each partition's by txid, and the spout's notes. Pure.
 
-The positions of an opaque spout are stored by the commit that publishes them, and so are notes; until then the run
-machine keeps them with their transactions and hands them in where they count. Notes outlive the metadata they were
-made from, the last of each name for ever.
+The positions of an opaque spout are stored with the commit that publishes them, and so are notes. Until then the run
+machine keeps them with their transactions and passes them in. Notes outlive the metadata they were made from: the last
+one of each name is kept for good.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ Notes = Mapping[int, Mapping[str, Any]]
 
 
 class MetadataLog:
-    """Says what to store, when, and what to forget.
+    """Decides which metadata to store and to forget, and when.
 
     Args:
-        stored: metadata fields as acquired.
-        is_opaque: what emitters cut is stored with the commit and not before.
+        stored: metadata fields, as found in the store.
+        is_opaque: store what emitters cut only with the commit.
         committed_txid: last committed txid.
 
     Attributes:
@@ -55,26 +55,26 @@ class MetadataLog:
 
     @property
     def partitions(self) -> dict[str, dict[int, Any]]:
-        """Scope -> txid -> metadata, of partitioned and opaque spouts, as far as it is stored."""
+        """Scope -> txid -> stored metadata, of partitioned and opaque spouts."""
         return {s: dict(self._state.values(s)) for s in self._state.scopes() if s != COORDINATOR_SCOPE}
 
     def last_positions(self) -> dict[str, Any]:
-        """Scope -> its last metadata, as far as it is stored."""
+        """Returns scope -> its last stored metadata."""
         known = {scope: self._state.values(scope) for scope in self._state.scopes() if scope != COORDINATOR_SCOPE}
         return {scope: by_txid[max(by_txid)] for scope, by_txid in known.items()}
 
     def notes(self, uncommitted: Notes) -> dict[str, Any]:
-        """Name -> the last note, of everything that was cut, committed or not."""
+        """Returns name -> the last note, over everything that was cut, committed or not."""
         return {name: value for name, (_, value) in self._notes.items()} | self._fresh_notes(
             max(uncommitted, default=0), uncommitted
         )
 
     def replace_notes(self, notes: Mapping[str, Any]) -> None:
-        """Has notes stored, or forgotten if None, with the next commit; those of later transactions win."""
+        """Lets the next commit store notes, or forget those that are None; notes of later transactions win."""
         self._replaced = notes
 
     def with_uncommitted(self, positions: Positions) -> dict[str, dict[int, Any]]:
-        """The same with the positions of an opaque spout that are not committed yet."""
+        """Returns `partitions` with positions of an opaque spout that are not committed yet."""
         found = self.partitions
         for txid, by_scope in positions.items():
             for scope, position in by_scope.items():
@@ -96,14 +96,14 @@ class MetadataLog:
         return self._state.take_changes().puts
 
     def commit_changes(self, committed_txid: int, positions: Positions, notes: Notes) -> MetadataChanges:
-        """What the commit of everything up to a txid stores and forgets.
+        """Returns what the commit of everything up to a txid stores and forgets.
 
-        Of every scope the last value up to that txid stays, however old: the next batch is cut from it,
-        also of a partition that was away for a while.
+        The last value of every scope up to that txid is kept, however old: the next batch is cut from it, even if the
+        partition was away for a while.
 
         Args:
             committed_txid: the last txid of the commit.
-            positions: txid -> scope -> position, of an opaque spout, not stored yet.
+            positions: txid -> scope -> position of an opaque spout, not stored yet.
             notes: txid -> name -> note, not stored yet.
         """
         fresh = _fresh(committed_txid, positions)
@@ -120,7 +120,7 @@ class MetadataLog:
         return MetadataChanges(puts, (*forgets, *sorted(stale)))
 
     def committed(self, committed_txid: int, positions: Positions, notes: Notes) -> None:
-        """Those changes are made: the same is done here."""
+        """Applies the changes of a commit, after the store has made them; the arguments are the same."""
         for scope, (txid, value) in _fresh(committed_txid, positions).items():
             self._state.put(scope, txid, value)
         for scope in self._state.scopes():
@@ -134,7 +134,7 @@ class MetadataLog:
         self._replaced = {}
 
     def _fresh_notes(self, committed_txid: int, notes: Notes) -> dict[str, Any]:
-        """Name -> the last note up to a txid that is not stored; None if it is to be forgotten."""
+        """Returns name -> the last unstored note up to a txid; None means to forget it."""
         fresh = dict(self._replaced)
         for txid in sorted(notes):
             if txid <= committed_txid:
@@ -148,7 +148,7 @@ class MetadataLog:
 
 
 def _fresh(committed_txid: int, positions: Positions) -> dict[str, tuple[int, Any]]:
-    """Scope -> (txid, position), the last not stored of every scope up to a txid."""
+    """Returns scope -> (txid, position) of its last unstored position up to a txid."""
     fresh: dict[str, tuple[int, Any]] = {}
     for txid in sorted(positions):
         if txid <= committed_txid:
@@ -161,9 +161,9 @@ def _note_field(name: str, txid: int) -> str:
 
 
 def _foreign(stored: Iterable[str], committed_txid: int) -> Iterator[str]:
-    """Fields that no opaque spout has stored, but one of another kind, over which it was adopted.
+    """Yields fields that another kind of spout has stored, before the opaque one was adopted.
 
-    What that one stored ahead of its commits never came to be, and what its coordinator said is not asked for.
+    Whatever it stored ahead of its commits never took effect, and metadata of its coordinator is not used.
     """
     for name in stored:
         scope, txid = parse_metadata_field(name)

@@ -14,36 +14,35 @@ from typing import Any
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinated_bolt.completeness.acker import ACKER_COMPONENT
 from coordinated_bolt.completeness.failure import Failure, FailureKind
-from coordinator.spouts.kinds.partition_cut import link_to
+from coordinator.spouts.kinds.partition_cut import UNCHAINED, link_to
 
 
 def chained(outcomes: Sequence[AttemptOutcome], known: Mapping[str, Mapping[int, Any]]) -> Iterator[AttemptOutcome]:
     """The outcomes in txid order; one that does not begin where those below it end has failed.
 
     Args:
-        outcomes: of one wave, ascending; those after a failure are replayed whatever they say.
+        outcomes: of one wave, ascending; those after a failure are replayed anyway and are not judged.
         known: scope -> txid -> metadata, of everything below the wave.
     """
-    ends: dict[str, Any] = {}
+    below = {scope: dict(by_txid) for scope, by_txid in known.items()}
+    has_failed = False
     for outcome in outcomes:
-        loose = [scope for scope in outcome.metadata if not _follows(outcome, scope, known, ends)]
-        if outcome.failure is None and loose:
+        loose = [scope for scope in outcome.metadata if not _follows(outcome, scope, below.get(scope, {}))]
+        if not has_failed and outcome.failure is None and loose:
             text = f"{min(loose)} does not begin where the batch below it ended: its task was executed twice"
             yield replace(outcome, failure=Failure(FailureKind.INCOMPLETE, ACKER_COMPONENT, 0, text))
+            has_failed = True
         else:
             yield outcome
-        ends |= outcome.metadata
+            has_failed = has_failed or outcome.failure is not None
+        for scope, metadata in outcome.metadata.items():
+            below.setdefault(scope, {})[outcome.attempt.txid] = metadata
 
 
-def _follows(
-    outcome: AttemptOutcome, scope: str, known: Mapping[str, Mapping[int, Any]], ends: Mapping[str, Any]
-) -> bool:
+def _follows(outcome: AttemptOutcome, scope: str, by_txid: Mapping[int, Any]) -> bool:
     if outcome.metadata[scope] is None:  # a later batch of the partition is stored: nothing was cut or emitted
         return True
-    if scope in ends:
-        last = ends[scope]
-    else:
-        by_txid = known.get(scope, {})
-        below = [txid for txid in by_txid if txid < outcome.attempt.txid]
-        last = by_txid[max(below)] if below else None
-    return outcome.began_from.get(scope) == link_to(last)
+    if outcome.began_from.get(scope) == UNCHAINED:  # added by the engine, such as a digest of rows
+        return True
+    last_txid = max((txid for txid in by_txid if txid < outcome.attempt.txid), default=None)
+    return outcome.began_from.get(scope) == link_to(None if last_txid is None else by_txid[last_txid])

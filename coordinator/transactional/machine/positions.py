@@ -1,4 +1,4 @@
-"""Where every partition stands, as the driver knows it: stored positions, and those of attempts not committed yet."""
+"""The position of every partition: as stored, and of attempts that are not committed yet. Pure."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from coordinator.transactional.machine.transaction_records import TransactionRec
 
 
 class Positions:
-    """Looks into the metadata and the records of a run; keeps nothing itself.
+    """Reads positions from the metadata and the records of a run; keeps nothing itself.
 
     Args:
-        metadata: what is stored.
-        transactions: the records.
-        is_opaque: processed attempts have positions that are stored with their commit.
+        metadata: of the run.
+        transactions: of the run.
+        is_opaque: positions of processed attempts are stored with their commit.
     """
 
     def __init__(self, metadata: MetadataLog, transactions: TransactionRecords, *, is_opaque: bool) -> None:
         self._metadata, self._transactions, self._is_opaque = metadata, transactions, is_opaque
 
     def uncommitted(self) -> dict[int, Mapping[str, Any]]:
-        """Txid -> scope -> position that the commit of an opaque spout's attempt stores."""
+        """Returns txid -> scope -> position that the commit of an opaque spout's attempt will store."""
         return self._transactions.positions() if self._is_opaque else {}
 
     def by_scope(self) -> dict[str, dict[int, Any]]:
-        """Scope -> txid -> metadata, of partitioned and opaque spouts; of the latter also what is not committed."""
+        """Returns scope -> txid -> metadata, of an opaque spout also what is not committed yet."""
         return self._metadata.with_uncommitted(self.uncommitted())
 
     def last_positions(self) -> dict[str, Any]:
-        """Scope -> its last position, committed or not."""
+        """Returns scope -> its last position, committed or not."""
         uncommitted = self.uncommitted()
         last = self._metadata.last_positions()
         for txid in sorted(uncommitted):
@@ -38,7 +38,7 @@ class Positions:
         return last
 
     def last_cut_txid(self) -> int:
-        """The highest txid whose emitters have told what they cut, or the last committed one."""
+        """Returns the highest txid whose emitters have reported what they cut, or the last committed one."""
         committed_txid = self._transactions.currtx - 1
         if self._is_opaque:
             return max(self.uncommitted(), default=committed_txid)

@@ -1,4 +1,4 @@
-"""What the parts of a run machine share: everything it knows, and nothing that decides. Plain data."""
+"""The data that the parts of a run machine share; decisions are made elsewhere. Plain data."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class RunBooks:
     """The books of one run.
 
     Attributes:
-        plan: what is known of the topology.
-        options: bounds of the run.
-        metadata: what is stored.
+        plan: the topology, as far as the machine needs to know it.
+        options: limits of the run.
+        metadata: what is stored, and what to store.
         transactions: a record for each transaction.
         waves: a record for each wave.
         causes: why phases crash.
-        positions: where every partition stands.
-        statistics: what was done so far.
-        now_s: the time of the last event that has one.
+        positions: of every partition.
+        statistics: the figures of the run so far.
+        now_s: the time of the last event that had one.
     """
 
     plan: RunPlan

@@ -1,8 +1,7 @@
-"""What the run machine is told, and what it answers: events in, decisions out. Plain data.
+"""The events that go into the run machine and the decisions that it returns. Plain data.
 
-A driver carries decisions out in their order. Five of them have an answer, an event of its own that goes
-into the machine before anything else happens: Cut, Publish, Tell, AskForEnd and, unless the watch holds the
-phase, AskWatch.
+The driver carries out decisions in order. Five of them have an answer, an event that goes into the machine before
+anything else happens: Cut, Publish, Tell, AskForEnd and, unless the watch holds the phase, AskWatch.
 """
 
 from __future__ import annotations
@@ -47,19 +46,19 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class TimePassed:
-    """It is later: give up what takes too long."""
+    """Time has passed: give up what takes too long."""
 
     now_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class BatchCut:
-    """The spout has cut a transaction; that takes as long as it takes.
+    """The spout has cut a transaction.
 
     Attributes:
-        txid: the transaction.
+        txid: of the transaction.
         metadata: what the spout's coordinator returned.
-        now_s: the time.
+        now_s: the time afterwards: cutting may take a while.
         byte_count: about how much input the batch reads; 0 if unknown.
         notes: name -> what its commit is to store as a note.
     """
@@ -88,10 +87,10 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The store refused the group for its content and changed nothing.
+    """The store refused the group because of its content and changed nothing.
 
     Attributes:
-        error: what to end with if the group was a single transaction.
+        error: ends the run if the group was a single transaction.
     """
 
     error: TransactionError
@@ -102,7 +101,7 @@ class Told:
     """The spout's committer was told what is durable.
 
     Attributes:
-        error: what it raised.
+        error: what it raised; None if it succeeded.
     """
 
     error: TransactionError | None = None
@@ -110,12 +109,12 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class InputState:
-    """How the input stands while nothing is under way.
+    """The state of the input while nothing is in flight.
 
     Attributes:
-        is_exhausted: it has ended.
-        is_draining: nothing more is wanted of it.
-        is_finite: it ends by itself.
+        is_exhausted: the input has ended.
+        is_draining: the run cuts nothing more.
+        is_finite: the input ends by itself; known only while the run drains.
         error: what the spout has raised.
     """
 
@@ -133,12 +132,12 @@ RunEvent = Turn | TimePassed | BatchCut | NothingToCut | Published | Refused | T
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Have the spout cut a transaction; answered by BatchCut or NothingToCut.
+    """Let the spout cut a transaction; answered by BatchCut or NothingToCut.
 
     Attributes:
-        txid: the transaction.
-        previous: metadata of the one before.
-        is_new: it was never cut before, so the spout is asked first whether it is ready.
+        txid: of the transaction.
+        previous: metadata of the transaction before it, None if there is none.
+        is_new: it was never cut before, so the spout is first asked whether it is ready.
     """
 
     txid: int
@@ -148,14 +147,14 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class StoreMetadata:
-    """Store these metadata fields before anything that follows is carried out."""
+    """Store these metadata fields before carrying out what follows."""
 
     entries: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class StartWave:
-    """Begin the processing phase of a wave."""
+    """Start the processing phase of a wave."""
 
     wave_id: int
     batches: tuple[Batch, ...]
@@ -164,7 +163,7 @@ class StartWave:
 
 @dataclass(frozen=True, slots=True)
 class StartCommit:
-    """Begin the commit phase of a group, in order."""
+    """Start the commit phase of a group."""
 
     wave_id: int
     attempts: Attempts
@@ -189,32 +188,32 @@ class Tell:
 
 @dataclass(frozen=True, slots=True)
 class CancelWave:
-    """Give up what runs for a wave."""
+    """Cancel what runs for a wave."""
 
     wave_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseWave:
-    """Let go of all that is kept for a wave."""
+    """Free everything that is kept for a wave."""
 
     wave_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class RanEarly:
-    """The commit phase of the group that is next has run with its wave: take this event, not the engine's next."""
+    """The commit phase of the next group ran with its wave: take this event instead of the engine's next one."""
 
     executed: GroupExecuted
 
 
 @dataclass(frozen=True, slots=True)
 class AskWatch:
-    """A phase has ended well: ask the watch whether it may; answered by PhaseEnded, at once or, if it is held, later.
+    """A phase has succeeded: ask the watch whether it may end; answered by PhaseEnded, later if it is held.
 
     Attributes:
-        ended: what has come of it: the outcome of a processing phase, or the group of a commit phase.
-        wave_id: the wave.
+        ended: the outcome of a processing phase, or the group of a commit phase.
+        wave_id: of the attempt or group.
     """
 
     ended: AttemptOutcome | GroupExecuted
@@ -230,12 +229,12 @@ class Issued:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """The first of these attempts has failed; the others are above it and void with it.
+    """The first of these attempts has failed; the others are above it and therefore void.
 
     Attributes:
         attempts: ascending.
-        phase: in which the first has failed.
-        reason: why.
+        phase: of the failure.
+        reason: of the failure.
     """
 
     attempts: Attempts
@@ -245,7 +244,7 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """An attempt has failed by itself and its transaction is replayed: say so in the log."""
+    """An attempt was at fault and its transaction is replayed: log it."""
 
     attempt: TransactionAttempt
     reason: str
@@ -253,7 +252,7 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True)
 class AskForEnd:
-    """Nothing is under way: ask how the input stands; answered by InputState.
+    """Nothing is in flight: ask for the state of the input; answered by InputState.
 
     Attributes:
         last_metadata: of the highest txid cut so far, None before the first.
@@ -264,12 +263,12 @@ class AskForEnd:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The run has ended well."""
+    """End the run: it is complete, or drained."""
 
 
 @dataclass(frozen=True, slots=True)
 class Halt:
-    """Everything below the failure is committed: end with this error."""
+    """End the run with this error: everything below the failure is committed."""
 
     error: TransactionError
 

@@ -1,12 +1,13 @@
 """The run of a transactional topology as one state machine: events in, decisions out.
 
-It knows every transaction between the last committed one and the end of the window, and decides which are cut,
-which travel together, what is committed, what is replayed and when the run is over. It has no clock, no store,
-no spout and no engine: even cutting a batch is a decision that the driver carries out and reports back. Whatever
-concerns an attempt that is not current is ignored before anything is touched.
+It knows every transaction between the last committed one and the end of the window, and decides which to cut, which
+to send together, what to commit, what to replay and when the run ends. It has no clock, no store, no spout and no
+engine: even cutting a batch is a decision that the driver carries out and reports back. An event about an attempt
+that is not current is ignored before it changes anything.
 
-Source: backtype.storm.transactional.TransactionalSpoutCoordinator. Differs from Storm: commits go by groups, a
-wave carries many attempts, an attempt whose commit was sent is never failed, and `is_ready` stops at the first no.
+Source: backtype.storm.transactional.TransactionalSpoutCoordinator. Differs from Storm: transactions commit in groups,
+a wave carries many attempts, an attempt whose commit was sent never fails, and once `is_ready` returns False nothing
+more is cut in that turn.
 """
 
 from __future__ import annotations
@@ -65,6 +66,7 @@ from coordinator.transactional.phase import Phase
 from coordinator.transactional.run_summary import RunStatistics
 from state.codec import pack
 from state.errors import ProtocolError
+from state.printable import counted
 
 _LOG = logging.getLogger("txbatch")
 
@@ -73,11 +75,11 @@ class RunMachine:
     """One run of one topology, from the first uncommitted txid on.
 
     Args:
-        plan: what is known of the topology.
-        options: bounds of the run.
-        metadata: stored metadata.
+        plan: the topology, as far as the machine needs to know it.
+        options: limits of the run.
+        metadata: as stored by earlier runs.
         committed_txid: last committed txid.
-        earlier: what earlier runs have cut and stored.
+        earlier: transactions that earlier runs cut and stored; None makes them from the metadata.
         new_attempt_id: draws an attempt id.
     """
 
@@ -129,10 +131,10 @@ class RunMachine:
     # What a driver asks
 
     def handle(self, event: RunEvent) -> list[Decision]:
-        """Takes in an event and answers with what is to be done now, in this order.
+        """Handles an event and returns what to do now, in order.
 
         Raises:
-            ProtocolError: the event cannot follow what was decided before: a bug of ours.
+            ProtocolError: the event cannot follow what was decided before, which is a bug in txbatch.
         """
         decisions = list(self._handlers[type(event)](event))
         finished = self._books.waves.take_finished()
@@ -142,12 +144,12 @@ class RunMachine:
 
     @property
     def statistics(self) -> RunStatistics:
-        """What was done so far."""
+        """The figures of the run so far."""
         return self._books.statistics
 
     @property
     def positions(self) -> Positions:
-        """Where every partition stands, for the engine and for spouts that go by it."""
+        """The position of every partition, for the engine and for spouts that need them."""
         return self._books.positions
 
     @property
@@ -157,31 +159,31 @@ class RunMachine:
 
     @property
     def commit_group_max(self) -> int:
-        """Most transactions of a group, by the options."""
+        """The most transactions of a group, according to the options."""
         return self._books.options.commit_group_max
 
     def is_halted(self) -> bool:
-        """Whether the next turn ends the run with an error."""
+        """Returns whether the next turn ends the run with an error."""
         return self._failures.is_halted()
 
     def is_idle(self) -> bool:
-        """Whether no attempt is active."""
+        """Returns whether no attempt is active."""
         return not any(self._transactions.active())
 
     def last_metadata(self) -> Any:
-        """Metadata of the highest txid cut so far, None before the first."""
+        """Returns the metadata of the highest txid cut so far, None before the first."""
         return self._transactions.last_metadata()
 
     def last_txid(self) -> int:
-        """The highest txid cut so far, or the last committed one."""
+        """Returns the highest txid cut so far, or the last committed one."""
         return self._transactions.last_txid()
 
     def active_count(self) -> int:
-        """Attempts under way or waiting."""
+        """Returns the number of active attempts, including those that wait for a wave."""
         return sum(1 for _ in self._transactions.active())
 
     def story(self, txid: int) -> list[str]:
-        """What happened to a transaction last, over all its attempts; for errors and logs."""
+        """Returns the last transitions of a transaction, over all its attempts; for errors and logs."""
         return list(self._transactions[txid].story) if txid in self._transactions else []
 
     # A turn: commit, cut, start a wave
@@ -196,7 +198,7 @@ class RunMachine:
         yield from self._continue_cutting()
 
     def _continue_cutting(self) -> Iterator[Decision]:
-        """Issues attempts up to the first txid that has to be cut; the round ends with the window."""
+        """Issues attempts up to the first txid that must be cut; the round ends with the window."""
         assert self._round is not None
         for txid in range(self.currtx, self._window_end()):
             if self._transactions.current_of(txid) is not None:
@@ -211,7 +213,7 @@ class RunMachine:
         if txid - 1 in self._transactions:
             return self._transactions[txid - 1].metadata
         if txid > 1 and not self._plan.is_opaque:
-            raise ProtocolError(f"txid {txid} was to be cut without the metadata of txid {txid - 1}")
+            raise ProtocolError(f"txid {txid} cannot be cut: the metadata of txid {txid - 1} is unknown")
         return None
 
     def _take_in(self, cut: BatchCut) -> Iterator[Decision]:
@@ -259,11 +261,11 @@ class RunMachine:
             yield Halt(state.error)
         elif state.is_exhausted or state.is_draining:
             self._books.statistics.is_interrupted = state.is_finite and not state.is_exhausted
-            error = self._failures.error  # what was below it is not cut again any more
+            error = self._failures.error  # what is missing below it will not be cut again
             yield Done() if error is None else Halt(error)
 
     def _told(self, told: Told) -> Iterator[Decision]:
-        """A spout that cannot be told what is durable gets nothing more published: the next run tells one group."""
+        """Publishes nothing more once the spout cannot be told what is durable: the next run tells only one group."""
         if told.error is not None:
             yield from self._failures.halt_now(told.error, "the spout could not be told what is durable")
 
@@ -290,7 +292,7 @@ class RunMachine:
         self._commits.keep_early(event.executed)
 
     def _store_positions(self, outcomes: Iterable[AttemptOutcome]) -> Iterator[Decision]:
-        """Stores what emitters cut, before the commit phase; nothing from the first failure on."""
+        """Stores what emitters cut, before the commit phase, up to the first failure."""
         if self._plan.is_opaque:
             return
         good: list[AttemptOutcome] = []
@@ -307,12 +309,12 @@ class RunMachine:
         reason, kind = self._books.causes.of(event)
         if kind is CrashKind.OVERDUE:
             self._books.waves.keep_below(len(attempts))
-            self._commits.early.turn_off()  # each phase has the timeout for itself
-        what = f"wave {event.wave_id} of {len(attempts)} attempts"
+            self._commits.early.turn_off()  # in separate jobs, each phase has the whole timeout
+        what = f"wave {event.wave_id} of {counted(len(attempts), 'attempt')}"
         yield from self._failures.crashed(attempts, Phase.PROCESSING, what, reason, kind)
 
     def _phase_ended(self, event: PhaseEnded) -> Iterator[Decision]:
-        """What was held ends, unless a lower attempt has failed meanwhile."""
+        """Ends a phase that was held, unless a lower attempt has failed meanwhile."""
         if not self._transactions.is_current(event.attempt):
             return
         if isinstance(event.held, GroupExecuted):
@@ -325,7 +327,7 @@ class RunMachine:
     # What takes too long
 
     def _give_up_overdue(self, passed: TimePassed) -> Iterator[Decision]:
-        """Gives up what takes longer than the message timeout, in either phase."""
+        """Cancels what exceeds the message timeout, in either phase."""
         self._books.now_s = passed.now_s
         for wave in self._books.waves.overdue(self._books.now_s):
             _LOG.warning("wave %d exceeds the message timeout and is cancelled", wave.wave_id)
@@ -340,7 +342,7 @@ class RunMachine:
         """Checks every invariant; called after each event by tests and simulations.
 
         Raises:
-            AssertionError: one is broken.
+            AssertionError: one is violated.
         """
         active = list(self._transactions.active())
         self._transactions.validate(window=self._books.options.window(), is_contiguous=not self._plan.is_opaque)
@@ -348,4 +350,4 @@ class RunMachine:
         self._failures.validate([record.attempt.txid for record in active])
         self._commits.validate()
         held = [record for record in active if record.state is AttemptState.HELD]
-        assert self._plan.may_hold or not held, "attempts are held in a run that nothing watches"
+        assert self._plan.may_hold or not held, "attempts are held in a run without a watch"

@@ -1,4 +1,4 @@
-"""What the run machine has begun and not ended: a round of cutting, a group in its commit phase. Plain data."""
+"""What the run machine has begun but not finished: a round of cutting, a group in its commit phase. Plain data."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from state.attempt import TransactionAttempt
 
 @dataclass(slots=True)
 class CommitPhase:
-    """The group whose turn it is.
+    """The group in its commit phase.
 
     Attributes:
-        attempts: those the commit phase runs for now.
+        attempts: those for which the commit phase currently runs.
         asked: how many there were at first.
         started_s: when it began, or was last found to take too long.
-        is_early: it has run in the wave's job, and the engine knows nothing of it.
-        held: what the commit phase came to, while the watch has not let it end; the engine runs nothing for it.
-        publishing: what was sent to the store and not answered yet.
-        reports: what the commit tasks said of what was sent.
+        is_early: it ran in the wave's job, so the engine runs nothing for it.
+        held: the result of the commit phase, while the watch holds its end; the engine runs nothing for it.
+        publishing: what was sent to the store and is not answered yet.
+        reports: of the commit tasks, about what was sent.
     """
 
     attempts: tuple[TransactionAttempt, ...]
@@ -38,17 +38,17 @@ class CommitPhase:
 
 @dataclass(slots=True)
 class CuttingRound:
-    """One turn of cutting: what was cut in it, by txid, and the attempts that were issued."""
+    """The cutting of one turn: metadata that was cut, by txid, and the attempts that were issued."""
 
     cut: dict[int, Any] = field(default_factory=dict)
     issued: list[TransactionAttempt] = field(default_factory=list)
 
 
 def validate_phase(phase: CommitPhase | None, committing: Iterable[AttemptRecord]) -> None:
-    """Checks that the group whose turn it is and the attempts in their commit phase agree.
+    """Checks that the group and the attempts in their commit phase agree.
 
     Raises:
-        AssertionError: they do not.
+        AssertionError: they disagree.
     """
     records = sorted(committing, key=lambda record: record.attempt)
     assert len({record.wave_id for record in records}) <= 1, "a group of two waves"

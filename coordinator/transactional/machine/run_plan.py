@@ -1,4 +1,4 @@
-"""What the run machine has to know of its topology. Plain data."""
+"""The part of a topology that the run machine needs to know. Plain data."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ class RunPlan:
     """A topology as the run machine sees it.
 
     Attributes:
-        commit_tasks: every task that gives a verdict on a group.
+        commit_tasks: every task that reports on a group.
         component_order: component ids in the order their changes are composed.
         is_opaque: each attempt is cut again, and its positions are stored with the commit.
         may_commit_early: committers may run in the job that processes their wave.
         engine_overlaps: a wave may be processed while a group commits.
-        may_hold: the run is watched, and each phase that ends well ends only when the watch lets it.
-        message_timeout_s: how long each phase of a wave may take.
+        may_hold: the run has a watch, which may hold the end of each phase that succeeds.
+        message_timeout_s: how long each phase of a wave may take, in seconds.
     """
 
     commit_tasks: frozenset[int]

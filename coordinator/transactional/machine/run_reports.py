@@ -1,4 +1,4 @@
-"""What engines report of a wave or a group, read the way the run machine needs it. Pure."""
+"""Prepares the reports of engines for the run machine. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from coordinator.transactional.machine.run_events import Attempts
 
 
 def in_order(attempts: Attempts, outcomes: Iterable[AttemptOutcome]) -> list[AttemptOutcome]:
-    """The outcomes of a wave in order; one that is missing means unknown, never done."""
+    """Returns the outcomes of a wave in order; an attempt without an outcome has failed."""
     found = {outcome.attempt: outcome for outcome in outcomes}
-    unknown = Failure(FailureKind.INCOMPLETE, ACKER_COMPONENT, 0, "gave no verdict")
+    unknown = Failure(FailureKind.INCOMPLETE, ACKER_COMPONENT, 0, "did not report on the attempt")
     return [found.get(attempt) or AttemptOutcome(attempt, unknown) for attempt in attempts]

@@ -1,4 +1,4 @@
-"""Every transaction a run has to do with, from the last committed one to the end of the window. Pure."""
+"""The transactions of a run, from the last committed one to the end of the window. Pure."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ WITH_OUTCOME = (AttemptState.HELD, AttemptState.PROCESSED, *IN_COMMIT_PHASE)
 
 
 class TransactionRecords:
-    """One record per txid; the active ones are consecutive from `currtx` on.
+    """Keeps one record per txid; the active ones are consecutive from `currtx` on.
 
     Args:
-        stored: what earlier runs have cut and stored.
-        committed_txid: last committed txid; its metadata is kept, for the next is cut from it.
+        stored: transactions that earlier runs cut and stored.
+        committed_txid: last committed txid; its metadata is kept, because the next transaction is cut from it.
         new_attempt_id: draws an attempt id.
 
     Attributes:
@@ -46,52 +46,52 @@ class TransactionRecords:
         return self._records[txid]
 
     def known(self) -> list[int]:
-        """Every txid there is a record of, ascending."""
+        """Returns every txid that has a record, ascending."""
         return sorted(self._records)
 
     def last_txid(self) -> int:
-        """The highest txid cut so far, or the last committed one."""
+        """Returns the highest txid cut so far, or the last committed one."""
         return max(self._records, default=self.currtx - 1)
 
     def last_metadata(self) -> Any:
-        """Metadata of the highest txid cut so far, None before the first."""
+        """Returns the metadata of the highest txid cut so far, None before the first."""
         return self._records[self.last_txid()].metadata if self._records else None
 
     def active(self) -> Iterator[AttemptRecord]:
-        """Current attempts, in no order."""
+        """Returns the current attempts, in any order."""
         return (record.current for record in self._records.values() if record.current is not None)
 
     def current_of(self, txid: int) -> AttemptRecord | None:
-        """The attempt of a txid that is current, if one is."""
+        """Returns the current attempt of a txid, None if it has none."""
         record = self._records.get(txid)
         return None if record is None else record.current
 
     def wave_of(self, attempts: tuple[TransactionAttempt, ...]) -> int:
-        """The wave of a group that is active."""
+        """Returns the wave of an active group."""
         current = self.current_of(attempts[0].txid)
         assert current is not None
         return current.wave_id
 
     def record_of(self, attempt: TransactionAttempt) -> TransactionRecord | None:
-        """The record of an attempt's transaction, if the attempt is the current one."""
+        """Returns the record of an attempt's transaction, None if the attempt is not the current one."""
         current = self.current_of(attempt.txid)
         return self._records[attempt.txid] if current is not None and current.attempt == attempt else None
 
     def is_current(self, attempt: TransactionAttempt) -> bool:
-        """Whether an attempt is the current one of its txid."""
+        """Returns whether an attempt is the current one of its txid."""
         return self.record_of(attempt) is not None
 
     def outcomes(self, attempts: Iterable[TransactionAttempt]) -> dict[TransactionAttempt, AttemptOutcome]:
-        """What the ackers said of these attempts, those of them that are current and processed."""
+        """Returns what the ackers reported, for those of the attempts that are current and processed."""
         found = {attempt: self.current_of(attempt.txid) for attempt in attempts if self.is_current(attempt)}
         return {a: record.outcome for a, record in found.items() if record is not None and record.outcome is not None}
 
     def waiting(self) -> list[TransactionRecord]:
-        """Transactions whose attempt waits for a wave, ascending."""
+        """Returns the transactions whose attempt waits for a wave, ascending."""
         return [self._records[txid] for txid in self.known() if _state(self._records[txid]) is AttemptState.WAITING]
 
     def consecutive_processed(self, limit: int) -> tuple[TransactionAttempt, ...]:
-        """The run of at most `limit` processed attempts from `currtx`, all of one wave."""
+        """Returns at most `limit` consecutive processed attempts from `currtx`, all of one wave."""
         group: list[AttemptRecord] = []
         for txid in range(self.currtx, self.currtx + limit):
             current = self.current_of(txid)
@@ -103,46 +103,46 @@ class TransactionRecords:
         return tuple(record.attempt for record in group)
 
     def positions(self) -> dict[int, Mapping[str, Any]]:
-        """Txid -> what its emitters cut, of attempts whose tree has closed."""
+        """Returns txid -> what its emitters cut, for attempts whose tree has closed."""
         return {record.attempt.txid: record.outcome.metadata for record in self.active() if record.outcome is not None}
 
     def notes(self) -> dict[int, Mapping[str, Any]]:
-        """Txid -> what its commit stores as notes, of everything that was cut and is not committed."""
+        """Returns txid -> the notes its commit stores, for everything that was cut and is not committed."""
         return {txid: record.notes for txid, record in self._records.items() if txid >= self.currtx}
 
     # Changing
 
     def issue(self, txid: int) -> TransactionAttempt:
-        """A new attempt at a transaction that was cut becomes current."""
+        """Issues a new attempt at a transaction that was cut."""
         return self._records[txid].issue(self._new_attempt_id())
 
     def take_in(self, txid: int, metadata: Any, byte_count: int, notes: Mapping[str, Any]) -> TransactionAttempt:
-        """A transaction was cut, for the first time or again, and gets an attempt."""
+        """Records a transaction that was cut, for the first time or again, and issues an attempt at it."""
         record = self._records.setdefault(txid, TransactionRecord(txid, metadata))
         record.metadata, record.byte_count, record.notes = metadata, byte_count, notes
         return self.issue(txid)
 
     def move(self, attempts: Iterable[TransactionAttempt], state: AttemptState, reason: str = "") -> None:
-        """Current attempts change their state.
+        """Changes the state of current attempts.
 
         Raises:
-            ProtocolError: one is not current, or has no such transition.
+            ProtocolError: an attempt is not current, or the transition is not allowed.
         """
         for attempt in attempts:
             record = self.record_of(attempt)
             if record is None:
-                raise ProtocolError(f"attempt {attempt} is {state.value} and not current")
+                raise ProtocolError(f"attempt {attempt} cannot become {state.value}: it is not current")
             record.move(state, reason)
 
     def defer(self, attempts: Iterable[TransactionAttempt]) -> None:
-        """These attempts of a group wait for the next one, those of them that are still current."""
+        """Moves those attempts of a group that are still current to the next group."""
         for attempt in attempts:
             record = self.record_of(attempt)
             if record is not None and _state(record) is AttemptState.COMMITTING:
                 record.move(AttemptState.PROCESSED, "goes with the next group")
 
     def drop_from(self, txid: int, reason: str) -> list[AttemptRecord]:
-        """An attempt is void, and with it all later ones; returns them, ascending."""
+        """Drops the attempt of a txid and all later ones; returns them, ascending."""
         dropped = [record for record in map(self._records.__getitem__, self.known()) if record.txid >= txid]
         reasons = {txid: reason}
         return [
@@ -152,13 +152,13 @@ class TransactionRecords:
         ]
 
     def committed(self, attempts: tuple[TransactionAttempt, ...]) -> list[AttemptRecord]:
-        """A group is durable: `currtx` moves past it, and all but its last transaction is forgotten.
+        """Moves `currtx` past a durable group and forgets all but its last transaction.
 
         Raises:
-            ProtocolError: it does not begin at `currtx`.
+            ProtocolError: the group does not begin at `currtx`.
         """
         if attempts[0].txid != self.currtx:
-            raise ProtocolError(f"attempt {attempts[0]} was committed while txid {self.currtx} is next")
+            raise ProtocolError(f"attempt {attempts[0]} was committed, but txid {self.currtx} is next")
         ended = [self._records[attempt.txid].move(AttemptState.COMMITTED) for attempt in attempts]
         last = attempts[-1].txid
         self.currtx = last + 1
@@ -171,10 +171,10 @@ class TransactionRecords:
 
         Args:
             window: most active transactions.
-            is_contiguous: nothing that is known has a hole; not so for an opaque spout, which stores nothing ahead.
+            is_contiguous: whether the records must have no gap; False for an opaque spout, which stores nothing ahead.
 
         Raises:
-            AssertionError: one is broken.
+            AssertionError: one is violated.
         """
         active = sorted(record.attempt.txid for record in self.active())
         assert active == list(range(self.currtx, self.currtx + len(active))), f"a gap among active txids {active}"

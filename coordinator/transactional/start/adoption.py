@@ -1,4 +1,4 @@
-"""Whether a run may continue on an input: what the spout tells of it, against what the user has accepted."""
+"""Decides whether a run may continue on a changed input: what the spout reports against what the user accepts."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ SENTENCES_SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class InputQuestion:
-    """An input that is about to be run on a topology that has read before.
+    """The input of a topology that has read input in earlier runs.
 
     Attributes:
-        topology_id: the topology.
-        fingerprint: of this input.
+        topology_id: of the topology.
+        fingerprint: of the input that is given now.
         former: how far earlier runs have read.
-        change: what the spout tells; None if it cannot tell.
+        change: the differences that the spout reports; None if it cannot compare.
     """
 
     topology_id: str
@@ -30,18 +30,18 @@ class InputQuestion:
 
 
 def check_input(question: InputQuestion, adopt: bool | str) -> list[str]:
-    """Decides; called once at start, before anything is taken over (driver).
+    """Decides whether the run may continue; called once at start, before the takeover (driver).
 
     Args:
-        question: what is known.
+        question: the input, now and in earlier runs.
         adopt: see `RunOptions.adopt`.
 
     Returns:
-        What was accepted, a sentence each.
+        The changes that were accepted, one sentence each.
 
     Raises:
-        SourceError: the input has the same fingerprint and was changed where it had been read.
-        StateRefusedError: it is another input, and what follows from that was not accepted.
+        SourceError: the input has the same fingerprint but has changed where it was read.
+        StateRefusedError: it is another input, and the user has not accepted the consequences.
     """
     words, change = adopted_words(adopt), question.change
     if question.former.is_same:
@@ -65,17 +65,17 @@ def _check_same(question: InputQuestion, words: Collection[str]) -> list[str]:
         return []
     if change.impossible or (change.changed and "changed" not in words):
         found = "; ".join(_shown([*change.impossible, *change.changed]))
-        remedy = _put_back(question.topology_id)
+        ways_out = _ways_out(question.topology_id)
         if not change.impossible:
-            remedy += ", or continue with what was counted by --adopt=changed (in Python RunOptions.adopt)"
+            ways_out.append("keep what was counted and continue with --adopt=changed (in Python RunOptions.adopt)")
         raise SourceError(
-            f"the input has changed where topology {question.topology_id!r} had read it: {found}; {remedy}"
+            f"the input has changed where topology {question.topology_id!r} had read it: {found}; {_either(ways_out)}"
         )
     return _shown(change.changed)
 
 
 def _needed(change: InputChange) -> dict[str, tuple[str, ...]]:
-    """Word -> what it has to accept."""
+    """Returns word -> the changes that it accepts."""
     by_word = {"skip": change.skipped, "again": change.again, "changed": change.changed}
     return {word: sentences for word, sentences in by_word.items() if sentences}
 
@@ -88,29 +88,35 @@ def _another(question: InputQuestion) -> str:
 
 
 def _told(question: InputQuestion) -> str:
-    """What follows from the change, and every way out."""
-    change, way_out = question.change, _put_back(question.topology_id)
+    """Returns what follows from the change, and every way out."""
+    change, ways_out = question.change, _ways_out(question.topology_id)
     if change is None:
+        adopt = "take the new input as it is with --adopt=unchecked (in Python RunOptions.adopt)"
         return (
             "the spout cannot tell whether anything would be skipped or read again (its coordinator has no `compare`); "
-            f"{way_out}, or take the new input as it is by --adopt=unchecked (in Python RunOptions.adopt)"
+            f"{_either([*ways_out, adopt])}"
         )
     needed = _needed(change)
     if change.impossible:
-        return f"{'; '.join(_shown(change.impossible))}; {way_out}"
+        return f"{'; '.join(_shown(change.impossible))}; {_either(ways_out)}"
     if not needed:
+        adopt = "continue with --adopt (in Python RunOptions.adopt)"
         return (
-            "everything that was read is the same, and nothing would be skipped or read again: continue with --adopt "
-            f"(in Python RunOptions.adopt), or {way_out}"
+            "everything read so far is unchanged, and nothing would be skipped or read again; "
+            f"{_either([adopt, *ways_out])}"
         )
     headings = {"skip": "never read", "again": "read again", "changed": "changed after it was read"}
     found = "; ".join(f"{headings[word]}: {'; '.join(_shown(sentences))}" for word, sentences in needed.items())
-    words = ",".join(needed)
-    return f"{found}; {way_out}, or accept exactly this by --adopt={words} (in Python RunOptions.adopt)"
+    adopt = f"accept exactly this with --adopt={','.join(needed)} (in Python RunOptions.adopt)"
+    return f"{found}; {_either([*ways_out, adopt])}"
 
 
-def _put_back(topology_id: str) -> str:
-    return f"put the input back as it was, start over by `txbatch drop {topology_id}`, choose another topology id"
+def _ways_out(topology_id: str) -> list[str]:
+    return ["restore the input", f"start over with `txbatch drop {topology_id}`", "choose another topology id"]
+
+
+def _either(ways_out: list[str]) -> str:
+    return f"{', '.join(ways_out[:-1])}, or {ways_out[-1]}"
 
 
 def _shown(sentences: Collection[str]) -> list[str]:

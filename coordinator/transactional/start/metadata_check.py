@@ -1,8 +1,8 @@
 """Refuses to start from stored metadata that has a hole.
 
-The store's checksum has already vouched for every entry. This is the second look, by another route: what is
-there must be the metadata of consecutive transactions, from the last committed one on. A transaction whose
-predecessor is unknown would be cut from the start of the input, and a hole would pass for its end.
+The store's checksum already vouches for every entry. This is an independent check: there must be metadata of
+consecutive transactions, from the last committed one on. Otherwise, a transaction whose predecessor is unknown would
+be cut from the start of the input, and a hole would be taken for the end.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from state.errors import StateRefusedError
 
 
 def check_coordinator_metadata(topology_id: str, metadata: Mapping[int, Any], *, committed_txid: int) -> None:
-    """Makes sure that the spout's coordinator finds what it cut last; called once at start (driver).
+    """Checks that the spout's coordinator will find what it cut last; called once at start (driver).
 
     Args:
         topology_id: for the message.
         metadata: txid -> metadata of the spout's coordinator.
-        committed_txid: last committed txid; its own metadata is kept, because the next one is cut from it.
+        committed_txid: last committed txid; its metadata must be there, because the next transaction is cut from it.
 
     Raises:
         StateRefusedError: an entry is missing.
     """
     if committed_txid and not metadata:
         raise StateRefusedError(
-            f"topology {topology_id!r} is committed up to txid {committed_txid}, and where in the input that ended is "
-            "not stored: it was run with another kind of spout before; run it with that one, drop it with "
-            f"`txbatch drop {topology_id}`, or take another topology id"
+            f"topology {topology_id!r} is committed up to txid {committed_txid}, but its position in the input is not "
+            "stored, because it was run with another kind of spout; run it with that one, start over with "
+            f"`txbatch drop {topology_id}`, or choose another topology id"
         )
     first = committed_txid or 1
     for txid in range(first, max(metadata, default=0) + 1):
@@ -38,20 +38,20 @@ def check_coordinator_metadata(topology_id: str, metadata: Mapping[int, Any], *,
 
 
 def check_scopes(topology_id: str, scopes: Mapping[str, Mapping[int, Any]]) -> None:
-    """Makes sure that everything stored of partitions is of a partition; called once at start (driver).
+    """Checks that every other scope is that of a partition; called once at start (driver).
 
     Args:
         topology_id: for the message.
         scopes: scope -> txid -> metadata, without the coordinator's.
 
     Raises:
-        StateRefusedError: a scope is none that a spout has written.
+        StateRefusedError: a scope is not one that a spout writes.
     """
     for scope, by_txid in scopes.items():
         if not is_partition_scope(scope):
             raise StateRefusedError(
-                f"topology {topology_id!r} has stored metadata field '{scope}:{max(by_txid)}', which no spout writes: "
-                f"other software has; remove it, or start over with `txbatch drop {topology_id}`"
+                f"topology {topology_id!r} has the metadata field '{scope}:{max(by_txid)}', which no spout writes; "
+                f"other software wrote it: remove it, or start over with `txbatch drop {topology_id}`"
             )
 
 
@@ -62,7 +62,7 @@ def check_partition_metadata(
     *,
     committed_txid: int,
 ) -> None:
-    """Makes sure that every partition is known as far as any of them is; called once at start (driver).
+    """Checks that every partition has metadata up to the same txid; called once at start (driver).
 
     Args:
         topology_id: for the message.
@@ -71,16 +71,16 @@ def check_partition_metadata(
         committed_txid: last committed txid.
 
     Raises:
-        StateRefusedError: an entry is missing, or a number of partitions is none.
+        StateRefusedError: an entry is missing, or a stored number of partitions is not a number.
     """
     last_cut = max((txid for by_txid in partitions.values() for txid in by_txid), default=0)
     for txid in range(committed_txid or 1, max(last_cut, committed_txid) + 1):
         count = counts.get(txid)
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
             raise StateRefusedError(
-                f"topology {topology_id!r} has stored {count!r} in metadata field 'coordinator:{txid}', which is not a "
-                "number of partitions: it was run with another kind of spout before; run it with that one, or drop it "
-                f"with `txbatch drop {topology_id}`"
+                f"topology {topology_id!r} has {count!r} in its stored metadata field 'coordinator:{txid}', which is "
+                "not a number of partitions, because it was run with another kind of spout; run it with that one, or "
+                f"start over with `txbatch drop {topology_id}`"
             )
         for partition in range(count):
             if txid not in partitions.get(partition_scope(partition), {}):
@@ -90,6 +90,6 @@ def check_partition_metadata(
 def _hole(topology_id: str, what: str, metadata: Mapping[int, Any], committed_txid: int) -> StateRefusedError:
     return StateRefusedError(
         f"topology {topology_id!r} is committed up to txid {committed_txid} and has metadata up to txid "
-        f"{max(metadata)}, but the {what} is missing: the server has lost it; restore its data from a copy taken at "
-        f"one moment, or start over with `txbatch drop {topology_id}`"
+        f"{max(metadata)}, but the {what} is missing: the server has lost it; restore its data from a consistent "
+        f"backup, or start over with `txbatch drop {topology_id}`"
     )

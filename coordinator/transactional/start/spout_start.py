@@ -1,7 +1,7 @@
-"""Makes what a run needs of the user's spout before anything can be committed; each fault is named.
+"""Calls the user's spout at the start of a run, before anything can be committed; errors name the method.
 
-Nothing is under way yet, so a `FailedException` is answered by asking again after a pause, and any other
-exception ends the start.
+Nothing is in flight yet, so after a `FailedException` the call is repeated after a pause, and any other exception ends
+the start.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ Answer = TypeVar("Answer")
 
 
 class SpoutStart:
-    """Asks the spout of a topology, as often as a failure is worth it.
+    """Calls the methods of a topology's spout, and repeats calls that fail.
 
     Args:
-        topology: whose spout is asked.
+        topology: the topology that has the spout.
         context: of the spout's first task.
-        tries: calls of a method that raises `FailedException`, at most.
-        pause: waits so many seconds between two of them.
+        tries: most calls of a method that raises `FailedException`.
+        pause: waits that many seconds between two calls.
 
     Attributes:
-        kind: how the spout is handled.
+        kind: how a run handles the spout.
     """
 
     def __init__(
@@ -54,14 +54,14 @@ class SpoutStart:
         self._pause = pause
 
     def coordinator(self, resources: ExitStack) -> SpoutCoordinator:
-        """Makes the spout's coordinator, of whichever kind, as the run uses it; closed with the resources."""
+        """Makes the spout's coordinator, whatever the kind of spout; it is closed with the resources."""
         context = self._context
         made = self._call("get_coordinator", lambda: self.kind.coordinator(context.conf, context))
         resources.callback(self._close, "coordinator", made.close)
         return made
 
     def committer(self, resources: ExitStack) -> SpoutCommitter | None:
-        """Makes the object that is told what is durable, if the spout wants to know; closed with the resources."""
+        """Makes the spout's committer, None if it has none; it is closed with the resources."""
         if not self.kind.has_committer:
             return None
         context = self._context
@@ -71,11 +71,11 @@ class SpoutStart:
         return made
 
     def fingerprint(self) -> str:
-        """The line that tells the input."""
+        """Returns the line that identifies the input."""
         return self._call("fingerprint", lambda: expect_fingerprint(self.kind.fingerprint()))
 
     def compare(self, spout: SpoutCoordinator, former: FormerInput) -> InputChange | None:
-        """Asks the coordinator what is different about its input; None if it cannot tell."""
+        """Asks the coordinator how its input has changed; returns None if it cannot compare."""
         own = replace(
             former,
             last=own_copy(former.last),
@@ -86,11 +86,11 @@ class SpoutStart:
         return self._call("compare", lambda: expect_change(spout.compare(own)))
 
     def notes(self, spout: SpoutCoordinator, metadata: Any) -> Mapping[str, Any]:
-        """Asks the coordinator what to remember of a transaction; called whenever one is cut."""
+        """Asks the coordinator what to remember of a transaction; called for each one that is cut."""
         return self._call("notes", lambda: expect_notes(spout.notes(own_copy(metadata))))
 
     def follow(self, spout: SpoutCoordinator, positions: Positions) -> None:
-        """Shows the coordinator how far each partition was read, if the spout has partitions."""
+        """Gives the coordinator the position of each partition, if the spout has partitions."""
         self._call("follow", lambda: self.kind.follow(spout, positions))
 
     def recall(self, spout: SpoutCoordinator, notes: Mapping[str, Any]) -> None:
@@ -111,7 +111,7 @@ class SpoutStart:
                 return ask()
             except FailedException as error:
                 reason = str(error)
-                _LOG.info("%s of component %r failed and is tried again: %s", method, component_id, error)
+                _LOG.info("%s of component %r failed, retrying: %s", method, component_id, error)
             except BaseException as error:
                 if is_interruption(error):
                     raise
@@ -120,14 +120,14 @@ class SpoutStart:
                 story = user_traceback(error)
                 raise UserCodeError(component_id=component_id, traceback_text=story, method=method) from error
         raise SourceError(
-            f"{method} of component {component_id!r} failed {self._tries} times, and nothing was started; last "
-            f"reason: {reason}; see to that, then run again"
+            f"{method} of component {component_id!r} failed {self._tries} times, so nothing was started; last reason: "
+            f"{reason}; fix that, then run again"
         )
 
     def _close(self, what: str, close: Callable[[], None]) -> None:
         try:
             close()
-        except BaseException as error:  # what a spout cannot let go of undoes no commit
+        except BaseException as error:  # everything is committed by now, so this must not fail the run
             if is_interruption(error):
                 raise
             _LOG.exception("the %s of component %r could not be closed", what, self._component.component_id)

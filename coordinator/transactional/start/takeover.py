@@ -1,7 +1,7 @@
 """Takes over what earlier runs have left: looks, decides, and only then becomes the owner.
 
-Whatever refuses the start refuses it before a running coordinator is fenced out and before anything is stored. A new
-input or topology is stored by the first write of the run, so a start that comes to nothing leaves both as they were.
+A start is refused before a running coordinator is fenced and before anything is stored. A changed input or topology is
+stored by the first write of the run, so a start that fails leaves both as they were.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _LOG = logging.getLogger("txbatch")
 
 @dataclass(frozen=True, slots=True)
 class TakenOver:
-    """What a run owns, and what is different from the run before.
+    """What a run has taken over, and what has changed since the run before.
 
     Attributes:
-        committed_txid: last committed transaction, 0 at first.
+        committed_txid: last committed transaction, 0 if there is none.
         metadata: stored metadata, checked.
-        notes: txid -> what to remember of it, of transactions that were cut and are not committed.
-        notices: what has changed and was accepted, a sentence each.
+        notes: txid -> what to remember of it, for transactions that were cut and are not committed.
+        notices: the changes that were accepted, one sentence each.
     """
 
     committed_txid: int
@@ -53,7 +53,7 @@ class TakenOver:
 
 @dataclass(frozen=True, slots=True)
 class _Settled:
-    """What looking at stored metadata came to."""
+    """The result of checking what earlier runs have stored."""
 
     notices: tuple[str, ...] = ()
     notes: Mapping[str, Any] = field(default_factory=dict)
@@ -63,11 +63,11 @@ class Takeover:
     """One start of a topology (driver).
 
     Args:
-        topology: what is run.
-        store: where its state is; the server was checked.
-        start: asks its spout.
+        topology: the topology to run.
+        store: holds its state; the server was checked.
+        start: calls its spout.
         spout: the spout's coordinator.
-        options: what the user accepts.
+        options: name the changes that the user accepts.
     """
 
     def __init__(
@@ -83,12 +83,13 @@ class Takeover:
         """Becomes the owner.
 
         Args:
-            nonce: as for `RedisStore.acquire`.
-            new_generation: the same.
+            nonce: see `RedisStore.acquire`.
+            new_generation: see `RedisStore.acquire`.
 
         Raises:
-            StateRefusedError, SourceError: what was found cannot be continued, or not without a word of the user.
-            TransactionError: as `RedisStore.acquire`.
+            StateRefusedError, SourceError: the run cannot continue from what was found, or not unless the user accepts
+                the changes.
+            TransactionError: see `RedisStore.acquire`.
         """
         fingerprint, description = self._start.fingerprint(), described(self._topology)
         found = self._store.look()
@@ -101,7 +102,7 @@ class Takeover:
             source_fingerprint=fingerprint,
             accepted=found,
         )
-        if found is not None and acquired.metadata != found.metadata:  # a run that is fenced out now wrote meanwhile
+        if found is not None and acquired.metadata != found.metadata:  # the run that is now fenced wrote meanwhile
             found = FoundTopology(acquired.committed_txid, found.source_fingerprint, found.topology, acquired.metadata)
             settled = self._settled(found, fingerprint, description)
         for notice in settled.notices:
@@ -112,9 +113,9 @@ class Takeover:
         return TakenOver(acquired.committed_txid, metadata, notes, settled.notices)
 
     def _refuse_unknown_states(self, found: FoundTopology | None) -> None:
-        """Refuses to add to state whose history is unknown: bookkeeping that was lost, or somebody else's keys."""
+        """Refuses to add to state of unknown history: its records were lost, or the keys belong to somebody else."""
         if found is None and self._store.has_records():
-            return  # `acquire` says what is wrong with them
+            return  # `acquire` reports what is wrong with them
         recorded = set() if found is None else states_of(found.topology)
         handles = [h for c in self._topology.components for h in declared_states(type(c.spec)).values()]
         declared = {handle.name for handle in handles}
@@ -122,25 +123,25 @@ class Takeover:
         if existing and not self._options.accept_state_changes:
             topology_id = self._topology.topology_id
             raise StateRefusedError(
-                f"topology {topology_id!r} has no record of writing {', '.join(map(repr, existing))}, and the server "
+                f"topology {topology_id!r} has no record of writing {', '.join(map(repr, existing))}, but the server "
                 "holds such state: its records were lost, or something else wrote it; restore the server's data from a "
-                f"copy taken at one moment, start over by `txbatch drop {topology_id}`, choose another topology id, or "
-                "continue on what is there by --accept-state-changes (in Python RunOptions.accept_state_changes)"
+                f"consistent backup, start over with `txbatch drop {topology_id}`, choose another topology id, or "
+                "accept what is there with --accept-state-changes (in Python RunOptions.accept_state_changes)"
             )
 
     def _refuse_another_kind(self, found: FoundTopology, log: MetadataLog) -> None:
-        """An opaque spout goes by positions; of a spout without partitions there are none to continue from."""
+        """Refuses an opaque spout, which needs positions, after a spout without partitions, which stored none."""
         scopes = {parse_metadata_field(field)[0] for field in found.metadata}
         if self._start.kind.is_opaque and COORDINATOR_SCOPE in scopes and not log.last_positions():
             topology_id = self._topology.topology_id
             raise StateRefusedError(
                 f"topology {topology_id!r} is committed up to txid {found.committed_txid} and was run with another "
-                "kind of spout, whose position an opaque one cannot continue from; run it with that one, start over by "
-                f"`txbatch drop {topology_id}`, or take another topology id"
+                "kind of spout, from whose position an opaque one cannot continue; run it with that one, start over "
+                f"with `txbatch drop {topology_id}`, or choose another topology id"
             )
 
     def _settled(self, found: FoundTopology, fingerprint: str, description: str) -> _Settled:
-        """What is different from what earlier runs have left, if all of it is accepted."""
+        """Returns the changes since earlier runs, if all of them are accepted."""
         topology_id, committed = self._topology.topology_id, found.committed_txid
         said = check_topology(
             topology_id,
@@ -149,7 +150,7 @@ class Takeover:
             accept_state_changes=self._options.accept_state_changes,
         )
         log = self._log(found.metadata, committed)
-        if not committed and not found.metadata:  # nothing was read: any input may be the first
+        if not committed and not found.metadata:  # nothing was read yet, so any input will do
             return _Settled(tuple(said))
         self._check_metadata(log, committed)
         self._refuse_another_kind(found, log)
@@ -171,12 +172,12 @@ class Takeover:
         return MetadataLog(stored, is_opaque=self._start.kind.is_opaque, committed_txid=committed_txid)
 
     def _notes(self, metadata: MetadataLog, committed_txid: int) -> Notes:
-        """What is to be remembered of transactions that were cut and are not committed."""
+        """Returns what to remember of transactions that were cut and are not committed."""
         stored = metadata.coordinator
         return {txid: self._start.notes(self._spout, stored[txid]) for txid in stored if txid > committed_txid}
 
     def _check_metadata(self, metadata: MetadataLog, committed_txid: int) -> None:
-        """Refuses metadata with a hole; an opaque spout stores nothing ahead of its commits, so it can have none."""
+        """Refuses metadata with a hole; that of an opaque spout, which stores nothing ahead, cannot have one."""
         topology_id = self._topology.topology_id
         check_scopes(topology_id, metadata.partitions)
         if self._start.kind.is_opaque:

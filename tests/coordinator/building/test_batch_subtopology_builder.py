@@ -97,13 +97,13 @@ def test_two_sub_topologies_are_outside_of_each_other():
 
 
 def test_a_master_without_a_bolt_behind_it_is_refused():
-    with pytest.raises(TopologyError, match="the sub-topology of 'master' has no bolt behind its master"):
+    with pytest.raises(TopologyError, match="the sub-topology of 'master' has no bolt but its master"):
         subtopology().extend_topology(plain())
 
 
 @pytest.mark.parametrize("bolt", [Committing()])
 def test_a_committer_is_refused_with_the_way_out(bolt):
-    message = "component '{}' is a committer, .* finish in any order; for transactions build the topology with a Tr"
+    message = "component '{}' is a committer, .* finish in any order; for transactions, use a Tr"
     with pytest.raises(TopologyError, match=message.format("master")):
         BatchSubtopologyBuilder("master", bolt)
     with pytest.raises(TopologyError, match=message.format("bolt")):
@@ -186,7 +186,10 @@ def test_a_component_of_a_sub_topology_cannot_be_handled_by_hand():
     batches = subtopology()
     batches.set_bolt("bolt", Batch()).shuffle_grouping("master")
     batches.extend_topology(builder)
-    with LocalCluster() as cluster, pytest.raises(TopologyError, match="'bolt' belongs to a sub-topology, where the"):
+    with (
+        LocalCluster() as cluster,
+        pytest.raises(TopologyError, match="'bolt' cannot be handled by hand: it belongs to a sub"),
+    ):
         cluster.submit(builder.build(), by_hand=["bolt"])
 
 

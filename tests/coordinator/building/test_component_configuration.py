@@ -222,7 +222,9 @@ def test_a_value_that_is_no_plain_data_is_refused_with_its_name(value):
 
 @pytest.mark.parametrize("name", ["", 7, None])
 def test_a_name_that_is_no_text_is_refused(name):
-    with pytest.raises(TopologyError, match=f"component 'lines': {name!r} is no name of a configuration value"):
+    with pytest.raises(
+        TopologyError, match=f"component 'lines': configuration names must be non-empty strings, got {name!r}"
+    ):
         builder_of().spout_declarer.add_configuration(name, 1)
 
 

@@ -91,14 +91,17 @@ def test_a_topology_keeps_its_graph_parallelism_and_groupings():
 
 @pytest.mark.case(id="P-17")
 def test_a_topology_without_a_bolt_is_refused():
-    refused(builder_of(), "the topology has a spout and no bolt: add one with set_bolt")
+    refused(builder_of(), "the topology has no bolt; add one with set_bolt")
 
 
 @pytest.mark.case(id="P-17")
 def test_a_bolt_without_input_is_refused():
     builder = builder_of()
     builder.set_bolt("alone", Pass())
-    refused(builder, r"component 'alone' has no input; subscribe it, as in .shuffle_grouping\(...\)")
+    refused(
+        builder,
+        r"component 'alone' has no input; subscribe it to a component, for example with .shuffle_grouping\(...\)",
+    )
 
 
 @pytest.mark.case(id="P-17")
@@ -107,14 +110,14 @@ def test_a_cycle_is_refused_with_its_path():
     builder.set_bolt("a", Pass()).shuffle_grouping("lines").shuffle_grouping("c")
     builder.set_bolt("b", Pass()).shuffle_grouping("a")
     builder.set_bolt("c", Pass()).shuffle_grouping("b")
-    refused(builder, r"the topology has a cycle: (\w -> ){3}\w; tuples can only flow one way")
+    refused(builder, r"the topology has a cycle: (\w -> ){3}\w; remove a subscription")
 
 
 @pytest.mark.case(id="P-17")
 def test_a_bolt_that_hears_itself_is_a_cycle():
     builder = builder_of()
     builder.set_bolt("echo", Pass()).shuffle_grouping("lines").shuffle_grouping("echo")
-    refused(builder, "the topology has a cycle: echo -> echo; tuples can only flow one way")
+    refused(builder, "the topology has a cycle: echo -> echo; remove a subscription")
 
 
 @pytest.mark.case(id="P-17")
@@ -136,7 +139,7 @@ def test_a_component_that_declares_no_stream_cannot_be_heard():
     builder = builder_of()
     builder.set_bolt("sink", Sink()).shuffle_grouping("lines")
     builder.set_bolt("pass", Pass()).shuffle_grouping("sink")
-    refused(builder, r"the unknown stream 'default' of 'sink'; declared: none, set its output_fields")
+    refused(builder, r"the unknown stream 'default' of 'sink'; declared: none; set its output_fields")
 
 
 @pytest.mark.case(id="P-17")
@@ -224,7 +227,7 @@ def test_output_fields_that_are_no_list_of_names_are_refused(fields):
 @pytest.mark.parametrize(
     ("bolt", "described"),
     [
-        (Pass, "the class Pass, not an object of it"),
+        (Pass, "the class Pass, not an instance of it"),
         (Lines(), r"<tests.support.topologies.components.Lines object at \w+> of type Lines"),
         (None, "None of type NoneType"),
         (print, "<built-in function print> of type builtin_function_or_method"),
@@ -262,7 +265,7 @@ class BasicCommitter(Basic, ICommitter):
     [("set_bolt", BasicCommitter()), ("set_committer_bolt", BasicCommitter()), ("set_committer_bolt", Basic())],
 )
 def test_a_committer_that_is_a_basic_bolt_is_refused(method, bolt):
-    message = f"component 'store' is to be a committer, but {type(bolt).__name__} is a basic bolt, which has no finish"
+    message = f"component 'store' cannot be a committer: {type(bolt).__name__} is a basic bolt, which has no finish"
     with pytest.raises(TopologyError, match=message):
         getattr(builder_of(), method)("store", bolt)
 
@@ -336,7 +339,7 @@ def test_a_parallelism_or_acker_count_that_is_not_an_integer_from_1_is_refused(c
 @pytest.mark.case(id="P-12")
 @pytest.mark.parametrize("seconds", [0, -1, 0.0, float("nan"), float("inf"), "5", None, True])
 def test_a_message_timeout_that_is_not_a_time_is_refused(seconds):
-    with pytest.raises(TopologyError, match=f"message timeout {seconds!r} is not a number of seconds above 0"):
+    with pytest.raises(TopologyError, match=f"message timeout is {seconds!r}; give a number of seconds above 0"):
         builder_of().set_message_timeout_s(seconds)
 
 
@@ -360,7 +363,9 @@ class CountNoCommitter(BaseBatchBolt):
 def test_state_on_a_bolt_that_is_no_committer_is_refused():
     builder = builder_of()
     builder.set_bolt("count", CountNoCommitter()).shuffle_grouping("lines")
-    refused(builder, r"component 'count' declares state \['counts', 'seen'\] but is no committer; only committers")
+    refused(
+        builder, r"component 'count' declares state \['counts', 'seen'\] but is not a committer, and only committers"
+    )
 
 
 def test_the_same_bolt_set_as_a_committer_may_keep_state():
@@ -375,14 +380,14 @@ def test_state_on_a_spout_is_refused():
 
     builder = TransactionalTopologyBuilder("test", "lines", Stateful())
     builder.set_bolt("pass", Pass()).shuffle_grouping("lines")
-    refused(builder, r"component 'lines' declares state \['counts'\] but is no committer")
+    refused(builder, r"component 'lines' declares state \['counts'\] but is not a committer")
 
 
 def test_one_state_in_two_components_is_refused():
     refused_topology = builder_of()
     refused_topology.set_bolt("one", Count()).shuffle_grouping("lines")
     refused_topology.set_bolt("two", Count()).shuffle_grouping("lines")
-    refused(refused_topology, "state 'counts' is declared by 'one' and by 'two'; one state is written by one component")
+    refused(refused_topology, "state 'counts' is declared by 'one' and by 'two'; only one component may write a state")
 
 
 def test_one_state_twice_in_a_component_is_refused():

@@ -184,7 +184,7 @@ def test_a_drained_run_says_so_and_the_next_one_goes_on(job: JobFolder) -> None:
         said = command.said()
 
     assert code == 143, said
-    assert "lines: finishing what is under way; once more stops at once" in said
+    assert "lines: finishing what is in flight; a second signal stops at once" in said
     first = json.loads(output)
     assert 0 < first["last_txid"] < LINE_COUNT / LINES_PER_BATCH
 

@@ -69,7 +69,7 @@ def test_without_its_libraries_the_command_names_the_extra(
     monkeypatch.delitem(sys.modules, "coordinator.cli.app", raising=False)
 
     assert ended("--version") == 2
-    assert capsys.readouterr().err == "the command line needs its extra: pip install 'txbatch[cli]'\n"
+    assert capsys.readouterr().err == "txbatch: the command line is not installed; run: pip install 'txbatch[cli]'\n"
 
 
 def test_somebody_elses_state_ends_in_a_sentence(tmp_path: Path) -> None:
@@ -97,5 +97,5 @@ def test_the_benchmark_is_run_with_its_arguments(tmp_path: Path) -> None:
 
 
 def test_without_a_checkout_there_is_no_benchmark(tmp_path: Path) -> None:
-    with pytest.raises(TopologyError, match="the benchmark is part of the source checkout"):
+    with pytest.raises(TopologyError, match="does not exist; run the command in a source checkout"):
         bench([], tmp_path)

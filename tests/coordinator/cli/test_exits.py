@@ -92,7 +92,7 @@ def test_the_users_traceback_is_shown(capsys: pytest.CaptureFixture[str]) -> Non
 def test_an_unexpected_error_points_to_debug(capsys: pytest.CaptureFixture[str]) -> None:
     reported(KeyError("x"))
 
-    assert "KeyError: 'x'\nthis was not expected; --debug shows where" in capsys.readouterr().err
+    assert "KeyError: 'x'\nthis error is unexpected; --debug shows where" in capsys.readouterr().err
 
 
 def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:

@@ -75,7 +75,7 @@ def test_a_missing_module(folder: JobFolder) -> None:
     assert refusal_of("no_such_job:topology") == (
         f"module 'no_such_job' is neither in {str(folder.path)!r} nor installed"
     )
-    assert refusal_of("some_jobs/lines:topology").endswith("; for a file give some_jobs/lines.py")
+    assert refusal_of("some_jobs/lines:topology").endswith("; if it is a file, give some_jobs/lines.py")
     assert refusal_of("some_jobs/lines.py:topology") == "file 'some_jobs/lines.py' does not exist"
 
 
@@ -83,9 +83,9 @@ def test_a_missing_factory_names_those_that_are_there(folder: JobFolder) -> None
     folder.write_job(more="def another(): ...\ndef _hidden(): ...\nbroken = 3\n")
 
     assert refusal_of("job_of_lines:topologie") == (
-        "module 'job_of_lines' has no 'topologie'; its functions are: another, topology"
+        "module 'job_of_lines' has no 'topologie'; it defines: another, topology"
     )
-    assert "is 3; give a function" in refusal_of("job_of_lines:broken")
+    assert "is 3, which is not callable" in refusal_of("job_of_lines:broken")
 
 
 @pytest.mark.parametrize("name", ["json.py", "state.py", "my-job.py"])
@@ -143,6 +143,6 @@ def test_a_factory_has_to_return_a_topology(folder: JobFolder) -> None:
     folder.write("job_bad.py", "def topology(): return 'lines'\n")
 
     assert refusal_of("job_bad:topology") == (
-        "factory 'job_bad:topology' returned 'lines'; give back what build() of a TransactionalTopologyBuilder or "
-        "TopologyBuilder returns"
+        "factory 'job_bad:topology' returned 'lines'; return the result of build(), of a TransactionalTopologyBuilder "
+        "or TopologyBuilder"
     )

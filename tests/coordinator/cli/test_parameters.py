@@ -62,8 +62,11 @@ def test_words_for_yes_and_no(word: str, value: bool) -> None:
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"input": "a", "lines": "1"}, "has no parameter 'lines'; it has input, lines_per_batch=1000, ratio=0.5"),
-        ({"lines_per_batch": "1"}, "needs parameter 'input': give -p input=VALUE"),
+        (
+            {"input": "a", "lines": "1"},
+            "has no parameter 'lines'; its parameters: input, lines_per_batch=1000, ratio=0.5",
+        ),
+        ({"lines_per_batch": "1"}, "needs parameter 'input'; give -p input=VALUE"),
         ({"input": "a", "lines_per_batch": "many"}, "lines_per_batch='many' is not of type int"),
         ({"input": "a", "lines_per_batch": "1.5"}, "lines_per_batch='1.5' is not of type int"),
         ({"input": "a", "strict": "perhaps"}, "strict='perhaps' is not of type bool"),
@@ -77,7 +80,7 @@ def test_what_does_not_fit_is_refused(given: dict[str, str], sentence: str) -> N
 
 
 def test_a_factory_without_parameters_says_so() -> None:
-    with pytest.raises(TopologyError, match="has no parameter 'a'; it has none"):
+    with pytest.raises(TopologyError, match="has no parameter 'a'; it has no parameters"):
         bind_parameters(lambda: None, "m:f", {"a": "1"})
 
 
@@ -86,7 +89,7 @@ def test_a_factory_may_take_any_parameter() -> None:
 
 
 def test_a_parameter_that_only_has_a_position_is_not_offered() -> None:
-    with pytest.raises(TopologyError, match="'count' only by position"):
+    with pytest.raises(TopologyError, match="'count' by position only"):
         bind_parameters(lambda count, /: None, "m:f", {})
 
 
@@ -97,9 +100,9 @@ def test_pairs_keep_later_equal_signs() -> None:
 @pytest.mark.parametrize(
     ("texts", "sentence"),
     [
-        (["a"], "-p 'a' is not of the form key=value"),
-        (["=a"], "-p '=a' is not of the form"),
-        (["a=1", "a=2"], "-p gives 'a' twice: '1' and '2'"),
+        (["a"], "-p 'a' does not have the form key=value"),
+        (["=a"], "-p '=a' does not have the form"),
+        (["a=1", "a=2"], "-p sets 'a' twice, to '1' and '2'"),
     ],
 )
 def test_pairs_that_are_none_are_refused(texts: list[str], sentence: str) -> None:

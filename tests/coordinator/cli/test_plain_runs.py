@@ -154,13 +154,15 @@ def test_a_plain_topology_is_run_when_nothing_about_transactions_is_typed(
 
 
 def test_options_about_transactions_are_refused(plain_folder: JobFolder) -> None:
-    with pytest.raises(TopologyError, match=r"--max-pending.* are about transactions, and 'lines' is a plain topology"):
+    with pytest.raises(
+        TopologyError, match=r"--max-pending.* are for transactional topologies, but 'lines' is a plain one"
+    ):
         execute(request(options=RunOptions(max_spout_pending=7)), never, never)
 
 
 def test_an_idle_end_is_refused_where_there_are_transactions(folder: JobFolder) -> None:
     folder.write_job()
-    with pytest.raises(TopologyError, match="--stop-when-idle is for plain topologies, and 'lines' has transactions"):
+    with pytest.raises(TopologyError, match="--stop-when-idle is for plain topologies, but 'lines' is transactional"):
         execute(request(target="job_of_lines:topology", stop_when_idle=True), never, never)
 
 

@@ -7,8 +7,10 @@ import io
 import pytest
 from rich.console import Console
 
-from coordinator.cli.figures import Figures
+from coordinator.cli.figures import Figures, summary_line
+from coordinator.cli.plain_figures import plain_summary_line
 from coordinator.cli.progress import BarProgress, LineProgress
+from coordinator.plain.run_summary import PlainStatistics
 from coordinator.transactional.run_summary import RunStatistics
 
 
@@ -115,4 +117,26 @@ def test_a_terminal_shows_a_bar_and_perhaps_a_last_line(leaves_line: bool) -> No
     assert "[red]words: starting" in shown
     assert "[red]words: finishing" in shown
     assert "50% of the input cut" in shown
-    assert shown.endswith("up to txid 0; 0 of 1 attempts failed\n") is leaves_line
+    assert shown.endswith("up to txid 0; 0 of 1 attempt failed\n") is leaves_line
+
+
+def test_a_run_of_an_empty_input_does_not_speak_of_a_commit() -> None:
+    assert summary_line(RunStatistics()) == "nothing to do: the input has no transactions"
+
+
+def test_a_run_that_was_stopped_before_it_began_does_not_call_the_input_empty() -> None:
+    assert summary_line(RunStatistics(is_interrupted=True)) == "no transaction was started"
+
+
+def test_a_run_without_new_input_says_how_far_earlier_runs_committed() -> None:
+    assert summary_line(RunStatistics(last_txid=1_200)) == "nothing new: already committed up to txid 1,200"
+
+
+def test_a_summary_counts_in_the_singular_too() -> None:
+    one = RunStatistics(last_txid=1, committed=1, attempts=1, failed_attempts=0, first_wave_s=0.0, last_result_s=2.0)
+    assert summary_line(one) == "1 transaction committed in 2.0 s, up to txid 1; 0 of 1 attempt failed"
+
+
+def test_a_plain_summary_counts_in_the_singular_too() -> None:
+    one = PlainStatistics(emitted=1, acked=1, waves=1, first_wave_s=0.0, last_result_s=2.0)
+    assert plain_summary_line(one) == "1 tuple emitted in 2.0 s, 1 acked, 0 failed, 1 wave"

@@ -51,3 +51,14 @@ def test_state_changes_are_accepted_by_their_own_option(asked: list[RunRequest],
     with pytest.raises(SystemExit):
         main(["run", "m:f", *given])
     assert asked[0].options.accept_state_changes is bool(given)
+
+
+@pytest.mark.parametrize("words", ["skip", "skip,again", "changed", "unchecked"])
+def test_a_word_after_adopt_without_an_equals_sign_is_answered_with_the_right_form(
+    asked: list[RunRequest], capsys: pytest.CaptureFixture[str], words: str
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["run", "m:f", "--adopt", words])
+    assert end.value.code == 2
+    assert f"write --adopt={words}" in capsys.readouterr().err
+    assert asked == []

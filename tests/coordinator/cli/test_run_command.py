@@ -161,7 +161,7 @@ def test_a_finite_input_that_is_drained_before_its_end_tells_so(
 
     shown = capsys.readouterr()
     assert runner.coordinator.drain_count == 1
-    assert "lines: finishing what is under way; once more stops at once" in shown.err
+    assert "lines: finishing what is in flight; a second signal stops at once" in shown.err
     assert json.loads(shown.out)["committed"] == 10
 
 
@@ -178,7 +178,7 @@ def test_people_are_told_that_the_input_goes_on(folder: JobFolder, capsys: pytes
 
     execute(request(as_json=False), FakeRunner(signal.SIGTERM, is_interrupted=True))
 
-    assert capsys.readouterr().out.startswith("lines: stopped before the end of its input; run again to go on\n")
+    assert capsys.readouterr().out.startswith("lines: stopped before the end of its input; run again to continue\n")
 
 
 def test_a_second_signal_stops_at_once(folder: JobFolder) -> None:
@@ -227,4 +227,4 @@ def test_a_run_with_nothing_to_do_says_so(folder: JobFolder, capsys: pytest.Capt
 
     execute(request(), FakeRunner(last_txid=12))
 
-    assert "lines: nothing new, txid 12 is committed already" in capsys.readouterr().err
+    assert "lines: nothing new: already committed up to txid 12" in capsys.readouterr().err

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import redis
 
 from coordinator.cli import main
 from coordinator.cli.exits import exit_code_of
@@ -78,7 +79,7 @@ def test_status_for_people(url: str, capsys: pytest.CaptureFixture[str]) -> None
 def test_an_unknown_topology(url: str, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]) -> None:
     assert ended(*command, "--redis", url) == 2
 
-    assert f"topology 'others' is unknown to {url}" in capsys.readouterr().err
+    assert f"topology 'others' is not stored on {url}" in capsys.readouterr().err
 
 
 def test_a_name_that_is_none(url: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -94,7 +95,7 @@ def test_drop_tells_how_many_keys_went(url: str, redis_backend: Backend, capsys:
 
     assert ended("drop", "words", "--redis", url, "--yes") == 0
 
-    assert capsys.readouterr().out == f"topology 'words' is dropped: 3 keys deleted on {url}\n"
+    assert capsys.readouterr().out == f"topology 'words' was dropped: 3 keys deleted on {url}\n"
     assert client.keys() == [b"{other}:counts"]
 
 
@@ -139,7 +140,7 @@ def test_what_is_damaged_can_be_dropped_as_its_message_says(
     client.execute_command(*damage)
     if damage[2] != "coordinator:1":
         assert ended("status", "words", "--redis", url) == 4
-        assert "`txbatch drop words`" in capsys.readouterr().err
+        assert f"`txbatch drop words --redis {url}`" in capsys.readouterr().err
     assert ended("drop", "words", "--redis", url, "--yes") == 0
     assert client.keys() == []
 
@@ -151,7 +152,7 @@ def test_drop_asks_nobody_without_a_terminal(
 
     assert ended("drop", "words", "--redis", url) == 2
 
-    assert "There is no terminal to ask on; give --yes" in capsys.readouterr().err
+    assert "Standard input is not a terminal to ask on; give --yes" in capsys.readouterr().err
     assert redis_backend.client().dbsize() == 2
 
 
@@ -175,3 +176,17 @@ def test_a_private_server_is_started_where_it_was_before(tmp_path: Path, capsys:
     assert ended("status", "words", "--data-dir", str(tmp_path / "data")) == 2
 
     assert f"words on the private server in '{tmp_path / 'data'}'" in capsys.readouterr().out
+
+
+def test_a_suggested_drop_names_the_directory_that_was_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = str(tmp_path / "data")
+    with EmbeddedServer(folder) as server:
+        start(server.url)
+        with redis.Redis.from_url(server.url) as client:
+            client.hset("{words}:txbatch:control", "committed", "x")
+
+    assert ended("status", "words", "--data-dir", folder) == 4
+
+    assert f"`txbatch drop words --data-dir {folder}`" in capsys.readouterr().err

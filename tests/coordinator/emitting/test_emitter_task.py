@@ -26,12 +26,8 @@ from coordinator.spouts.transactional import ITransactionalSpout, SpoutEmitter
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
 from state.errors import FailedException, SourceError
+from tests.support.machine.links import metadata_of
 from tests.support.tasks.wirings import Sent, output
-
-
-def metadata_of(emitted):
-    """Scope -> what the next batch is cut from, without the links."""
-    return {scope: cut.metadata for scope, cut in emitted.cuts.items()}
 
 
 def att(txid, attempt_id=1):
@@ -211,7 +207,7 @@ def test_an_emitter_that_fails_an_attempt_fails_every_later_one_of_the_wave(erro
     assert failures[0] is None
     assert failures[1] is not None
     assert failures[1].kind is kind
-    assert failures[2] == Failure(FailureKind.INCOMPLETE, "log", 0, f"attempt {att(2)} failed before on this task")
+    assert failures[2] == Failure(FailureKind.INCOMPLETE, "log", 0, f"attempt {att(2)} failed earlier in this task")
     assert [metadata_of(one) for one in emitted[1:]] == [{}, {}]
     assert 3 not in values
     assert ("close",) in Calls.log

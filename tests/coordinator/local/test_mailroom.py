@@ -169,5 +169,5 @@ def test_what_is_discarded_makes_room_for_what_is_not(seed, capacity):
 
 
 def test_a_capacity_below_one_is_refused():
-    with pytest.raises(ValueError, match="receive capacity is 0; give an integer from 1"):
+    with pytest.raises(ValueError, match="receive capacity is 0; give an integer of at least 1"):
         room(capacity=0)

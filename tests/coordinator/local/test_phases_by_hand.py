@@ -227,7 +227,7 @@ def test_a_phase_there_is_not_is_refused(cluster):
 
 def test_by_hand_says_how_phases_of_transactions_are_held(cluster):
     with pytest.raises(
-        TopologyError, match=r"hold phases of transactions by hold\(\"processing\"\) or hold\(\"commit\"\)"
+        TopologyError, match=r"to hold phases of transactions, call hold\(\"processing\"\) or hold\(\"commit\"\)"
     ):
         cluster.submit(counting(), by_hand=["count"])
 

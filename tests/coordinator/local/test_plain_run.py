@@ -209,7 +209,7 @@ def test_one_component_may_ask_for_ticks_alone():
 
 @pytest.mark.parametrize("period", [0, -1, "5", None, True, float("nan")])
 def test_a_tick_period_that_is_no_time_is_refused(period):
-    message = f"component 'held': '{TICK_TUPLE_FREQ_SECS}' is {period!r}, which is not a number of seconds above 0"
+    message = f"component 'held': '{TICK_TUPLE_FREQ_SECS}' is {period!r}; give a number of seconds above 0"
     with pytest.raises(TopologyError, match=message):
         start(held_builder(), {TICK_TUPLE_FREQ_SECS: period})
 
@@ -397,7 +397,7 @@ def test_only_what_waits_can_be_handled():
     feed(run, "m")
     (tup,) = run.waiting("held")
     run.ack(tup)
-    with pytest.raises(ValueError, match="does not wait in a component that is handled by hand"):
+    with pytest.raises(ValueError, match="is not waiting in a component handled by hand"):
         run.ack(tup)
     with pytest.raises(TopologyError, match="component 'held' is not handled by hand; name it in by_hand"):
         start(held_builder()).waiting("held")
@@ -410,7 +410,7 @@ def test_only_feeders_are_fed_and_only_what_is_there_is_asked_for():
     builder.set_spout("numbers", Numbers(1))
     builder.set_bolt("sink", Sink()).shuffle_grouping("numbers")
     run = start(builder)
-    with pytest.raises(TopologyError, match="spout 'numbers' is no FeederSpout"):
+    with pytest.raises(TopologyError, match="spout 'numbers' cannot be fed: it is not a FeederSpout"):
         run.feed("numbers", [1])
     with pytest.raises(TopologyError, match=r"the topology has no spout 'nobody'; it has \['numbers'\]"):
         run.feed("nobody", [1])
@@ -430,7 +430,7 @@ def test_what_means_nothing_for_a_plain_topology_is_refused(given):
     builder = fed_builder()
     builder.set_bolt("sink", Sink()).shuffle_grouping("spout")
     [name] = given
-    with LocalCluster() as cluster, pytest.raises(TopologyError, match=f"submit got {name}, which means nothing for a"):
+    with LocalCluster() as cluster, pytest.raises(TopologyError, match=f"submit got {name}, which has no effect on a"):
         cluster.submit(builder.build(), **given)
 
 

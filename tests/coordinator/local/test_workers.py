@@ -80,5 +80,5 @@ def test_a_plain_topology_has_workers_too():
 
 
 def test_no_worker_is_refused():
-    with pytest.raises(ValueError, match="worker count is 0; give an integer from 1"):
+    with pytest.raises(ValueError, match="worker count is 0; give an integer of at least 1"):
         LocalCluster(worker_count=0)

@@ -362,7 +362,7 @@ def test_a_topology_of_the_other_kind_is_refused_with_the_way_to_run_it():
     plain.set_bolt("sink", Sink()).shuffle_grouping("spout")
     given: Any = plain.build()
     transactional: Any = build(("count", Count(), ["lines"]))
-    with pytest.raises(TopologyError, match="is a PlainTopology, and a Topology is run here; use run_plain for"):
+    with pytest.raises(TopologyError, match="is a PlainTopology, but this function runs a Topology; use run_plain for"):
         run(given)
-    with pytest.raises(TopologyError, match="is a Topology, and a PlainTopology is run here; use run for"):
+    with pytest.raises(TopologyError, match="is a Topology, but this function runs a PlainTopology; use run for"):
         run_plain(transactional)

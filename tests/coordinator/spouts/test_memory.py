@@ -153,12 +153,12 @@ def test_another_input_has_another_fingerprint():
 @pytest.mark.parametrize(
     ("changed", "story"),
     [
-        ({"take": 0}, "take of .* is 0; give an integer from 1"),
+        ({"take": 0}, "take of .* is 0; give an integer of at least 1"),
         ({"take": True}, "take of .* is True"),
-        ({"empty_batches": -1}, "empty_batches of .* is -1; give an integer from 0"),
+        ({"empty_batches": -1}, "empty_batches of .* is -1; give an integer of at least 0"),
         ({"fields": "line"}, r"takes a list of names, not 'line'; write \['line'\]"),
-        ({"partitions": [["ab"]]}, "row 'ab' of .* is not a list of 2 values"),
-        ({"partitions": [[["a"]]]}, r"row \['a'\] of .* is not a list of 2 values, as its fields"),
+        ({"partitions": [["ab"]]}, "row 'ab' of .* must be a list of 2 values"),
+        ({"partitions": [[["a"]]]}, r"row \['a'\] of .* must be a list of 2 values, one for each of its fields"),
         ({"partitions": {-1: ROWS}}, "a partition of .* is -1"),
         ({"partitions": {"0": ROWS}}, "a partition of .* is '0'"),
     ],
@@ -171,7 +171,7 @@ def test_a_parameter_that_is_no_good_is_refused(kind, changed, story):
 
 
 def test_a_row_of_a_fixed_batch_has_as_many_values_as_there_are_fields():
-    with pytest.raises(TopologyError, match=r"row \['a'\] of FixedBatchesSpout is not a list of 2 values"):
+    with pytest.raises(TopologyError, match=r"row \['a'\] of FixedBatchesSpout must be a list of 2 values"):
         FixedBatchesSpout([ROWS, [["a"]]], ["line", "number"])
 
 
@@ -247,7 +247,7 @@ def test_a_replay_reads_what_was_cut_though_take_has_changed():
     [
         (2, r"position 2 of partition 0 .* counted batches"),
         ([0, "x"], r"position \[0, 'x'\] of partition 0"),
-        ([0, 9, 0, 0], "partition 0 .* has 8 rows, and was read up to row 9"),
+        ([0, 9, 0, 0], "partition 0 .* has 8 rows but was read up to row 9"),
     ],
     ids=["former form", "nonsense", "beyond the end"],
 )

@@ -137,7 +137,7 @@ def test_what_an_edge_raises_names_component_and_method_and_shows_the_traceback(
         ("get_emitter", {"plain": "SpoutEmitter", "partitioned": "PartitionedEmitter",
                          "opaque": "OpaquePartitionedEmitter"}),
         ("get_committer", dict.fromkeys(KINDS, "SpoutCommitter")),
-        ("fingerprint", dict.fromkeys(KINDS, "text")),
+        ("fingerprint", dict.fromkeys(KINDS, "non-empty string")),
     ],
     ids=lambda part: part if isinstance(part, str) else "",
 )  # fmt: skip

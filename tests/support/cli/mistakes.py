@@ -52,13 +52,15 @@ LOADING = [
     row("a file that is not there", "run jobz.py:sound", USAGE, "file 'jobz.py' does not exist"),
     row("a file name that is no module name", "run my-job.py:x", USAGE, "'my-job.py' cannot be imported", "rename it"),
     row("a file that hides a library", "run json.py:x", USAGE, "that name is taken by", "rename it"),
-    row("a factory that is not there", "run jobs:sount", USAGE, "module 'jobs' has no 'sount'", "its functions are:"),
-    row("a factory that is no function", "run jobs:NOT_CALLABLE", USAGE, "is 3; give a function that returns"),
+    row("a factory that is not there", "run jobs:sount", USAGE, "module 'jobs' has no 'sount'", "it defines:"),
+    row(
+        "a factory that is no function", "run jobs:NOT_CALLABLE", USAGE, "is 3, which is not callable; name a function"
+    ),
     row(
         "a factory that raises", "run jobs:raises", USAGE, "factory 'jobs:raises' raised KeyError: 'input' (", "line 4"
     ),
-    row("a factory without return", "run jobs:returns_nothing", USAGE, "returned None; give back what build()"),
-    row("a factory without build", "run jobs:returns_a_builder", USAGE, "returned <", "give back what build()"),
+    row("a factory without return", "run jobs:returns_nothing", USAGE, "returned None; return the result of build()"),
+    row("a factory without build", "run jobs:returns_a_builder", USAGE, "returned <", "return the result of build()"),
     row("a module that raises", "run raising:x", USAGE, "importing 'raising' raised json.decoder.JSONDecodeError: "),
     row(
         "a module that leaves", "run leaving:x", USAGE, "importing 'leaving' raised SystemExit: usage: leaving (", "3)"
@@ -69,22 +71,27 @@ LOADING = [
     row(
         "a library that is missing", "run hungry:x", USAGE, "ModuleNotFoundError: No module named 'numpie' (", "line 1)"
     ),
-    row("a parameter without value", "run jobs:sound -p input", USAGE, "-p 'input' is not of the form key=value"),
-    row("a parameter given twice", "run jobs:sound -p a=1 -p a=2", USAGE, "-p gives 'a' twice: '1' and '2'"),
-    row("a parameter nobody takes", "run jobs:sound -p a=1", USAGE, "has no parameter 'a'; it has input='input.txt'"),
-    row("a parameter that is missing", "run jobs:needs", USAGE, "needs parameter 'word': give -p word=VALUE"),
+    row("a parameter without value", "run jobs:sound -p input", USAGE, "-p 'input' does not have the form key=value"),
+    row("a parameter given twice", "run jobs:sound -p a=1 -p a=2", USAGE, "-p sets 'a' twice, to '1' and '2'"),
+    row(
+        "a parameter nobody takes",
+        "run jobs:sound -p a=1",
+        USAGE,
+        "has no parameter 'a'; its parameters: input='input.txt'",
+    ),
+    row("a parameter that is missing", "run jobs:needs", USAGE, "needs parameter 'word'; give -p word=VALUE"),
     row("a parameter of another type", "run jobs:sound -p lines_per_batch=ten", USAGE, "lines_per_batch='ten' is not"),
     row("an option for plain topologies", "run jobs:sound --stop-when-idle", USAGE, "--stop-when-idle is for plain"),
     row(
         "an option for transactions",
         "run plain_job:topology --max-pending 3",
         USAGE,
-        "is a plain topology: it has none",
+        "are for transactional topologies, but 'plain' is a plain one",
     ),
 ]
 
 WIRING = [
-    row("a cycle", "run jobs:cycle", USAGE, "the topology has a cycle: ", "tuples can only flow one way"),
+    row("a cycle", "run jobs:cycle", USAGE, "the topology has a cycle: ", "remove a subscription"),
     row("an unknown component", "run jobs:unknown_component", USAGE, "unknown component 'line'; known: ['lines'"),
     row(
         "an unknown stream",
@@ -96,21 +103,28 @@ WIRING = [
         "an unknown field", "run jobs:unknown_field", USAGE, "cannot subscribe to stream 'default' of 'lines': ", "word"
     ),
     row("fields as text", "run jobs:fields_as_text", USAGE, "takes a list of fields, not 'line'; write ['line']"),
-    row("a bolt nobody feeds", "run jobs:no_input", USAGE, "component 'one' has no input; subscribe it, as in"),
+    row("a bolt nobody feeds", "run jobs:no_input", USAGE, "component 'one' has no input; subscribe it to a component"),
     row("an id used twice", "run jobs:used_twice", USAGE, "component id 'lines' is used twice"),
     row("a stream subscribed twice", "run jobs:subscribed_twice", USAGE, "'one' subscribes twice to stream 'default'"),
-    row("a class for an object", "run jobs:class_for_object", USAGE, "is the class Pass, not an object of it; give an"),
+    row(
+        "a class for an object", "run jobs:class_for_object", USAGE, "is the class Pass, not an instance of it; give an"
+    ),
     row("a grouping's class", "run jobs:grouping_class", USAGE, "custom_grouping got the class CustomGrouping, not an"),
     row("a list for a spout", "run jobs:no_spout", USAGE, "spout 'lines' is ['a line'] of type list; give an instance"),
     row("no tasks", "run jobs:no_tasks", USAGE, "parallelism of component 'lines' is 0; give an integer from 1"),
-    row("no time", "run jobs:no_time", USAGE, "message timeout -1 is not a number of seconds above 0"),
+    row("no time", "run jobs:no_time", USAGE, "message timeout is -1; give a number of seconds above 0"),
     row("a basic bolt as committer", "run jobs:basic_committer", USAGE, "has no finish_batch to commit in; make it an"),
-    row("state outside a committer", "run jobs:state_outside_a_committer", USAGE, "is no committer; only committers"),
+    row(
+        "state outside a committer",
+        "run jobs:state_outside_a_committer",
+        USAGE,
+        "is not a committer, and only committers",
+    ),
     row(
         "state of two components",
         "run jobs:state_of_two",
         USAGE,
-        "state 'lines' is declared by 'one' and by 'two'; one",
+        "state 'lines' is declared by 'one' and by 'two'; only one",
     ),
     row(
         "state of lists",
@@ -139,8 +153,8 @@ WIRING = [
         "a huge bolt",
         "run jobs:huge_bolt",
         USAGE,
-        "component 'one' pickles to 94",
-        f"the limit is {SPEC_LIMIT_BYTES}; load large data in prepare, or ship it as a file",
+        "component 'one' pickles to 9,4",
+        f"more than {SPEC_LIMIT_BYTES:,}; load large data in prepare, or ship it as a file",
     ),
 ]
 
@@ -226,7 +240,12 @@ SERVER = [
     row(
         "a shared data directory", "run jobs:sound --data-dir shared", STATE, "open to other users (mode 755) and holds"
     ),
-    row("a data directory never used", "status job --data-dir nowhere", USAGE, "holds no state; give --data-dir, or"),
+    row(
+        "a data directory never used",
+        "status job --data-dir nowhere",
+        USAGE,
+        "holds no state; give another --data-dir, or",
+    ),
     row("a look at nothing", "status job", USAGE, "data directory '.txbatch' holds no state"),
     row(
         "a bad name", "status a:b --redis redis://127.0.0.1:1", USAGE, "topology id 'a:b' is not a valid name; use 1 to"
@@ -365,9 +384,22 @@ REAL_SERVER = [
         "has no database of that number; give",
     ),
     row("a server that evicts", "run jobs:sound --redis {right}", STATE, "maxmemory-policy 'allkeys-lru'", "set it to"),
-    row("a topology nobody knows", "status nothing --redis {right}", USAGE, "topology 'nothing' is unknown to unix://"),
-    row("nothing to drop", "drop nothing --yes --redis {right}", USAGE, "is unknown to unix://", "nothing was deleted"),
-    row("nobody to ask", "drop nothing --redis {right}", USAGE, "There is no terminal to ask on; give --yes"),
+    row(
+        "a topology nobody knows",
+        "status nothing --redis {right}",
+        USAGE,
+        "topology 'nothing' is not stored on unix://",
+    ),
+    row(
+        "nothing to drop",
+        "drop nothing --yes --redis {right}",
+        USAGE,
+        "is not stored on unix://",
+        "nothing was deleted",
+    ),
+    row(
+        "nobody to ask", "drop nothing --redis {right}", USAGE, "Standard input is not a terminal to ask on; give --yes"
+    ),
     row("TLS to a plain port", "status job --redis {tls_to_plain}", STATE, "127.0.0.1", "TLS", "write redis://"),
     row(
         "plain text to a TLS port",

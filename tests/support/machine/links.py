@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinator.emitting.emitter_task import Emitted
 from coordinator.spouts.kinds.partition_cut import link_to
 
 
@@ -24,3 +25,8 @@ def linked(outcomes: Sequence[AttemptOutcome], known: Mapping[str, Mapping[int, 
             by_txid[txid] = value
         made[outcome.attempt] = replace(outcome, began_from=began_from)
     return tuple(made[outcome.attempt] for outcome in outcomes)
+
+
+def metadata_of(emitted: Emitted) -> dict[str, Any]:
+    """Scope -> what the next batch is cut from, without the links."""
+    return {scope: cut.metadata for scope, cut in emitted.cuts.items()}

@@ -482,7 +482,7 @@ class RandomRun:
                     if self.random.random() < 0.3:
                         edges ^= 1 << 40
                     else:
-                        report.verdicts.append(AttemptVerdict(self._failure()))
+                        report.verdicts.append(AttemptVerdict(self._failure(), edges))
                         break
                 read: list[list[Any]] = [["counts", "shared"]] if reads and task_id == 8 else []
                 report.verdicts.append(AttemptVerdict(edges=edges, reads=read))
@@ -505,7 +505,9 @@ class RandomRun:
             failures = [verdict.failure for verdict in verdicts if verdict.failure is not None]
             if failures or edges or len(verdicts) < len(reports):
                 self.kinds["group failed"] += 1
-                failure = min(failures, key=lambda failure: failure.kind, default=None)
+                has_read_other = edges and self.plan.may_commit_early and len(verdicts) == len(reports)
+                believed = [] if has_read_other else failures
+                failure = min(believed, key=lambda failure: failure.kind, default=None)
                 self._fails(attempt, failure or Failure(FailureKind.INCOMPLETE, "", 0, ""))
                 return
 

@@ -7,7 +7,7 @@ import pytest
 from coordinator.transactional.engine import CrashKind, GroupCrashed, WaveCrashed
 from coordinator.transactional.machine.crash_causes import CrashCauses
 
-REMEDY = "; if it needs longer, set_message_timeout_s of the builder raises that"
+REMEDY = "; if it needs longer, raise the limit with the builder's set_message_timeout_s"
 CANCELLED = f"it exceeded the message timeout of 60 s and was cancelled{REMEDY}"
 
 

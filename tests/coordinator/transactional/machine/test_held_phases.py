@@ -122,7 +122,7 @@ def test_nothing_of_a_group_that_is_held_takes_too_long_for_nothing_of_it_runs()
 def test_a_group_that_is_not_held_cannot_end():
     driven, group = held_group()
     driven.handle(PhaseEnded(group.attempts[0], group, 1))
-    with pytest.raises(ProtocolError, match="ended and was not held"):
+    with pytest.raises(ProtocolError, match="ended but was not held"):
         driven.handle(PhaseEnded(group.attempts[0], group, 1))
 
 
@@ -184,7 +184,7 @@ def test_waves_that_took_too_long_are_never_that_large_again(is_told):
     assert sizes == [2, 2, 2]
     reason = "late" if is_told else "it exceeded the message timeout of 60 s and was cancelled"
     (dropped,) = (told for told in driven.notified if isinstance(told, Dropped))
-    assert dropped.reason == f"{reason}; if it needs longer, set_message_timeout_s of the builder raises that"
+    assert dropped.reason == f"{reason}; if it needs longer, raise the limit with the builder's set_message_timeout_s"
 
 
 def test_a_wave_that_ended_before_it_could_be_cancelled_did_not_take_too_long():

@@ -55,6 +55,11 @@ def test_a_batch_that_does_not_tell_where_it_began_is_not_trusted():
     assert failed([AttemptOutcome(TransactionAttempt(1, 1), metadata={P: 10})]) == [1]
 
 
+def test_what_follows_a_failure_is_replayed_anyway_and_is_not_blamed():
+    lost = AttemptOutcome(TransactionAttempt(4, 104), Failure(FailureKind.INCOMPLETE, "lines", 0, "no verdict"))
+    assert failed([lost, outcome(5, 40, 50)], {P: {3: 30}}) == [4]
+
+
 @pytest.mark.parametrize("kind", list(FailureKind), ids=lambda kind: kind.name)
 def test_a_failure_stays_what_it_was(kind):
     wave = [outcome(1, 5, 10, failure=Failure(kind, "lines", 0, "no"))]

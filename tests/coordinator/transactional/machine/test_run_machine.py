@@ -134,7 +134,7 @@ def test_a_report_on_a_wave_that_does_not_run_is_a_bug_of_ours_and_touches_nothi
     driven.processed(1, (att(1, 1), att(2, 2)))
     driven.turn()
     before = snapshot(driven)
-    with pytest.raises(ProtocolError, match=f"wave {report.wave_id} was reported and does not run"):
+    with pytest.raises(ProtocolError, match=f"wave {report.wave_id} was reported but is not running"):
         driven.handle(report)
     assert snapshot(driven) == before
     assert driven.handle(WaveCrashed(2, "gone")) == [ReleaseWave(2)]
@@ -190,7 +190,7 @@ def test_a_cut_is_given_the_metadata_of_the_txid_before():
 
 def test_a_transaction_is_not_cut_without_the_metadata_of_the_one_before():
     driven = Driven(committed_txid=4)
-    with pytest.raises(ProtocolError, match="txid 5 was to be cut without the metadata of txid 4"):
+    with pytest.raises(ProtocolError, match="txid 5 cannot be cut: the metadata of txid 4 is unknown"):
         driven.turn()
 
 

@@ -135,7 +135,7 @@ def test_only_what_commits_may_be_published():
     records = cut(1, 1)
     with pytest.raises(ProtocolError, match="txid 1 cannot go from processed to publishing"):
         records.move((att(1),), PUBLISHING)
-    with pytest.raises(ProtocolError, match=r"attempt 1:00000000000000ff is publishing and not current"):
+    with pytest.raises(ProtocolError, match=r"attempt 1:00000000000000ff cannot become publishing: it is not current"):
         records.move((att(1, 255),), PUBLISHING)
 
 
@@ -169,7 +169,7 @@ def test_a_commit_moves_currtx_and_keeps_only_the_last_of_its_transactions():
 
 def test_commits_are_acknowledged_in_order():
     records = publishing(1, 1)
-    with pytest.raises(ProtocolError, match=r"attempt 2:0000000000000002 was committed while txid 1 is next"):
+    with pytest.raises(ProtocolError, match=r"attempt 2:0000000000000002 was committed, but txid 1 is next"):
         records.committed((att(2),))
     assert state_of(records, 1, 2) == [PUBLISHING, PUBLISHING]
 

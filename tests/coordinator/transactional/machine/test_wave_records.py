@@ -157,7 +157,7 @@ def test_a_wave_ends_once(outcome):
     waves, _ = started(2)
     waves.processed(1)
     for wave_id in (1, 2):
-        with pytest.raises(ProtocolError, match=f"wave {wave_id} was reported and does not run"):
+        with pytest.raises(ProtocolError, match=f"wave {wave_id} was reported but is not running"):
             getattr(waves, outcome)(wave_id)
     assert waves.room([0] * 100) == 8
 

@@ -110,7 +110,7 @@ def test_files_and_lines_after_the_position_are_adopted_as_they_are(cluster, fol
     lines_of(folder / "d.txt", "more", 2)
     if touched:
         os.utime(folder / "b.txt")
-    assert "nothing would be skipped or read again: continue with --adopt" in refusal(cluster, folder)
+    assert "nothing would be skipped or read again; continue with --adopt" in refusal(cluster, folder)
     expected = every_line(("b", 5), ("d", 3), ("e", 4), ("more", 2))
     assert run(cluster, folder, adopt=True) == expected
     assert run(cluster, folder) == expected, "adopted for good"
@@ -140,7 +140,7 @@ def test_a_file_that_sorts_before_the_position_is_listed_and_refused_until_it_ma
     for adopt in (False, True, "again", "changed"):
         message = refusal(cluster, folder, adopt=adopt)
         assert f"never read: file '{folder}/a.txt' (21 bytes) lies before the position" in message
-        assert "accept exactly this by --adopt=skip" in message
+        assert "accept exactly this with --adopt=skip" in message
     assert run(cluster, folder, adopt="skip") == every_line(("b", 5), ("d", 3), ("e", 1))
     lines_of(folder / "f.txt", "f", 1)
     assert run(cluster, folder, adopt=True)["f0"] == 1, "what was accepted once is not asked about again"
@@ -337,7 +337,7 @@ def count(cluster: LocalCluster, spout: Any, adopt: bool | str = False) -> int:
 @pytest.mark.parametrize("kind", SPOUTS)
 def test_a_memory_spout_with_the_same_beginning_is_adopted_and_read_to_its_end(cluster, kind):
     before = count(cluster, SPOUTS[kind](ROWS[:4]))
-    with pytest.raises(StateRefusedError, match="nothing would be skipped or read again: continue with --adopt"):
+    with pytest.raises(StateRefusedError, match="nothing would be skipped or read again; continue with --adopt"):
         count(cluster, SPOUTS[kind](ROWS))
     assert count(cluster, SPOUTS[kind](ROWS), adopt=True) == before + 4
 
@@ -357,7 +357,7 @@ def test_a_memory_spout_with_another_beginning_is_refused_until_that_is_accepted
 @pytest.mark.parametrize("adopt", [False, True, "skip,again,changed"])
 def test_rows_that_were_read_and_taken_out_are_refused(cluster, kind, adopt):
     count(cluster, SPOUTS[kind](ROWS))
-    with pytest.raises(StateRefusedError, match=r"partition 0 .* has 4 rows, and was read up to row 8"):
+    with pytest.raises(StateRefusedError, match=r"partition 0 .* has 4 rows but was read up to row 8"):
         count(cluster, SPOUTS[kind](ROWS[:4]), adopt=adopt)
 
 

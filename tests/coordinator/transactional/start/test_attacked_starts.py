@@ -79,7 +79,7 @@ def test_state_without_any_record_of_its_history_is_not_added_to(cluster):
     spout = MemoryTransactionalSpout([ROWS], ["x"], 1)
     finish(cluster, spout)
     cluster.client.delete(*(f"{{t}}:txbatch:{name}" for name in ("control", "metadata", "receipts")))
-    with pytest.raises(StateRefusedError, match="has no record of writing 'rows', and the server holds such state"):
+    with pytest.raises(StateRefusedError, match="has no record of writing 'rows', but the server holds such state"):
         finish(cluster, spout)
     assert cluster.client.llen("{t}:rows") == 2
     assert finish(cluster, spout, accept_state_changes=True).state("rows") == ["a", "b", "a", "b"]

@@ -101,11 +101,11 @@ def run(cluster: LocalCluster, built: Any, **options: Any) -> Any:
         made.close()
 
 
-MOVED = "state 'counts' is written by 'store' instead of 'count'"
+MOVED = "state 'counts': owner changed from 'count' to 'store'"
 SAID = [
-    ({"tasks": 2}, {"component 'count' has parallelism 2 instead of 1", "component 'count' has tasks 2 instead of 1"}),
-    ({"spout_tasks": 3}, {"component 'lines' has tasks 3 instead of 1"}),
-    ({"component_id": "store"}, {"component 'count' is gone", "component 'store' is new", MOVED}),
+    ({"tasks": 2}, {"component 'count': tasks changed from 1 to 2"}),
+    ({"spout_tasks": 3}, {"component 'lines': tasks changed from 1 to 3"}),
+    ({"component_id": "store"}, {"component 'count' was removed", "component 'store' is new", MOVED}),
     ({"committer": More()}, {"state 'seen' is new"}),
 ]
 
@@ -125,11 +125,11 @@ def test_a_change_that_harms_nothing_is_said_at_start_by_what_has_changed(cluste
 
 
 STATES = [
-    (FloatCounts(), "state 'counts' has value float instead of int"),
-    (BytesCounts(), "state 'counts' has field bytes instead of str"),
-    (AsValue(), "state 'counts' has kind string instead of hash"),
-    (Renamed(), "state 'counts' is gone"),
-    (Stateless(), "state 'counts' is gone"),
+    (FloatCounts(), "state 'counts': value type changed from int to float"),
+    (BytesCounts(), "state 'counts': field type changed from str to bytes"),
+    (AsValue(), "state 'counts': kind changed from hash to string"),
+    (Renamed(), "state 'counts' was removed"),
+    (Stateless(), "state 'counts' was removed"),
 ]
 
 
@@ -150,7 +150,7 @@ def test_a_change_that_was_accepted_is_stored_with_the_first_write(cluster):
     run(cluster, topology(Counts()))
     run(cluster, topology(Renamed(), rows=[*ROWS, ["c"]]), accept_state_changes=True, adopt=True)
     run(cluster, topology(Renamed(), rows=[*ROWS, ["c"]]))
-    with pytest.raises(StateRefusedError, match="state 'tallies' is gone"):
+    with pytest.raises(StateRefusedError, match="state 'tallies' was removed"):
         run(cluster, topology(Counts(), rows=[*ROWS, ["c"]]))
     assert cluster.client.hgetall("{graph}:counts") == {b"a": b"2", b"b": b"1"}
     assert cluster.client.hgetall("{graph}:tallies") == {b"c": b"1"}
@@ -158,7 +158,7 @@ def test_a_change_that_was_accepted_is_stored_with_the_first_write(cluster):
 
 def test_before_anything_is_committed_states_may_be_renamed_at_will(cluster):
     cluster.submit(topology(Counts())).close()
-    assert "state 'counts' has value float instead of int" in run(cluster, topology(FloatCounts())).notices
+    assert "state 'counts': value type changed from int to float" in run(cluster, topology(FloatCounts())).notices
     assert cluster.client.hgetall("{graph}:counts") == {b"a": b"2", b"b": b"1"}
 
 
@@ -203,3 +203,14 @@ def test_a_description_has_a_short_form_for_readers():
     )
     assert summary(described(topology(Stateless()))).endswith("; states none")
     assert summary("graph") == "graph"
+
+
+def test_a_change_of_parallelism_is_told_once():
+    before, after = described(topology(Counts())), described(topology(Counts(), tasks=2))
+    assert changes(before, after) == TopologyChange(("component 'count': tasks changed from 1 to 2",))
+
+
+def test_executors_are_told_of_if_the_number_of_tasks_stays():
+    before = described(topology(Counts()))
+    after = before.replace('"kind": "committer", "parallelism": 1', '"kind": "committer", "parallelism": 3')
+    assert changes(before, after).said == ("component 'count': parallelism changed from 1 to 3",)

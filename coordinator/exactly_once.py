@@ -1,0 +1,188 @@
+"""The bridge from Structured Streaming: what `writeStream.foreachBatch` calls, committed exactly once."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from coordinator.building.topology import Topology
+from coordinator.building.topology_checks import check_is_a
+from coordinator.run import started
+from coordinator.sources.micro_batches import MicroBatch, MicroBatchCoordinator, MicroBatches
+from coordinator.transactional.coordinator import Coordinator
+from coordinator.transactional.options import RunOptions
+from coordinator.transactional.run_summary import RunStatistics
+from state.errors import TopologyError
+
+_LOG = logging.getLogger("txbatch")
+
+
+class ExactlyOnce:
+    """Commits each micro-batch of one streaming query as one transaction; made by `exactly_once`.
+
+    Spark calls it on the driver, once a batch, or again for a batch whose end it did not note. It returns when the
+    batch is durable and raises if it is not; then the query stops, and repeats the batch when it is started again.
+    Server, plan and ownership are kept from one batch to the next.
+    """
+
+    def __init__(self, topology: Topology, first_batch_id: int, start_arguments: dict[str, Any]) -> None:
+        self._topology = topology
+        self._first_batch_id = first_batch_id
+        self._start_arguments = start_arguments
+        self._run: _BoundRun | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def statistics(self) -> RunStatistics | None:
+        """What was done since the query was started; None before its first batch."""
+        return None if self._run is None else self._run.coordinator.statistics
+
+    def __call__(self, rows: Any, batch_id: int) -> None:
+        """Commits a batch unless it is committed (driver, on Spark's thread).
+
+        Args:
+            rows: the batch, a DataFrame.
+            batch_id: its number.
+
+        Raises:
+            SourceError: the batch is not the one that is due, nor the last one again.
+            StateRefusedError: the topology is bound to another query.
+            TransactionError: as `run`.
+        """
+        from coordinator.spark.intake.streaming_query import micro_batch_of  # takes as long to import as all else
+
+        batch = micro_batch_of(rows, batch_id)
+        with self._lock:
+            try:
+                self._commit(batch, rows)
+            except BaseException:
+                self._close()
+                raise
+
+    def close(self) -> None:
+        """Lets go of server and topology; called after the query has ended, if the process lives on."""
+        with self._lock:
+            self._close()
+
+    def _commit(self, batch: MicroBatch, rows: Any) -> None:
+        context = rows.sparkSession.sparkContext
+        if self._run is None or (self._run.context, self._run.source.query_id) != (context, batch.query_id):
+            self._close()
+            self._run = self._opened(batch.query_id, rows)
+        self._run.commit(batch, rows)
+
+    def _opened(self, query_id: str, rows: Any) -> _BoundRun:
+        from coordinator.spark.intake.row_intake import RowIntake
+
+        source = MicroBatchCoordinator(query_id, self._topology.topology_id, self._first_batch_id)
+        spout = self._topology.spout
+        assert isinstance(spout.spec, MicroBatches)
+        bound = replace(spout, spec=spout.spec.bound(source))
+        topology = replace(self._topology, components=(bound, *self._topology.components[1:]))
+        session = rows.sparkSession
+        run = _BoundRun(session.sparkContext, source)
+        with ExitStack() as resources:
+            intake = RowIntake(spout.spec.columns, lambda _: run.rows)
+            run.coordinator = resources.enter_context(
+                started(topology, spark=session, intake=intake, **self._start_arguments)
+            )
+            run.resources = resources.pop_all()
+        return run
+
+    def _close(self) -> None:
+        run, self._run = self._run, None
+        if run is not None:
+            run.resources.close()
+
+
+class _BoundRun:
+    """A run that takes its batches from a streaming query, one at a time.
+
+    Args:
+        context: the Spark context of the query.
+        source: the coordinator of the spout.
+
+    Attributes:
+        rows: of the batch that is being committed.
+        coordinator, resources: set once the run has started.
+    """
+
+    coordinator: Coordinator
+    resources: ExitStack
+
+    def __init__(self, context: Any, source: MicroBatchCoordinator) -> None:
+        self.context, self.source = context, source
+        self.rows: Any = None
+
+    def commit(self, batch: MicroBatch, rows: Any) -> None:
+        """Drives the run until the batch is durable."""
+        statistics = self.coordinator.statistics
+        txid = self.source.txid_of(batch, statistics.last_txid)
+        if txid <= statistics.last_txid:
+            _LOG.info("%s is transaction %d, which is committed: skipped", batch, txid)
+            return
+        self.rows = rows
+        try:
+            while statistics.last_txid < txid:  # bounded by the attempts of one transaction
+                self.coordinator.turn()
+        finally:
+            self.rows = None
+
+
+def exactly_once(
+    topology: Topology,
+    *,
+    redis_url: str | None = None,
+    data_dir: str | Path | None = None,
+    allow_plaintext: bool = False,
+    options: RunOptions | None = None,
+    on_progress: Callable[[RunStatistics], None] | None = None,
+    factory_module: str | None = None,
+    first_batch_id: int = 0,
+) -> ExactlyOnce:
+    """Makes what `writeStream.foreachBatch` is given, so that every micro-batch changes state exactly once (driver).
+
+    Batch n of the query is transaction n + 1 (n - `first_batch_id` + 1), processed by the topology on the query's
+    own Spark session; its rows stay on the executors. The topology is bound to the query by its first batch: the id of
+    the query, which lives in its checkpoint, is stored with it.
+
+    Args:
+        topology: what `TransactionalTopologyBuilder.build` returned; its spout is a `MicroBatches`.
+        redis_url: as for `run`.
+        data_dir: as for `run`.
+        allow_plaintext: as for `run`.
+        options: bounds of a run; ``adopt="skip,again"`` binds the topology to another query, whatever that skips or
+            repeats.
+        on_progress: as for `run`.
+        factory_module: as for `run`.
+        first_batch_id: the first batch this topology is given, if the query has run without it before.
+
+    Raises:
+        TopologyError: the topology does not read micro-batches, or a parameter cannot be used.
+    """
+    check_is_a(Topology, topology, "use run_plain for a plain topology")
+    spout = topology.spout
+    if not isinstance(spout.spec, MicroBatches):
+        raise TopologyError(
+            f"component {spout.component_id!r} of topology {topology.topology_id!r} is a {type(spout.spec).__name__}; "
+            "exactly_once takes its transactions from a streaming query: give MicroBatches(columns) as the spout"
+        )
+    if isinstance(first_batch_id, bool) or not isinstance(first_batch_id, int) or first_batch_id < 0:
+        raise TopologyError(f"first_batch_id is {first_batch_id!r}; give the number of a batch, from 0")
+    return ExactlyOnce(
+        topology,
+        first_batch_id,
+        {
+            "redis_url": redis_url,
+            "data_dir": data_dir,
+            "allow_plaintext": allow_plaintext,
+            "options": options,
+            "on_progress": on_progress,
+            "factory_module": factory_module,
+        },
+    )

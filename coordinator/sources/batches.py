@@ -1,0 +1,210 @@
+"""Batches that a Python program makes on the driver, as transactions: one each, in the order in which they come.
+
+A batch is stored with its transaction before it is emitted, so a replay, also by a later run, emits that very batch and
+asks the program for nothing. It is forgotten once a later one is committed. So batches are bounded; what is larger is
+better read on the executors, by `DataFrameBatches` or a spout of your own.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from coordinated_bolt.components.batch_bolts import BatchOutputCollector
+from coordinated_bolt.components.context import TopologyContext
+from coordinated_bolt.streams.declared import OutputFieldsDeclarer
+from coordinator.spouts.input_change import FormerInput, InputChange
+from coordinator.spouts.memory_input import Row, checked_fields
+from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+from state.attempt import TransactionAttempt
+from state.codec import digest64, pack_exact
+from state.errors import FailedException, SourceError, TopologyError
+
+MAX_BATCH_BYTES = 4 * 1024 * 1024
+"""Largest packed batch: each is stored, and travels to every task that emits."""
+POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+Batch = Sequence[Row] | None
+"""The rows of a transaction; None if there is nothing just now."""
+
+
+class Batches(ITransactionalSpout):
+    """Rows of batches that an iterable gives; one transaction a batch, ending with the iterable.
+
+    Args:
+        make: makes the iterable (driver, once a run). With a parameter that has no default it is given the number of
+            batches that earlier runs have taken, and returns those after them. Without one it returns them all from
+            the beginning, and those that were taken are compared with what was: a difference ends the start by name.
+            A batch is a list of rows, a row a list or tuple of plain values; None says that there is nothing just now.
+            The run waits for each: an iterable that has to wait for its next batch gives None meanwhile.
+        fields: names of a row's values.
+
+    Raises:
+        TopologyError: a parameter cannot be used.
+    """
+
+    def __init__(self, make: Callable[..., Iterable[Batch]], fields: Sequence[str]) -> None:
+        if not callable(make):
+            raise TopologyError(f"make of Batches is {make!r}; give a function that returns an iterable of batches")
+        self.make: Callable[..., Iterable[Batch]] | None = make
+        self.fields = checked_fields(self, fields)
+        self._name = f"{getattr(make, '__module__', '?')}.{getattr(make, '__qualname__', type(make).__qualname__)}"
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        declarer.declare(self.fields)
+
+    def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutCoordinator:
+        assert self.make is not None  # it is left out of what is shipped only
+        return BatchesCoordinator(self.make, self.fields, context.topology_id)
+
+    def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutEmitter:
+        return BatchesEmitter(context)
+
+    def fingerprint(self) -> str:
+        return f"batches of {self._name}, fields {', '.join(map(repr, self.fields))}"
+
+    def __getstate__(self) -> dict[str, Any]:
+        # batches are made on the driver, by functions that may hold what does not pickle
+        return {**self.__dict__, "make": None}
+
+
+class BatchesCoordinator(SpoutCoordinator):
+    """Takes batch by batch; metadata: a digest of all batches so far, and the rows (driver).
+
+    Args:
+        make: as of `Batches`.
+        fields: names of a row's values.
+        topology_id: for messages.
+    """
+
+    def __init__(self, make: Callable[..., Iterable[Batch]], fields: tuple[str, ...], topology_id: str) -> None:
+        self._make, self._fields, self._topology_id = make, fields, topology_id
+        self._resumes = _takes_a_number(make)
+        self._batches: Iterator[Batch] = iter(())
+        self._held: list[list[Any]] | None = None
+        self._has_ended = False
+        self._number, self._digest = 0, 0
+
+    def resume(self, last_txid: int, last: Any) -> None:
+        digest = self._stored_digest(last_txid, last)
+        if self._resumes:
+            self._number, self._digest = last_txid, digest
+            self._batches = iter(self._make(last_txid))
+            return
+        self._batches = iter(self._make())
+        while self._number < last_txid:
+            self._pull()
+            if self._held is None and self._has_ended:
+                raise self._other(last_txid, f"there are {self._number} now")
+            if self._held is not None:
+                self._take()
+        if self._digest != digest:
+            raise self._other(last_txid, "those are others now")
+
+    def is_ready(self) -> bool:
+        self._pull()
+        return self._held is not None
+
+    def initialize_transaction(self, txid: int, previous: Any) -> list[Any]:
+        self._pull()
+        if self._held is None:
+            raise FailedException(f"txid {txid} cannot be cut: there is no further batch now")
+        rows = self._take()
+        return [self._digest, rows]
+
+    def is_exhausted(self, last: Any) -> bool:
+        self._pull()
+        return self._has_ended and self._held is None
+
+    def compare(self, former: FormerInput) -> InputChange | None:
+        """What is read from its beginning is compared by `resume`; what begins at a number cannot be."""
+        return InputChange() if former.is_same or not self._resumes else None
+
+    def estimated_bytes(self, metadata: Any) -> int:
+        return len(pack_exact(metadata))
+
+    def close(self) -> None:
+        close = getattr(self._batches, "close", None)  # of a generator
+        if close is not None:
+            close()
+
+    def _pull(self) -> None:
+        """Asks for the next batch unless one is held."""
+        if self._held is not None or self._has_ended:
+            return
+        try:
+            batch = next(self._batches)
+        except StopIteration:
+            self._has_ended = True
+            return
+        if batch is not None:
+            self._held = self._checked(batch)
+
+    def _take(self) -> list[list[Any]]:
+        rows, self._held = self._held, None
+        assert rows is not None
+        self._number += 1
+        self._digest = digest64(b"%016x" % self._digest, pack_exact(rows))
+        return rows
+
+    def _checked(self, batch: Sequence[Row]) -> list[list[Any]]:
+        where = f"batch {self._number + 1} of topology {self._topology_id!r}"
+        if isinstance(batch, str | bytes) or not isinstance(batch, Sequence):
+            raise SourceError(
+                f"{where} is a {type(batch).__name__}; yield a list of rows, or None if there is none now"
+            )
+        for row in batch:
+            if not isinstance(row, list | tuple) or len(row) != len(self._fields):
+                raise SourceError(
+                    f"{where} has the row {row!r}, which is not a list of {len(self._fields)} values, as the fields "
+                    f"{list(self._fields)} ask for"
+                )
+        rows = [list(row) for row in batch]
+        if (byte_count := len(pack_exact(rows))) > MAX_BATCH_BYTES:
+            raise SourceError(
+                f"{where} takes {byte_count} bytes, and each batch is stored: yield batches of at most "
+                f"{MAX_BATCH_BYTES} bytes, or have the executors read the data, as by DataFrameBatches"
+            )
+        return rows
+
+    def _stored_digest(self, last_txid: int, last: Any) -> int:
+        match last:
+            case None if not last_txid:
+                return 0
+            case [int(digest), list(_)]:
+                return digest
+        raise SourceError(
+            f"topology {self._topology_id!r} has stored {type(last).__name__} {str(last)[:80]!r}, which is not a batch"
+            f": it was run with another kind of spout before; start over by `txbatch drop {self._topology_id}`, or "
+            "take another topology id"
+        )
+
+    def _other(self, taken: int, story: str) -> SourceError:
+        return SourceError(
+            f"topology {self._topology_id!r} has taken {taken} batches before, and {story}: have the iterable give "
+            f"them again as they were, or start over by `txbatch drop {self._topology_id}`"
+        )
+
+
+def _takes_a_number(make: Callable[..., Any]) -> bool:
+    """Whether it has to be given something."""
+    try:
+        parameters = inspect.signature(make).parameters.values()
+    except ValueError:  # some of C have none to show
+        return False
+    return any(each.default is each.empty and each.kind in POSITIONAL for each in parameters)
+
+
+class BatchesEmitter(SpoutEmitter):
+    """Emits this task's share of a batch (executor).
+
+    Args:
+        context: the task.
+    """
+
+    def __init__(self, context: TopologyContext) -> None:
+        self._context = context
+
+    def emit_batch(self, attempt: TransactionAttempt, metadata: Any, collector: BatchOutputCollector) -> None:
+        _, rows = metadata
+        collector.emit_all(rows[self._context.task_index :: self._context.task_count])

@@ -1,0 +1,288 @@
+"""Any Spark DataFrame as a source: cut by ranges of a column, by files, or by snapshot versions.
+
+Spark says once, when a run begins, what there is to read (the catalogue); transactions are units of it. Rows are
+read by Spark and go to the bolts on the executors. A row that is read again has to be the same: how many rows a unit
+has is known when it is cut, and a digest of them is stored before anything of them is committed.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, Protocol
+
+from coordinated_bolt.components.context import TopologyContext
+from coordinator.spouts.input_change import FormerInput, InputChange
+from coordinator.spouts.row_spout import RowSpout
+from coordinator.spouts.transactional import SpoutCoordinator
+from state.errors import FailedException, SourceError, TopologyError
+
+ESTIMATED_ROW_BYTES = 100
+"""What a row is taken to weigh, to keep waves within memory; nobody knows before it is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRanges:
+    """Cuts by ranges of a column of integers, dates or timestamps without NULLs; equal values stay together.
+
+    Rows that join later must have a higher value than all that were read: numbers given out in order, moments of
+    arrival. Rows that join below are named at the next start.
+
+    Attributes:
+        column: its name; it need not be one of those emitted.
+        width: of a range: an integer for integers, a timedelta for timestamps, of whole days for dates. Ranges begin
+            at multiples of it, and those without rows are left out.
+    """
+
+    column: str
+    width: int | dt.timedelta
+
+    def __post_init__(self) -> None:
+        width: Any = self.width
+        is_usable = isinstance(width, int | dt.timedelta) and not isinstance(width, bool)
+        if not is_usable or not width > type(width)():
+            raise TopologyError(f"width of ColumnRanges is {width!r}; give a positive integer or timedelta")
+
+    def __str__(self) -> str:
+        return f"by column {self.column!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class InputFiles:
+    """Cuts by the files that a DataFrame over files reads, in the order of their names.
+
+    A file that joins later has to sort after all that were read; another one is named at the next start.
+
+    Attributes:
+        files_per_batch: files of a transaction.
+    """
+
+    files_per_batch: int = 1
+
+    def __post_init__(self) -> None:
+        if isinstance(self.files_per_batch, bool) or not isinstance(self.files_per_batch, int):
+            raise TopologyError(f"files_per_batch of InputFiles is {self.files_per_batch!r}; give an integer from 1")
+        if self.files_per_batch < 1:
+            raise TopologyError(f"files_per_batch of InputFiles is {self.files_per_batch}; give an integer from 1")
+
+    def __str__(self) -> str:
+        return "by files"
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """Cuts by the versions of a table that keeps them, such as Delta or Iceberg: one transaction each.
+
+    `DataFrameBatches` is then given a function of session and version, which reads what that version added.
+
+    Attributes:
+        existing: function of the session that lists the versions there are, ascending.
+    """
+
+    existing: Callable[[Any], Sequence[int]]
+
+    def __str__(self) -> str:
+        return "by versions"
+
+
+Cut = ColumnRanges | InputFiles | Versions
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What one transaction reads.
+
+    Attributes:
+        kind: how it was cut, in words.
+        first, last: the keys it reads, both included: values of the column as integers (days, microseconds), names of
+            files, versions.
+        row_count: how many rows they have; None if that is not known before they are read.
+        through: of everything up to its end: rows (or versions), and a digest of the files (or versions).
+    """
+
+    kind: str
+    first: int | str
+    last: int | str
+    row_count: int | None
+    through: tuple[int, int]
+
+    @classmethod
+    def from_plain(cls, plain: Any, topology_id: str) -> Unit:
+        """Restores what `to_plain` gave.
+
+        Raises:
+            SourceError: it is the metadata of another kind of spout.
+        """
+        match plain:
+            case [str(kind), (int() | str()) as first, (int() | str()) as last, row_count, [int(count), int(digest)]]:
+                return cls(kind, first, last, row_count, (count, digest))
+        raise SourceError(
+            f"topology {topology_id!r} has stored {plain!r}, which is not a part of a DataFrame: it was run with "
+            f"another kind of spout before; start over by `txbatch drop {topology_id}`, or take another topology id"
+        )
+
+    def to_plain(self) -> list[Any]:
+        """The unit as plain data, to be stored."""
+        return [self.kind, self.first, self.last, self.row_count, list(self.through)]
+
+    def __str__(self) -> str:
+        return f"{self.first!r}" if self.first == self.last else f"{self.first!r} to {self.last!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """What there is to read.
+
+    Attributes:
+        behind: of everything up to the position, as `Unit.through`.
+        ahead: the units after it, ascending.
+    """
+
+    behind: tuple[int, int]
+    ahead: tuple[Unit, ...]
+
+
+class FrameReader(Protocol):
+    """What Spark answers (driver); see `coordinator.spark.intake.frame_reader`."""
+
+    def catalogue(self, after: int | str | None) -> Catalogue:
+        """What there is, with the position after a key.
+
+        Raises:
+            SourceError, TopologyError: it cannot be cut so.
+        """
+
+
+class DataFrameBatches(RowSpout):
+    """Rows of a Spark DataFrame, one transaction a range, a few files, or a version; finite.
+
+    What is there when a run begins is read; what joins later is read by the next run. The catalogue costs a pass over
+    the column, or over the files, when a run begins. A timestamp becomes a datetime in UTC, a struct a dict.
+
+    Args:
+        source: a DataFrame, or a function of a SparkSession that makes it (of session and version for `Versions`).
+        columns: names of the columns that become the fields of the tuples, in order.
+        cut: what a transaction is.
+
+    Raises:
+        TopologyError: a parameter cannot be used.
+    """
+
+    def __init__(self, source: Any, columns: Sequence[str], cut: Cut) -> None:
+        super().__init__(columns)
+        if not isinstance(cut, ColumnRanges | InputFiles | Versions):
+            raise TopologyError(f"cut of DataFrameBatches is {cut!r}; give a ColumnRanges, InputFiles or Versions")
+        if isinstance(cut, Versions) and not callable(source):
+            raise TopologyError(
+                f"source of DataFrameBatches is {source!r}, and it is cut by versions: give a function of session and "
+                "version that makes a DataFrame"
+            )
+        self.source, self.cut = source, cut
+        self._reader: FrameReader | None = None
+
+    def bound(self, reader: FrameReader) -> DataFrameBatches:
+        """The same spout for one run, read by Spark; used by `run`."""
+        made = type(self)(self.source, self.columns, self.cut)
+        made._reader = reader  # noqa: SLF001 - its own class
+        return made
+
+    def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutCoordinator:
+        if self._reader is None:
+            raise TopologyError(
+                f"component {context.component_id!r} of topology {context.topology_id!r} reads a Spark DataFrame, and "
+                "this engine is not Spark: run it with `run` or `txbatch run`, and test its bolts with "
+                "FixedBatchesSpout in its place"
+            )
+        return DataFrameCoordinator(self._reader, str(self.cut), context.topology_id)
+
+    def fingerprint(self) -> str:
+        return f"DataFrame of columns {', '.join(map(repr, self.columns))}, cut {self.cut}"
+
+    def __getstate__(self) -> dict[str, Any]:
+        # executors are fed with rows; sessions and DataFrames live on the driver
+        return {**self.__dict__, "_reader": None, "source": None, "cut": str(self.cut)}
+
+
+class DataFrameCoordinator(SpoutCoordinator):
+    """Cuts along the catalogue (driver).
+
+    Args:
+        reader: asks Spark.
+        kind: how units are cut, in words.
+        topology_id: for messages.
+    """
+
+    def __init__(self, reader: FrameReader, kind: str, topology_id: str) -> None:
+        self._reader, self._kind, self._topology_id = reader, kind, topology_id
+        self._catalogue: Catalogue | None = None
+
+    def resume(self, last_txid: int, last: Any) -> None:
+        if last is None and last_txid:
+            Unit.from_plain(last, self._topology_id)
+        self._read(None if last is None else self._unit(last))
+
+    def is_ready(self) -> bool:
+        return self._next(self.run_so_far.last) is not None
+
+    def initialize_transaction(self, txid: int, previous: Any) -> list[Any]:
+        unit = self._next(previous)
+        if unit is None:
+            raise FailedException(f"txid {txid} cannot be cut: the input ends with the one before")
+        return unit.to_plain()
+
+    def is_exhausted(self, last: Any) -> bool:
+        return self._next(last) is None
+
+    def compare(self, former: FormerInput) -> InputChange:
+        """What is different about the rows, files or versions that were read."""
+        if former.last is None:
+            return InputChange()
+        unit = self._unit(former.last)
+        behind = self._read(unit).behind
+        if behind == unit.through:
+            return InputChange()
+        what = "versions" if unit.row_count is None else "rows"
+        if behind[0] == unit.through[0]:
+            told = f"the input up to {unit.last!r} is not what was read: other files or versions are there now"
+        else:
+            told = f"up to {unit.last!r} {unit.through[0]} {what} were read, and {behind[0]} are there now"
+        return InputChange(changed=(f"{told}; what joined there is never read",))
+
+    def estimated_bytes(self, metadata: Any) -> int:
+        return (self._unit(metadata).row_count or 0) * ESTIMATED_ROW_BYTES
+
+    def progress(self, last: Any) -> float | None:
+        catalogue = self._catalogue
+        if catalogue is None or not catalogue.ahead:
+            return None
+        done = catalogue.behind if last is None else self._unit(last).through
+        total = catalogue.ahead[-1].through[0]
+        return done[0] / total if total else None
+
+    def _read(self, after: Unit | None) -> Catalogue:
+        if self._catalogue is None:
+            self._catalogue = self._reader.catalogue(None if after is None else after.last)
+        return self._catalogue
+
+    def _next(self, last: Any) -> Unit | None:
+        """The unit after a transaction."""
+        assert self._catalogue is not None  # `resume` has read it
+        ahead = self._catalogue.ahead
+        index = 0
+        if last is not None:
+            key: Any = self._unit(last).last
+            index = bisect_right(ahead, key, key=attrgetter("last"))
+        return ahead[index] if index < len(ahead) else None
+
+    def _unit(self, plain: Any) -> Unit:
+        unit = Unit.from_plain(plain, self._topology_id)
+        if unit.kind != self._kind:
+            raise SourceError(
+                f"topology {self._topology_id!r} was cut {unit.kind} before and is to be cut {self._kind} now, where "
+                f"its position means nothing: cut it as before, start over by `txbatch drop {self._topology_id}`, or "
+                "take another topology id"
+            )
+        return unit

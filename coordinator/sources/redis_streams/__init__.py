@@ -1,0 +1,1 @@
+"""Redis Streams as a transactional source: ranges of ids, read on the executors."""

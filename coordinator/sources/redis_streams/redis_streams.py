@@ -1,0 +1,154 @@
+"""Redis Streams as a source: a transaction takes a range of entries of each, by id."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias, get_args
+
+from coordinated_bolt.components.context import TopologyContext
+from coordinated_bolt.streams.declared import OutputFieldsDeclarer
+from coordinator.sources.records.record_format import RecordFormat
+from coordinator.sources.records.record_output import OnBadRecord, RecordOutput
+from coordinator.sources.redis_streams.entry_formats import EntryFields, EntryRecord
+from coordinator.sources.redis_streams.stream_coordinator import StreamCoordinator, StreamTrimmer
+from coordinator.sources.redis_streams.stream_emitter import StreamEmitter
+from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
+from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
+from state.errors import TopologyError
+from state.redis_address import check_address, redact, secrets_in
+from state.redis_stream_reader import StreamReader
+
+URL_VARIABLE = "TXBATCH_STREAMS_URL"
+ORIGIN_FIELDS = ("stream", "entry_id")
+Start: TypeAlias = Literal["beginning", "end"]
+OnTrimmed: TypeAlias = Literal["fail", "skip"]
+
+
+class RedisStreams(IPartitionedTransactionalSpout, ICommitterTransactionalSpout):
+    """Entries of Redis Streams, in the order of each stream; read on the executors, exactly once in effect.
+
+    Consumer groups are not used: the position is stored with the state. The server may be the one that holds the
+    state, or another one. Redis >= 7.0 or Valkey >= 7.2.
+
+    Args:
+        streams: key of a stream, or a list of keys; more may be added at the end between runs.
+        fields: name -> `str`, `int`, `float` or `bytes`: the fields of an entry that become the tuple's; or a list of
+            names, which are text.
+        record_format: instead of `fields`: makes the tuple of the bytes of one field, `value_field`.
+        value_field: with `record_format`: which field of an entry holds the record.
+        take: most entries of a stream in one transaction.
+        url: the server, without a password. None takes ``TXBATCH_STREAMS_URL`` from the environment of the driver and
+            of every executor, where a URL with a password belongs.
+        follow: read on for ever; else the input ends with what is there when the run begins.
+        start: where the first run begins, "beginning" or "end".
+        trim: remove entries that are durable; for streams that nobody else reads.
+        on_trimmed: what becomes of entries that were removed before they were read: "fail" ends the run by name, "skip"
+            counts them as "trimmed_entries". (A range that was read and not committed cannot be skipped.)
+        origin_fields: "stream", "entry_id": fields that follow those of the entry.
+        on_bad_record: "fail", "skip" or "dead_letter".
+
+    Raises:
+        TopologyError: a parameter cannot be used.
+    """
+
+    def __init__(
+        self,
+        streams: str | Sequence[str],
+        *,
+        fields: Mapping[str, type] | Sequence[str] | None = None,
+        record_format: RecordFormat | None = None,
+        value_field: str = "value",
+        take: int = 1000,
+        url: str | None = None,
+        follow: bool = False,
+        start: Start = "beginning",
+        trim: bool = False,
+        on_trimmed: OnTrimmed = "fail",
+        origin_fields: Sequence[str] = (),
+        on_bad_record: str = OnBadRecord.FAIL,
+    ) -> None:
+        self.keys = _checked_keys(streams)
+        if (fields is None) == (record_format is None):
+            raise TopologyError("RedisStreams takes either fields or record_format: what an entry becomes")
+        _check_choice("start", start, get_args(Start))
+        _check_choice("on_trimmed", on_trimmed, get_args(OnTrimmed))
+        if isinstance(take, bool) or not isinstance(take, int) or take < 1:
+            raise TopologyError(f"take of RedisStreams is {take!r}; give an integer from 1")
+        if url is not None:
+            check_address(url)
+            if secrets_in(url):
+                raise TopologyError(
+                    f"url of RedisStreams, {redact(url)}, has a password, which would be shipped with the topology: "
+                    f"set {URL_VARIABLE} in the environment of the driver and of the executors instead"
+                )
+        self.take, self.url, self.follow = take, url, follow
+        self.start, self.trim, self.on_trimmed = start, trim, on_trimmed
+        made = EntryRecord(value_field, record_format) if record_format is not None else EntryFields(_typed(fields))
+        self.output = RecordOutput(
+            made, offered=ORIGIN_FIELDS, origin_fields=origin_fields, on_bad_record=on_bad_record
+        )
+        self._coordinator: StreamCoordinator | None = None
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        self.output.declare(declarer)
+
+    def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> PartitionedCoordinator:
+        self._coordinator = StreamCoordinator(
+            self._reader(),
+            self.keys,
+            self.take,
+            context,
+            follows=self.follow,
+            starts_at_end=self.start == "end",
+        )
+        return self._coordinator
+
+    def get_committer(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutCommitter:
+        assert self._coordinator is not None  # a run makes it first
+        return StreamTrimmer(self._reader(), self._coordinator, trims=self.trim)
+
+    def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> PartitionedEmitter:
+        return StreamEmitter(
+            self._reader(),
+            self.keys,
+            self.take,
+            self.output,
+            context,
+            starts_at_end=self.start == "end",
+            skips_trimmed=self.on_trimmed == "skip",
+        )
+
+    def fingerprint(self) -> str:
+        return f"redis streams {', '.join(map(repr, self.keys))}"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_coordinator": None}
+
+    def _reader(self) -> StreamReader:
+        url = self.url or os.environ.get(URL_VARIABLE)
+        if not url:
+            raise TopologyError(
+                f"RedisStreams has no server here: give url=…, or set {URL_VARIABLE} in the environment of the driver "
+                "and of every executor"
+            )
+        return StreamReader(url)
+
+
+def _typed(fields: Any) -> Any:
+    """Names alone are of text."""
+    if isinstance(fields, (list, tuple)) and all(isinstance(name, str) for name in fields):
+        return dict.fromkeys(fields, str)
+    return fields
+
+
+def _checked_keys(streams: str | Sequence[str]) -> tuple[str, ...]:
+    keys = (streams,) if isinstance(streams, str) else tuple(streams)
+    if not keys or not all(isinstance(key, str) and key for key in keys) or len(set(keys)) < len(keys):
+        raise TopologyError(f"streams of RedisStreams is {streams!r}; give a key, or a list of different keys")
+    return keys
+
+
+def _check_choice(name: str, given: str, choices: Sequence[str]) -> None:
+    if given not in choices:
+        raise TopologyError(f"{name} of RedisStreams is {given!r}; give {' or '.join(map(repr, choices))}")

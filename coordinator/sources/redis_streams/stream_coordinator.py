@@ -1,0 +1,166 @@
+"""Says how far streams reach, when a further transaction is worth while, and trims what is durable (driver)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from coordinated_bolt.components.context import TopologyContext
+from coordinator.sources.redis_streams.stream_range import StreamRange, digest_of_entries
+from coordinator.spouts.committing import SpoutCommitter
+from coordinator.spouts.input_change import FormerInput, InputChange
+from coordinator.spouts.partition_positions import PartitionPositions
+from coordinator.spouts.partitioned import PartitionedCoordinator
+from state.attempt import TransactionAttempt
+from state.errors import FailedException
+from state.printable import said_by
+from state.redis_stream_reader import BEGINNING, StreamFacts, StreamReader, id_order
+
+_LOG = logging.getLogger("txbatch")
+
+
+class StreamCoordinator(PartitionedCoordinator):
+    """The coordinator of `RedisStreams`: a stream is a partition.
+
+    Args:
+        reader: of the server.
+        keys: the streams.
+        take: most entries of a stream in one transaction.
+        context: tells what to call the topology.
+        follows: the input has no end; else it ends with what is there when the run begins.
+        starts_at_end: as of `StreamEmitter`.
+    """
+
+    def __init__(
+        self,
+        reader: StreamReader,
+        keys: Sequence[str],
+        take: int,
+        context: TopologyContext,
+        *,
+        follows: bool,
+        starts_at_end: bool,
+    ) -> None:
+        self._reader, self._keys, self._take, self._topology_id = reader, keys, take, context.topology_id
+        self._follows, self._starts_at_end = follows, starts_at_end
+        self._read: PartitionPositions | None = None
+        self._ends: dict[str, StreamFacts] = {}
+
+    def follow(self, read: PartitionPositions) -> None:
+        self._read = read
+        self._ends = {key: self._reader.facts(key) for key in self._keys}
+
+    def number_of_partitions(self) -> int:
+        return len(self._keys)
+
+    def is_ready(self) -> bool:
+        """Whether a stream has more than what is under way will take, or anything at all if nothing is."""
+        if self._follows:
+            self._ends = {key: self._reader.facts(key) for key in self._keys}
+        assert self._read is not None
+        pending = self._read.pending()
+        lag = self.lag()
+        return any(-(-lag[key] // self._take) > pending for key in self._keys) or (
+            pending == 0 and not all(map(self._is_at_end, range(len(self._keys))))
+        )
+
+    def lag(self) -> dict[str, int]:
+        """Stream -> about how many entries are not cut yet, as of the last look; those deleted singly count too."""
+        found = {}
+        for key, position in zip(self._keys, self.positions(), strict=True):
+            end = self._ends[key]
+            if position is None:
+                found[key] = 0 if self._starts_at_end else end.length
+            else:
+                found[key] = max(0, end.added - max(end.removed, position.added))
+        return found
+
+    def positions(self) -> list[StreamRange | None]:
+        """What was cut last of each stream, committed or not."""
+        assert self._read is not None
+        found = self._read.by_partition()
+        return [
+            StreamRange.from_plain(found[partition], self._topology_id) if partition in found else None
+            for partition in range(len(self._keys))
+        ]
+
+    def is_exhausted(self, number_of_transactions: int) -> bool:
+        return not self._follows and all(map(self._is_at_end, range(len(self._keys))))
+
+    def is_finite(self) -> bool:
+        return not self._follows
+
+    def progress(self, number_of_transactions: int) -> float | None:
+        if self._follows:
+            return None
+        total = sum(end.length for end in self._ends.values())
+        return 1.0 - sum(self.lag().values()) / total if total else None
+
+    def compare(self, former: FormerInput) -> InputChange:
+        """What is different about the entries that were read last of each stream, and about the list of streams."""
+        changed, impossible = [], []
+        for partition, plain in sorted(former.positions.items()):
+            cut = StreamRange.from_plain(plain, self._topology_id)
+            key = self._keys[partition] if partition < len(self._keys) else None
+            if key != cut.key:
+                impossible.append(
+                    f"stream {cut.key!r} was number {partition + 1} of the streams, where {key!r} is now: add streams "
+                    "at the end, and take none away"
+                )
+                continue
+            end = self._reader.facts(key).last_id
+            if id_order(end) < id_order(cut.last_id):
+                impossible.append(f"stream {key!r} was read up to {cut.last_id} and ends at {end}: it is another one")
+            elif cut.count:
+                entries = self._reader.between(key, cut.first_id, cut.last_id, cut.count + 1)
+                if len(entries) >= cut.count and digest_of_entries(entries) != cut.digest:
+                    changed.append(
+                        f"stream {key!r} has other entries from {cut.first_id} to {cut.last_id} than were read"
+                    )
+        return InputChange(changed=tuple(changed), impossible=tuple(impossible))
+
+    def _is_at_end(self, partition: int) -> bool:
+        position = self.positions()[partition]
+        end = self._ends[self._keys[partition]].last_id
+        if position is None and self._starts_at_end:
+            return not self._follows
+        return id_order(BEGINNING if position is None else position.last_id) >= id_order(end)
+
+
+class StreamTrimmer(SpoutCommitter):
+    """Trims each stream up to a position that is durable.
+
+    Positions are known of what was cut last, which may not be committed. So one that is not durable yet is kept until
+    its transaction is: streams are trimmed a little late, and never too far.
+
+    Args:
+        reader: of the server.
+        coordinator: knows the positions.
+        trims: whether anything is done at all.
+    """
+
+    def __init__(self, reader: StreamReader, coordinator: StreamCoordinator, *, trims: bool) -> None:
+        self._reader, self._coordinator, self._trims = reader, coordinator, trims
+        self._waiting: dict[str, StreamRange] = {}
+
+    def commit(self, attempt: TransactionAttempt) -> None:
+        """Nothing is acknowledged one by one."""
+
+    def cleanup_before(self, txid: int) -> None:
+        """Trims what is durable now that a transaction is committed."""
+        for position in self._coordinator.positions() if self._trims else ():
+            if position is None:
+                continue
+            waiting = self._waiting.get(position.key)
+            if position.txid <= txid:
+                self._trim(position)
+            elif waiting is None or waiting.txid <= txid:
+                self._waiting[position.key] = position
+                if waiting is not None:
+                    self._trim(waiting)
+
+    def _trim(self, durable: StreamRange) -> None:
+        try:
+            self._reader.trim(durable.key, durable.last_id)
+        except FailedException as error:  # trimmed after a later commit
+            _LOG.info("stream %r is not trimmed now: %s", durable.key, said_by(error))

@@ -1,0 +1,124 @@
+"""Reads ranges of streams on the executors: cuts new ones, or reads exactly what was cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from coordinated_bolt.components.batch_bolts import BatchOutputCollector
+from coordinated_bolt.components.context import TopologyContext
+from coordinator.sources.records.record_output import RecordOutput
+from coordinator.sources.redis_streams.stream_range import StreamRange, digest_of_entries
+from coordinator.spouts.partitioned import PartitionedEmitter
+from state.attempt import TransactionAttempt
+from state.codec import pack
+from state.errors import SourceError
+from state.redis_stream_reader import BEGINNING, Entry, StreamFacts, StreamReader, id_order
+
+EMITTED_ENTRIES = 1024
+TRIMMED_COUNTER = "trimmed_entries"
+
+
+class StreamEmitter(PartitionedEmitter):
+    """Reads streams (executor; one per task and wave).
+
+    Args:
+        reader: of the server.
+        keys: the streams; a partition is a place in this list.
+        take: most entries of a stream in one transaction.
+        output: makes tuples.
+        context: the task.
+        starts_at_end: entries that were there before the first transaction are left out.
+        skips_trimmed: entries that were trimmed unread are counted, and do not end the run.
+    """
+
+    def __init__(
+        self,
+        reader: StreamReader,
+        keys: Sequence[str],
+        take: int,
+        output: RecordOutput,
+        context: TopologyContext,
+        *,
+        starts_at_end: bool,
+        skips_trimmed: bool,
+    ) -> None:
+        self._reader, self._keys, self._take, self._output, self._context = reader, keys, take, output, context
+        self._starts_at_end, self._skips_trimmed = starts_at_end, skips_trimmed
+
+    def emit_partition_batch_new(
+        self, attempt: TransactionAttempt, collector: BatchOutputCollector, partition: int, last: Any
+    ) -> Any:
+        key = self._keys[partition]
+        before = None if last is None else StreamRange.from_plain(last, self._context.topology_id)
+        if before is None and self._starts_at_end:
+            facts = self._reader.facts(key)
+            return StreamRange(key, "", facts.last_id, 0, 0, facts.added, attempt.txid).to_plain()
+        position = BEGINNING if before is None else before.last_id
+        facts, entries = self._reader.after(key, position, self._take)
+        added = facts.removed if before is None else self._checked(before, facts)
+        self._emit(collector, key, entries)
+        if len(entries) < self._take:
+            added = facts.added  # at the end everything that was added lies before the position
+        else:
+            added += len(entries)
+        ids = [entry_id for entry_id, _ in entries]
+        first_id, last_id = (ids[0], ids[-1]) if ids else ("", position)
+        digest = digest_of_entries(entries)
+        return StreamRange(key, first_id, last_id, len(entries), digest, added, attempt.txid).to_plain()
+
+    def emit_partition_batch(
+        self, attempt: TransactionAttempt, collector: BatchOutputCollector, partition: int, metadata: Any
+    ) -> None:
+        cut = StreamRange.from_plain(metadata, self._context.topology_id)
+        if not cut.count:
+            return
+        entries = self._reader.between(cut.key, cut.first_id, cut.last_id, cut.count + 1)
+        if len(entries) != cut.count or digest_of_entries(entries) != cut.digest:
+            raise SourceError(
+                f"stream {cut.key!r} has {len(entries)} of the {cut.count} entries from {cut.first_id} to {cut.last_id}"
+                f" that transaction {attempt.txid} has read and not committed, or others in their place: it was "
+                "trimmed or changed under the run; restore the stream, or start over by "
+                f"`txbatch drop {self._context.topology_id}`, and let nothing trim it but this topology (trim=True)"
+            )
+        self._emit(collector, cut.key, entries)
+
+    def _checked(self, before: StreamRange, facts: StreamFacts) -> int:
+        """Entries ever added up to the position; makes sure that none after it is gone."""
+        if id_order(facts.last_id) < id_order(before.last_id):
+            raise SourceError(
+                f"stream {before.key!r} ends at {facts.last_id} and was read up to {before.last_id}: it was deleted, "
+                "or is another one; restore it, or start over by "
+                f"`txbatch drop {self._context.topology_id}`"
+            )
+        if facts.added < before.added:
+            if self._skips_trimmed:
+                return facts.removed
+            raise SourceError(
+                f"stream {before.key!r} had {before.added} entries up to {before.last_id} and has had {facts.added} in "
+                "all: it was deleted and made again, and what it held unread is gone; restore it, continue without "
+                f'that by on_trimmed="skip", or start over by `txbatch drop {self._context.topology_id}`'
+            )
+        lost = facts.removed - before.added
+        if lost <= 0:
+            return before.added
+        if not self._skips_trimmed:
+            raise SourceError(
+                f"stream {before.key!r} was trimmed after {before.last_id}: {lost} entries were removed before they "
+                "were read; keep more of the stream (MAXLEN, MINID of its producers), and restore it, continue without "
+                'them by on_trimmed="skip", or start over by '
+                f"`txbatch drop {self._context.topology_id}`"
+            )
+        self._context.count(TRIMMED_COUNTER, lost)
+        return facts.removed
+
+    def _emit(self, collector: BatchOutputCollector, key: str, entries: list[Entry]) -> None:
+        for start in range(0, len(entries), EMITTED_ENTRIES):
+            portion = entries[start : start + EMITTED_ENTRIES]
+            self._output.emit(
+                collector,
+                self._context,
+                [pack(flat) for _, flat in portion],
+                origin=lambda index, portion=portion: (key, portion[index][0]),  # type: ignore[misc] # bound at once
+                place=lambda index, portion=portion: f"stream {key!r}, entry {portion[index][0]}",  # type: ignore[misc]
+            )

@@ -1,0 +1,60 @@
+"""What one transaction reads of one stream: a range of ids with its content's digest, as metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from state.codec import digest64
+from state.errors import SourceError
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRange:
+    """Entries that one transaction takes of one stream.
+
+    Attributes:
+        key: the stream.
+        first_id: of the first entry; empty if there is none.
+        last_id: of the last entry, of this or of an earlier transaction: the position after it.
+        count: entries.
+        digest: of their ids, fields and values.
+        added: how many entries were ever added to the stream up to the position.
+        txid: the transaction; once it is committed, everything up to the position is durable.
+    """
+
+    key: str
+    first_id: str
+    last_id: str
+    count: int
+    digest: int
+    added: int
+    txid: int
+
+    @classmethod
+    def from_plain(cls, plain: Any, topology_id: str) -> StreamRange:
+        """Restores what `to_plain` gave.
+
+        Raises:
+            SourceError: it is the metadata of another kind of spout.
+        """
+        match plain:
+            case [str(key), str(first_id), str(last_id), int(count), int(digest), int(added), int(txid)]:
+                return cls(key, first_id, last_id, count, digest, added, txid)
+        raise SourceError(
+            f"topology {topology_id!r} has stored {plain!r}, which is not a range of a Redis Stream: it was run with "
+            f"another kind of spout before; start over by `txbatch drop {topology_id}`, or take another topology id"
+        )
+
+    def to_plain(self) -> list[Any]:
+        """The range as plain data, to be stored."""
+        return [self.key, self.first_id, self.last_id, self.count, self.digest, self.added, self.txid]
+
+
+def digest_of_entries(entries: Iterable[tuple[str, list[bytes]]]) -> int:
+    """The digest of some entries, in order."""
+    digest = 0
+    for entry_id, flat in entries:
+        digest = digest64(b"%016x" % digest, entry_id.encode(), *flat)
+    return digest

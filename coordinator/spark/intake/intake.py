@@ -1,0 +1,48 @@
+"""What feeds stage 0 of a wave: the seam between a plan and where its rows come from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from coordinator.planning.plan import Plan
+from coordinator.spark.frame_flow import Addressed
+from coordinator.spark.stage import EmitterStage, WaveInput
+from coordinator.spark.stage_entry import StageEntry
+from coordinator.transactional.engine import WaveProcessed
+
+if TYPE_CHECKING:
+    from pyspark import RDD, SparkContext
+
+
+class Intake(Protocol):
+    """Makes the frames of stage 0 (driver, on the thread that runs the wave's job)."""
+
+    def frames(self, context: SparkContext, entry: StageEntry[Plan], wave: WaveInput) -> RDD[Addressed]:
+        """The frames of every attempt of a wave, and a report of every task of the spout on each.
+
+        An attempt whose rows cannot be had fails when it runs, with the reason.
+        """
+
+    def checked(self, wave: WaveInput, processed: WaveProcessed) -> WaveProcessed:
+        """What came of the wave, with attempts failed whose rows were not those of their transaction."""
+
+
+class EmitterIntake:
+    """The intake of spouts that read by themselves: one Spark partition for each of their tasks.
+
+    Args:
+        context: the Spark context.
+        plan: says how many tasks there are.
+    """
+
+    def __init__(self, context: SparkContext, plan: Plan) -> None:
+        task_count = len(plan.emitter_tasks)
+        self._seeds = context.parallelize(range(task_count), task_count)
+
+    def frames(self, context: SparkContext, entry: StageEntry[Plan], wave: WaveInput) -> RDD[Addressed]:
+        """See `Intake.frames`."""
+        return self._seeds.mapPartitionsWithIndex(EmitterStage(entry, wave))
+
+    def checked(self, wave: WaveInput, processed: WaveProcessed) -> WaveProcessed:
+        """See `Intake.checked`: emitters have checked what they read."""
+        return processed

@@ -1,0 +1,244 @@
+"""Batches of a Python program: each is one transaction, and a later run takes up where the last one stopped."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from collections import Counter
+from typing import Any, ClassVar
+
+import pytest
+
+from committers.committer import ICommitter
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.local.cluster import LocalCluster
+from coordinator.sources.batches import MAX_BATCH_BYTES, Batches
+from coordinator.transactional.options import RunOptions
+from state.errors import FailedException, SourceError, TopologyError, UserCodeError
+from state.handles import HashState
+from tests.coordinator.sources.contract import SPEC_BYTES_MAX, SourceContract, SourceWorld
+
+WORDS = [[["a"], ["b"]], [], [["a"]], [["c"], ["c"], ["a"]], [["b"]]]
+COUNTS = Counter(row[0] for batch in WORDS for row in batch)
+
+
+class Count(BaseBatchBolt, ICommitter):
+    """Counts words; raises where it is told to, once in its process."""
+
+    counts = HashState("counts", value=int)
+    failures: set[int]
+
+    def __init__(self, fail=()):
+        self.fail = fail
+
+    def prepare(self, conf, context, collector, attempt):
+        self.words: Counter[str] = Counter()
+        self.attempt = attempt
+
+    def execute(self, tup):
+        self.words[tup["word"]] += 1
+
+    def finish_batch(self):
+        if self.attempt.txid in self.fail:
+            raise RuntimeError("asked for")
+        self.counts.increment_many(self.words)
+
+
+def topology(make, *, bolt=None, tasks=2):
+    builder = TransactionalTopologyBuilder("words", "batches", Batches(make, ["word"]), parallelism=tasks)
+    builder.set_committer_bolt("count", bolt or Count(), parallelism=2).fields_grouping("batches", ["word"])
+    return builder.build()
+
+
+def run(cluster, make, **more):
+    options = more.pop("options", RunOptions())
+    submitted = cluster.submit(topology(make, **more), options=options)
+    submitted.run_until_idle()
+    return submitted
+
+
+@pytest.fixture
+def cluster():
+    with LocalCluster(seed=3) as made:
+        yield made
+
+
+@pytest.mark.parametrize("tasks", [1, 2, 3])
+def test_each_batch_is_one_transaction(cluster, tasks):
+    submitted = run(cluster, lambda: WORDS, tasks=tasks)
+    assert submitted.state("counts") == COUNTS
+    assert submitted.statistics.last_txid == len(WORDS)
+
+
+@pytest.mark.parametrize("stopped_at", range(1, 6))
+def test_a_later_run_takes_up_after_the_last_batch_that_was_taken(cluster, stopped_at):
+    with pytest.raises(UserCodeError, match="asked for"):
+        run(cluster, lambda: WORDS, bolt=Count(fail=[stopped_at]))
+    submitted = run(cluster, lambda: WORDS)
+    assert submitted.state("counts") == COUNTS
+
+
+def test_an_iterable_that_begins_at_a_number_is_given_that_number(cluster):
+    begun: list[int] = []
+
+    def batches(start):
+        begun.append(start)
+        return iter(WORDS[start:])
+
+    with pytest.raises(UserCodeError):
+        run(cluster, batches, bolt=Count(fail=[3]), options=RunOptions(max_spout_pending=2))
+    submitted = run(cluster, batches)
+
+    assert begun[0] == 0
+    assert begun[1] in (3, 4)  # of the window, what was cut is replayed as it is stored
+    assert submitted.state("counts") == COUNTS
+
+
+def test_a_replay_emits_the_stored_batch_and_not_what_the_program_gives_now(cluster):
+    def batches(start):
+        return iter(WORDS[start:] if start == 0 else [[["z"]]])
+
+    with pytest.raises(UserCodeError):
+        run(cluster, batches, bolt=Count(fail=[5]))
+    submitted = run(cluster, batches)
+    assert submitted.state("counts") == COUNTS + Counter("z")
+
+
+@pytest.mark.parametrize(
+    ("now", "told"),
+    [
+        (WORDS[:2], "has taken 3 batches before, and there are 2 now"),
+        ([[["a"], ["b"]], [], [["b"]], [["c"]]], "has taken 3 batches before, and those are others now"),
+    ],
+)
+def test_an_iterable_that_gives_other_batches_than_were_taken_is_refused(cluster, now, told):
+    given = list(WORDS[:3])
+    run(cluster, lambda: given)
+    given[:] = now
+    with pytest.raises(SourceError, match=told) as caught:
+        run(cluster, lambda: given)
+    assert "`txbatch drop words`" in str(caught.value)
+
+
+def test_none_says_that_there_is_nothing_just_now(cluster):
+    submitted = run(cluster, lambda: [None, WORDS[0], None, None, *WORDS[1:], None])
+    assert submitted.state("counts") == COUNTS
+
+
+def test_what_does_not_pickle_stays_on_the_driver(cluster):
+    lock = threading.Lock()
+
+    def batches() -> Any:
+        with lock:
+            return WORDS
+
+    assert run(cluster, batches).state("counts") == COUNTS
+
+
+def test_a_generator_is_closed_with_the_run(cluster):
+    closed: list[bool] = []
+
+    def batches():
+        try:
+            yield from WORDS
+        finally:
+            closed.append(True)
+
+    with pytest.raises(UserCodeError):
+        run(cluster, batches, bolt=Count(fail=[1]))
+    assert closed == [True]
+
+
+@pytest.mark.parametrize(
+    ("batch", "told"),
+    [
+        ("ab", "batch 1 of topology 'words' is a str; yield a list of rows"),
+        ([["a", "b"]], "has the row .* which is not a list of 1 values"),
+        ([["x" * (MAX_BATCH_BYTES + 1)]], f"yield batches of at most {MAX_BATCH_BYTES} bytes"),
+    ],
+)
+def test_a_batch_that_cannot_be_one_is_named(cluster, batch, told):
+    with pytest.raises(SourceError, match=told):
+        run(cluster, lambda: [batch])
+
+
+def test_an_error_of_the_program_ends_the_run_after_what_is_under_way(cluster):
+    def batches():
+        yield WORDS[0]
+        raise LookupError("the program's own")
+
+    with pytest.raises(UserCodeError, match="the program's own"):
+        run(cluster, batches)
+
+
+def test_a_program_that_fails_for_the_moment_is_asked_again(cluster):
+    asked: list[int] = []
+
+    class Moody:
+        def __init__(self):
+            self.left = list(WORDS)
+
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            asked.append(1)
+            if len(asked) % 2:
+                raise FailedException("not now")
+            if not self.left:
+                raise StopIteration
+            return self.left.pop(0)
+
+    assert run(cluster, Moody).state("counts") == COUNTS
+
+
+def test_the_parameters_are_checked():
+    with pytest.raises(TopologyError, match="give a function that returns an iterable"):
+        Batches(WORDS, ["word"])  # type: ignore[arg-type]
+    with pytest.raises(TopologyError, match="takes a list of names"):
+        Batches(lambda: WORDS, "word")
+
+
+class BatchesWorld(SourceWorld):
+    """A list of rows that a program cuts into batches of three."""
+
+    lost: ClassVar[str] = "has taken . batches before, and (those are others|there are . now)"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.there: list[list[Any]] = []
+
+    def add(self, count: int) -> None:
+        new = [[f"w{number}"] for number in range(len(self.rows), len(self.rows) + count)]
+        self.rows += new
+        self.there.append(new)
+
+    def spout(self) -> Batches:
+        def batches() -> Any:
+            for added in self.there:
+                for start in range(0, len(added), 3):
+                    yield added[start : start + 3]
+
+        return Batches(batches, ["word"])
+
+    def other_spout(self) -> Batches:
+        return Batches(lambda: [[["x"]]], ["word"])
+
+    def take_away(self) -> None:
+        self.there[0] = self.there[0][5:]
+
+
+class TestBatches(SourceContract):
+    """The contract of all sources."""
+
+    @pytest.fixture
+    def world(self) -> BatchesWorld:
+        return BatchesWorld()
+
+    def test_the_spec_is_small_and_works_where_it_arrives(self, cluster, world):
+        """It arrives where rows are emitted; batches are made on the driver."""
+        world.add(300)
+        packed = pickle.dumps(world.spout())
+        assert len(packed) < SPEC_BYTES_MAX
+        assert pickle.loads(packed).fingerprint() == world.spout().fingerprint()

@@ -1,0 +1,161 @@
+"""How a DataFrame's catalogue becomes transactions, decided without Spark."""
+
+from __future__ import annotations
+
+import datetime as dt
+import pickle
+
+import pytest
+
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.local.cluster import LocalCluster
+from coordinator.sources.data_frame_batches import (
+    Catalogue,
+    ColumnRanges,
+    DataFrameBatches,
+    DataFrameCoordinator,
+    InputFiles,
+    Unit,
+    Versions,
+)
+from coordinator.spouts.input_change import FormerInput
+from state.errors import FailedException, SourceError, TopologyError
+
+KIND = "by column 'id'"
+
+
+class FixedReader:
+    """Answers with ten rows in each range of ten numbers, as far as there are any.
+
+    Args:
+        ranges: first numbers.
+        behind: rows below the position, unless they are what the ranges make them.
+    """
+
+    def __init__(self, *ranges: int, behind: int | None = None) -> None:
+        self.ranges, self.behind = ranges, behind
+        self.asked: list[int | str | None] = []
+
+    def catalogue(self, after):
+        self.asked.append(after)
+        units = [unit(first, 10 * (number + 1)) for number, first in enumerate(self.ranges)]
+        done = [each for each in units if after is not None and each.last <= after]
+        behind = 10 * len(done) if self.behind is None else self.behind
+        return Catalogue((behind, 0), tuple(units[len(done) :]))
+
+
+def unit(first: int, through: int, kind: str = KIND) -> Unit:
+    return Unit(kind, first, first + 9, 10, (through, 0))
+
+
+def coordinator(reader: FixedReader, last: Unit | None = None, last_txid: int = 0) -> DataFrameCoordinator:
+    made = DataFrameCoordinator(reader, KIND, "orders")
+    made.resume(last_txid, None if last is None else last.to_plain())
+    return made
+
+
+def cut_all(source: DataFrameCoordinator, previous: Unit | None = None) -> list[Unit]:
+    found: list[Unit] = []
+    plain = None if previous is None else previous.to_plain()
+    while not source.is_exhausted(plain):
+        plain = source.initialize_transaction(len(found) + 1, plain)
+        found.append(Unit.from_plain(plain, "orders"))
+    return found
+
+
+def former(last: Unit) -> FormerInput:
+    return FormerInput("", is_same=True, last_txid=2, last=last.to_plain())
+
+
+def test_each_unit_of_the_catalogue_is_one_transaction():
+    reader = FixedReader(0, 20, 30)
+    assert cut_all(coordinator(reader)) == [unit(0, 10), unit(20, 20), unit(30, 30)]
+    assert reader.asked == [None]
+
+
+def test_a_later_run_cuts_what_follows_its_position():
+    reader = FixedReader(0, 20, 30, 50)
+    last = unit(20, 20)
+    assert cut_all(coordinator(reader, last, 2), last) == [unit(30, 30), unit(50, 40)]
+    assert reader.asked == [29]
+
+
+def test_nothing_is_cut_after_the_end():
+    source = coordinator(FixedReader(0))
+    last = source.initialize_transaction(1, None)
+    with pytest.raises(FailedException, match="txid 2 cannot be cut"):
+        source.initialize_transaction(2, last)
+
+
+def test_what_was_read_and_is_the_same_is_no_change():
+    source = DataFrameCoordinator(FixedReader(0, 20), KIND, "orders")
+    assert source.compare(former(unit(20, 20))).changed == ()
+
+
+@pytest.mark.parametrize("now", [13, 7])
+def test_rows_that_joined_or_went_below_the_position_are_named(now):
+    source = DataFrameCoordinator(FixedReader(0, 20, behind=now), KIND, "orders")
+    (told,) = source.compare(former(unit(0, 10))).changed
+    assert told.startswith(f"up to 9 10 rows were read, and {now} are there now")
+
+
+def test_the_catalogue_is_asked_for_once_a_run():
+    reader = FixedReader(0, 20)
+    source = DataFrameCoordinator(reader, KIND, "orders")
+    source.compare(former(unit(0, 10)))
+    source.resume(1, unit(0, 10).to_plain())
+    assert reader.asked == [9]
+
+
+def test_progress_counts_rows():
+    source = coordinator(FixedReader(0, 20, 30, 50))
+    assert source.progress(None) == 0.0
+    assert source.progress(unit(20, 20).to_plain()) == 0.5
+
+
+@pytest.mark.parametrize("plain", [[["a.txt", 0]], 7, [KIND, 1, 2]])
+def test_metadata_of_another_kind_of_spout_is_refused(plain):
+    with pytest.raises(SourceError, match="was run with another kind of spout before"):
+        coordinator(FixedReader(0)).resume(1, plain)
+
+
+def test_another_cut_is_refused():
+    with pytest.raises(SourceError, match="was cut by files before and is to be cut by column 'id' now"):
+        coordinator(FixedReader(0), unit(0, 10, kind="by files"), 1)
+
+
+def test_what_is_read_stays_on_the_driver():
+    spout = DataFrameBatches(lambda spark: spark, ["id"], Versions(lambda spark: [1]))
+    shipped = pickle.loads(pickle.dumps(spout))
+    assert (shipped.source, shipped.columns) == (None, ("id",))
+    assert shipped.fingerprint() == spout.fingerprint() == "DataFrame of columns 'id', cut by versions"
+
+
+@pytest.mark.parametrize("width", [0, -1, True, 1.5, "10", dt.timedelta(0)])
+def test_a_width_is_positive(width):
+    with pytest.raises(TopologyError, match="give a positive integer or timedelta"):
+        ColumnRanges("id", width)
+
+
+@pytest.mark.parametrize("count", [0, True, "2"])
+def test_a_transaction_has_at_least_one_file(count):
+    with pytest.raises(TopologyError, match="give an integer from 1"):
+        InputFiles(count)
+
+
+def test_a_cut_and_its_source_fit_together():
+    with pytest.raises(TopologyError, match="give a ColumnRanges, InputFiles or Versions"):
+        DataFrameBatches(None, ["id"], "id")  # type: ignore[arg-type]
+    with pytest.raises(TopologyError, match="give a function of session and version"):
+        DataFrameBatches(None, ["id"], Versions(lambda spark: []))
+
+
+def test_a_data_frame_needs_spark():
+    class Take(BaseBatchBolt):
+        pass
+
+    builder = TransactionalTopologyBuilder("orders", "rows", DataFrameBatches(None, ["id"], ColumnRanges("id", 5)))
+    builder.set_bolt("take", Take()).shuffle_grouping("rows")
+    with LocalCluster() as cluster, pytest.raises(TopologyError, match="this engine is not Spark: run it with `run`"):
+        cluster.submit(builder.build())

@@ -1,0 +1,298 @@
+"""Redis Streams on a real server: each entry once, replays by range, and what was trimmed is named."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any, ClassVar
+
+import pytest
+
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.local.cluster import LocalCluster
+from coordinator.sources.records.record_format import BadRecordError, RecordFormat
+from coordinator.sources.redis_streams.redis_streams import RedisStreams
+from coordinator.transactional.options import RunOptions
+from state.errors import SourceError, StateRefusedError, TopologyError
+from tests.conftest import Backend
+from tests.coordinator.sources.contract import TOPOLOGY_ID, Keep, SourceContract, SourceWorld, by_content
+
+pytestmark = pytest.mark.redis
+
+STREAM, SECOND = "orders", "returns"
+
+
+class StreamWorld(SourceWorld):
+    """One stream of numbered entries."""
+
+    lost: ClassVar[str] = "stream 'orders' (has 0 of the 4 entries|was trimmed)"
+
+    def __init__(self, backend: Backend, **more: Any) -> None:
+        super().__init__()
+        assert backend.url is not None
+        self.client, self.url, self.more = backend.client(), backend.url, more
+
+    def add(self, count: int) -> None:
+        for number in range(len(self.rows), len(self.rows) + count):
+            self.client.xadd(STREAM, {"page": f"p{number}", "clicks": number, "more": "unused"})
+            self.rows.append([f"p{number}", number])
+
+    def spout(self) -> RedisStreams:
+        return RedisStreams(STREAM, fields={"page": str, "clicks": int}, take=4, url=self.url, **self.more)
+
+    def other_spout(self) -> RedisStreams:
+        self.client.xadd(SECOND, {"page": "x", "clicks": 1})
+        return RedisStreams(SECOND, fields={"page": str, "clicks": int}, take=4, url=self.url)
+
+    def take_away(self) -> None:
+        self.client.xtrim(STREAM, maxlen=5, approximate=False)
+
+
+@pytest.fixture
+def world(redis_backend: Backend) -> StreamWorld:
+    return StreamWorld(redis_backend)
+
+
+class TestRedisStreams(SourceContract):
+    """The contract of all sources."""
+
+    @pytest.fixture
+    def world(self, redis_backend: Backend) -> StreamWorld:
+        return StreamWorld(redis_backend)
+
+
+class TestRedisStreamsThatAreTrimmed(SourceContract):
+    """The contract holds while entries that are durable are removed."""
+
+    @pytest.fixture
+    def world(self, redis_backend: Backend) -> StreamWorld:
+        return StreamWorld(redis_backend, trim=True)
+
+
+@pytest.fixture(autouse=True)
+def forget():
+    Keep.given, Keep.fail_once, Keep.stop_at = {}, set(), 0
+
+
+@pytest.fixture
+def cluster():
+    with LocalCluster(seed=5) as made:
+        yield made
+
+
+def submit(cluster, spout, *, adopt=False, max_pending=3):
+    builder = TransactionalTopologyBuilder(TOPOLOGY_ID, "source", spout, parallelism=2)
+    builder.set_committer_bolt("keep", Keep()).global_grouping("source")
+    return cluster.submit(builder.build(), options=RunOptions(max_spout_pending=max_pending, adopt=adopt))
+
+
+def read(cluster, spout, **more):
+    run = submit(cluster, spout, **more)
+    run.run_until_idle()
+    return run
+
+
+def kept(run):
+    return by_content([json.loads(json.dumps(row)) for row in SourceContract().kept(run)])
+
+
+def test_no_transaction_is_empty_if_nothing_was_deleted(cluster, world):
+    world.add(23)
+    run = read(cluster, world.spout(), max_pending=16)
+    assert run.statistics.committed == 6
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("max_pending", [1, 2, 5])
+def test_what_is_durable_is_trimmed_and_nothing_else(world, max_pending, seed):
+    world.add(43)
+    world.more = {"trim": True}
+    with LocalCluster(seed=seed) as cluster:
+        run = submit(cluster, world.spout(), max_pending=max_pending)
+        while run.tick():
+            committed = min(43, 4 * run.statistics.committed)
+            assert world.client.xlen(STREAM) >= 43 - committed, "entries are gone that are not committed"
+        assert world.client.xlen(STREAM) == 0
+        assert kept(run) == by_content(world.rows)
+
+
+def test_nothing_is_trimmed_unless_it_is_asked_for(cluster, world):
+    world.add(9)
+    read(cluster, world.spout())
+    assert world.client.xlen(STREAM) == 9
+
+
+def test_entries_trimmed_before_they_were_read_are_named_or_counted(cluster, world):
+    world.add(6)
+    read(cluster, world.spout())
+    world.add(10)
+    world.client.xtrim(STREAM, maxlen=7, approximate=False)
+    with pytest.raises(SourceError, match="3 entries were removed before they were read; keep more of the stream"):
+        read(cluster, world.spout())
+
+    world.more = {"on_trimmed": "skip"}
+    run = read(cluster, world.spout())
+    assert run.statistics.counters["trimmed_entries"] == 3
+    assert kept(run) == by_content(world.rows[:6] + world.rows[9:])
+
+
+def test_entries_removed_before_the_first_run_are_none_of_its_business(cluster, world):
+    world.add(10)
+    world.client.xtrim(STREAM, maxlen=4, approximate=False)
+    assert kept(read(cluster, world.spout())) == by_content(world.rows[6:])
+
+
+def test_a_stream_that_was_made_anew_is_refused(cluster, world):
+    world.add(6)
+    read(cluster, world.spout())
+    world.client.delete(STREAM)
+    world.client.xadd(STREAM, {"page": "a", "clicks": 1}, id="1-1")
+    with pytest.raises(SourceError, match=r"was read up to .* and ends at 1-1: it is another one"):
+        read(cluster, world.spout())
+
+
+def test_a_stream_that_was_deleted_and_goes_on_is_named_unless_trimmed_entries_are_skipped(cluster, world):
+    world.add(6)
+    read(cluster, world.spout())
+    world.add(2)
+    world.client.delete(STREAM)
+    world.add(3)  # with higher ids, as if nothing had happened
+    with pytest.raises(
+        SourceError, match=r"had 6 entries up to .* and has had 3 in all: it was deleted and made again"
+    ):
+        read(cluster, world.spout())
+
+    world.more = {"on_trimmed": "skip"}
+    assert kept(read(cluster, world.spout())) == by_content(world.rows[:6] + world.rows[8:])
+
+
+def test_a_run_that_begins_at_the_end_does_so_in_one_transaction(cluster, world):
+    world.add(43)
+    world.more = {"start": "end", "follow": True}
+    run = read(cluster, world.spout(), max_pending=8)
+    assert run.statistics.committed == 1
+
+
+def test_other_entries_under_the_same_ids_are_refused(cluster, world):
+    for number in range(1, 7):
+        world.client.xadd(STREAM, {"page": "a", "clicks": number}, id=f"{number}-1")
+    read(cluster, world.spout())
+    world.client.delete(STREAM)
+    for number in range(1, 7):
+        world.client.xadd(STREAM, {"page": "b", "clicks": number}, id=f"{number}-1")
+    with pytest.raises(SourceError, match="stream 'orders' has other entries from 5-1 to 6-1 than were read"):
+        read(cluster, world.spout())
+
+
+def test_streams_may_be_added_at_the_end_and_not_moved(cluster, world):
+    world.add(6)
+    world.other_spout()
+    read(cluster, world.spout())
+    fields = {"page": str, "clicks": int}
+    with pytest.raises(StateRefusedError, match="was number 1 of the streams, where 'returns' is now"):
+        read(cluster, RedisStreams([SECOND, STREAM], fields=fields, url=world.url), adopt=True)
+    run = read(cluster, RedisStreams([STREAM, SECOND], fields=fields, url=world.url), adopt=True)
+    assert kept(run) == by_content([*world.rows, ["x", 1]])
+
+
+def test_a_stream_that_is_not_there_yet_is_empty(cluster, world):
+    run = read(cluster, world.spout())
+    assert run.statistics.committed == 0
+    assert run.is_done
+
+
+def test_a_run_that_follows_reads_what_is_added_and_does_not_end(cluster, world):
+    world.add(3)
+    world.more = {"follow": True}
+    run = read(cluster, world.spout())
+    world.add(5)
+    run.run_until_idle()
+    assert not run.is_done
+    assert kept(run) == by_content(world.rows)
+
+
+def test_a_run_that_begins_at_the_end_leaves_out_what_was_there(cluster, world):
+    world.add(5)
+    world.more = {"start": "end", "follow": True}
+    run = read(cluster, world.spout())
+    world.add(6)
+    run.run_until_idle()
+    assert kept(run) == by_content(world.rows[5:])
+
+
+def test_a_tuple_can_carry_where_it_is_from(cluster, world):
+    ids = [world.client.xadd(STREAM, {"page": page}).decode() for page in "ab"]
+    spout = RedisStreams(STREAM, fields=["page"], url=world.url, origin_fields=["stream", "entry_id"])
+    assert kept(read(cluster, spout)) == by_content([["a", STREAM, ids[0]], ["b", STREAM, ids[1]]])
+
+
+class Upper(RecordFormat):
+    """Text in capitals."""
+
+    fields = ("text",)
+
+    def row(self, data):
+        if data == b"bad":
+            raise BadRecordError("it says so")
+        return [data.decode().upper()]
+
+
+def test_a_field_may_hold_a_record_in_any_format(cluster, world):
+    world.client.xadd(STREAM, {"body": "abc"})
+    spout = RedisStreams(STREAM, record_format=Upper(), value_field="body", url=world.url)
+    assert kept(read(cluster, spout)) == by_content([["ABC"]])
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ({"page": "a", "clicks": "many"}, "field 'clicks' is b'many', not int"),
+        ({"page": "a"}, "field 'clicks' is missing"),
+        ({"page": b"\xff", "clicks": 1}, "field 'page' is b'.xff', not str"),
+    ],
+)
+def test_a_bad_entry_is_named_by_stream_and_id_or_left_out(cluster, world, entry, told):
+    world.add(2)
+    bad_id = world.client.xadd(STREAM, entry).decode()
+    with pytest.raises(SourceError, match=f"the record at stream 'orders', entry {bad_id} is bad: {told}"):
+        read(cluster, world.spout())
+
+    world.more = {"on_bad_record": "skip"}
+    run = read(cluster, world.spout())
+    assert kept(run) == by_content(world.rows)
+    assert run.statistics.counters == Counter(bad_records=1)
+
+
+def test_a_key_that_is_no_stream_is_named(cluster, world):
+    world.client.set(STREAM, "text")
+    with pytest.raises(SourceError, match=r"stream 'orders' of server .* cannot be read"):
+        read(cluster, world.spout())
+
+
+@pytest.mark.parametrize(
+    ("parameters", "told"),
+    [
+        ({"streams": []}, "give a key, or a list of different keys"),
+        ({"streams": ["a", "a"]}, "give a key, or a list of different keys"),
+        ({}, "takes either fields or record_format"),
+        ({"fields": {"a": list}}, "map each name to str, int, float or bytes"),
+        ({"fields": ["a"], "take": 0}, "take of RedisStreams is 0"),
+        ({"fields": ["a"], "start": "middle"}, "give 'beginning' or 'end'"),
+        ({"fields": ["a"], "on_trimmed": "ignore"}, "give 'fail' or 'skip'"),
+        ({"fields": ["a"], "url": "redis://:secret@localhost:1"}, "has a password, which would be shipped"),
+        ({"fields": ["a"], "origin_fields": ["offset"]}, "origin field 'offset' is unknown"),
+    ],
+)
+def test_the_parameters_are_checked(parameters, told):
+    with pytest.raises(TopologyError, match=told) as caught:
+        RedisStreams(**{"streams": "orders", **parameters})
+    assert "secret" not in str(caught.value)
+
+
+def test_the_server_may_be_named_by_the_environment(cluster, world, monkeypatch):
+    world.add(3)
+    spout = RedisStreams(STREAM, fields=["page"])
+    with pytest.raises(TopologyError, match="has no server here: give url=…, or set TXBATCH_STREAMS_URL"):
+        submit(cluster, spout)
+    monkeypatch.setenv("TXBATCH_STREAMS_URL", world.url)
+    assert kept(read(cluster, spout)) == by_content([["p0"], ["p1"], ["p2"]])

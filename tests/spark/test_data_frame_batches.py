@@ -1,0 +1,272 @@
+"""DataFrames as a source on the real engine: every row once, and the same rows whenever they are read again."""
+
+from __future__ import annotations
+
+import datetime as dt
+import shutil
+from collections import Counter
+
+import pytest
+from pyspark.sql import SparkSession
+
+from committers.committer import ICommitter
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches, InputFiles, Versions
+from state.errors import FailedException, SourceError, TopologyError
+from state.handles import HashState
+from tests.spark.conftest import Cluster
+from tests.support.spark.bolts import once
+from tests.support.spark.faults import OneFrame, tasks_of
+
+pytestmark = [pytest.mark.spark, pytest.mark.redis]
+
+SEEN = "{frames}:seen"
+
+
+class Keep(BaseBatchBolt, ICommitter):
+    """Counts each value, and fails its first attempt at one transaction."""
+
+    seen = HashState("seen", value=int)
+
+    def __init__(self, fail_once="", fail_at=0):
+        self.fail_once, self.fail_at = fail_once, fail_at
+
+    def prepare(self, conf, context, collector, attempt):
+        self.values, self.txid = [], attempt.txid
+
+    def execute(self, tup):
+        self.values.append(str(tup[0]))
+
+    def finish_batch(self):
+        if self.txid == self.fail_at and once(self.fail_once):
+            raise FailedException("asked for once")
+        for value in self.values:
+            self.seen.increment(value, 1)
+
+
+def topology(source, columns, cut, *, parallelism=2, keep=None):
+    builder = TransactionalTopologyBuilder(
+        "frames", "rows", DataFrameBatches(source, columns, cut), parallelism=parallelism
+    )
+    builder.set_committer_bolt("keep", keep or Keep(), parallelism=2).fields_grouping("rows", [columns[0]])
+    return builder.build()
+
+
+def numbers(low, high):
+    return {str(number): 1 for number in range(low, high)}
+
+
+@pytest.fixture
+def session(cluster):
+    return SparkSession(cluster.context)
+
+
+def write(session, path, low, high):
+    """A Parquet folder of one file."""
+    session.range(low, high, 1, 1).write.mode("append").parquet(str(path))
+
+
+@pytest.mark.parametrize("parallelism", [1, 2, 3])
+def test_every_row_of_a_table_is_read_once_by_ranges_of_a_column(cluster, session, parallelism):
+    frame = session.range(0, 1000, 1, 5)
+    found = cluster.run(topology(frame, ["id"], ColumnRanges("id", 128), parallelism=parallelism))
+
+    assert cluster.hash(SEEN) == numbers(0, 1000)
+    assert (found.committed, found.tuples, found.counters) == (8, 1000, {})
+
+
+def test_ranges_without_rows_are_left_out_and_negative_numbers_are_cut_alike(cluster, session):
+    frame = session.createDataFrame([(-250,), (-1,), (0,), (99,), (1_000_000,)], "n int")
+    found = cluster.run(topology(lambda _: frame, ["n"], ColumnRanges("n", 100)))
+
+    assert cluster.hash(SEEN) == {"-250": 1, "-1": 1, "0": 1, "99": 1, "1000000": 1}
+    assert found.committed == 4
+
+
+@pytest.mark.parametrize(
+    ("sql", "width"),
+    [
+        ("timestamp '2024-01-01 00:00:00Z' + make_interval(0,0,0,0,0, cast(id as int))", dt.timedelta(minutes=10)),
+        ("date_add(date '1969-12-01', cast(id as int))", dt.timedelta(days=10)),
+    ],
+)
+def test_dates_and_timestamps_are_cut_by_periods(cluster, session, sql, width):
+    frame = session.range(60).selectExpr("id", f"{sql} AS at")
+    found = cluster.run(topology(frame, ["id"], ColumnRanges("at", width)))
+
+    assert cluster.hash(SEEN) == numbers(0, 60)
+    assert found.committed in (6, 7)
+
+
+def test_rows_that_join_at_the_end_are_read_by_the_next_run(cluster, session):
+    path = cluster.notes / "table"
+    write(session, path, 0, 150)
+    made = topology(lambda spark: spark.read.parquet(str(path)), ["id"], ColumnRanges("id", 100))
+    assert cluster.run(made).committed == 2
+    write(session, path, 150, 230)
+    assert cluster.run(made).committed == 2
+
+    assert cluster.hash(SEEN) == numbers(0, 230)
+
+
+def test_rows_that_join_below_the_position_are_named_at_the_next_start(cluster, session):
+    path = cluster.notes / "table"
+    write(session, path, 100, 200)
+    made = topology(lambda spark: spark.read.parquet(str(path)), ["id"], ColumnRanges("id", 100))
+    cluster.run(made)
+    write(session, path, 0, 7)
+
+    with pytest.raises(SourceError, match="up to 199 100 rows were read, and 107 are there now; what joined there is"):
+        cluster.run(made)
+    assert cluster.hash(SEEN) == numbers(100, 200)
+
+
+def test_a_replay_reads_the_same_rows(cluster, session):
+    keep = Keep(str(cluster.notes / "failed"), fail_at=2)
+    found = cluster.run(topology(session.range(0, 300, 1, 4), ["id"], ColumnRanges("id", 100), keep=keep))
+
+    assert found.failed_attempts >= 1
+    assert cluster.hash(SEEN) == numbers(0, 300)
+
+
+@pytest.mark.parametrize("early_commit", [True, False])
+def test_a_replay_that_gives_other_rows_ends_the_run_by_name(cluster, session, early_commit):
+    path = cluster.notes / "table"
+    write(session, path, 0, 100)
+
+    class Rewrite(Keep):
+        """Puts other rows into the table while its transaction is under way."""
+
+        def finish_batch(self):
+            if once(self.fail_once):
+                (file,) = path.glob("*.parquet")
+                shutil.copy(path.parent / "other" / "x.parquet", file)
+                file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+                raise FailedException("asked for once")
+            super().finish_batch()
+
+    other = path.parent / "other"
+    session.range(0, 100, 1, 1).selectExpr("if(id = 7, 8, id) as id").write.parquet(str(other))
+    next(other.glob("*.parquet")).rename(other / "x.parquet")
+    made = topology(
+        lambda spark: spark.read.parquet(str(path)),
+        ["id"],
+        ColumnRanges("id", 1000),
+        keep=Rewrite(str(cluster.notes / "rewritten")),
+    )
+
+    with pytest.raises(SourceError, match="it had 100 rows when it was read first, and has others now"):
+        cluster.run(made, early_commit=early_commit)
+    assert cluster.hash(SEEN) == {}
+
+
+def test_rows_without_a_value_to_be_cut_by_are_refused(cluster, session):
+    frame = session.createDataFrame([(1,), (None,)], "n int")
+    with pytest.raises(SourceError, match="column 'n' is NULL in 1 rows"):
+        cluster.run(topology(frame, ["n"], ColumnRanges("n", 10)))
+
+
+@pytest.mark.parametrize(
+    ("cut", "told"),
+    [
+        (ColumnRanges("m", 10), r"has no column 'm' to be cut by; it has \['id', 'text'\]"),
+        (ColumnRanges("text", 10), "column 'text' is string, and only integers, dates and timestamps"),
+        (ColumnRanges("id", dt.timedelta(1)), "column 'id' is bigint: give an integer for integers"),
+        (InputFiles(), "does not say which files its rows are from"),
+    ],
+)
+def test_a_frame_that_cannot_be_cut_so_is_refused_by_name(cluster, session, cut, told):
+    frame = session.range(5).selectExpr("id", "cast(id as string) text")
+    with pytest.raises(TopologyError, match=told):
+        cluster.run(topology(frame, ["id"], cut))
+
+
+def test_files_are_read_once_in_the_order_of_their_names_and_new_ones_by_the_next_run(cluster, session):
+    path = cluster.notes / "in files"
+    path.mkdir()
+
+    def put(name, low, high):
+        (path / name).write_text("".join(f'{{"n": {number}}}\n' for number in range(low, high)))
+
+    for number in range(5):
+        put(f"{number}.json", 10 * number, 10 * number + 10)
+
+    made = topology(lambda spark: spark.read.schema("n int").json(str(path)), ["n"], InputFiles(2))
+    assert cluster.run(made).committed == 3
+    put("5.json", 50, 60)
+    assert cluster.run(made).committed == 1
+    assert cluster.hash(SEEN) == numbers(0, 60)
+
+    put("1.json", 10, 20)  # as it was, but another file
+    put("11.json", 0, 3)
+    with pytest.raises(SourceError, match="60 rows were read, and 63 are there now"):
+        cluster.run(made)
+    (path / "11.json").unlink()
+    with pytest.raises(SourceError, match="is not what was read: other files or versions are there now"):
+        cluster.run(made)
+
+
+def test_versions_are_transactions_of_their_own(cluster, session):
+    def source(spark, version):
+        return spark.range(10 * version, 10 * version + 10)
+
+    versions = [1, 2]
+    made = topology(source, ["id"], Versions(lambda _: versions))
+    assert cluster.run(made).committed == 2
+    versions += [3, 7]
+    assert cluster.run(made).committed == 2
+
+    assert cluster.hash(SEEN) == {**numbers(10, 40), **numbers(70, 80)}
+
+
+def test_another_cut_of_the_same_frame_is_refused(cluster, session):
+    frame = session.range(10).selectExpr("id", "id as other")
+    cluster.run(topology(frame, ["id"], ColumnRanges("id", 5)))
+    with pytest.raises(SourceError, match="was cut by column 'id' before and is to be cut by column 'other' now"):
+        cluster.run(topology(frame, ["id"], ColumnRanges("other", 5)))
+
+
+def test_an_empty_frame_is_no_transaction(cluster, session):
+    assert cluster.run(topology(session.range(0), ["id"], ColumnRanges("id", 5))).committed == 0
+
+
+@pytest.mark.parametrize("change", ["drop", "double", "alter"])
+def test_a_frame_of_rows_that_is_lost_or_altered_fails_its_attempt_and_not_the_answer(cluster, session, change):
+    made = topology(session.range(0, 300, 1, 3), ["id"], ColumnRanges("id", 100))
+    fault = OneFrame(cluster.notes / "hit", tasks_of(made, "keep"), 2, change)
+    found = cluster.run(made, frame_fault=fault)
+
+    assert (cluster.notes / "hit").exists()
+    assert found.failed_attempts >= 1
+    assert cluster.hash(SEEN) == numbers(0, 300)
+
+
+class Lengths(BaseBatchBolt, ICommitter):
+    """Counts rows by the length of their text."""
+
+    seen = HashState("seen", value=int)
+
+    def prepare(self, conf, context, collector, attempt):
+        self.count: Counter[str] = Counter()
+
+    def execute(self, tup):
+        self.count[str(len(tup["text"]))] += 1
+
+    def finish_batch(self):
+        self.seen.increment_many(self.count)
+
+
+def test_rows_do_not_pass_through_the_driver(contexts, redis_backend, tmp_path):
+    context = contexts.open(spark__driver__maxResultSize="500k")
+    cluster = Cluster(context, redis_backend.url, redis_backend.client(), tmp_path)
+    hashes = ", ".join(f"sha2(concat(id, ' {number}'), 512)" for number in range(9))
+    text = SparkSession(context).range(0, 4000, 1, 2).selectExpr("id", f"concat({hashes}) AS text")
+    with pytest.raises(Exception, match="maxResultSize"):
+        text.collect()
+    builder = TransactionalTopologyBuilder(
+        "frames", "rows", DataFrameBatches(text, ["text"], ColumnRanges("id", 2000)), parallelism=2
+    )
+    builder.set_committer_bolt("lengths", Lengths(), parallelism=2).fields_grouping("rows", ["text"])
+    assert cluster.run(builder.build()).tuples == 4000
+    assert cluster.hash(SEEN) == {"1152": 4000}
