@@ -78,11 +78,14 @@ def read_footer(file: InputFile) -> Footer:
 
 def _may_travel(kind: Any) -> bool:
     types = _arrow().types
-    if types.is_dictionary(kind):
+    if types.is_map(kind):
+        return _may_travel(kind.key_type) and _may_travel(kind.item_type)
+    if types.is_struct(kind):
+        return all(_may_travel(field.type) for field in kind)
+    if hasattr(kind, "value_type"):  # lists of all sorts, and dictionaries
         return _may_travel(kind.value_type)
-    if kind.num_fields:  # lists, maps and structs
-        return all(_may_travel(kind.field(number).type) for number in range(kind.num_fields))
-    return not (types.is_time(kind) or types.is_duration(kind) or types.is_interval(kind))
+    is_uuid = getattr(kind, "extension_name", "") == "arrow.uuid"
+    return not (is_uuid or types.is_time(kind) or types.is_duration(kind) or types.is_interval(kind))
 
 
 def _metadata(footer: bytes) -> Any:

@@ -156,6 +156,8 @@ def test_a_share_of_a_large_row_group_is_not_taken_for_all_of_it(tmp_path: Path)
         (pa.array([dt.time(1, 2)]), r"time64\[us\]"),
         (pa.array([dt.timedelta(1)]), r"duration\[us\]"),
         (pa.array([[dt.time(1, 2)]]), r"list<.*: time64\[us\]>"),
+        (pa.array([[("a", dt.time(1))]], pa.map_(pa.string(), pa.time64("us"))), r"map<string, time64\[us\].*>"),
+        (pa.array([b"0123456789abcdef"], pa.uuid()), r"extension<arrow\.uuid>"),
         (pa.array([{"a": {"b": dt.time(1)}}]), r"struct<a: struct<b: time64\[us\]>>"),
     ],
 )
