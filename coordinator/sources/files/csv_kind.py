@@ -60,7 +60,9 @@ class HeaderCsvKind(RecordKind):
     ) -> Scanner:
         made = super().scanner(file, end, after, prefix, block_bytes)
         if after is None and isinstance(made, RecordScanner) and not made.is_done():
-            made.columns = self._columns(file.path, made.take_header())
+            header = made.take_header()
+            if header != BYTE_ORDER_MARK:  # as some programs write a table without a row
+                made.columns = self._columns(file.path, header)
         return made
 
     def _columns(self, path: str, header: bytes) -> tuple[str, ...]:

@@ -59,6 +59,8 @@ class FileComparison:
         for path, size in sorted(self._sizes.items()):
             if size and path < self._position and path not in lost:
                 self._look_at(path, known.get(path, 0))
+            elif path > self._position and path in self._marks:
+                self._tell_again(path, self._marks[path])
         return InputChange(
             tuple(self._skipped), tuple(self._again), tuple(self._changed), tuple(self._impossible), self._notes
         )
@@ -73,6 +75,8 @@ class FileComparison:
                 return True
             found = marks_at(file, {mark.end}).get(mark.end)
             if found is not None and found.digest == mark.digest:
+                if path == self._position and mark.is_whole and mark.end:
+                    self._tell_continued(file, mark)
                 if found.stamp != mark.stamp:
                     kept = PrefixMark(mark.end, mark.base, mark.digest, found.stamp, mark.is_whole)
                     self._notes[path] = kept.to_plain()  # the new stamp spares the next run a look
@@ -81,6 +85,15 @@ class FileComparison:
             whole = whole_mark(file).to_plain()
             self._lost(path, f"file {path!r} has changed: {mark.end} bytes of it were read, and it {now} now", whole)
         return False
+
+    def _tell_continued(self, file: InputFile, mark: PrefixMark) -> None:
+        """A last record without an end counted as one; what was appended to it since would be another."""
+        last_and_next = file.read_up_to(mark.end - 1, mark.end + 1)
+        if len(last_and_next) == 2 and not last_and_next.startswith(b"\n"):
+            self._changed.append(
+                f"file {file.path!r} ended at byte {mark.end} within a line, which was read as it was, and continues "
+                "now: the rest of that line would be a record of its own"
+            )
 
     def _lost(self, path: str, sentence: str, note: list[Any] | None) -> None:
         if path in self._pending:
@@ -108,6 +121,13 @@ class FileComparison:
                         )
                     yield path, mark.end
                     break
+
+    def _tell_again(self, path: str, mark: PrefixMark) -> None:
+        """A file was read that sorts after the position: a run that followed the folder took files as they joined."""
+        self._again.append(
+            f"file {path!r}, of which {mark.end} bytes were read, lies after the position, in file {self._position!r}"
+        )
+        self._notes[path] = None  # it is read from its beginning, and noted then
 
     def _look_at(self, path: str, known: int) -> None:
         """Tells what was not read of a file before the position, and remembers all of it as done with."""

@@ -6,7 +6,7 @@ bytes or stops with an error. Large files are split among the emitter tasks, sma
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -66,6 +66,9 @@ class FileCoordinator(SpoutCoordinator):
         self._found = found or {}
         self._finished = finished or FinishedFiles()
         self._marks: dict[str, PrefixMark] = {}
+        self._replaced: Collection[str] = ()
+        self._blank: dict[str, FinishedFile] = {}  # read to the end since the last transaction, without a record
+        self._is_untouched = False  # nothing was cut of the file the scanner is in
         self._scanner: Scanner | None = None
         self._after: str | None = None  # the file the scanner is in, or was in last
         self._last: RecordRange | None = None
@@ -89,7 +92,7 @@ class FileCoordinator(SpoutCoordinator):
         else:
             self._order.begin((), None)
         # which of them ends where is no longer known, and by the last transaction all of them do
-        whole = [(path, mark) for path, mark in self._marks.items() if mark.is_whole]
+        whole = [(path, mark) for path, mark in self._marks.items() if mark.is_whole and path not in self._replaced]
         self._finished.cut(last_txid, [FinishedFile(path, mark.stamp[0] or None) for path, mark in whole])
         self._go_after(last)
 
@@ -108,7 +111,8 @@ class FileCoordinator(SpoutCoordinator):
         self._last = ranges[-1]
         ranges = with_last_marks(ranges)
         ended = [each.path for each in ranges if each.mark is not None and each.mark.is_whole]
-        self._finished.cut(txid, [FinishedFile(path, self._order.size(path)) for path in ended])
+        blank, self._blank = self._blank, {}
+        self._finished.cut(txid, [*blank.values(), *(FinishedFile(path, self._order.size(path)) for path in ended)])
         return [each.to_plain() for each in ranges]
 
     def notes(self, metadata: Any) -> dict[str, Any]:
@@ -128,7 +132,9 @@ class FileCoordinator(SpoutCoordinator):
         pending = {each.path for metadata in former.pending for each in parse_ranges(metadata)}
         marks = {path: marked(path, plain, self._topology_id) for path, plain in former.notes.items()}
         if self._order.is_growing:
-            return GrowingComparison(marks, pending, self._open, self._store).change()
+            comparison = GrowingComparison(marks, pending, self._open, self._store)
+            self._replaced = comparison.replaced
+            return comparison.change()
         sizes = {path: found.size for path, found in self._found.items()}
         kept = FileComparison(sizes, marks, position, pending, open_file=self._open, is_empty=self._is_empty)
         return kept.change()
@@ -166,12 +172,15 @@ class FileCoordinator(SpoutCoordinator):
         while missing and self._advance():
             assert self._scanner is not None
             part = self._scanner.take(min(missing, self._records_per_range))
+            self._is_untouched = False
             missing -= part.count
             yield part
 
     def _advance(self) -> bool:
         """Whether there is something to cut; opens the next file if what was opened is at its end."""
         while self._scanner is None or self._scanner.is_done():
+            if self._scanner is not None and self._is_untouched and self._after is not None:
+                self._blank[self._after] = FinishedFile(self._after, self._order.size(self._after))
             path = self._order.after(self._after)
             if path is None:
                 return False
@@ -216,7 +225,7 @@ class FileCoordinator(SpoutCoordinator):
         except SourceError:
             file.close()
             raise
-        self._after = path
+        self._after, self._is_untouched = path, last is None
 
     def _close_file(self) -> None:
         if self._scanner is not None:

@@ -145,12 +145,16 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
             return SortedOrder({path: each.size for path, each in found.items()})
         follow = self.follow
         watch = FolderWatch(follow, lambda path: self.store.exists(path + follow.marker))
-        return GrowingOrder(watch, self._look, clock=clock, poll_s=follow.poll_s, topology_id=topology_id)
+        return GrowingOrder(
+            watch, self._look, clock=clock, poll_s=follow.poll_s, topology_id=topology_id, patterns=self.patterns
+        )
 
     def _look(self, known: Container[str]) -> dict[str, FileFacts]:
-        """Everything that matches, but for what was put into the folder of done files."""
+        """Everything that matches, but for what we wrote ourselves: the folder or the list of done files."""
         assert self.follow is not None
         found = self.store.look(self.patterns, known)
+        if self.follow.done == "list" and isinstance(self.store, LocalStore):
+            found.pop(self.store.absolute(self.follow.done_path), None)
         if self.follow.done != "move":
             return found
         done = self.store.absolute(self.follow.done_path).rstrip("/") + "/"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from coordinator.sources.files.file_spout import FileSpout, Pattern
 from coordinator.sources.files.growing.follow import Follow
 from coordinator.sources.files.parquet_kind import ParquetKind
 from coordinator.sources.records.field_types import checked_fields
+from state.errors import TopologyError
 
 
 class ParquetFiles(FileSpout):
@@ -41,6 +42,10 @@ class ParquetFiles(FileSpout):
         follow: bool | Follow = False,
         filesystem: Any = None,
     ) -> None:
+        if isinstance(fields, (Mapping, str)):
+            raise TopologyError(
+                f"fields={fields!r} of ParquetFiles has to be a list of names; their types are those of the files"
+            )
         names = [each.name for each in checked_fields(type(self).__name__, list(fields))]
         kind = ParquetKind(names, with_origin)
         super().__init__(pattern, rows_per_batch, "rows_per_batch", kind, follow=follow, filesystem=filesystem)

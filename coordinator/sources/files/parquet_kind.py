@@ -15,6 +15,7 @@ from coordinator.sources.files.record_ranges import RecordRange
 from coordinator.sources.files.record_scanner import Scanner
 from coordinator.sources.files.stores.input_file import InputFile
 from coordinator.sources.files.stores.packed_files import PARQUET
+from coordinator.sources.records.record_output import refuse_text
 from state.errors import SourceError, TopologyError
 
 ROW_NUMBER = "row_number"
@@ -40,6 +41,7 @@ class ParquetKind(FileKind):
         from coordinator.sources.files.stores.arrow_streams import require_arrow  # pyarrow is an extra
 
         require_arrow("a source of Parquet files")
+        refuse_text(origin_fields)
         for name in origin_fields:
             if name not in OFFERED or name in fields:
                 raise TopologyError(
@@ -83,7 +85,7 @@ class ParquetKind(FileKind):
         from coordinator.sources.files.stores.arrow_tables import values_of
 
         columns, shift = self._columns(part, file)
-        wanted = [values_of(column, shift, part.count) for column in columns]
+        wanted = [values_of(part.path, column, shift, part.count) for column in columns]
         for name in self.origin_fields:
             numbers = list(range(part.first + 1, part.first + 1 + part.count))
             wanted.append(numbers if name == ROW_NUMBER else [part.path] * part.count)
@@ -136,6 +138,13 @@ class RowGroupScanner(Scanner):
                 raise SourceError(
                     f"input file {file.path!r} has no column {name!r}, only {list(self._footer.columns)}: mend it, or "
                     "leave it out"
+                )
+            if self._footer.columns.count(name) > 1:
+                raise SourceError(f"input file {file.path!r} has several columns {name!r}: mend it, or leave it out")
+            if name in self._footer.refused:
+                raise SourceError(
+                    f"column {name!r} of input file {file.path!r} has the type {self._footer.refused[name]}, which a "
+                    "tuple cannot carry: write it as text or as a number, or do without that column"
                 )
         self._row = 0 if after is None else after.first + after.count
         self._digest = 0 if after is None else after.digest

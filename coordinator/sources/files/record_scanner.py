@@ -55,7 +55,7 @@ class Scanner(ABC):
         """Cuts the next `record_limit` records, or what is left of the file; not to be called when done.
 
         Raises:
-            SourceError: the file has shrunk, cannot be read, or has a record that is too long.
+            SourceError: the file has shrunk, cannot be read, or has a record that is too long or never ends.
         """
 
 
@@ -115,6 +115,7 @@ class RecordScanner(Scanner):
             while stop == self._cursor:  # what is there does not hold a whole record
                 self._check_length(self.offset, len(self._block) - self._cursor, count)
                 if not self._extend():
+                    self._refuse_open_quote()
                     stop = len(self._block)  # the last record has no end
                 else:
                     stop, found = self._find(self._block, self._cursor, record_limit - count)
@@ -143,6 +144,15 @@ class RecordScanner(Scanner):
         part = self.take(1)
         self._first = 0
         return self._block[self._cursor - (part.end - part.start) : self._cursor]
+
+    def _refuse_open_quote(self) -> None:
+        """A last record that would not even end with a line feed has taken lines after it in, by an open quote."""
+        rest = self._block[self._cursor :]
+        if b"\n" in rest and not self._find(rest + b"\n", 0, 1)[1]:
+            raise SourceError(
+                f"input file {self.file.path!r} has a quote that is never closed: the row that starts at byte "
+                f"{self.offset:,} takes in everything after it, {len(rest):,} bytes; mend the file, or leave it out"
+            )
 
     def _check_length(self, start: int, byte_count: int, count: int) -> None:
         if byte_count > self._record_bytes_max:

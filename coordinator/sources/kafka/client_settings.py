@@ -16,9 +16,11 @@ from typing import TypeAlias
 import coordinator.sources.kafka.client_library  # noqa: F401 - says what is missing
 from state.errors import SourceError, TopologyError
 
-SECRET_NAME = re.compile(r"password|passphrase|secret|key\.pem|sasl\.oauthbearer\.config|assertion\.jwt|\.pem$")
+SECRET_NAME = re.compile(r"password|jaas|passphrase|secret|key\.pem|sasl\.oauthbearer\.config|assertion\.jwt|\.pem$")
 PUBLIC_NAMES = frozenset({"ssl.certificate.pem", "ssl.ca.pem"})
 OURS = {
+    "bootstrap.servers": "servers",
+    "metadata.broker.list": "servers",
     "auto.offset.reset": "start and on_gone",
     "enable.auto.commit": "nothing: positions live in Redis",
     "enable.auto.offset.store": "nothing: positions live in Redis",

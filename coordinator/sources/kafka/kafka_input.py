@@ -65,6 +65,8 @@ class KafkaInput:
     ) -> None:
         if not isinstance(topic, str) or not TOPIC_NAME.fullmatch(topic):
             raise TopologyError(f"topic {topic!r} is not a Kafka topic's name; one has 1 to 249 of A-Z a-z 0-9 . _ -")
+        if options is not None and not isinstance(options, Mapping):
+            raise TopologyError(f"options of a Kafka spout are a {type(options).__name__}; give a mapping")
         self.topic = topic
         self.settings = ClientSettings(servers, dict(options or {}))
         self.start = StartingPoint.of(start)

@@ -262,9 +262,11 @@ class OpaqueKafkaEmitter(OpaquePartitionedEmitter):
         """Where a partition begins that has no position: one that joined later, with its first message."""
         topic, start = self._input.broker_topic(), self._input.start
         try:
-            bounds = topic.look().bounds[partition]
+            found = topic.look().bounds
+            bounds = found[partition]
             if txid > 1:
                 return bounds.low
+            start.require_fits(self._input.topic, found)
             asked = start.timestamp_ms
             at_time = None if asked is None else topic.offsets_at(asked, [partition])[partition]
             return start.offset(partition, bounds, at_time)

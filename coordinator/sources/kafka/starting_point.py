@@ -76,6 +76,23 @@ class StartingPoint:
             return cls(offsets=dict(given))
         raise _unknown(given)
 
+    def require_fits(self, topic: str, bounds: Mapping[int, Bounds]) -> None:
+        """Refuses offsets of partitions that are not there, or beyond the end of a log (once, at the first start).
+
+        Raises:
+            SourceError: one of them is.
+        """
+        for partition, at in sorted((self.offsets or {}).items()):
+            if partition not in bounds:
+                raise SourceError(
+                    f"start names partition {partition}, but topic {topic!r} has {len(bounds)} partitions; leave it out"
+                )
+            if at > bounds[partition].high:
+                raise SourceError(
+                    f"start gives offset {at} of partition {partition} of topic {topic!r}, but its log ends at "
+                    f"{bounds[partition].high}: give an offset up to there, or 'latest'"
+                )
+
     def offset(self, partition: int, bounds: Bounds, at_time: int | None) -> int:
         """Where a partition begins that is there when the topology first starts.
 
@@ -128,8 +145,7 @@ def require_within(topic: str, partition: int, at: int, bounds: Bounds) -> None:
     if at > bounds.high:
         raise SourceError(
             f"partition {partition} of topic {topic!r} was read to offset {at}, but its log ends at {bounds.high}: it "
-            "has lost messages, or offsets beyond its end were given; drop the topology and start over, or take "
-            "another topology id"
+            "has lost messages; drop the topology and start over, or take another topology id"
         )
 
 

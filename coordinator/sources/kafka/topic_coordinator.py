@@ -192,12 +192,7 @@ class TopicCoordinator(SpoutCoordinator):
         at_time: Mapping[int, int | None] = {}
         if start.timestamp_ms is not None:
             at_time = self._topic.offsets_at(start.timestamp_ms, state.bounds)
-        unknown = sorted(set(start.offsets or ()) - state.bounds.keys())
-        if unknown:
-            raise SourceError(
-                f"start names partition {unknown[0]}, but topic {self._name!r} has {len(state.bounds)} partitions; "
-                "leave it out"
-            )
+        start.require_fits(self._name, state.bounds)
         return {
             partition: start.offset(partition, bounds, at_time.get(partition))
             for partition, bounds in state.bounds.items()

@@ -46,9 +46,15 @@ class FieldType:
 
     def wrong(self, value: Any) -> BadRecordError:
         """The error for a value of another type."""
-        kind = self.kind.__name__ if self.kind is not None else "a value"
         shown = one_line(repr(value), VALUE_SHOWN)
-        return BadRecordError(f"field {self.name!r} is {shown} of type {type(value).__name__}, which is not {kind}")
+        if self.kind is None or type(value) is self.kind:
+            return BadRecordError(
+                f"field {self.name!r} is {shown}, which cannot be stored: a float has to be finite, and a text valid "
+                "Unicode"
+            )
+        return BadRecordError(
+            f"field {self.name!r} is {shown} of type {type(value).__name__}, which is not {self.kind.__name__}"
+        )
 
     def missing(self) -> BadRecordError:
         """The error for a value that is not there."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
-from coordinator.sources.records.field_types import FieldType, FieldTypes, checked_fields, from_json
+from coordinator.sources.records.field_types import VALUE_SHOWN, FieldType, FieldTypes, checked_fields, from_json
 from coordinator.sources.records.record_format import BadRecordError, RecordFormat
 from coordinator.sources.records.text_line import decoded
+from state.printable import one_line
 
 NESTED = "."
 
@@ -33,7 +35,7 @@ class JsonFields(RecordFormat):
         self._types = checked_fields(type(self).__name__, fields)
         self._paths = tuple(tuple(each.name.split(NESTED)) for each in self._types)
         has_decimals = any(each.kind is Decimal for each in self._types)
-        self._parse_float = Decimal if has_decimals else None
+        self._parse_float = _decimal if has_decimals else None
         self._decode = self._decoder()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -65,7 +67,12 @@ class JsonFields(RecordFormat):
                 raise field.missing()
             return None
         value = from_json(field, value)
-        return _with_floats(value) if field.kind is None and self._parse_float is Decimal else value
+        if field.kind is not None:
+            return value
+        try:
+            return _with_finite_floats(field, value)
+        except RecursionError:
+            raise BadRecordError(f"field {field.name!r} is nested too deeply") from None
 
     def _decoder(self) -> Callable[[str], Any]:
         # made once: json.loads makes one for every record if it is given options
@@ -94,15 +101,26 @@ def _at(found: Any, path: tuple[str, ...]) -> Any:
     return found
 
 
-def _with_floats(value: Any) -> Any:
-    """A value that nobody gave a type has the floats it would have anyway."""
-    if type(value) is Decimal:
-        return float(value)
+def _with_finite_floats(field: FieldType, value: Any) -> Any:
+    """A value that nobody gave a type has the floats it would have anyway; one too large for a float is bad."""
+    if type(value) is float or type(value) is Decimal:
+        if not math.isfinite(number := float(value)):
+            raise field.wrong(value)
+        return number
     if type(value) is list:
-        return [_with_floats(item) for item in value]
+        return [_with_finite_floats(field, item) for item in value]
     if type(value) is dict:
-        return {name: _with_floats(item) for name, item in value.items()}
+        return {name: _with_finite_floats(field, item) for name, item in value.items()}
     return value
+
+
+def _decimal(number: str) -> Decimal:
+    try:
+        return Decimal(number)
+    except InvalidOperation:
+        raise BadRecordError(
+            f"it holds the number {one_line(number, VALUE_SHOWN)}, which Decimal cannot hold"
+        ) from None
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -39,7 +39,8 @@ class RecordOutput:
         on_bad_record: what becomes of bad records.
 
     Raises:
-        TopologyError: an origin field is not offered or clashes with a field of the format, or the policy is unknown.
+        TopologyError: an origin field is not offered or clashes with a field of the format, or the format or the policy
+            is unknown.
     """
 
     def __init__(
@@ -53,6 +54,12 @@ class RecordOutput:
         if on_bad_record not in tuple(OnBadRecord):
             choice = ", ".join(repr(str(policy)) for policy in OnBadRecord)
             raise TopologyError(f"on_bad_record={on_bad_record!r} is unknown; choose one of {choice}")
+        if not isinstance(record_format, RecordFormat):
+            raise TopologyError(
+                f"the format of the records is {record_format!r}, which is not an object of a RecordFormat; give one "
+                "such as TextLine() or JsonFields({'user': str})"
+            )
+        refuse_text(origin_fields)
         for name in origin_fields:
             if name not in offered:
                 raise TopologyError(f"origin field {name!r} is unknown; this source offers {tuple(offered)}")
@@ -116,3 +123,13 @@ class RecordOutput:
         context.count(BAD_RECORDS_COUNTER)
         if self.on_bad_record is OnBadRecord.DEAD_LETTER:
             collector.emit([place, data, str(error)], DEAD_LETTER_STREAM)
+
+
+def refuse_text(origin_fields: Sequence[str]) -> None:
+    """Refuses one name in place of a list of names (driver).
+
+    Raises:
+        TopologyError: it is a text, whose letters would be taken for names.
+    """
+    if isinstance(origin_fields, str):
+        raise TopologyError(f"origin fields {origin_fields!r} are a text; give a list of names: [{origin_fields!r}]")

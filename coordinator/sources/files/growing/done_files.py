@@ -71,7 +71,7 @@ class DoneFiles(SpoutCommitter):
         """Deals with every file that ends in the transaction or before.
 
         Raises:
-            SourceError: a file has changed since it was cut, or cannot be moved or deleted.
+            SourceError: a file has changed since it was cut, or cannot be moved, deleted or listed.
         """
         files = self._finished.take(attempt.txid)
         if self._done == "list":
@@ -104,6 +104,15 @@ class DoneFiles(SpoutCommitter):
             )
 
     def _append(self, paths: Iterable[str]) -> None:
+        try:
+            self._append_fresh(paths)
+        except OSError as error:
+            raise SourceError(
+                f"list {str(self._list)!r} of files that are done cannot be written: {error.strerror or error}; give "
+                "Follow the done_path of a file that this user may write, in a folder that exists, and run again"
+            ) from error
+
+    def _append_fresh(self, paths: Iterable[str]) -> None:
         if self._listed is None:
             before = self._list.read_text("utf-8") if self._list.exists() else ""
             self._listed = set(before.splitlines())

@@ -24,6 +24,9 @@ class GrowingComparison:
         pending: paths of files that are read again, for transactions that are not committed.
         open_file: opens a file for its content.
         store: where the files are.
+
+    Attributes:
+        replaced: paths under which there is something now that was not read; told by `change`.
     """
 
     def __init__(
@@ -38,6 +41,7 @@ class GrowingComparison:
         self._changed: list[str] = []
         self._impossible: list[str] = []
         self._notes: dict[str, Any] = {}
+        self.replaced: set[str] = set()
 
     def change(self) -> InputChange:
         """What is different.
@@ -58,11 +62,18 @@ class GrowingComparison:
                 return
             found = marks_at(file, {mark.end}).get(mark.end)
             if found is None or found.digest != mark.digest:
+                self.replaced.add(path)
                 self._tell(path, mark, "differs from them now" if found else "is shorter now")
             elif mark.is_whole and file.read_up_to(mark.end, mark.end + 1):
+                self.replaced.add(path)
                 self._changed.append(
                     f"file {path!r} was complete with {mark.end} bytes of content, and has more now, which would never "
                     "be read"
+                )
+            elif not mark.is_whole and mark.stamp != NO_STAMP and file.stored_bytes != mark.stamp[0]:
+                self._changed.append(
+                    f"file {path!r} had {mark.stamp[0]} bytes when it was taken to be complete, and has "
+                    f"{file.stored_bytes} now: its writer was not done, and the rest may end within a record"
                 )
             elif found.stamp != mark.stamp:
                 kept = PrefixMark(mark.end, mark.base, mark.digest, found.stamp, mark.is_whole)

@@ -111,6 +111,7 @@ class GrowingOrder(ReadingOrder):
         clock: seconds, monotonic.
         poll_s: seconds between two looks.
         topology_id: for the log.
+        patterns: the same.
     """
 
     is_growing = True
@@ -123,10 +124,11 @@ class GrowingOrder(ReadingOrder):
         clock: Callable[[], float],
         poll_s: float,
         topology_id: str,
+        patterns: Collection[str],
     ) -> None:
         self._watch, self._look = watch, look
         self._clock, self._poll_s = clock, poll_s
-        self._topology_id = topology_id
+        self._topology_id, self._patterns = topology_id, patterns
         self._next_look_s: float | None = None
         self._sizes: dict[str, int] = {}
         self._following: dict[str | None, str] = {}
@@ -175,7 +177,12 @@ class GrowingOrder(ReadingOrder):
                 f"the folder that topology {self._topology_id!r} follows cannot be listed: {error}; mend that, and run "
                 "again"
             ) from error
-        self._next_look_s = now_s + self._poll_s
+        is_first, self._next_look_s = self._next_look_s is None, now_s + self._poll_s
+        if is_first and not found and self._newest is None:  # a mistake in a pattern would wait in silence
+            shown = ", ".join(map(repr, self._patterns))
+            _LOG.warning(
+                "topology %r: nothing matches %s yet; looking again every %g s", self._topology_id, shown, self._poll_s
+            )
         ready = self._watch.complete(found, now_s)
         for facts in ready:
             self._sizes[facts.path] = facts.byte_count

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,11 +41,13 @@ class Footer:
     Attributes:
         groups: its row groups, in order.
         columns: names of its columns.
+        refused: column -> its type, of those a tuple cannot carry.
         content: the bytes of the footer.
     """
 
     groups: tuple[RowGroup, ...]
     columns: tuple[str, ...]
+    refused: Mapping[str, str]
     content: bytes
 
 
@@ -69,7 +71,21 @@ def read_footer(file: InputFile) -> Footer:
         metadata = _metadata(content)
     except (_arrow().ArrowException, OSError) as error:
         raise SourceError(f"input file {file.path!r} has a footer that is damaged: {error}; {file.remedy()}") from error
-    return Footer(_groups(file, metadata), tuple(metadata.schema.to_arrow_schema().names), content)
+    schema = metadata.schema.to_arrow_schema()
+    refused = {each.name: str(each.type) for each in schema if not _may_travel(each.type)}
+    return Footer(_groups(file, metadata), tuple(schema.names), refused, content)
+
+
+def _may_travel(kind: Any) -> bool:
+    types = _arrow().types
+    if types.is_map(kind):
+        return _may_travel(kind.key_type) and _may_travel(kind.item_type)
+    if types.is_struct(kind):
+        return all(_may_travel(field.type) for field in kind)
+    if hasattr(kind, "value_type"):  # lists of all sorts, and dictionaries
+        return _may_travel(kind.value_type)
+    is_uuid = getattr(kind, "extension_name", "") == "arrow.uuid"
+    return not (is_uuid or types.is_time(kind) or types.is_duration(kind) or types.is_interval(kind))
 
 
 def _metadata(footer: bytes) -> Any:
@@ -102,11 +118,14 @@ def read_columns(file: InputFile, footer: Footer, group: RowGroup, content: byte
         table = pyarrow.parquet.ParquetFile(piece, metadata=_metadata(footer.content)).read_row_group(
             group.index, columns=list(columns)
         )
-        return [_with_microseconds(arrow, table.column(name)) for name in columns]
     except (arrow.ArrowException, OSError) as error:
         raise SourceError(
             f"row group {group.index} of input file {file.path!r} cannot be read: {error}; {file.remedy()}"
         ) from error
+    try:
+        return [_with_microseconds(arrow, table.column(name)) for name in columns]
+    except arrow.ArrowException as error:
+        raise _not_pythons(file.path, error) from error
 
 
 class Piece(io.RawIOBase):
@@ -170,10 +189,24 @@ def _groups(file: InputFile, metadata: Any) -> tuple[RowGroup, ...]:
     return tuple(groups)
 
 
-def values_of(column: Any, start: int, count: int) -> list[Any]:
-    """Some values of a column, in Python's types (executor)."""
-    values: list[Any] = column.slice(start, count).to_pylist()
+def values_of(path: str, column: Any, start: int, count: int) -> list[Any]:
+    """Some values of a column, in Python's types (executor).
+
+    Raises:
+        SourceError: Python cannot have one of them.
+    """
+    try:
+        values: list[Any] = column.slice(start, count).to_pylist()
+    except (_arrow().ArrowException, ValueError, OverflowError) as error:
+        raise _not_pythons(path, error) from error
     return values
+
+
+def _not_pythons(path: str, error: Exception) -> SourceError:
+    return SourceError(
+        f"input file {path!r} holds a value that Python cannot have: {error}; write its times in microseconds, between "
+        "the years 1 and 9999, or do without that column"
+    )
 
 
 def _with_microseconds(arrow: Any, column: Any) -> Any:

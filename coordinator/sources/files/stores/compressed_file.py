@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from coordinator.sources.files.stores.file_store import FileStore
 from coordinator.sources.files.stores.gunzip import Gunzip
 from coordinator.sources.files.stores.input_file import NO_STAMP, FileStamp, InputFile
-from coordinator.sources.files.stores.packed_files import GZIP, HEAD_BYTES, ZSTD
+from coordinator.sources.files.stores.packed_files import GZIP, HEAD_BYTES, is_zstd
 from state.errors import SourceError
 
 PIECE_BYTES = 1024 * 1024
@@ -37,7 +37,7 @@ def open_content(store: FileStore, path: str, topology_id: str) -> InputFile:
     file = store.open(path, topology_id)
     try:
         head = file.read_up_to(0, HEAD_BYTES)
-        if not head.startswith((GZIP, ZSTD)):
+        if not head.startswith(GZIP) and not is_zstd(head):
             return file
         kept = _KEPT.pop((path, file.stamp, topology_id), None)
         if kept is not None:

@@ -75,6 +75,8 @@ class PartitionSet:
         self._topic_id = state.topic_id
         records = {partition: self._load(partition) for partition in self._own(state)}
         has_begun = any(record is not None for record in records.values())
+        if not has_begun:
+            start.require_fits(self._input.topic, state.bounds)
         for partition, record in records.items():
             bounds = state.bounds[partition]
             first = bounds.low if has_begun else start.offset(partition, bounds, at_time.get(partition))

@@ -177,3 +177,11 @@ def test_nothing_but_compression_is_an_input_without_records(tmp_path: Path) -> 
     (tmp_path / "a.txt").write_bytes(gzip.compress(b""))
     (tmp_path / "b.txt").write_bytes(gzip.compress(b"b"))
     assert rows_of(TextFiles(str(tmp_path / "*.txt"))) == [["b"]]
+
+
+def test_a_zstd_file_that_begins_with_a_frame_to_be_skipped_is_unpacked(tmp_path: Path) -> None:
+    """As parallel zstd writes it; taken for text, it would be counted as garbage where errors are replaced."""
+    skipped = b"\x50\x2a\x4d\x18" + (4).to_bytes(4, "little") + b"size"
+    path = tmp_path / "a.zst"
+    path.write_bytes(skipped + zstd(b"one\nt") + skipped + zstd(b"wo\n"))
+    assert rows_of(TextFiles(str(path), encoding_errors="replace")) == [["one"], ["two"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 from contextlib import closing
 from pathlib import Path
@@ -116,3 +117,27 @@ def test_characters_that_bytes_cannot_tell_are_refused(tmp_path: Path) -> None:
         CsvFiles(str(tmp_path / "a.csv"), ["a"], options={"delimiter": "é"})
     with pytest.raises(TopologyError, match="has neither fields nor columns"):
         CsvFiles(str(tmp_path / "a.csv"))
+
+
+@pytest.mark.parametrize("policy", ["fail", "skip", "dead_letter"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_quote_that_is_never_closed_does_not_take_the_rows_of_a_small_file(
+    tmp_path: Path, pack: Any, policy: str
+) -> None:
+    (tmp_path / "a.csv").write_bytes(pack(b'1,2\n1,"2\n3,4\n5,6'))
+    source = CsvFiles(str(tmp_path / "a.csv"), columns=["a", "b"], on_bad_record=policy)
+    with pytest.raises(SourceError, match=r"a\.csv' has a quote that is never closed: the row that starts at byte 4"):
+        cut(source)
+
+
+def test_a_last_row_with_an_open_quote_that_takes_no_other_line_is_a_bad_record(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('1,2\n1,"2')
+    source = CsvFiles(str(tmp_path / "a.csv"), columns=["a", "b"], on_bad_record="skip")
+    assert rows_of(source) == [["1", "2"]]
+
+
+@pytest.mark.parametrize("more", [{}, {"columns": ["a"]}])
+def test_a_file_with_nothing_but_a_byte_order_mark_has_no_rows(tmp_path: Path, more: Any) -> None:
+    (tmp_path / "a.csv").write_bytes(b"\xef\xbb\xbf")
+    (tmp_path / "b.csv").write_bytes(b"\xef\xbb\xbfa\nx\n" if not more else b"\xef\xbb\xbfx\n")
+    assert rows_of(CsvFiles(str(tmp_path / "*.csv"), ["a"], **more)) == [["x"]]

@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -158,3 +159,25 @@ def test_another_content_with_the_same_size_and_times_is_noticed_if_it_was_writt
         f"file {str(path)!r} has changed: 4 bytes of it were read, and it differs from them now; the next transaction "
         "would have to begin in it",
     )
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+@pytest.mark.parametrize(("end", "is_told"), [("", True), ("\n", False)])
+def test_a_last_line_that_was_read_without_its_end_is_told_when_it_continues(
+    tmp_path: Path, pack: Pack, end: str, is_told: bool
+) -> None:
+    """Otherwise a plain adoption would make two records of one."""
+    path = tmp_path / "a.txt"
+    path.write_bytes(pack(f"one\ntw{end}".encode()))
+    first = coordinator_of(tmp_path, 1)
+    _, last, notes = cut(first, None)
+    first.close()
+    with path.open("ab") as file:
+        file.write(pack(b"o\nthree\n"))
+    second = coordinator_of(tmp_path, 1)
+    change = second.compare(FormerInput("", is_same=False, last_txid=2, last=last, notes=notes))
+    told = (
+        f"file {str(path)!r} ended at byte 6 within a line, which was read as it was, and continues now: the rest of "
+    )
+    assert change.changed == ((f"{told}that line would be a record of its own",) if is_told else ())
+    second.close()

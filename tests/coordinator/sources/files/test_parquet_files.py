@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coordinator.sources.files.json_lines import JsonLines
 from coordinator.sources.files.parquet_files import ParquetFiles
 from coordinator.sources.files.record_ranges import parse_ranges
 from state.codec import pack_exact
@@ -53,7 +54,7 @@ def test_values_are_pythons_and_can_be_stored(tmp_path: Path) -> None:
 
 def test_a_time_with_nanoseconds_is_refused_not_rounded(tmp_path: Path) -> None:
     path = write(tmp_path / "a.parquet", at=pa.array([1], pa.timestamp("ns")))
-    with pytest.raises(SourceError, match=r"row group 0 of input file .*a\.parquet' cannot be read: .*lose data"):
+    with pytest.raises(SourceError, match=r"a\.parquet' holds a value that Python cannot have: .*lose data"):
         rows_of(ParquetFiles(path, ["at"]))
 
 
@@ -147,3 +148,59 @@ def test_a_share_of_a_large_row_group_is_not_taken_for_all_of_it(tmp_path: Path)
     (whole,) = {part.end for metadata in cut(source) for part in parse_ranges(metadata)}
     assert coordinator.estimated_bytes(cut(source)[0]) == 6400 < whole
     coordinator.close()
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        (pa.array([dt.time(1, 2)]), r"time64\[us\]"),
+        (pa.array([dt.timedelta(1)]), r"duration\[us\]"),
+        (pa.array([[dt.time(1, 2)]]), r"list<.*: time64\[us\]>"),
+        (pa.array([[("a", dt.time(1))]], pa.map_(pa.string(), pa.time64("us"))), r"map<string, time64\[us\].*>"),
+        (pa.array([b"0123456789abcdef"], pa.uuid()), r"extension<arrow\.uuid>"),
+        (pa.array([{"a": {"b": dt.time(1)}}]), r"struct<a: struct<b: time64\[us\]>>"),
+    ],
+)
+def test_a_column_no_tuple_can_carry_is_told_before_it_is_read(tmp_path: Path, column: Any, kind: str) -> None:
+    path = write(tmp_path / "a.parquet", n=[1], c=column)
+    with pytest.raises(SourceError, match=rf"column 'c' of input file '.*' has the type {kind}, which a tuple cannot"):
+        cut(ParquetFiles(path, ["n", "c"]))
+    assert rows_of(ParquetFiles(path, ["n"])) == [[1]]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([2**62], pa.timestamp("us")),
+        pa.array([1], pa.timestamp("ns")),
+        pa.array([[1]], pa.list_(pa.timestamp("ns"))),
+        pa.array([2**31 - 1], pa.date32()),
+    ],
+)
+def test_a_time_that_python_cannot_have_is_told_without_blaming_the_file_for_a_change(
+    tmp_path: Path, column: Any
+) -> None:
+    source = ParquetFiles(write(tmp_path / "a.parquet", c=column), ["c"])
+    with pytest.raises(SourceError, match=r"a value that Python cannot have: .*; write its times in microseconds"):
+        rows_of(source)
+
+
+def test_a_column_that_occurs_twice_is_told(tmp_path: Path) -> None:
+    table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
+    pa.parquet.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(SourceError, match="has several columns 'a': mend it"):
+        cut(ParquetFiles(str(tmp_path / "a.parquet"), ["a"]))
+
+
+@pytest.mark.parametrize("fields", ["user", {"user": str}])
+def test_fields_that_are_no_list_of_names_are_refused_not_taken_apart(tmp_path: Path, fields: Any) -> None:
+    path = write(tmp_path / "a.parquet", user=["a"])
+    with pytest.raises(TopologyError, match="has to be a list of names; their types are those of the files"):
+        ParquetFiles(path, fields)
+
+
+@pytest.mark.parametrize("made", [ParquetFiles, JsonLines])
+def test_one_origin_in_place_of_a_list_is_told(tmp_path: Path, made: Any) -> None:
+    path = write(tmp_path / "a.parquet", user=["a"])
+    with pytest.raises(TopologyError, match=r"origin fields 'file' are a text; give a list of names: \['file'\]"):
+        made(path, ["user"], with_origin="file")

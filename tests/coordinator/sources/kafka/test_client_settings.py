@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from coordinator.sources.kafka import FromEnvironment, FromFile, KafkaTransactio
 from coordinator.sources.kafka.broker_errors import Trouble
 from coordinator.sources.kafka.client_settings import ClientSettings, Option
 from coordinator.sources.kafka.partition_reader import make_consumer
+from coordinator.sources.records.text_line import TextLine
 from state.errors import SourceError, TopologyError
 
 SECRET = "hunter22-and-more"
@@ -20,6 +22,7 @@ SECRET_NAMES = [
     "ssl.key.pem",
     "sasl.oauthbearer.client.secret",
     "sasl.oauthbearer.config",
+    "sasl.jaas.config",
     "sasl.oauthbearer.assertion.private.key.passphrase",
     "sasl.oauthbearer.assertion.private.key.pem",
 ]
@@ -66,7 +69,17 @@ def test_a_client_that_refuses_an_option_does_not_show_a_secret(monkeypatch):
     assert SECRET not in str(refused.value)
 
 
-@pytest.mark.parametrize("name", ["group.id", "enable.auto.commit", "auto.offset.reset", "isolation.level"])
+OURS = [
+    "bootstrap.servers",
+    "metadata.broker.list",
+    "group.id",
+    "enable.auto.commit",
+    "auto.offset.reset",
+    "isolation.level",
+]
+
+
+@pytest.mark.parametrize("name", OURS)
 def test_an_option_the_spout_sets_itself_is_refused_with_what_to_use(name):
     with pytest.raises(TopologyError, match=f"{name!r} is set by the spout; use"):
         ClientSettings("h:1", {name: "x"})
@@ -98,3 +111,15 @@ def test_servers_that_are_none_are_refused(servers):
 def test_an_argument_that_cannot_be_used_is_refused_when_the_spout_is_made(wrong):
     with pytest.raises(TopologyError):
         KafkaTransactionalSpout(**{"servers": "h:1", "topic": "t", **wrong})
+
+
+@pytest.mark.parametrize("given", [{"user": str}, TextLine])
+def test_a_format_that_is_none_is_refused_in_a_sentence(given):
+    with pytest.raises(TopologyError, match="is not an object of a RecordFormat; give one such as"):
+        KafkaTransactionalSpout("h:1", "t", given)
+
+
+def test_options_that_are_no_mapping_are_refused():
+    options: Any = ["security.protocol=SSL"]
+    with pytest.raises(TopologyError, match="options of a Kafka spout are a list; give a mapping"):
+        KafkaTransactionalSpout("h:1", "t", options=options)

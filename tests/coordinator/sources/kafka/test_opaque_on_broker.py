@@ -105,3 +105,12 @@ def test_a_finite_run_counts_every_message_once_and_ends(broker, make_topic):
         produce(broker.address, topic, numbers(100 * partition, 100 * partition + 40), partition)
     seen = run_to_end(KafkaOpaqueSpout(broker.address, topic, TextLine("value"), messages_per_partition=7))
     assert sorted(seen) == sorted(repr([f"{100 * p + n}"]) for p in range(3) for n in range(40))
+
+
+@pytest.mark.parametrize(
+    ("offsets", "story"), [({5: 1}, "start names partition 5"), ({0: 99}, "start gives offset 99")]
+)
+def test_a_place_to_start_that_is_not_there_is_refused_by_the_first_transaction(broker, make_topic, offsets, story):
+    spout = KafkaOpaqueSpout(broker.address, make_topic(), start=offsets)
+    with pytest.raises(SourceError, match=story):
+        attempt(spout, None)

@@ -219,3 +219,19 @@ def test_a_log_that_is_shorter_for_a_moment_is_waited_for_and_one_that_stays_so_
     cutter.now += 10
     with pytest.raises(SourceError, match="it has lost messages"):
         cutter.it.initialize_transaction(3, last)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "story"),
+    [
+        (
+            {0: 21},
+            "start gives offset 21 of partition 0 of topic 't', but its log ends at 20: give an offset up to there",
+        ),
+        ({1: 0}, "start names partition 1, but topic 't' has 1 partitions; leave it out"),
+    ],
+)
+def test_a_place_to_start_that_is_not_there_is_not_called_a_loss(offsets, story):
+    with pytest.raises(SourceError, match=story):
+        StartingPoint(offsets=offsets).require_fits("t", {0: Bounds(3, 20)})
+    StartingPoint(offsets={0: 20}).require_fits("t", {0: Bounds(3, 20)})

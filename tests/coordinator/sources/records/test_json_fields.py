@@ -52,10 +52,10 @@ def test_a_value_has_the_type_that_was_asked_for(kind: Any, text: bytes, value: 
         (int, b'"1"', "field 'f' is '1' of type str, which is not int"),
         (int, b"null", "field 'f' is None of type NoneType, which is not int"),
         (float, b"true", "field 'f' is True of type bool, which is not float"),
-        (float, b"1e999", "field 'f' is inf of type float, which is not float"),
+        (float, b"1e999", "field 'f' is inf, which cannot be stored"),
         (float, b"1" * 400, "of type int, which is not float"),
         (str, b"1", "field 'f' is 1 of type int, which is not str"),
-        (str, b'"\\ud800"', r"field 'f' is '\ud800' of type str, which is not str"),
+        (str, b'"\\ud800"', r"field 'f' is '\ud800', which cannot be stored"),
         (Decimal, b'"1_0"', "field 'f' is '1_0' of type str, which is not Decimal"),
         (Decimal, b"true", "field 'f' is True of type bool, which is not Decimal"),
         (bytes, b'"AP8"', "field 'f' is 'AP8' of type str, which is not bytes"),
@@ -131,3 +131,22 @@ def test_fields_that_cannot_be_are_refused(fields: Any, message: str) -> None:
     with pytest.raises(TopologyError) as caught:
         JsonFields(fields)
     assert message in str(caught.value)
+
+
+def test_a_number_that_no_decimal_can_hold_is_a_bad_record_not_a_crash() -> None:
+    with pytest.raises(BadRecordError, match=r"holds the number 1e99999999999999999999, which Decimal cannot hold"):
+        JsonFields({"f": Decimal}).row(b'{"f": 1e99999999999999999999}')
+
+
+@pytest.mark.parametrize("value", [b"1e400", b"-1e400", b'{"x": [1, {"y": 1e400}]}'])
+@pytest.mark.parametrize("other", [int, Decimal])
+def test_a_number_too_large_for_a_float_is_bad_without_a_type_too(value: bytes, other: type) -> None:
+    with pytest.raises(BadRecordError, match=r"field 'f' is .*, which cannot be stored: a float has to be finite"):
+        JsonFields({"f": None, "g": other}).row(b'{"g": 1, "f": ' + value + b"}")
+
+
+@pytest.mark.parametrize("depth", [300, 700, 990])
+def test_a_deeply_nested_value_without_a_type_is_a_tuple_or_a_bad_record(depth: int) -> None:
+    (row,) = JsonFields(["f"]).rows([b'{"f": ' + b"[" * depth + b"]" * depth + b"}"])
+    if not isinstance(row, BadRecordError):
+        pack_exact(row)

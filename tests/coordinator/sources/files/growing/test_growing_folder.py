@@ -363,3 +363,93 @@ def test_lag_is_what_waits(inbox: Path) -> None:
     assert (coordinator.lag().file_count, coordinator.lag().byte_count, coordinator.lag().incomplete_count) == (1, 6, 1)
     assert coordinator.progress(None) is None
     coordinator.close()
+
+
+def test_a_folder_that_was_followed_is_not_read_again_by_a_run_that_reads_to_the_end(
+    cluster: LocalCluster, inbox: Path
+) -> None:
+    def finite(adopt: bool | str) -> TransactionalRun:
+        builder = TransactionalTopologyBuilder("growing", "lines", TextFiles(str(inbox / "*.txt"), 3))
+        builder.set_committer_bolt("keep", Keep()).global_grouping("lines")
+        return cluster.submit(builder.build(), options=RunOptions(adopt=adopt))
+
+    put(inbox, "m", "m1", "m2")
+    run = submit(cluster, inbox)
+    run.run_until_idle()
+    put(inbox, "a", "a1")
+    run.run_until_idle()
+    drained(run)
+    put(inbox, "z", "z1")
+    with pytest.raises(
+        TransactionError, match=r"m\.txt', of which 6 bytes were read, lies after the position, in file"
+    ):
+        finite(adopt=True)
+    run = finite(adopt="again")
+    run.run_until_idle()
+    assert committed(run) == {"m1": 2, "m2": 2, "a1": 1, "z1": 1}
+    run.close()
+    finite(adopt=False).run_until_idle()
+
+
+def test_the_list_of_done_files_is_not_read_though_it_matches(cluster: LocalCluster, inbox: Path) -> None:
+    put(inbox, "m", "m1")
+    for _ in range(2):
+        run = submit(cluster, inbox, done="list", done_path=str(inbox / "done.txt"))
+        run.run_until_idle()
+        run.run_until_idle()
+        assert drained(run) == {"m1": 1}
+
+
+def test_a_list_of_done_files_that_cannot_be_written_is_a_sentence(cluster: LocalCluster, inbox: Path) -> None:
+    for number, path in enumerate((inbox / "nowhere" / "list", inbox)):
+        put(inbox, f"m{number}", "m1")
+        with pytest.raises(SourceError, match=r"list '.*' of files that are done cannot be written: .*; give"):
+            submit(cluster, inbox, done="list", done_path=str(path)).run_until_idle()
+
+
+def test_a_file_that_grew_while_it_was_partly_read_is_named_by_the_next_start(
+    cluster: LocalCluster, inbox: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = put(inbox, "m", "m1", "m2", "m3", "m4")
+    monkeypatch.setattr("coordinator.sources.files.stores.input_file.RECENT_NS", 0)
+    run = submit(cluster, inbox, lines_per_batch=1)
+    while not run.statistics.active:
+        run.tick()
+    run.close()
+    with path.open("a", encoding="utf-8") as file:
+        file.write("m5\nm")
+    with pytest.raises(SourceError, match=r"m\.txt' had 12 bytes when it was taken to be complete, and has 16 n"):
+        submit(cluster, inbox, lines_per_batch=1)
+
+
+def test_a_file_without_a_record_is_done_with_the_next_transaction(cluster: LocalCluster, inbox: Path) -> None:
+    (inbox / "a.txt").write_bytes(gzip.compress(b""))
+    (inbox / "k.txt").write_bytes(gzip.compress(b""))
+    put(inbox, "m", "m1")
+    run = submit(cluster, inbox, done="delete")
+    run.run_until_idle()
+    assert list(inbox.iterdir()) == []
+
+
+def test_a_new_file_under_an_old_name_is_not_deleted_unread_though_the_change_is_accepted(
+    cluster: LocalCluster, inbox: Path
+) -> None:
+    put(inbox, "m", "m1")
+    run = submit(cluster, inbox, done="delete")
+    run.run_until_idle()
+    drained(run)
+    path = put(inbox, "m", "m2")
+    run = submit(cluster, inbox, done="delete", adopt="changed")
+    run.run_until_idle()
+    assert path.read_text() == "m2\n"
+
+
+def test_a_folder_in_which_nothing_matches_is_logged_once(
+    cluster: LocalCluster, inbox: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="txbatch")
+    run = submit(cluster, inbox)
+    run.run_until_idle()
+    run.run_until_idle()
+    (said,) = [record.getMessage() for record in caplog.records if "matches" in record.getMessage()]
+    assert said == f"topology 'growing': nothing matches {str(inbox / '*.txt')!r} yet; looking again every 0 s"
