@@ -111,11 +111,8 @@ def test_another_input_on_an_old_id_is_refused_with_both_fingerprints_until_it_i
         refused = site.start()
         assert refused.wait(TIMEOUT_S) == 4
         sizes = [f"{size} bytes" for size in (first_size, text.stat().st_size)]
-        for part in (
-            "topology 'word_count' was started on another input",
-            *sizes,
-            "`txbatch drop word_count --data-dir ",
-        ):
+        drop = "`txbatch drop word_count --data-dir "
+        for part in ("topology 'word_count' was started on another input", *sizes, drop):
             assert part in refused.complaint()
         assert refused.complaint().count("digest ") == 2
         assert not any(word in refused.complaint() for word in FORBIDDEN_WORDS)
