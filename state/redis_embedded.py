@@ -21,6 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import quote
 
 import redis
 from redis.backoff import NoBackoff
@@ -75,7 +76,7 @@ class EmbeddedServer:
     @property
     def url(self) -> str:
         """The server's address; restarts do not change it."""
-        return f"unix://{self._socket_path}"
+        return f"unix://{quote(str(self._socket_path))}"
 
     @property
     def is_owned(self) -> bool:
