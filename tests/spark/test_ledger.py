@@ -41,5 +41,5 @@ def test_the_ledger_equals_a_plain_loop_over_its_transfers(cluster, parallelism,
 
 
 def test_a_ledger_of_one_account_is_refused():
-    with pytest.raises(TopologyError, match="take 2 and 1 at least"):
+    with pytest.raises(TopologyError, match="ledger needs at least 2 accounts, got 1"):
         ledger.topology(accounts=1)

@@ -68,7 +68,7 @@ def topology(spout, topology_id="edges"):
 
 EDGES = [
     ("get_coordinator", None, "get_coordinator returned None; return"),
-    ("get_emitter", None, "get_emitter returned None; return an object of a subclass of PartitionedEmitter"),
+    ("get_emitter", None, "get_emitter returned None; return an instance of a subclass of PartitionedEmitter"),
     ("get_emitter", ZeroDivisionError("mine"), "ZeroDivisionError: mine"),
     ("number_of_partitions", "2", "number_of_partitions returned '2'; return a whole number from 0"),
     ("fingerprint", None, "fingerprint returned None; return"),
