@@ -15,6 +15,7 @@ from unittest.mock import patch
 
 import coordinator  # noqa: F401 - puts coordinator.run into sys.modules
 from coordinator.emitting.emitter_task import Batch
+from coordinator.spark import engine as engine_module
 from coordinator.spark.engine import SparkEngine
 from coordinator.transactional.engine import EarlyCommit
 from state.attempt import TransactionAttempt
@@ -74,5 +75,9 @@ class Stopwatch:
                 return reply
 
         run_module = sys.modules["coordinator.run"]  # the package's attribute `run` is the function
-        with patch.multiple(run_module, SparkEngine=TimedEngine, RedisStore=TimedStore):
+        # a run imports its engine when it starts, and has imported its store before
+        with (
+            patch.object(engine_module, "SparkEngine", TimedEngine),
+            patch.object(run_module, "RedisStore", TimedStore),
+        ):
             yield
