@@ -15,7 +15,7 @@ from tests.support.chaos.jobs import Site, await_true, kill_at_random_moments
 from tests.support.chaos.kill_word_count import counts_of
 from tests.support.chaos.source_jobs import KEYS, TOPOLOGY_ID, amount_of, sums
 
-KILLS = int(os.environ.get("TXBATCH_CHAOS_KILLS", "2"))
+KILLS = int(os.environ.get("TXBATCH_CHAOS_KILLS", "1"))
 COUNT, STEP, TIMEOUT_S = 6_000, 150, 240.0
 
 pytestmark = [
