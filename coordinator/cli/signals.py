@@ -1,6 +1,6 @@
 """Handles Ctrl-C and SIGTERM: the first signal drains a run, the second one stops it, and SIGTERM sets a deadline.
 
-Whoever presses Ctrl-C decides how long to wait. A service manager or scheduler that sends SIGTERM will send SIGKILL
+A person at the keyboard decides how long to wait. A service manager or scheduler that sends SIGTERM will send SIGKILL
 in the end, so the run ends by itself before that, whatever it hangs on.
 """
 

@@ -141,7 +141,7 @@ def _launched(conf: SparkConf, *, is_local: bool) -> tuple[JavaOutput, Any]:
             os.close(write_fd)  # or nobody knows which words are the last ones
     except Exception as error:  # pyspark only says that the process has ended
         raise RuntimeError("".join([*output.take_held(), str(error)])) from error
-    gateway.txbatch_output = output  # beside gateway.proc, which pyspark keeps there
+    gateway.txbatch_output = output  # next to gateway.proc, which pyspark keeps there
     return output, gateway
 
 

@@ -29,7 +29,7 @@ from state.errors import TopologyError
 OUR_SETTINGS = {
     # Nagle and delayed acknowledgement cost 40 ms a job over TCP
     "spark.python.unix.domain.socket.enabled": "true",
-    # a commit job beside a processing job waits 4 times as long under FIFO
+    # a commit job that runs next to a processing job waits 4 times as long under FIFO
     "spark.scheduler.mode": "FAIR",
     "spark.locality.wait": "0",
     "spark.ui.enabled": "false",

@@ -1,7 +1,7 @@
 """What a simulation runs: transfers between accounts, read by every kind of spout, and what they have to leave.
 
 A row says: partition p, row i, so much from one account to another. Balances sum to zero whatever happens; what
-exactly they are follows from how many rows of each partition are in, whoever cut them into whichever batches.
+exactly they are follows from how many rows of each partition are in, however they were cut into batches.
 The second committer counts the rows of each partition and adds up a weight of each, so that a row that is lost,
 doubled or exchanged for another one shows.
 """

@@ -35,7 +35,7 @@ class Scanner(ABC):
     """Cuts ranges from one open file, in order.
 
     Attributes:
-        file: the file; whoever has made the scanner closes it.
+        file: the file; closed by the caller that made the scanner.
         offset: where the next range begins.
     """
 

@@ -1,4 +1,4 @@
-"""A run on the local cluster: how it ends, waits, goes on, is fenced, and what its commit phases do."""
+"""A run on the local cluster: how it ends, waits, continues, is fenced, and what its commit phases do."""
 
 from __future__ import annotations
 

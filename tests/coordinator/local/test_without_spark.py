@@ -1,4 +1,4 @@
-"""Whoever tests a topology in one process does not wait for Spark to be imported."""
+"""Testing a topology in one process does not import Spark."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ class CompressedFile(InputFile):
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def close(self) -> None:
-        """Keeps the unpacker for whoever opens the unchanged file next in this process, or closes it."""
+        """Keeps the unpacker for the next reader of the unchanged file in this process, or closes it."""
         if self.stamp == NO_STAMP:
             self.let_go()
             return
