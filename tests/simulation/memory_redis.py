@@ -19,7 +19,7 @@ from tests.simulation.lua_library import LuaLibrary
 Content = dict[bytes, Any]
 """Key -> a dict (hash), bytes (string), set, `SortedSet` or list. Never changed once it was handed out."""
 INFO = {"redis_version": "7.0.15", "role": "master", "maxmemory_policy": "noeviction", "evicted_keys": 0}
-WRONG_TYPE = "WRONGTYPE Operation against a key holding the wrong kind of value"
+WRONG_TYPE = b"WRONGTYPE Operation against a key holding the wrong kind of value"
 
 
 class SortedSet(dict[bytes, float]):
@@ -82,7 +82,7 @@ class MemoryRedis:
             return b"OK" if given[0] == b"SETNAME" else b""
         reply = _COMMANDS[command](self, *given)
         if isinstance(reply, tuple):
-            raise _error(reply[1])
+            raise _error(reply[1].decode())
         return reply
 
     def _call_function(self, given: list[bytes]) -> Any:
@@ -235,6 +235,14 @@ def _rpush(server: MemoryRedis, key: bytes, *values: bytes) -> Any:
     return len(found)
 
 
+def _lpush(server: MemoryRedis, key: bytes, value: bytes) -> Any:
+    found = server.change(key, list)
+    if type(found) is tuple:
+        return found
+    found.insert(0, value)
+    return len(found)
+
+
 def _set(server: MemoryRedis, key: bytes, value: bytes) -> Any:
     server.put(key, value)
     return True  # as redis-py has it
@@ -259,7 +267,7 @@ _COMMANDS: dict[str, Callable[..., Any]] = {
         server, key, dict, lambda found: [found.get(field) for field in fields]
     ),
     "HSET": _hset,
-    "LRANGE": lambda server, key, first, last: _looked_up(server, key, list, list),
+    "LPUSH": _lpush,
     "RPUSH": _rpush,
     "SADD": _sadd,
     "SET": _set,

@@ -1,22 +1,21 @@
-"""The server of the simulation answers as others do, and holds the same afterwards."""
+"""The server of the simulation answers as fakeredis does, which is compared with real servers, and holds the same."""
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
+import fakeredis
 import pytest
 import redis
 
-from state.commit import CommitStatus
 from state.redis_connection import library_code
-from tests.conftest import Backend
+from state.redis_store import RedisStore
 from tests.simulation.memory_redis import MemoryRedis, SortedSet
 from tests.support.stores.builders import dump
-from tests.support.stores.random_calls import answers_of
+from tests.support.stores.random_calls import Story, sent
 
 KINDS: dict[type, bytes] = {dict: b"hash", bytes: b"string", set: b"set", SortedSet: b"zset", list: b"list"}
-SEEDS, STEPS = range(8), 250
+STORIES = 150
 
 
 def dump_of(server: MemoryRedis) -> dict[bytes, Any]:
@@ -26,22 +25,18 @@ def dump_of(server: MemoryRedis) -> dict[bytes, Any]:
     return {key: (KINDS[type(value)], ordered(value)) for key, value in server.content().items()}
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_random_function_calls_are_answered_as_by_other_servers(seed, backend: Backend):
-    ours, client = MemoryRedis(), backend.client()
-    answers = answers_of(ours, seed, STEPS)
-    assert answers == answers_of(client, seed, STEPS)
-    assert dump_of(ours) == dump(client)
-
-
-def test_the_random_calls_are_answered_in_every_way():
-    statuses: Counter[str] = Counter()
-    for seed in SEEDS:
-        for _, reply in answers_of(MemoryRedis(), seed, STEPS):
-            if isinstance(reply, list) and reply and isinstance(reply[0], bytes):
-                statuses[reply[0].decode()] += 1
-    statuses_known = {*CommitStatus, "RACED", "SOURCE_CHANGED", "TOPOLOGY_CHANGED", "GONE"}
-    assert statuses_known <= statuses.keys()
+def test_random_calls_of_every_function_are_answered_as_by_fakeredis():
+    ours = MemoryRedis()
+    with fakeredis.FakeRedis(server=fakeredis.FakeServer(version=(7,))) as reference:
+        for client in (ours, reference):
+            RedisStore("redis://in-memory", "t", client=client).check_server()
+        for seed in range(STORIES):
+            calls = Story(seed, reference).play()
+            reference.flushall()
+            ours.become({})
+            assert sent(ours, calls) == sent(reference, calls), f"seed {seed}"
+            assert dump_of(ours) == dump(reference), f"seed {seed}"
+            reference.flushall()
 
 
 def test_what_was_handed_out_does_not_change_any_more():

@@ -1,13 +1,11 @@
-"""A random program of function calls, drawn from a seed: what every server has to answer alike.
+"""Random calls of the whole function library: what drivers, readers and drops send, also repeated and altered.
 
-Two owners and a drop compete for one topology; some of their earlier calls are sent again, and now and then somebody
-damages a key. What a server answered decides what is sent next, so servers that differ once differ in all that follows.
+A story is played once on fakeredis, through the classes that make these calls, and every command they send is noted;
+the notes can then be sent as they are to any other server.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from contextlib import suppress
 from random import Random
 from typing import Any
@@ -15,217 +13,190 @@ from typing import Any
 import redis
 
 from state.commit import Commit
-from state.errors import FencedError, TransactionError
-from state.keys import Keys
+from state.errors import TransactionError
 from state.redis_connection import RedisConnection
-from state.redis_drop import drop_topology
+from state.redis_reader import RedisReader
 from state.redis_store import RedisStore
-from state.write_set import VALUE_FIELD, StateKind, StateWrites, ValueType, WriteSet
+from state.write_set import VALUE_FIELD, StateKind, WriteSet
 from tests.support.stores.builders import attempt
+from tests.support.stores.random_writes import random_write_set
 
-TOPOLOGY_ID = "random"
-KEYS = Keys(TOPOLOGY_ID)
-INTEGERS = (1, -3, 127, -128, 128, 10**6, 2**52, -(2**53 - 1), 2**53 - 1)
-FLOATS = (0.1, 0.2, -1.5, 1e23, 1e-7, 123456789.125)
-TEXTS = ("", "a", "12", "1e3", "nan", "ä")
-State = tuple[str, StateKind, ValueType]
-STATES: tuple[State, ...] = (
-    ("counts", StateKind.HASH, ValueType.INT),
-    ("sums", StateKind.HASH, ValueType.FLOAT),
-    ("texts", StateKind.HASH, ValueType.STR),
-    ("total", StateKind.VALUE, ValueType.INT),
-    ("ratio", StateKind.VALUE, ValueType.FLOAT),
-    ("seen", StateKind.SET, ValueType.STR),
-    ("scores", StateKind.SORTED_SET, ValueType.FLOAT),
-    ("log", StateKind.LIST, ValueType.INT),
+Call = tuple[Any, ...]
+OWNERS = 2
+STEPS = 12
+PLANTED = (
+    ("SET", "{ID}:h_int", "x"),
+    ("HSET", "{ID}:h_int", "a", "1e3"),
+    ("HSET", "{ID}:h_float", "a", "+1.50"),
+    ("ZADD", "{ID}:z", "inf", "a"),
+    ("DEL", "{ID}:txbatch:control"),
+    ("SET", "{ID}:txbatch:control", "x"),
+    ("HDEL", "{ID}:txbatch:control", "fence"),
+    ("HSET", "{ID}:txbatch:control", "format", "1"),
+    ("HSET", "{ID}:txbatch:control", "committed", "3"),
+    ("HSET", "{ID}:txbatch:control", "committed", "x"),
+    ("HSET", "{ID}:txbatch:control", "revision", "1"),
+    ("HSET", "{ID}:txbatch:control", "dropping", "1"),
+    ("DEL", "{ID}:txbatch:metadata"),
+    ("HSET", "{ID}:txbatch:receipts", "2", "x"),
+    ("LPUSH", "{ID}:txbatch:lists", "x"),
 )
-Answer = tuple[str, Any]
-_PLACE = re.compile(r"^(user_function|\[string .*?\]):\d+: | script: .*", re.DOTALL)
-"""Where in the library an error was raised, as each server tells it."""
+"""What others do to the topology's keys."""
 
 
-def answers_of(client: Any, seed: int, count: int) -> list[Answer]:
-    """Plays the program of a seed on an empty server.
+class NotingClient:
+    """A client that notes what it sends.
 
     Args:
-        client: of the server; answers bytes.
-        seed: of the program.
-        count: how many steps it has; most make one call.
+        inner: of the server that is really asked.
 
-    Returns:
-        What was asked and answered, in order; errors as "CLASS message".
+    Attributes:
+        calls: every command, in order.
     """
-    return _Program(client, Random(seed)).run(count)
 
-
-class _Program:
-    def __init__(self, client: Any, random: Random) -> None:
-        self._client, self._random = client, random
-        self._answers: list[Answer] = []
-        self._sent: list[tuple[Any, ...]] = []
-        self._stores = [RedisStore("redis://any", TOPOLOGY_ID, client=self) for _ in range(2)]
-        self._next_txid = 1
-        self._steps: list[tuple[int, Callable[[], Any]]] = [
-            (2, self._acquire),
-            (6, self._store_metadata),
-            (14, self._commit),
-            (2, self._repeat),
-            (1, self._damage),
-            (1, self._drop),
-            (1, lambda: self._store().confirm()),
-            (1, lambda: self._store().last_group()),
-            (1, lambda: self._store().status()),
-            (1, lambda: self._store().look()),
-            (2, self._read),
-        ]
-
-    def run(self, count: int) -> list[Answer]:
-        self._stores[0].check_server()
-        self._acquire()
-        weights = [weight for weight, _ in self._steps]
-        for _ in range(count):
-            _, step = self._random.choices(self._steps, weights)[0]
-            try:
-                step()
-            except TransactionError as error:
-                self._answers.append(("raised", type(error).__name__))
-                if self._random.random() < 0.5:
-                    step = self._acquire if isinstance(error, FencedError) else self._drop
-                    with suppress(TransactionError):
-                        step()
-        return self._answers
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+        self.calls: list[Call] = []
 
     def execute_command(self, *arguments: Any) -> Any:
-        """What the stores call."""
-        if arguments[0] in ("INFO", "FUNCTION", "CLIENT"):
-            return self._client.execute_command(*arguments)
-        self._sent.append(arguments)
-        try:
-            reply = self._client.execute_command(*arguments)
-        except redis.ResponseError as error:
-            self._answers.append((str(arguments[1]), f"{type(error).__name__} {_PLACE.sub('', str(error))}"))
-            raise
-        self._answers.append((str(arguments[1]), _comparable(arguments, reply)))
-        return reply
+        self.calls.append(arguments)
+        return self.inner.execute_command(*arguments)
 
-    def close(self) -> None:
-        """The server's client is closed by whoever made it."""
 
-    def _send(self, *arguments: Any) -> None:
-        with suppress(redis.ResponseError):  # which is one of the answers
-            self.execute_command(*arguments)
+class Story:
+    """Two owners, a reader, a drop and a vandal on one topology.
 
-    def _store(self) -> RedisStore:
-        return self._random.choice(self._stores)
+    Args:
+        seed: of everything; also names the topology.
+        client: of the server it is first played on; it must hold the library.
+    """
+
+    def __init__(self, seed: int, client: Any) -> None:
+        self._random = Random(f"{seed} story")
+        self._client = NotingClient(client)
+        self._topology_id = f"t{seed}"
+        self._stores = [RedisStore("redis://noted", self._topology_id, client=self._client) for _ in range(OWNERS)]
+        self._nonces = [f"{owner:032x}" for owner in range(OWNERS)]
+        self._txid = 1
+
+    def play(self) -> list[Call]:
+        """Plays the story and returns every command that was sent."""
+        actions = (
+            *(self._commit,) * 6,
+            *(self._metadata,) * 2,
+            *(self._acquire,) * 2,
+            self._ask,
+            self._read,
+            self._drop,
+            self._vandalise,
+        )
+        self._acquire()
+        for _ in range(STEPS):
+            with suppress(TransactionError, redis.RedisError, ValueError):
+                self._random.choice(actions)()
+            if self._random.random() < 0.4:
+                self._again()
+        return self._client.calls
 
     def _acquire(self) -> None:
-        random = self._random
-        store = self._store()
-        found = store.look()
-        acquired = store.acquire(
-            nonce=f"{random.getrandbits(128):032x}",
-            new_generation=f"{random.getrandbits(128):032x}",
-            topology=random.choice(["one", "one", "another"]),
-            source_fingerprint=random.choice(["input", "input", "another input"]),
-            accepted=found if random.random() < 0.8 else None,
+        owner = self._random.randrange(OWNERS)
+        if self._random.random() < 0.7:
+            self._nonces[owner] = f"{self._random.getrandbits(128):032x}"
+        self._stores[owner].acquire(
+            nonce=self._nonces[owner],
+            new_generation=f"{self._random.getrandbits(128):032x}",
+            topology=self._random.choice(["one", "one", "one", "another"]),
+            source_fingerprint=self._random.choice(["source", "source", "source", "other"]),
+            accepted=self._stores[owner].look() if self._random.random() < 0.5 else None,
         )
-        self._next_txid = acquired.committed_txid + 1
-
-    def _store_metadata(self) -> None:
-        random = self._random
-        fields = {f"coordinator:{self._next_txid + ahead}": random.choice([None, 7, [1, 2]]) for ahead in range(3)}
-        self._store().store_metadata(fields, forget=[f"coordinator:{max(1, self._next_txid - 1)}"])
 
     def _commit(self) -> None:
         random = self._random
-        count = random.choice([1, 1, 1, 2, 5])
-        first = self._next_txid + (random.choice([-1, 1, 3]) if random.random() < 0.1 else 0)
-        attempts = tuple(attempt(txid, random.getrandbits(64)) for txid in range(max(1, first), max(1, first) + count))
-        composed = WriteSet()
-        states = self._some_states()
-        for _ in attempts:
-            composed.then(self._write_set(states))
-        metadata = {f"p0:{attempts[-1].txid}": random.randrange(100)} if random.random() < 0.3 else {}
-        reply = self._store().commit(Commit(attempts, composed, metadata, ("p0:1",) if metadata else ()))
+        first = max(1, self._txid + random.choice([0] * 8 + [-1, 1]))
+        group = tuple(attempt(first + i, random.randint(1, 2)) for i in range(random.randint(1, 3)))
+        metadata = {f"p:{group[0].txid}": random.randint(0, 9)} if random.random() < 0.3 else {}
+        write_set = random_write_set(random) if random.random() < 0.9 else WriteSet()
+        reply = random.choice(self._stores).commit(Commit(group, write_set, metadata, (f"p:{first - 1}",)))
         if reply.status == "OK":
-            self._next_txid = attempts[-1].txid + 1
+            self._txid = group[-1].txid + 1
 
-    def _some_states(self) -> list[State]:
-        """States to write, at times not as they are declared elsewhere."""
-        random = self._random
-        return [
-            (state[0], *random.choice(STATES)[1:]) if random.random() < 0.03 else state
-            for state in random.sample(STATES, random.randint(0, 3))
-        ]
+    def _metadata(self) -> None:
+        fields = [f"{scope}:{self._txid + self._random.randint(0, 2)}" for scope in self._random.sample("pqr", 2)]
+        forgotten = [f"p:{self._txid - 1}"] if self._random.random() < 0.3 else []
+        self._random.choice(self._stores).store_metadata(dict.fromkeys(fields, self._txid), forgotten)
 
-    def _write_set(self, states: list[State]) -> WriteSet:
-        found = WriteSet()
-        for name, kind, value_type in states:
-            writes = found.state(name, kind, value_type)
-            for _ in range(self._random.randint(1, 4)):
-                self._change(writes)
-        return found
-
-    def _change(self, writes: StateWrites) -> None:
-        random = self._random
-        kind, value_type = writes.kind, writes.value_type
-        field = VALUE_FIELD if kind in (StateKind.VALUE, StateKind.LIST) else random.choice(["a", "b", "c", "ä", "1"])
-        number = random.choice(FLOATS if value_type is ValueType.FLOAT else INTEGERS)
-        draw = random.random()
-        if draw < 0.2:
-            writes.delete(field)
-        elif kind is StateKind.LIST:
-            writes.appends.append(number)
-        elif kind is StateKind.SET:
-            writes.put(field, True)
-        elif value_type is ValueType.STR:
-            writes.put(field, random.choice(TEXTS))
-        elif draw < 0.5:
-            writes.put(field, number)
-        else:
-            writes.increment(field, [number] if value_type is ValueType.FLOAT else number)
-
-    def _repeat(self) -> None:
-        """An earlier call arrives once more."""
-        self._send(*self._random.choice(self._sent))
-
-    def _damage(self) -> None:
-        random = self._random
-        control, counts = KEYS.control, KEYS.state("counts")
-        self._send(
-            *random.choice(
-                [
-                    ("HSET", control, "format", random.choice(["1", "2"])),
-                    ("HSET", control, "revision", str(random.randrange(50))),
-                    ("HDEL", control, random.choice(["fence", "generation", "metadata_sum", "committed"])),
-                    ("HSET", counts, "a", random.choice(["text", "007", "9007199254740992", "5"])),
-                    ("DEL", random.choice([control, KEYS.metadata, KEYS.receipts, counts])),
-                    ("SET", random.choice([KEYS.metadata, KEYS.receipts, counts]), "a string"),
-                ]
-            )
-        )
-
-    def _drop(self) -> None:
-        connection = RedisConnection(self, "any", timeout_s=1.0)
-        drop_topology(connection, KEYS, nonce=f"{self._random.getrandbits(128):032x}")
+    def _ask(self) -> None:
+        store = self._random.choice(self._stores)
+        self._random.choice([store.confirm, store.last_group, store.look, store.status, store.check_server])()
 
     def _read(self) -> None:
-        name, kind, _ = self._random.choice(STATES)
-        if kind is not StateKind.LIST:
-            fields = [VALUE_FIELD] if kind is StateKind.VALUE else ["a", "b", "missing"]
-            key = KEYS.state(name)
-            self._send("FCALL_RO", "txbatch_2_read", "2", KEYS.control, key, kind.value, *fields)
+        connection = RedisConnection(self._client, "noted", timeout_s=1.0)
+        nonce = self._random.choice(self._nonces)
+        reader = RedisReader("redis://noted", self._topology_id, nonce=nonce, connection=connection)
+        name, kind, fields = self._random.choice(
+            [
+                ("h_int", StateKind.HASH, ["a", "b"]),
+                ("z", StateKind.SORTED_SET, ["a", "c"]),
+                ("s", StateKind.SET, ["b", "nobody"]),
+                ("v", StateKind.VALUE, [VALUE_FIELD]),
+                ("h_int", StateKind.SET, ["a"]),
+            ]
+        )
+        reader.read(name, kind, fields, self._txid - 1)
+
+    def _drop(self) -> None:
+        if self._random.random() < 0.3:
+            self._random.choice(self._stores).drop()
+            self._txid = 1
+
+    def _vandalise(self) -> None:
+        command, key, *arguments = self._random.choice(PLANTED)
+        self._client.execute_command(command, key.replace("{ID}", f"{{{self._topology_id}}}"), *arguments)
+
+    def _again(self) -> None:
+        """Sends an earlier call of a function, as it was or with one argument altered, missing or too many."""
+        random = self._random
+        calls = [call for call in self._client.calls[-8:] if is_of_function(call)]
+        if not calls:
+            return
+        call = list(random.choice(calls))
+        first = 3 + int(call[2])  # after the keys
+        if random.random() < 0.6 and len(call) > first:
+            place = random.randrange(first, len(call))
+            match random.randrange(4):
+                case 0:
+                    del call[place:]
+                case 1:
+                    call.append(call[place])
+                case 2:
+                    call[place] = random.choice(["", "x", "-1", "0", "9007199254740993", "1e3", b"\x00\xff"])
+                case _:
+                    call[place] = call[random.randrange(first, len(call))]
+        with suppress(redis.RedisError):
+            self._client.execute_command(*call)
 
 
-def _comparable(arguments: tuple[Any, ...], reply: Any) -> Any:
-    """A reply without what servers do differently: the order of hashes, and how a score is written."""
-    if isinstance(reply, tuple):
-        return sorted(reply[1])  # of SCAN
-    if not isinstance(reply, list):
-        return reply
-    function = str(arguments[1]).rpartition("_")[2]
-    if function == "read" and arguments[5] == StateKind.SORTED_SET:
-        return reply[:2] + [None if score is None else float(score) for score in reply[2:]]
-    first = {"acquire": 8, "look": 4, "status": 2}.get(function, len(reply))
-    pairs = reply[first:]
-    return reply[:first] + sorted(zip(pairs[::2], pairs[1::2], strict=False))
+def is_of_function(call: Call) -> bool:
+    """Whether a command calls a function that a server in memory can answer; it has no rights that could be lacking."""
+    return str(call[0]).startswith("FCALL") and not call[1].endswith("_lacking")
+
+
+def sent(client: Any, calls: list[Call]) -> list[tuple[Call, Any]]:
+    """Sends commands as they are; returns each call of a function with its reply, an error as its class."""
+    replies: list[tuple[Call, Any]] = []
+    for call in calls:
+        reply: Any
+        try:
+            reply = client.execute_command(*call)
+        except redis.RedisError as error:
+            reply = type(error)
+        if str(call[0]).startswith("FCALL"):
+            replies.append((call, _scores_as_numbers(call, reply)))
+    return replies
+
+
+def _scores_as_numbers(call: Call, reply: Any) -> Any:
+    """Servers differ in how many digits of a score they print."""
+    if call[1].endswith("_read") and "zset" in call and isinstance(reply, list):
+        return [*reply[:2], *(score and float(score) for score in reply[2:])]
+    return reply
