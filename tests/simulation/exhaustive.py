@@ -10,7 +10,8 @@ from functools import cache
 from itertools import combinations
 
 from tests.simulation.fault_plan import RATES, Strike
-from tests.simulation.simulation import Scenario, simulate
+from tests.simulation.scenario import Scenario
+from tests.simulation.simulation import simulate
 
 SMALL_ROWS = 9
 

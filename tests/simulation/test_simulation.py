@@ -23,7 +23,8 @@ from tests.simulation.__main__ import again
 from tests.simulation.fault_plan import RATES, FaultPlan, Strike
 from tests.simulation.permanent_seeds import PERMANENT
 from tests.simulation.reduce import kind_of, reduced
-from tests.simulation.simulation import Outcome, Scenario, simulate
+from tests.simulation.scenario import Outcome, Scenario
+from tests.simulation.simulation import simulate
 from tests.simulation.workload import SPOUTS
 
 SEEDS = int(os.environ.get("TXBATCH_SIMULATION_SEEDS", "60"))
