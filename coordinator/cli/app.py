@@ -28,6 +28,7 @@ from state.redis_encryption import PLAINTEXT_VARIABLE
 from state.redis_reader import URL_VARIABLE
 
 DEFAULTS = RunOptions()
+WAVE_TARGET_MS = round(1000 * DEFAULTS.wave_target_s)
 
 Redis = Annotated[
     str | None,
@@ -114,7 +115,7 @@ def run_topology(
     master: Annotated[str, typer.Option(metavar="MASTER", help="Spark master.")] = "local[*]",
     conf: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Spark setting; may be repeated.")] = None,
     max_pending: MaxPending = None,
-    wave_target_ms: WaveTarget = round(1000 * DEFAULTS.wave_target_s),
+    wave_target_ms: WaveTarget = WAVE_TARGET_MS,
     commit_group_max: Annotated[
         int, typer.Option(min=1, metavar="N", help="Most transactions in one commit.")
     ] = DEFAULTS.commit_group_max,
