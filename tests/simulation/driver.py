@@ -23,6 +23,9 @@ from tests.simulation.sim_server import Caller, SimServer
 from tests.simulation.timeline import Timeline
 from tests.simulation.workload import TOPOLOGY_ID
 
+WINDOWS = (1, 2, 4, 8)
+WAVES_IN_FLIGHT = 2
+
 
 @dataclass(frozen=True, slots=True)
 class Program:
@@ -101,9 +104,9 @@ class Driver(Process):
         plan = make_plan(program.topology, self._pickle)
         client = self._server.client(Caller(self.name, self.wait))
         store = RedisStore("redis://sim", TOPOLOGY_ID, client=client, clock=lambda: timeline.now_s, sleep=self.wait)
-        engine = SimEngine(plan, timeline, self.faults, random, nonce=self.nonce, wait=self.wait)
+        self.engine = SimEngine(plan, timeline, self.faults, random, nonce=self.nonce, wait=self.wait)
         options = RunOptions(
-            max_spout_pending=random.choice([1, 2, 4, 8]),
+            max_spout_pending=random.choice(WINDOWS),
             commit_group_max=random.choice([1, 3, 8]),
             early_commit=random.random() < 0.5,
             adopt="unchecked" if program.adopts else False,
@@ -115,7 +118,7 @@ class Driver(Process):
                 program.topology,
                 plan,
                 store,
-                engine,
+                self.engine,
                 options,
                 nonce=self.nonce,
                 new_generation=f"{random.getrandbits(128):032x}",
@@ -128,7 +131,20 @@ class Driver(Process):
 
     def _turn(self) -> None:
         assert self._coordinator is not None
+        self._check_bounds(self._coordinator)
         if self._coordinator.turn():
             self.end(None)
         else:
             self.later(self._turn)
+
+    def _check_bounds(self, coordinator: Coordinator) -> None:
+        """What a run keeps is bounded by the largest window, whatever has gone wrong and however long it runs."""
+        books, window = coordinator._machine._books, max(WINDOWS)
+        kept = {
+            "transactions": (len(books.transactions._records), window + 1),
+            "waves": (len(books.waves._waves), window + WAVES_IN_FLIGHT),
+            "waves of the engine": (len(self.engine.waves), window + WAVES_IN_FLIGHT),
+            "metadata of the spout's coordinator": (len(books.metadata.coordinator), window + 1),
+        }
+        for what, (count, most) in kept.items():
+            assert count <= most, f"{self.name} keeps {count} {what}, at most {most} for a window of {window}"

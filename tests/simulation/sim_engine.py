@@ -90,6 +90,9 @@ class SimEngine:
         plan: what to run.
         nonce: of the run, for its readers.
         wait: the driver's, for `next_event`.
+
+    Attributes:
+        waves: what is kept, by wave.
     """
 
     overlaps = True
@@ -111,7 +114,7 @@ class SimEngine:
         self._reading = Reading("", nonce)
         self._wait = wait
         self._events: deque[Event] = deque()
-        self._waves: dict[int, _Wave] = {}
+        self.waves: dict[int, _Wave] = {}
 
     def process(
         self,
@@ -121,22 +124,22 @@ class SimEngine:
         early: EarlyCommit,
     ) -> None:
         copied = {scope: dict(values) for scope, values in stored.items()}
-        wave = self._waves[wave_id] = _Wave(WaveInput(wave_id, batches, copied))
+        wave = self.waves[wave_id] = _Wave(WaveInput(wave_id, batches, copied))
         self._begin(wave, self._processing(wave, early), WaveCrashed(wave_id, "cancelled"))
 
     def commit(self, wave_id: int, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> None:
-        wave = self._waves[wave_id]
+        wave = self.waves[wave_id]
         crashed = GroupCrashed(wave_id, attempts, "cancelled")
         self._begin(wave, self._committing(wave, attempts, composed=composed), crashed)
 
     def cancel(self, wave_id: int) -> None:
-        job = self._waves[wave_id].job
+        job = self.waves[wave_id].job
         if job is not None and not job.is_over:
             job.is_over = True
             self._events.append(job.crashed)
 
     def release(self, wave_id: int) -> None:
-        wave = self._waves.pop(wave_id)
+        wave = self.waves.pop(wave_id)
         if wave.job is not None:
             wave.job.is_over = True
 
@@ -145,7 +148,7 @@ class SimEngine:
         return self._events.popleft() if self._events else None
 
     def close(self) -> None:
-        for wave_id in list(self._waves):
+        for wave_id in list(self.waves):
             self.release(wave_id)
 
     def _begin(self, wave: _Wave, steps: Iterator[float], crashed: WaveCrashed | GroupCrashed) -> None:

@@ -254,7 +254,22 @@ SPOUTS: dict[str, Callable[[str], Any]] = {
 # Bolts ---------------------------------------------------------------------------------------------------------
 
 
-class Post(BaseBatchBolt):
+class Once(BaseBatchBolt):
+    """One instance serves one attempt on one task, and finishes it once, after everything it executes."""
+
+    is_finished = False
+
+    def expect_open(self) -> None:
+        """Called with each tuple."""
+        assert not self.is_finished, f"{type(self).__name__} was given a tuple after its batch was finished"
+
+    def finish(self) -> None:
+        """Called when the batch is finished."""
+        assert not self.is_finished, f"{type(self).__name__} has finished its batch twice"
+        self.is_finished = True
+
+
+class Post(Once):
     """Makes two postings of each transfer, each on one of the shards of its account.
 
     The shard follows from the row; unless ``bolt.draws``: then every execution draws it, so that two runs of one
@@ -272,6 +287,7 @@ class Post(BaseBatchBolt):
         declarer.declare_stream("audit", ("partition", "row"))
 
     def execute(self, tup):
+        self.expect_open()
         partition, row, debit, credit, amount = tup
         draw = World.faults.drawn("bolt.draws").random() if World.faults.strikes("bolt.draws") else 0.0
         shard = (row + self._shift + int(draw * SHARDS)) % SHARDS
@@ -280,10 +296,11 @@ class Post(BaseBatchBolt):
         self.collector.emit([partition, row], "audit")
 
     def finish_batch(self):
+        self.finish()
         may_fail("bolt.fails")
 
 
-class Balances(BaseBatchBolt, ICommitter):
+class Balances(Once, ICommitter):
     """Adds up the postings of its shards."""
 
     balances = HashState("balances", value=int)
@@ -292,14 +309,16 @@ class Balances(BaseBatchBolt, ICommitter):
         self.amounts: Counter[str] = Counter()
 
     def execute(self, tup):
+        self.expect_open()
         self.amounts[tup["shard"]] += tup["amount"]
 
     def finish_batch(self):
+        self.finish()
         may_fail("bolt.fails")
         self.balances.increment_many(self.amounts)
 
 
-class Audit(BaseBatchBolt, ICommitter):
+class Audit(Once, ICommitter):
     """Counts the rows of each partition, and adds up their weights."""
 
     seen = HashState("seen", value=int)
@@ -309,9 +328,11 @@ class Audit(BaseBatchBolt, ICommitter):
         self.rows: dict[int, list[int]] = {}
 
     def execute(self, tup):
+        self.expect_open()
         self.rows.setdefault(tup["partition"], []).append(tup["row"])
 
     def finish_batch(self):
+        self.finish()
         for partition, found in self.rows.items():
             self.seen.increment(f"p{partition}", len(found))
             self.weights.increment(f"p{partition}", sum(weight(partition, row) for row in found))
@@ -327,7 +348,7 @@ class ReadingAudit(Audit):
         super().finish_batch()
 
 
-class Marks(BaseBatchBolt, ICommitter):
+class Marks(Once, ICommitter):
     """Notes the last row of each partition; at times it counts beyond what a state can hold."""
 
     marks = HashState(MARKS, value=int)
@@ -336,9 +357,11 @@ class Marks(BaseBatchBolt, ICommitter):
         self.last: dict[int, int] = {}
 
     def execute(self, tup):
+        self.expect_open()
         self.last[tup["partition"]] = tup["row"]
 
     def finish_batch(self):
+        self.finish()
         for partition, row in self.last.items():
             self.marks.put(f"p{partition}", row)
         if World.faults.strikes("bolt.exceeds"):
@@ -351,6 +374,7 @@ class TextMarks(Marks):
     marks = HashState(MARKS, value=str)
 
     def finish_batch(self):
+        self.finish()
         for partition, row in self.last.items():
             self.marks.put(f"p{partition}", str(row))
 
