@@ -63,8 +63,8 @@ TASK_POINTS = ("task.beginning", "batch.emitted", "batch.executed", "batch.finis
 PLAIN_POINTS = ("offset.saving", "offset.saved", "plain_wave.submitting", "plain_wave.drained", "plain_message.told")
 DRIVER_POINTS = tuple(point for point in POINTS if point not in (*TASK_POINTS, *PLAIN_POINTS))
 
-RATES |= {f"kill@{point}": (0.0, 0.0, 0.0, 0.03, 0.2) for point in DRIVER_POINTS}
-RATES |= {f"stop@{point}": (0.0, 0.0, 0.0, 0.03, 0.1) for point in DRIVER_POINTS}
+RATES |= {f"kill@{point}": (0.0, 0.0, 0.0, 0.03, 0.2) for point in (*DRIVER_POINTS, *PLAIN_POINTS)}
+RATES |= {f"stop@{point}": (0.0, 0.0, 0.0, 0.03, 0.1) for point in (*DRIVER_POINTS, *PLAIN_POINTS)}
 RATES |= {f"die@{point}": (0.0, 0.003, 0.02) for point in TASK_POINTS if point != "frame.packed"}
 RATES["die@frame.packed"] = (0.0, 0.0002, 0.001)
 

@@ -10,7 +10,10 @@ from random import Random
 from tests.simulation.fault_plan import FaultPlan, Strike
 from tests.simulation.workload import ROWS, SPOUTS
 
-CALLS_WITH_FAULTS = 250
+CALLS_WITH_FAULTS, PLAIN_CALLS_WITH_FAULTS = 250, 50
+CALLS_AT_MOST = 1_000
+PLAIN = "plain"
+"""The kind of a scenario that runs a plain topology."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +22,7 @@ class Scenario:
 
     Attributes:
         seed: of everything.
-        kind: of spout.
+        kind: of spout, or `PLAIN`.
         reads: whether a committer reads state.
         exactly: the faults that strike; None for a swarm.
         rates: fault -> probability, instead of a swarm's; for tests that look for one kind of bug.
@@ -45,12 +48,9 @@ class Scenario:
     def of(cls, seed: int, kind: str = "") -> Scenario:
         """The scenario of a seed, on a spout of this kind if one is given."""
         random = Random(f"{seed} scenario")
-        drawn = random.choice(sorted(SPOUTS))
-        return cls(seed, kind or drawn, random.random() < 0.5, marks=random.random() < 0.3)
-
-    def with_rates(self, **rates: float) -> Scenario:
-        """The same with these faults alone, each as often; in their names, "__" stands for a dot."""
-        return replace(self, rates=tuple((name.replace("__", "."), rate) for name, rate in rates.items()))
+        drawn = random.choice([*sorted(SPOUTS), PLAIN])
+        calls = PLAIN_CALLS_WITH_FAULTS if (kind or drawn) == PLAIN else CALLS_WITH_FAULTS
+        return cls(seed, kind or drawn, random.random() < 0.5, marks=random.random() < 0.3, calls=calls)
 
     def with_faults(self, faults: Iterable[Strike]) -> Scenario:
         """The same schedule with exactly these faults."""
@@ -74,7 +74,7 @@ class Outcome:
         ends: how processes have ended -> how many.
         replies: (function, status) -> how often the server has answered it.
         opportunities: fault -> how often it might have struck.
-        story: the last things that have happened.
+        story: the last things that have happened, if something did not hold.
     """
 
     scenario: Scenario

@@ -141,6 +141,8 @@ class SimServer:
             self._apply("repeated", faults.drawn("server.repeats_earlier_call").choice(self._sent))
 
     def _apply(self, caller: str, arguments: tuple[Any, ...]) -> Any:
+        if arguments[0] == "HSET":
+            self._keep()
         is_write = arguments[0] == "FCALL" and arguments[1].endswith(WRITES)
         try:
             reply = self.inner.execute_command(*arguments)
@@ -155,11 +157,15 @@ class SimServer:
             if is_write:
                 self._sent = [*self._sent[-HISTORY:], arguments]
                 if status == "OK":
-                    self._history = [*self._history[-HISTORY:], self.inner.content()]
-                    if self._random.random() < 0.05:
-                        self._copies = [*self._copies[-5:], self._history[-1]]
+                    self._keep()
                 self._changed(f"{caller} {function} {status}")
         return reply
+
+    def _keep(self) -> None:
+        """What it holds now is what some prefix of the applied writes has left."""
+        self._history = [*self._history[-HISTORY:], self.inner.content()]
+        if self._random.random() < 0.05:
+            self._copies = [*self._copies[-5:], self._history[-1]]
 
     def _apply_later(self, arguments: tuple[Any, ...]) -> None:
         """The request lies in some buffer and is executed when nobody waits for it any more."""

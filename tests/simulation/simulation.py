@@ -28,14 +28,14 @@ from state.redis_store import RECEIPTS_KEPT
 from tests.simulation.driver import Driver, Program
 from tests.simulation.drop import Drop
 from tests.simulation.invariants import Ledger, Records, Takeovers, ViolatedError, records_of, state_of
+from tests.simulation.plain_simulation import PlainSimulation
 from tests.simulation.process import Process
-from tests.simulation.scenario import Outcome, Scenario
+from tests.simulation.scenario import CALLS_AT_MOST, PLAIN, Outcome, Scenario
 from tests.simulation.sim_engine import Job
 from tests.simulation.sim_server import SimServer
 from tests.simulation.timeline import Timeline
 from tests.simulation.workload import MARKS, PARTITIONS, TOPOLOGY_ID, World, topology, transfer, weight
 
-CALLS_AT_MOST = 1_000
 RESTART_S = (0.0, 0.1, 5.0, 120.0)
 DRIVERS_MAX = 4
 EXPECTED_ENDS = (FencedError, ReplayLimitError, StateRefusedError, StateUnreachableError, WaveCrashError)
@@ -211,7 +211,7 @@ class Simulation:
 
 def simulate(scenario: Scenario) -> Outcome:
     """Plays a scenario and tells how it ended; never raises what it finds."""
-    simulation = Simulation(scenario)
+    simulation = PlainSimulation(scenario) if scenario.kind == PLAIN else Simulation(scenario)
     violation = ""
     try:
         simulation.play()
@@ -226,5 +226,5 @@ def simulate(scenario: Scenario) -> Outcome:
         simulation.ends,
         simulation.server.replies,
         simulation.faults.opportunities,
-        tuple(timeline.story[-200:]),
+        tuple(timeline.story[-200:]) if violation else (),
     )

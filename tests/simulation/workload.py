@@ -78,7 +78,7 @@ def rows(partition: int, first: int, end: int) -> list[list[Any]]:
 def take(fault: str = "") -> int:
     """How many rows the next batch of a partition takes; a replay of an opaque spout may take another number."""
     if fault and World.faults.strikes(fault):
-        return World.faults.drawn(fault).randint(0, 2 * TAKE)
+        return World.faults.drawn(fault).choice([0, 0, 1, TAKE, 2 * TAKE])
     return TAKE
 
 

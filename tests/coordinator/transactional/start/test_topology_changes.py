@@ -231,7 +231,7 @@ def kill_at(fatal: str) -> Callable[[str], None]:
 
 
 def test_a_state_that_another_run_commits_while_this_one_starts_must_not_have_changed(cluster):
-    """The other run's commit leaves the metadata as it was: txid 1 is the last committed one, and still the only one."""
+    """The other run's commit leaves the metadata as it was: txid 1 is the last committed one, and the only one."""
     before, changed = topology(Counts(), rows=ROWS[:1]), topology(FloatCounts(), rows=ROWS[:1])
     with installed(kill_at("commit.sending")), pytest.raises(KilledError):
         run(cluster, before)
