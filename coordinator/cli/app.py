@@ -13,6 +13,7 @@ import typer
 
 from coordinator.cli.acl_command import show_acl
 from coordinator.cli.bench_command import bench as run_bench
+from coordinator.cli.commands.prove import prove as run_prove
 from coordinator.cli.exits import errors_reported
 from coordinator.cli.logs import logging_to_stderr
 from coordinator.cli.run_arguments import RunArguments, adopt_option
@@ -227,6 +228,14 @@ def bench(context: typer.Context) -> None:
     """Run the benchmark of this checkout, with the arguments that follow."""
     with _errors():
         code = run_bench(context.args)
+    raise typer.Exit(code)
+
+
+@app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def prove(context: typer.Context) -> None:
+    """Play the simulation of this checkout, with the arguments that follow: --seeds N, --minutes M, --help."""
+    with _errors():
+        code = run_prove(context.args)
     raise typer.Exit(code)
 
 
