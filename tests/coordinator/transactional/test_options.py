@@ -21,7 +21,9 @@ WRONG_BOUNDS = [(name, value) for name in BOUNDS for value in (0, -1, True, 1.0,
 
 
 @pytest.mark.case(id="P-12")
-@pytest.mark.parametrize(("name", "value"), [*WRONG_BOUNDS, *((name, None) for name in BOUNDS if name not in MAY_BE_NONE)])
+@pytest.mark.parametrize(
+    ("name", "value"), [*WRONG_BOUNDS, *((name, None) for name in BOUNDS if name not in MAY_BE_NONE)]
+)
 def test_a_bound_that_is_not_an_integer_from_1_is_refused(name, value):
     with pytest.raises(TopologyError, match=f"option {name} is {value!r}; give an integer of at least 1"):
         RunOptions(**{name: value})
