@@ -179,7 +179,7 @@ class RedisConnection:
         code = library_code()
         try:
             found = self.call("FUNCTION", "LIST", "LIBRARYNAME", LIBRARY_NAME, "WITHCODE")
-            if not _holds(found, code.encode()):
+            if not holds_code(found, code.encode()):
                 self.call("FUNCTION", "LOAD", "REPLACE", code)
         except StateRefusedError as error:
             if not isinstance(error.__cause__, redis.exceptions.NoPermissionError):
@@ -190,9 +190,10 @@ class RedisConnection:
         self.client.close()
 
 
-def _holds(reply: Any, code: bytes) -> bool:
+def holds_code(reply: Any, code: bytes) -> bool:
+    """Whether the reply to FUNCTION LIST WITHCODE has a library with exactly this code."""
     if isinstance(reply, dict):
-        return any(_holds(item, code) for item in reply.values())
+        return any(holds_code(item, code) for item in reply.values())
     if isinstance(reply, (list, tuple)):
-        return any(_holds(item, code) for item in reply)
+        return any(holds_code(item, code) for item in reply)
     return bool(reply == code)

@@ -21,6 +21,7 @@ from coordinator.cli.command_options import (
     TopologyId,
     command_errors,
 )
+from coordinator.cli.commands.doctor import doctor
 from coordinator.cli.commands.verify import verify
 from coordinator.cli.run_arguments import RunArguments, adopt_option
 from coordinator.cli.run_command import RunRequest, execute
@@ -195,4 +196,5 @@ def bench(context: typer.Context) -> None:
     raise typer.Exit(code)
 
 
+app.command()(doctor)
 app.command()(verify)

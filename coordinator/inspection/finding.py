@@ -6,6 +6,11 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
+from state.errors import TransactionError
+
+LAST_ERROR = "last error: "
+"""Begins the part of a message that says why something was tried in vain."""
+
 
 class Weight(StrEnum):
     """How much a finding matters."""
@@ -53,6 +58,15 @@ def warn(subject: str, found: str, why: str, remedy: str) -> Finding:
 def fail(subject: str, found: str, why: str, remedy: str) -> Finding:
     """Returns a finding that has to be mended first."""
     return Finding(Weight.FAIL, subject, found, why, remedy)
+
+
+def from_error(subject: str, error: TransactionError, why: str) -> Finding:
+    """Returns a finding for one of our errors, whose message is what happened, a semicolon, and what to do."""
+    found, _, remedy = str(error).partition("; ")
+    if remedy.startswith(LAST_ERROR):
+        cause, _, remedy = remedy.partition("; ")
+        found = f"{found}; {cause}"
+    return fail(subject, found, why, remedy or "see what it says")
 
 
 def has_failed(findings: Iterable[Finding]) -> bool:

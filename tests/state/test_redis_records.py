@@ -7,7 +7,7 @@ import pytest
 from state import redis_records
 from state.errors import StateRefusedError, StateUnreachableError
 from state.keys import Keys
-from state.redis_connection import RedisConnection
+from state.redis_connection import RedisConnection, connect
 from state.redis_records import RedisRecords
 from state.redis_rights import acl_rules
 from state.stored_records import StoredKey
@@ -109,8 +109,6 @@ def test_the_least_user_of_a_topology_may_read_everything_and_one_without_multi_
 
 
 def test_a_server_that_is_gone_is_unreachable_and_nothing_was_changed(tmp_path):
-    from state.redis_connection import connect
-
     read = records_of(connect(f"unix://{tmp_path}/nobody.sock"))
     with pytest.raises(StateUnreachableError, match=r"did not answer; last error: .*nothing was changed"):
         read.records()
