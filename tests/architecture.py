@@ -51,6 +51,7 @@ PURE_MODULES = (
     "state/printable",
     "state/receipt",
     "state/rotating_transactional_state",
+    "state/server_facts",
     "state/session",
     "state/state_handle",
     "state/stored_metadata",
@@ -89,6 +90,7 @@ PURE_MODULES = (
     "coordinator/sources/kafka/topic_coordinator",
     "coordinator/sources/kafka/topic_view",
     "coordinator/sources/records",
+    "coordinator/spark/probing/spark_facts",
     "coordinator/transactional/machine",
 )
 # What a module of a pure package may touch all the same.

@@ -89,7 +89,7 @@ def _to_refold(
         return None
     topology, module_name = _repeatable(topology_id, target, parameters)
     runner: Runner = on_spark(master, parse_pairs("--conf", conf), module_name)
-    return topology, partial(refold, topology, run_to=runner, server=scratch_server)
+    return topology, partial(refold, topology=topology, run_to=runner, server=scratch_server)
 
 
 def _repeatable(topology_id: str, target: str, parameters: Sequence[str]) -> tuple[Topology, str]:

@@ -10,8 +10,7 @@ from coordinator.building.topology_description import TopologyChange
 from coordinator.inspection.finding import Finding, fail, has_failed, ok, warn
 from coordinator.inspection.verify.bounded import Faults, first_few
 from coordinator.inspection.verify.control_check import restore
-from coordinator.transactional.machine.metadata_log import NOTE_SCOPE
-from state.keys import Keys, parse_metadata_field
+from state.keys import Keys
 from state.printable import counted, one_line
 from state.stored_records import Content, StateImage, StoredRecords
 
@@ -31,7 +30,20 @@ class Side:
     image: StateImage
 
 
-def compare(keys: Keys, stored: Side, refolded: Side) -> list[Finding]:
+@dataclass(frozen=True, slots=True)
+class Refolded:
+    """What a refold gave.
+
+    Attributes:
+        side: the scratch topology.
+        moved: metadata fields of committed transactions that tell of other input than the original's.
+    """
+
+    side: Side
+    moved: tuple[str, ...] = ()
+
+
+def compare(keys: Keys, stored: Side, refold: Refolded) -> list[Finding]:
     """Returns the differences between what is stored and its refold up to the same txid.
 
     States are compared only if both have read the input up to the same position: otherwise they are answers to
@@ -40,8 +52,9 @@ def compare(keys: Keys, stored: Side, refolded: Side) -> list[Finding]:
     Args:
         keys: of the topology.
         stored: what the server holds.
-        refolded: what the input gives.
+        refold: what the input gives.
     """
+    refolded = refold.side
     committed = int(stored.image.committed or 0)
     if refolded.image.committed != stored.image.committed:
         found = (
@@ -50,8 +63,11 @@ def compare(keys: Keys, stored: Side, refolded: Side) -> list[Finding]:
         )
         why = "input that was read is gone or was cut into smaller transactions, or the committed txid was altered"
         return [fail(SUBJECT, found, why, f"restore the input and the parameters of the factory, or {restore(keys)}")]
-    if moved := _other_positions(stored.records, refolded.records, committed):
-        found = f"the input is cut differently now: {moved}; no state was compared"
+    if refold.moved:
+        fields = first_few(repr(one_line(field, 60)) for field in refold.moved)
+        found = (
+            f"the input was cut differently, or holds other data now: metadata {fields} differs; no state was compared"
+        )
         why = (
             "the stored position was altered, or the input or the parameters that cut it have changed since; a state "
             "is comparable only if both sides have read the same"
@@ -79,16 +95,6 @@ def check_same_topology(change: TopologyChange) -> list[Finding]:
     return []
 
 
-def _other_positions(stored: StoredRecords, refolded: StoredRecords, committed: int) -> str:
-    """Returns metadata of committed transactions that differs; what is pending was cut from input still to come."""
-    faults = Faults()
-    ours, theirs = (_settled(records.metadata, committed) for records in (stored, refolded))
-    for field in sorted(ours.keys() | theirs.keys()):
-        if ours.get(field) != theirs.get(field):
-            faults.add(f"metadata field {one_line(field, 60)!r} differs")
-    return str(faults)
-
-
 def _other_input(stored: StoredRecords, refolded: StoredRecords) -> list[Finding]:
     before, now = (records.control.get("source_fingerprint", "") for records in (stored, refolded))
     if before == now:
@@ -96,15 +102,6 @@ def _other_input(stored: StoredRecords, refolded: StoredRecords) -> list[Finding
     found = f"the input has another fingerprint now: stored {one_line(before, 200)!r}, given {one_line(now, 200)!r}"
     why = "what was read may be unchanged all the same, as when lines were appended; differing states would tell"
     return [warn(SUBJECT, found, why, "restore the input if it should be the same")]
-
-
-def _settled(metadata: Mapping[str, bytes], committed: int) -> dict[str, bytes]:
-    found = {}
-    for field, packed in metadata.items():
-        scope, txid = parse_metadata_field(field)
-        if txid <= committed and not scope.startswith(NOTE_SCOPE):
-            found[field] = packed
-    return found
 
 
 def _compare_state(keys: Keys, name: str, stored: Content, refolded: Content) -> list[Finding]:

@@ -10,20 +10,28 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from coordinator.building.topology import Topology
-from coordinator.inspection.verify.comparison import Side
+from coordinator.inspection.verify.comparison import Refolded, Side
+from coordinator.local.pickling import pickle_spec
+from coordinator.planning.plan import make_plan
 from coordinator.run import run
 from coordinator.spouts.kinds.kind_of import kind_of
 from coordinator.spouts.row_spout import RowSpout
 from coordinator.transactional.assembly import has_external_effects
+from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE, NOTE_SCOPE
 from coordinator.transactional.options import RunOptions
+from coordinator.transactional.start.spout_start import SpoutStart
+from state.codec import unpack
 from state.errors import TopologyError
+from state.keys import parse_metadata_field
 from state.redis_embedded import EmbeddedServer
 from state.redis_topology import RedisTopology
+from state.stored_records import StoredRecords
 from state.write_set import StateKind
 
 SCRATCH_PREFIX = "refold-"
@@ -58,20 +66,21 @@ def refuse_unrepeatable(topology: Topology) -> None:
 
 
 def refold(
-    topology: Topology, last_txid: int, kinds: Mapping[str, StateKind], run_to: Runner, server: ScratchServer
-) -> Side:
-    """Computes the state after a transaction, and returns it with the records of that run.
+    stored: Side, kinds: Mapping[str, StateKind], topology: Topology, run_to: Runner, server: ScratchServer
+) -> Refolded:
+    """Computes the state again, up to the transaction that the original has committed last.
 
     Args:
-        topology: as its factory makes it, of a kind that `refuse_unrepeatable` lets pass.
-        last_txid: the last transaction to commit; 0 computes nothing.
+        stored: the original.
         kinds: state name -> kind, of the states to return.
+        topology: as its factory makes it, of a kind that `refuse_unrepeatable` lets pass.
         run_to: runs it.
         server: where the scratch state is kept meanwhile.
 
     Raises:
         TransactionError: the run failed; see `coordinator.run.run`.
     """
+    last_txid = int(stored.image.committed)
     scratch = replace(topology, topology_id=f"{SCRATCH_PREFIX}{topology.topology_id}"[:NAME_LENGTH_MAX])
     with server() as url:
         if last_txid:
@@ -82,7 +91,44 @@ def refold(
             records, image = read.records(), read.image(kinds)
         finally:
             found.close()
-    return Side(records, image if last_txid else replace(image, committed="0"))
+    side = Side(records, image if last_txid else replace(image, committed="0"))
+    return Refolded(side, _moved(topology, stored.records, records, last_txid))
+
+
+def _moved(topology: Topology, stored: StoredRecords, refolded: StoredRecords, last_txid: int) -> tuple[str, ...]:
+    """Returns metadata fields of committed transactions that say they have read something else.
+
+    What is pending was cut from input still to be read, and what the spout noted is not a position.
+    """
+    ours, theirs = _settled(stored.metadata, last_txid), _settled(refolded.metadata, last_txid)
+    fields = [field for field in sorted(ours.keys() | theirs.keys()) if ours.get(field) != theirs.get(field)]
+    if not fields:
+        return ()
+    plan = make_plan(topology, pickle_spec)
+    start = SpoutStart(topology, plan.wirings[plan.emitter_tasks[0]].context(), tries=1, pause=lambda _: None)
+    with ExitStack() as resources:
+        spout = start.coordinator(resources)
+
+        def position(packed: bytes) -> Any:
+            return start.position(spout, unpack(packed))
+
+        return tuple(
+            field
+            for field in fields
+            if field not in ours
+            or field not in theirs
+            or not field.startswith(f"{COORDINATOR_SCOPE}:")
+            or position(ours[field]) != position(theirs[field])
+        )
+
+
+def _settled(metadata: Mapping[str, bytes], last_txid: int) -> dict[str, bytes]:
+    found = {}
+    for field, packed in metadata.items():
+        scope, txid = parse_metadata_field(field)
+        if txid <= last_txid and not scope.startswith(NOTE_SCOPE):
+            found[field] = packed
+    return found
 
 
 @contextmanager

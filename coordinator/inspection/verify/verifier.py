@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from coordinator.building.topology import Topology
 from coordinator.building.topology_description import DescribedState, changes, declared_states_of, described
 from coordinator.inspection.finding import Finding, Weight, has_failed, warn
-from coordinator.inspection.verify.comparison import Side, check_same_topology, compare
+from coordinator.inspection.verify.comparison import Refolded, Side, check_same_topology, compare
 from coordinator.inspection.verify.control_check import check_control
 from coordinator.inspection.verify.keys_check import check_keys
 from coordinator.inspection.verify.metadata_chain import check_metadata
@@ -40,8 +40,8 @@ REFOLD_FINDS_NOT = (
     "metadata of uncommitted transactions altered together with its checksum"
 )
 
-Refold = Callable[[int, dict[str, StateKind]], Side]
-"""Computes the state after that txid again, and returns the named states."""
+Refold = Callable[[Side, dict[str, StateKind]], Refolded]
+"""Computes the state of the original again, and returns the named states."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class Verifier:
         states: dict[str, DescribedState],
     ) -> list[Finding]:
         """Compares with a refold, unless what is stored is too damaged to say what it should be compared with."""
-        blocking = {"control", "keys"} & {each.subject for each in findings if each.weight is Weight.FAIL}
+        blocking = {"control", "keys", "metadata"} & {each.subject for each in findings if each.weight is Weight.FAIL}
         if blocking:
             why = f"what is wrong with {' and '.join(sorted(blocking))} has to be mended first"
             return [warn("refold", "the state was not recomputed", why, "mend it, then verify again")]
@@ -133,7 +133,7 @@ class Verifier:
             return changed
         kinds = {name: state.kind for name, state in states.items()}
         stored = self._at_one_moment(kinds)
-        return [*changed, *compare(self._keys, stored, refold(int(stored.image.committed), kinds))]
+        return [*changed, *compare(self._keys, stored, refold(stored, kinds))]
 
     def _at_one_moment(self, kinds: dict[str, StateKind]) -> Side:
         """Reads records and states of the same committed transaction.

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
 
 from coordinator.building.topology import Topology
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.inspection.finding import Weight
 from coordinator.inspection.verify.refold import (
     Runner,
@@ -23,6 +25,8 @@ from coordinator.inspection.verify.refold import (
 from coordinator.inspection.verify.verifier import REFOLD_FINDS_NOT, Verdict, Verifier
 from coordinator.local.cluster import LocalCluster
 from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches
+from coordinator.sources.files.stores import input_file
+from coordinator.sources.files.text_files import TextFiles
 from coordinator.transactional.options import RunOptions
 from state.codec import pack
 from state.errors import TopologyError, UserCodeError
@@ -47,12 +51,12 @@ def locally(topology: Topology, url: str, options: RunOptions) -> None:
 class Stored:
     """The topology as it was run up to `LAST_TXID`, with transactions that are cut and not committed."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, topology: Topology | None = None) -> None:
         assert backend.url is not None
         self.url = backend.url
         self.client = backend.client()
         with LocalCluster(seed=1, redis_url=self.url) as cluster:
-            run = cluster.submit(kept_topology(), options=RunOptions(max_spout_pending=WINDOW))
+            run = cluster.submit(topology or kept_topology(), options=RunOptions(max_spout_pending=WINDOW))
             while run.statistics.last_txid < LAST_TXID:
                 run.tick()
 
@@ -64,7 +68,7 @@ class Stored:
         self, topology: Topology | None = None, run_to: Runner = locally, server: Callable[[], Any] | None = None
     ) -> Verdict:
         given = topology or kept_topology()
-        again = partial(refold, given, run_to=run_to, server=server or self.scratch)
+        again = partial(refold, topology=given, run_to=run_to, server=server or self.scratch)
         store = RedisTopology(self.url, TOPOLOGY_ID)
         try:
             return Verifier(store.records()).verify(given, again)
@@ -119,15 +123,15 @@ def test_a_position_altered_with_its_checksum_is_found(stored):
     stored.client.hset(METADATA, "partition.0:3", pack([2, 4]))
     entries = {field.decode(): value for field, value in stored.client.hgetall(METADATA).items()}
     stored.client.hset(CONTROL, "metadata_sum", str(MetadataSum(entries)))
-    assert "metadata field 'partition.0:3' differs; no state was compared" in stored.fault()
+    assert "metadata 'partition.0:3' differs; no state was compared" in stored.fault()
 
 
 @pytest.mark.parametrize(
     ("lines", "size", "part"),
     [
-        (LINES[:12], 5, "metadata field 'partition.0:3' differs"),
+        (LINES[:12], 5, "metadata 'partition.0:3' differs"),
         (LINES[:10], 5, "the input ends after txid 2, but txid 3 is committed"),
-        (LINES, 4, "metadata field 'partition.0:3' differs"),
+        (LINES, 4, "metadata 'partition.0:3' differs"),
     ],
 )
 def test_an_input_that_is_cut_differently_is_not_called_damage_of_a_state(
@@ -168,11 +172,19 @@ def test_a_topology_with_other_states_is_not_computed(stored):
     assert findings[-1].weight is Weight.FAIL
 
 
-def test_damaged_records_are_reported_before_anything_is_computed(stored):
-    stored.client.hset(CONTROL, "committed", "x")
+@pytest.mark.parametrize(
+    ("damage", "subject"),
+    [
+        (lambda c: c.hset(CONTROL, "committed", "x"), "control"),
+        (lambda c: c.hset(METADATA, "nonsense", b"\xc1"), "metadata"),
+        (lambda c: [c.delete("{kept}:log"), c.set("{kept}:log", "x")], "keys"),
+    ],
+)
+def test_damaged_records_are_reported_before_anything_is_computed(stored, damage, subject):
+    damage(stored.client)
     findings = stored.verify().findings
     assert [f.weight for f in findings if f.subject == "refold"] == [Weight.WARN]
-    assert findings[-1].why == "what is wrong with control has to be mended first"
+    assert findings[-1].why == f"what is wrong with {subject} has to be mended first"
 
 
 def test_an_error_of_the_refold_is_the_users(stored):
@@ -239,3 +251,48 @@ def test_a_committer_with_external_effects_is_not_run_again():
 def test_a_refold_runs_on_this_machine_only(master: str):
     with pytest.raises(TopologyError, match="--refold runs on this machine"):
         on_spark(master, {}, "module")
+
+
+def of_files(folder: Path) -> Topology:
+    return kept_topology_of(TextFiles(str(folder / "*.txt"), 5))
+
+
+def kept_topology_of(spout: Any) -> Topology:
+    class KeepLines(KeepAll):
+        def execute(self, tup):
+            self.words.append(tup["line"])
+
+    builder = TransactionalTopologyBuilder(TOPOLOGY_ID, "lines", spout)
+    builder.set_committer_bolt("keep", KeepLines()).global_grouping("lines")
+    return builder.build()
+
+
+@pytest.fixture
+def stored_of_files(redis_backend: Backend, tmp_path: Path, monkeypatch) -> Stored:
+    (tmp_path / "words.txt").write_text("".join(f"{word}\n" for word in LINES))
+    monkeypatch.setattr(input_file, "RECENT_NS", 10**15)  # the file is young: its times are not relied upon
+    stored = Stored(redis_backend, of_files(tmp_path))
+    monkeypatch.setattr(input_file, "RECENT_NS", -(10**15))
+    return stored
+
+
+def test_a_file_that_is_only_older_or_was_copied_is_the_same_input(stored_of_files: Stored, tmp_path):
+    """Red before: the times of the file are part of the stored metadata, and it was called another position."""
+    (tmp_path / "copy").write_bytes((tmp_path / "words.txt").read_bytes())
+    (tmp_path / "copy").replace(tmp_path / "words.txt")
+    findings = stored_of_files.verify(of_files(tmp_path)).findings
+    assert [finding for finding in findings if finding.weight is Weight.FAIL] == []
+    assert "all 7 states are equal" in findings[-1].found
+
+
+def test_a_file_that_grew_after_it_was_read_is_the_same_input_up_to_there(stored_of_files: Stored, tmp_path):
+    with (tmp_path / "words.txt").open("a") as file:
+        file.write("more\n")
+    assert stored_of_files.verify(of_files(tmp_path)).is_sound
+
+
+def test_a_file_with_other_words_of_the_same_length_is_another_input(stored_of_files: Stored, tmp_path):
+    (tmp_path / "words.txt").write_text((tmp_path / "words.txt").read_text().replace("word1", "word2"))
+    said = [f.found for f in stored_of_files.verify(of_files(tmp_path)).findings if f.weight is Weight.FAIL]
+    (told,) = said
+    assert told.startswith("the input was cut differently, or holds other data now: metadata 'coordinator:3' differs")
