@@ -25,7 +25,7 @@ SETTINGS = (
     "tcp-keepalive",
     "timeout",
 )
-NO_LIBRARY = "doctor asks whether this user may load a library, and this is none"
+NO_LIBRARY = "txbatch doctor asks whether this user may load a library; this is not one"
 """Sent to FUNCTION LOAD: a user without the right is told so, and any other that this is not a library."""
 LACKING_SCRIPT = """
 local lacking = {}

@@ -29,7 +29,7 @@ class ServerFacts:
         library: whether it has the function library.
         may_load: whether the user may load it.
         lacking: commands that the user may not send, of those a driver sends directly.
-        lacking_on_keys: commands that the user may not run on the topology's keys; None if there is no way to ask.
+        lacking_on_keys: commands that the user may not run on the topology's keys; None if it could not be asked.
         topology_id: the topology whose keys were asked about.
         round_trips_ms: how long single calls took, in milliseconds.
         clock_ahead_s: how far its clock is ahead of ours, in seconds; None if the user may not ask for the time.

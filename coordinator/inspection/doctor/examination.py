@@ -25,7 +25,7 @@ from coordinator.server_choice import ServerChoice
 from coordinator.transactional.start.spout_start import SpoutStart
 from state.errors import StateError, TopologyError, TransactionError
 from state.keys import Keys
-from state.redis_address import check_address
+from state.redis_address import check_address, redact
 from state.redis_connection import RedisConnection, connect
 from state.redis_embedded import EmbeddedServer
 from state.redis_encryption import require_encryption
@@ -141,7 +141,7 @@ def _allows(choice: ServerChoice) -> bool:
 
 def _examine_url(url: str, topology_id: str) -> list[Finding]:
     client = connect(url)
-    connection = RedisConnection(client, str(ServerChoice(url, Path())), timeout_s=ANSWER_TIMEOUT_S)
+    connection = RedisConnection(client, redact(url), timeout_s=ANSWER_TIMEOUT_S)
     try:
         facts = measure(
             connection,

@@ -58,7 +58,7 @@ def compare(keys: Keys, stored: Side, refold: Refolded) -> list[Finding]:
     committed = int(stored.image.committed or 0)
     if refolded.image.committed != stored.image.committed:
         found = (
-            f"the input ends after txid {refolded.image.committed}, but txid {committed} is committed; "
+            f"the input gives no more than txid {refolded.image.committed}, but txid {committed} is committed; "
             "no state was compared"
         )
         why = "input that was read is gone or was cut into smaller transactions, or the committed txid was altered"

@@ -9,6 +9,7 @@ again, as at every replay.
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
@@ -17,6 +18,7 @@ from typing import Any
 
 from coordinator.building.topology import Topology
 from coordinator.inspection.verify.comparison import Refolded, Side
+from coordinator.inspection.verify.stall_watch import StallWatch, stall_after_s
 from coordinator.local.pickling import pickle_spec
 from coordinator.planning.plan import make_plan
 from coordinator.run import run
@@ -157,6 +159,17 @@ def on_spark(master: str, conf: Mapping[str, str], factory_module: str) -> Runne
             f"--refold runs on this machine, since its scratch server is private, but --master is {master!r}; give "
             "local[*]"
         )
-    return lambda topology, url, options: run(
-        topology, redis_url=url, master=master, conf=conf, options=options, factory_module=factory_module
-    )
+
+    def run_to(topology: Topology, url: str, options: RunOptions) -> None:
+        with StallWatch(stall_after_s(topology.message_timeout_s), time.monotonic) as watch:
+            run(
+                topology,
+                redis_url=url,
+                master=master,
+                conf=conf,
+                options=options,
+                factory_module=factory_module,
+                on_start=watch.begin,
+            )
+
+    return run_to

@@ -27,6 +27,9 @@ from state.write_set import StateKind
 IMAGE_TRIES = 5
 """How often records and states are read before they are of one transaction; a run may commit in between."""
 
+_COMPARED_BY = {"control", "keys", "metadata", "receipts"}
+"""Subjects that have to be sound: they say up to where to recompute, and what to compare."""
+
 FINDS = (
     "finds: lost, altered or surplus metadata and receipts, a moved position, another format, keys of a wrong type, "
     "values out of form or range, keys that expire, keys of others"
@@ -49,7 +52,7 @@ class Verdict:
     """The result of a verification.
 
     Attributes:
-        topology_id: of the topology.
+        topology_id: the topology that was verified.
         committed: its last committed txid when it was read, as stored.
         findings: in the order of the checks.
         can_and_cannot: what such a verification finds, and what it does not.
@@ -124,7 +127,7 @@ class Verifier:
         states: dict[str, DescribedState],
     ) -> list[Finding]:
         """Compares with a refold, unless what is stored is too damaged to say what it should be compared with."""
-        blocking = {"control", "keys", "metadata"} & {each.subject for each in findings if each.weight is Weight.FAIL}
+        blocking = _COMPARED_BY & {each.subject for each in findings if each.weight is Weight.FAIL}
         if blocking:
             why = f"what is wrong with {' and '.join(sorted(blocking))} has to be mended first"
             return [warn("refold", "the state was not recomputed", why, "mend it, then verify again")]

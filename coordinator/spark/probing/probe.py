@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
 TASKS_PER_CORE = 4
-"""So many tasks, that each executor is likely to get one; there is no way to ask a certain one."""
+"""Enough for each executor to get one, most likely: a job cannot address a certain executor."""
 TASKS_MAX = 64
 LIBRARIES = ("pyspark", "msgpack", "redis")
 OURS = "coordinator.spark.stage"

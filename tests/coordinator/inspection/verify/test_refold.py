@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import redis
@@ -27,6 +27,8 @@ from coordinator.local.cluster import LocalCluster
 from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches
 from coordinator.sources.files.stores import input_file
 from coordinator.sources.files.text_files import TextFiles
+from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
+from coordinator.spouts.memory import MemoryTransactionalSpout
 from coordinator.transactional.options import RunOptions
 from state.codec import pack
 from state.errors import TopologyError, UserCodeError
@@ -130,7 +132,7 @@ def test_a_position_altered_with_its_checksum_is_found(stored):
     ("lines", "size", "part"),
     [
         (LINES[:12], 5, "metadata 'partition.0:3' differs"),
-        (LINES[:10], 5, "the input ends after txid 2, but txid 3 is committed"),
+        (LINES[:10], 5, "the input gives no more than txid 2, but txid 3 is committed"),
         (LINES, 4, "metadata 'partition.0:3' differs"),
     ],
 )
@@ -178,6 +180,7 @@ def test_a_topology_with_other_states_is_not_computed(stored):
         (lambda c: c.hset(CONTROL, "committed", "x"), "control"),
         (lambda c: c.hset(METADATA, "nonsense", b"\xc1"), "metadata"),
         (lambda c: [c.delete("{kept}:log"), c.set("{kept}:log", "x")], "keys"),
+        (lambda c: c.hdel("{kept}:txbatch:receipts", "2"), "receipts"),
     ],
 )
 def test_damaged_records_are_reported_before_anything_is_computed(stored, damage, subject):
@@ -296,3 +299,31 @@ def test_a_file_with_other_words_of_the_same_length_is_another_input(stored_of_f
     said = [f.found for f in stored_of_files.verify(of_files(tmp_path)).findings if f.weight is Weight.FAIL]
     (told,) = said
     assert told.startswith("the input was cut differently, or holds other data now: metadata 'coordinator:3' differs")
+
+
+class Told(MemoryTransactionalSpout, ICommitterTransactionalSpout):
+    """Notes in its class what it is told."""
+
+    committed: ClassVar[list[int]] = []
+
+    def get_committer(self, conf, context):
+        return Listening()
+
+
+class Listening(SpoutCommitter):
+    def commit(self, attempt):
+        Told.committed.append(attempt.txid)
+
+
+def test_a_refold_tells_the_spout_nothing(redis_backend: Backend):
+    def topology() -> Topology:
+        spout = Told({0: [[word] for word in LINES]}, ["word"], 5)
+        builder = TransactionalTopologyBuilder(TOPOLOGY_ID, "words", spout)
+        builder.set_committer_bolt("keep", KeepAll()).global_grouping("words")
+        return builder.build()
+
+    Told.committed.clear()
+    stored = Stored(redis_backend, topology())
+    assert Told.committed == [1, 2, 3]
+    assert stored.verify(topology()).is_sound
+    assert Told.committed == [1, 2, 3]
