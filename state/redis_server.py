@@ -22,7 +22,7 @@ def refuse_unfit_server(info: Mapping[str, Any], server: str) -> None:
     Raises:
         StateRefusedError: the server is too old, a replica or a sentinel, or may evict state.
     """
-    product, version = _product(info)
+    product, version = product_of(info)
     oldest = OLDEST[product]
     if _numbers(version) < oldest:
         raise StateRefusedError(
@@ -48,7 +48,8 @@ def evicted_keys(info: Mapping[str, Any]) -> int:
     return int(count) if count.isdecimal() else 0
 
 
-def _product(info: Mapping[str, Any]) -> tuple[str, str]:
+def product_of(info: Mapping[str, Any]) -> tuple[str, str]:
+    """Returns "redis" or "valkey", and the version as text."""
     if "valkey_version" in info:
         return "valkey", _text(info, "valkey_version")
     return "redis", _text(info, "redis_version")

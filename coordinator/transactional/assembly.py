@@ -30,7 +30,7 @@ from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.spout_side import SpoutSide
 from coordinator.transactional.start.spout_start import SpoutStart
 from coordinator.transactional.start.takeover import Takeover
-from coordinator.transactional.store_side import StoreSide
+from coordinator.transactional.store_side import Barriers, StoreSide
 from coordinator.transactional.watch_side import WatchSide
 from state.attempt import TransactionAttempt
 from state.own_copy import own_copy
@@ -95,14 +95,17 @@ def assembled(
             on_progress=on_progress or _ignore,
             message_timeout_s=topology.message_timeout_s,
             committer=committer,
-            last_group=() if committer is None else store.last_group(),
+            untold=() if committer is None else store.last_group(),
             notices=taken.notices,
             earlier_notes=taken.notes,
             notes_of=lambda metadata: start.notes(spout, metadata),
             start=start,
             watch=watch,
             server_watch=store.watch(clock),
+            barriers=store if options.asked_durability().waits else None,
+            barrier_timeout_s=store.unreachable_timeout_s,
         )
+        coordinator.statistics.durability = store.durability
         yield resources.enter_context(closing(coordinator))
 
 
@@ -120,13 +123,15 @@ def new_coordinator(
     on_progress: Callable[[RunStatistics], None],
     message_timeout_s: float,
     committer: SpoutCommitter | None = None,
-    last_group: tuple[TransactionAttempt, ...] = (),
+    untold: tuple[TransactionAttempt, ...] = (),
     notices: tuple[str, ...] = (),
     earlier_notes: Notes | None = None,
     notes_of: Callable[[Any], Mapping[str, Any]] | None = None,
     start: SpoutStart | None = None,
     watch: AttemptWatch | None = None,
     server_watch: ServerWatch | None = None,
+    barriers: Barriers | None = None,
+    barrier_timeout_s: float = 60.0,
 ) -> Coordinator:
     """Connects the machine with its driver and tells the spout where earlier runs stopped; see `assembled`."""
     spout_id = plan.wirings[plan.emitter_tasks[0]].component_id
@@ -142,6 +147,7 @@ def new_coordinator(
         engine_overlaps=engine.overlaps,
         may_hold=watch is not None,
         message_timeout_s=message_timeout_s,
+        barrier_timeout_s=barrier_timeout_s,
     )
     machine = RunMachine(
         run_plan,
@@ -162,7 +168,7 @@ def new_coordinator(
             GuardedSpoutCommitter(committer, spout_id),
             clock=clock,
             notes_of=notes_of or spout.notes,
-            last_group=last_group,
+            untold=untold,
         ),
         engine=EngineSide(engine, machine.positions),
         store=StoreSide(
@@ -171,6 +177,7 @@ def new_coordinator(
             on_committed=watch_side.committed,
             statistics=machine.statistics,
             server_watch=server_watch,
+            barriers=barriers,
         ),
         watch=watch_side,
         clock=clock,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 
 from state.commit import COMMIT_OPERATIONS_LIMIT
+from state.durability import Durability, DurabilityLevel
 from state.errors import TopologyError
 
 SWITCHES = ("accept_state_changes", "early_commit")
@@ -35,6 +36,10 @@ class RunOptions:
             "skip", "again" and "changed", separated by commas, or "unchecked".
         accept_state_changes: continue even if a state is no longer declared, is declared with other types, or holds
             something that the topology has no record of writing.
+        durability: what has to be confirmed of a commit before anything is released upstream: spouts are told, streams
+            trimmed, files removed, a micro-batch is returned to Spark, and the run says it is done. "memory": the
+            server has answered. "fsync": it is on the server's disk. "replica": replicas have received it.
+        durability_replicas: how many replicas have to confirm, for durability "replica".
         early_commit: run committers that only write in the job that processes their wave: one job for both phases
             instead of two. Nothing is published earlier. A run uses two jobs if a committer reads state, has external
             effects, or has bolts downstream.
@@ -46,6 +51,8 @@ class RunOptions:
     max_attempts: int = 5
     adopt: bool | str = False
     accept_state_changes: bool = False
+    durability: str = DurabilityLevel.MEMORY
+    durability_replicas: int = 1
     early_commit: bool = True
 
     def __post_init__(self) -> None:
@@ -53,6 +60,10 @@ class RunOptions:
             value = getattr(self, entry.name)
             if entry.name == "adopt":
                 adopted_words(value)
+                continue
+            if entry.name == "durability":
+                if value not in set(DurabilityLevel):
+                    raise TopologyError(f"option durability is {value!r}; give one of {', '.join(DurabilityLevel)}")
                 continue
             if entry.name in SWITCHES or (entry.name == "max_spout_pending" and value is None):
                 continue
@@ -67,6 +78,10 @@ class RunOptions:
     def window(self) -> int:
         """Returns the width of the window, as given or by default."""
         return DEFAULT_WINDOW if self.max_spout_pending is None else self.max_spout_pending
+
+    def asked_durability(self) -> Durability:
+        """Returns what the server is to confirm."""
+        return Durability(DurabilityLevel(self.durability), self.durability_replicas)
 
     def or_window(self, window: int) -> RunOptions:
         """Returns the same options with the default width that an engine wants."""
