@@ -1,4 +1,4 @@
-"""What is released upstream waits for the level asked for: the rules of `Releases`, each as an exact list of decisions."""
+"""What is released upstream waits for the level asked for: `Releases`, each rule as an exact list of decisions."""
 
 from __future__ import annotations
 
