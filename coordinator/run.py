@@ -20,7 +20,7 @@ from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import Engine
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
-from state.durability import Durability
+from state.durability import Durability, DurabilityLevel
 from state.redis_embedded import EmbeddedServer
 from state.redis_encryption import require_encryption
 from state.redis_store import RedisStore
@@ -169,7 +169,7 @@ def _state_store(topology: Topology, chosen: ServerChoice, asked: Durability) ->
         require_encryption(chosen.redis_url, allow_plaintext=chosen.allow_plaintext)
         yield from _checked(RedisStore(chosen.redis_url, topology.topology_id), chosen.redis_url, asked)
         return
-    with EmbeddedServer(chosen.data_dir) as server:
+    with EmbeddedServer(chosen.data_dir, syncs_always=asked.level is DurabilityLevel.FSYNC) as server:
         yield from _checked(RedisStore(server.url, topology.topology_id, revive=server.ensure), server.url, asked)
 
 

@@ -56,7 +56,6 @@ class ServerDurability:
         has_append_file: it keeps an append-only file.
         appendfsync: how often it syncs that file: "always", "everysec", "no" or `ALMOST_ALWAYS`.
         snapshots: it makes snapshots by itself.
-        confirms_syncs: it has WAITAOF, and this user may call it.
         confirms_replicas: this user may call WAIT.
         replicas: how many are connected and in step.
     """
@@ -65,7 +64,6 @@ class ServerDurability:
     has_append_file: bool | None = None
     appendfsync: str = ""
     snapshots: bool | None = None
-    confirms_syncs: bool = False
     confirms_replicas: bool = False
     replicas: int = 0
 
@@ -100,19 +98,22 @@ class ServerDurability:
             return "it does not say that it keeps anything on disk, as INFO persistence would; use a server that does"
         if not self.has_append_file:
             return "it keeps no append-only file (appendonly no); turn it on: CONFIG SET appendonly yes"
-        if self.confirms_syncs or self.appendfsync == "always":
-            return ""
         if not self.appendfsync:
             return (
-                f"{self.name} does not let this user call WAITAOF (Redis 7.2 and Valkey have it), nor read whether "
-                "appendfsync is always; grant what `txbatch acl TOPOLOGY --durability fsync` prints, or allow "
-                "CONFIG GET on an older server"
+                "it does not let this user read how often it syncs its append-only file; grant what `txbatch acl "
+                "TOPOLOGY --durability fsync` prints"
             )
-        return (
-            f"it has appendfsync {self.appendfsync}, and {self.name} does not let this user call WAITAOF, which tells "
-            "when commits are on disk; grant it on Redis 7.2, Valkey or newer, or set appendfsync always (CONFIG SET "
-            "appendfsync always)"
-        )
+        if self.appendfsync == ALMOST_ALWAYS:
+            return (
+                "it does not sync its append-only file while it rewrites it; set no-appendfsync-on-rewrite no (CONFIG "
+                "SET no-appendfsync-on-rewrite no)"
+            )
+        if self.appendfsync != "always":
+            return (
+                f"it has appendfsync {self.appendfsync}, under which {self.name} answers before its disk has; set "
+                "appendfsync always (CONFIG SET appendfsync always)"
+            )
+        return ""
 
     def _lacks_replicas(self, wanted: int) -> str:
         if not self.confirms_replicas:

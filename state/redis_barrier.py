@@ -1,8 +1,13 @@
 """Finds out, without blocking a run, when a server has made the owner's writes as durable as was asked.
 
-WAIT and WAITAOF answer for the last write of their own connection and everything before it. So a barrier is a small
-write of the owner, fenced and in its sequence, and the question follows on the same connection. If that connection
-breaks, both are done again: on a new one the question alone would be answered at once, whatever was lost.
+A barrier is a small write of the owner, fenced and in its sequence, and a question that follows on the same connection.
+If that connection breaks, both are done again: on a new one the question alone would be answered at once, whatever
+was lost.
+
+Level replica asks WAIT, which answers for the last write of its connection and everything before it. Level fsync asks
+for the settings: a server with appendfsync always syncs whatever it has written before it sends any reply, this one
+included. WAITAOF would be the obvious question, and cannot be trusted: under appendfsync everysec, Redis from 7.4 on and
+Valkey (seen on 9.1.2) confirm what no fdatasync has followed; Redis mended it in 2025 (redis/redis#13793).
 """
 
 from __future__ import annotations
@@ -31,8 +36,7 @@ class Barrier:
     Args:
         connection: of its own; nothing else is sent there.
         wrapped: the same connection in our retry loop, for the write.
-        asked: the level.
-        has_waitaof: whether the server confirms syncs; without it every answer is one, under appendfsync always.
+        asked: the level, fsync or replica.
         clock: seconds, monotonic.
     """
 
@@ -42,11 +46,10 @@ class Barrier:
         wrapped: RedisConnection,
         asked: Durability,
         *,
-        has_waitaof: bool,
         clock: Callable[[], float],
     ) -> None:
         self._connection, self.wrapped = connection, wrapped
-        self._asked, self._has_waitaof, self._clock = asked, has_waitaof, clock
+        self._asked, self._clock = asked, clock
         self._write: Callable[[], None] | None = None
         self._asked_s = 0.0
 
@@ -116,15 +119,11 @@ class Barrier:
     def _question(self) -> tuple[str, ...]:
         if self._asked.level is DurabilityLevel.REPLICA:
             return ("WAIT", str(self._asked.replicas), str(ASK_MS))
-        if self._has_waitaof:
-            return ("WAITAOF", "1", "0", str(ASK_MS))
         return SYNC_SETTINGS
 
     def _is_reached(self, reply: Any) -> bool:
         if self._asked.level is DurabilityLevel.REPLICA:
             return int(reply) >= self._asked.replicas
-        if self._has_waitaof:
-            return int(reply[0]) >= 1
         found = appendfsync_of(reply)
         if found != "always":
             raise StateRefusedError(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from state.durability import ALMOST_ALWAYS, ServerDurability
+from state.durability import ALMOST_ALWAYS, DurabilityLevel, ServerDurability
 from state.errors import StateRefusedError
 from state.redis_connection import RedisConnection
 from state.redis_replies import text_of, texts_by_name
@@ -17,12 +17,15 @@ SYNC_SETTINGS = ("CONFIG", "GET", "appendonly", "appendfsync", "no-appendfsync-o
 _REPLICA = re.compile(r"(slave|replica)\d+")
 
 
-def measure_durability(connection: RedisConnection, info: Mapping[str, Any]) -> ServerDurability:
+def measure_durability(
+    connection: RedisConnection, info: Mapping[str, Any], asked: DurabilityLevel = DurabilityLevel.MEMORY
+) -> ServerDurability:
     """Returns what a server does for its data; called at the start of a run, and by ``txbatch status``.
 
     Args:
         connection: to the server; nothing is written.
         info: the reply to INFO.
+        asked: only what confirms this level is tried.
 
     Raises:
         StateUnreachableError: no answer in time.
@@ -35,8 +38,7 @@ def measure_durability(connection: RedisConnection, info: Mapping[str, Any]) -> 
         has_append_file=has_append_file,
         appendfsync=appendfsync_of(syncs or ()) if has_append_file else "",
         snapshots=None if not save else bool(texts_by_name(save).get("save")),
-        confirms_syncs=bool(has_append_file) and _allowed(connection, "WAITAOF", "0", "0", "1") is not None,
-        confirms_replicas=_allowed(connection, "WAIT", "0", "1") is not None,
+        confirms_replicas=asked is DurabilityLevel.REPLICA and _allowed(connection, "WAIT", "0", "1") is not None,
         replicas=sum(_is_in_step(value) for name, value in info.items() if _REPLICA.fullmatch(name)),
     )
 

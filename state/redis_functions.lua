@@ -656,8 +656,8 @@ local function store_metadata(keys, argv)
   return {'OK', ''}
 end
 
---[[ A small write of the owner, for WAIT or WAITAOF to wait for: they vouch for everything up to the last write of their
-     own connection. A repeated call writes again, because the first one may have been on another connection.
+--[[ A small write of the owner, for WAIT to wait for: it vouches for everything up to the last write of its own
+     connection. A repeated call writes again, because the first one may have been on another connection.
      KEYS control
      ARGV fence generation revision digest metadata_sum source topology field txid
           field is durable_fsync or durable_replica, and txid what was confirmed before; both may be empty

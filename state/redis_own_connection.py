@@ -1,4 +1,4 @@
-"""One connection of a client, for WAIT and WAITAOF: they vouch only for what their own connection has written.
+"""One connection of a client, for questions that depend on it: WAIT vouches only for what its own connection wrote.
 
 A client takes any connection of its pool, and connects again without telling. Here a question is asked on the very
 connection of the last command, or not at all, and its answer can be fetched later, so that nobody has to wait for it.

@@ -236,7 +236,7 @@ class RedisStore(RedisTopology):
     def _new_barrier(self) -> Barrier:
         own = self._own_connection(self._connection.client)
         wrapped = RedisConnection(own, self.server, **self._call_options)
-        return Barrier(own, wrapped, self._asked, has_waitaof=self._gives.confirms_syncs, clock=self._clock)
+        return Barrier(own, wrapped, self._asked, clock=self._clock)
 
     def _write_barrier(self, connection: RedisConnection, confirmed_txid: int) -> None:
         told = [durable_field(self._asked.level), str(confirmed_txid)] if confirmed_txid else ["", ""]

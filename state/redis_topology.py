@@ -105,12 +105,12 @@ class RedisTopology:
                 command or the right to use one, or cannot give the durability that was asked for.
             StateUnreachableError: no answer within ten seconds.
         """
+        self._asked = asked or Durability()
         info = self._info()
         if info is not None:
             refuse_unfit_server(info, self.server)
             self._evicted_keys = evicted_keys(info)
-            self._gives = measure_durability(self._connection, info)
-        self._asked = asked or Durability()
+            self._gives = measure_durability(self._connection, info, self._asked.level)
         lacking = self._gives.lacks(self._asked)
         if lacking:
             raise StateRefusedError(
