@@ -148,12 +148,12 @@ class Coordinator:
         return False
 
     def _next_event(self) -> RunEvent | None:
-        """Waits for whatever can happen next; while nothing is in flight, that is the answer to a barrier."""
-        if not self._machine.is_idle():
-            return self._engine.next_event(BUSY_WAIT_S)
-        if self._store.awaits_barrier:
-            return self._store.barrier_answer(IDLE_WAIT_S)
-        return self._engine.next_event(IDLE_WAIT_S)
+        """Waits for whatever can happen next; a run that can only wait for a barrier waits for its answer."""
+        is_idle = self._machine.is_idle()
+        if not self._store.awaits_barrier or not (is_idle or self._machine.is_blocked()):
+            return self._engine.next_event(IDLE_WAIT_S if is_idle else BUSY_WAIT_S)
+        confirmed = self._store.barrier_answer(IDLE_WAIT_S)
+        return confirmed if confirmed is not None or is_idle else self._engine.next_event(0.0)
 
     def _handle(self, event: RunEvent) -> None:
         """Carries out everything that follows from an event."""

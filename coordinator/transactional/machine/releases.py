@@ -98,6 +98,10 @@ class Releases:
         self.block()
         return False
 
+    def is_blocked(self) -> bool:
+        """Returns whether the run can only wait for the barrier."""
+        return self._blocked_s is not None
+
     def block(self) -> None:
         """Takes down that the run can only wait for the barrier from now on."""
         if self._blocked_s is None:

@@ -176,6 +176,10 @@ class RunMachine:
         """Returns whether no attempt is active."""
         return not any(self._transactions.active())
 
+    def is_blocked(self) -> bool:
+        """Returns whether nothing more may be committed, or the run may not end, before a barrier is confirmed."""
+        return self._releases.is_blocked()
+
     def last_metadata(self) -> Any:
         """Returns the metadata of the highest txid cut so far, None before the first."""
         return self._transactions.last_metadata()

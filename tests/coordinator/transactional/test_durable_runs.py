@@ -184,7 +184,7 @@ def pair(program) -> Iterator[tuple[MortalServer, MortalServer, BlackHole]]:
     """A primary, its replica in step, and what lies between them."""
     primary_port = free_port()
     with (
-        MortalServer(program, port=primary_port) as primary,
+        MortalServer(program, "--repl-diskless-sync-delay", "0", port=primary_port) as primary,
         BlackHole(primary_port) as between,
         MortalServer(program, "--replicaof", f"127.0.0.1 {between.port}", port=free_port()) as replica,
     ):
