@@ -23,6 +23,7 @@ from coordinator.cli.state_commands import drop as drop_topology
 from coordinator.cli.suggestions import server_options
 from coordinator.server_choice import DEFAULT_DATA_DIR, choose_server
 from coordinator.transactional.options import RunOptions
+from state.durability import DurabilityLevel
 from state.redis_address import secrets_in
 from state.redis_encryption import PLAINTEXT_VARIABLE
 from state.redis_reader import URL_VARIABLE
@@ -125,6 +126,16 @@ def run_topology(
             help="Continue even if a state is no longer declared, or is declared with other types.",
         ),
     ] = False,
+    durability: Annotated[
+        DurabilityLevel,
+        typer.Option(
+            help="What has to be confirmed of a commit before anything is released upstream, and before the run says "
+            "it is done: the server's answer, its disk, or replicas."
+        ),
+    ] = DurabilityLevel.MEMORY,
+    durability_replicas: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Replicas that have to confirm, with --durability replica.")
+    ] = DEFAULTS.durability_replicas,
     stop_when_idle: Annotated[
         bool, typer.Option("--stop-when-idle", help="End a plain topology once its spouts have nothing more to emit.")
     ] = False,
@@ -149,6 +160,8 @@ def run_topology(
             commit_group_max=commit_group_max,
             adopt=adopt_option(adopt),
             accept_state_changes=accept_state_changes,
+            durability=durability,
+            durability_replicas=durability_replicas,
         )
         request = RunRequest(
             target, parameters or (), server, master, conf or (), options, as_json, stop_when_idle, stop_timeout
@@ -203,11 +216,14 @@ def acl(
             "--functions/--no-functions", help="Whether the user may load the function library, or finds it loaded."
         ),
     ] = True,
+    durability: Annotated[
+        DurabilityLevel, typer.Option(help="The durability that the topology's runs ask for.")
+    ] = DurabilityLevel.MEMORY,
     debug: Debug = False,
 ) -> None:
     """Print a line for the server's ACL file: a user with the least rights that the topology needs."""
     with _errors(debug=debug):
-        show_acl(topology_id, user, loads_functions=functions)
+        show_acl(topology_id, user, loads_functions=functions, level=durability)
 
 
 @app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
