@@ -129,9 +129,9 @@ def _run_plain(
 ) -> tuple[PlainStatistics, int | None]:
     if request.options != RunOptions():
         raise TopologyError(
-            f"--max-pending, --commit-group-max, --adopt, --accept-state-changes and --durability are for transactional "
-            f"topologies, but {topology.topology_id!r} is a plain one; leave them out, and limit what is in flight with the "
-            "builder's set_max_spout_pending"
+            "--max-pending, --wave-target-ms, --commit-group-max, --adopt, --accept-state-changes and --durability are "
+            f"for transactional topologies, but {topology.topology_id!r} is a plain one; leave them out, and limit "
+            "what is in flight with the builder's set_max_spout_pending"
         )
     figures = PlainFigures(time.monotonic)
     shown = progress_on_stderr(topology.topology_id, time.monotonic, figures, leaves_line=request.as_json)

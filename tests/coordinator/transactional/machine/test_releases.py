@@ -32,7 +32,7 @@ EXHAUSTED = InputState(is_exhausted=True)
 UNTOLD = (att(4, 40), att(5, 50))
 
 
-def waiting(source=None, **given) -> tuple[ByHand, dict]:
+def waiting(source=None, **given):
     """A machine at level fsync whose window is under way."""
     return started(source, **({"durability": "fsync", "commit_group_max": 1} | given))
 
@@ -44,6 +44,19 @@ def commit(by_hand, attempt, decided=()):
     *_, publish = by_hand.executed()
     assert isinstance(publish, Publish)
     return by_hand.published()
+
+
+def told_txid(by_hand):
+    """How far the spout was told, as the last commit says."""
+    assert by_hand.sent is not None
+    return by_hand.sent.told_txid
+
+
+def error_of(decisions):
+    """The error of the one decision there is, which halts the run."""
+    (halt,) = decisions
+    assert isinstance(halt, Halt)
+    return halt.error
 
 
 def barriers(decisions):
@@ -105,14 +118,14 @@ def test_the_answer_to_another_barrier_releases_nothing():
 def test_a_commit_says_how_far_the_spout_was_told_only_if_that_is_not_everything_before():
     by_hand, window = waiting()
     commit(by_hand, window[1])
-    assert by_hand.sent.told_txid is None
+    assert told_txid(by_hand) is None
     commit(by_hand, window[2])
-    assert by_hand.sent.told_txid == 0
+    assert told_txid(by_hand) == 0
     by_hand.turn()
     by_hand.handle(BarrierConfirmed(1, 0.0))
     by_hand.handle(Told())
     commit(by_hand, window[3])
-    assert by_hand.sent.told_txid == 1
+    assert told_txid(by_hand) == 1
 
 
 def test_a_run_begins_by_confirming_what_earlier_ones_committed_before_it_tells_it():
@@ -126,7 +139,7 @@ def test_commits_say_how_far_the_spout_was_told_by_earlier_runs():
     by_hand = ByHand(ready(), committed_txid=5, metadata={5: "m"}, durability="fsync")
     by_hand.handle(Resumed(UNTOLD))
     commit(by_hand, attempts_in(by_hand.turn())[6])
-    assert by_hand.sent.told_txid == 3
+    assert told_txid(by_hand) == 3
 
 
 # The end
@@ -173,10 +186,9 @@ def test_an_end_that_no_barrier_confirms_is_an_error_after_the_timeout():
     by_hand.turn(5.0)
     by_hand.handle(EXHAUSTED)
     assert by_hand.handle(TimePassed(65.0)) == []
-    (halt,) = by_hand.handle(TimePassed(65.1))
-    assert isinstance(halt, Halt)
-    assert isinstance(halt.error, NotDurableError)
-    assert (halt.error.level, halt.error.committed_txid, halt.error.confirmed_txid) == ("fsync", 1, 0)
+    error = error_of(by_hand.handle(TimePassed(65.1)))
+    assert isinstance(error, NotDurableError)
+    assert (error.level, error.committed_txid, error.confirmed_txid) == ("fsync", 1, 0)
 
 
 # Bounds
@@ -195,8 +207,7 @@ def test_a_caller_that_awaits_the_release_gets_an_error_after_the_timeout():
     commit(by_hand, window[1])
     by_hand.handle(Turn(0.0, is_awaited=True))
     by_hand.handle(InputState())
-    (halt,) = by_hand.handle(TimePassed(61.0))
-    assert isinstance(halt.error, NotDurableError)
+    assert isinstance(error_of(by_hand.handle(TimePassed(61.0))), NotDurableError)
 
 
 @pytest.fixture
@@ -227,8 +238,7 @@ def test_a_run_that_may_commit_nothing_more_ends_after_the_timeout_and_not_befor
     by_hand.ack(window[3])
     by_hand.turn(500.0)
     assert by_hand.handle(TimePassed(560.0)) == []
-    (halt,) = by_hand.handle(TimePassed(560.1))
-    assert isinstance(halt.error, NotDurableError)
+    assert isinstance(error_of(by_hand.handle(TimePassed(560.1))), NotDurableError)
 
 
 @pytest.mark.usefixtures("_narrow")
