@@ -96,16 +96,24 @@ class Driver:
         plan = make_plan(self._topology, self._pickle)
         caller = Caller(self.name, self._wait)
         client = self._server.client(caller)
-        store = RedisStore("redis://sim", TOPOLOGY_ID, client=client, clock=lambda: timeline.now_s, sleep=self._wait)
+        store = RedisStore(
+            "redis://sim",
+            TOPOLOGY_ID,
+            client=client,
+            clock=lambda: timeline.now_s,
+            sleep=self._wait,
+            **self._server.connection_options(caller),
+        )
         engine = SimEngine(plan, timeline, self._faults, random, nonce=self.nonce, wait=self._wait)
         options = RunOptions(
             max_spout_pending=random.choice([1, 2, 5, 16]),
             commit_group_max=random.choice([1, 3, 8]),
             early_commit=random.random() < 0.5,
+            durability=self._server.durability,
         )
 
         def assemble() -> None:
-            store.check_server()
+            store.check_server(options.asked_durability())
             self._coordinator = self._stack.enter_context(
                 assembled(
                     self._topology,

@@ -73,13 +73,14 @@ class FaultPlan:
         exactly: these strike and no others; rates do not count then.
 
     Attributes:
+        rates: fault -> probability.
         struck: everything that has struck so far, in order.
         opportunities: fault -> how often it might have struck.
     """
 
     def __init__(self, seed: object, rates: dict[str, float], exactly: frozenset[Strike] | None = None) -> None:
         self._seed = seed
-        self._rates = rates
+        self.rates = rates
         self._exactly = exactly
         self._is_over = False
         self._chances = {fault: Random(f"{seed} {fault}") for fault in RATES}
@@ -101,7 +102,7 @@ class FaultPlan:
         self.opportunities[fault] += 1
         strike = Strike(fault, opportunity)
         chance = self._chances[fault].random()
-        hits = strike in self._exactly if self._exactly is not None else chance < self._rates.get(fault, 0.0)
+        hits = strike in self._exactly if self._exactly is not None else chance < self.rates.get(fault, 0.0)
         if hits:
             self.struck.append(strike)
         return hits

@@ -20,7 +20,7 @@ import redis
 from tests.simulation.fault_plan import FaultPlan
 from tests.simulation.timeline import Timeline
 
-WRITES = ("_acquire", "_metadata", "_commit", "_drop_begin", "_drop_keys", "_drop_end")
+WRITES = ("_acquire", "_metadata", "_commit", "_barrier", "_drop_begin", "_drop_keys", "_drop_end")
 HISTORY = 200
 REFUSALS = (
     redis.exceptions.OutOfMemoryError("command not allowed when used memory > 'maxmemory'."),
@@ -63,7 +63,10 @@ class SimServer:
     Attributes:
         replies: (function, status) -> how often it was answered.
         calls: how many commands it was sent.
+        durability: the level that runs on it ask for.
     """
+
+    durability = "memory"
 
     def __init__(self, timeline: Timeline, faults: FaultPlan, random: Random, changed: Callable[[str], None]) -> None:
         self._timeline, self._faults, self._random = timeline, faults, random
@@ -79,6 +82,10 @@ class SimServer:
     def client(self, caller: Caller) -> SimClient:
         """A client of it."""
         return SimClient(self, caller)
+
+    def connection_options(self, caller: Caller) -> dict[str, Any]:
+        """What a run's store is given beyond a client."""
+        return {}
 
     def call(self, caller: Caller, arguments: tuple[Any, ...]) -> Any:
         """One command, from its request to its answer."""

@@ -18,6 +18,7 @@ from coordinator.spark import stage
 from state.attempt import TransactionAttempt
 from state.errors import (
     FencedError,
+    NotDurableError,
     ReplayLimitError,
     StateRefusedError,
     StateUnreachableError,
@@ -35,7 +36,14 @@ from tests.simulation.workload import PARTITIONS, ROWS, SPOUTS, TOPOLOGY_ID, Wor
 CALLS_WITH_FAULTS = 250
 RESTART_S = (0.0, 0.1, 5.0, 120.0)
 DRIVERS_MAX = 4
-EXPECTED_ENDS = (FencedError, ReplayLimitError, StateRefusedError, StateUnreachableError, WaveCrashError)
+EXPECTED_ENDS = (
+    FencedError,
+    NotDurableError,
+    ReplayLimitError,
+    StateRefusedError,
+    StateUnreachableError,
+    WaveCrashError,
+)
 
 _LEDGER = Ledger(PARTITIONS, ROWS, transfer, weight)
 
