@@ -138,7 +138,7 @@ class Coordinator:
         self._spout.note_committed(machine.currtx - 1)
         self._handle(Turn(clock(), self._watch.commit_limit(machine.currtx, machine.commit_group_max), is_awaited))
         if self._is_done:
-            self._store.confirm()
+            self._store.finish()
             return True
         event = self._next_event()
         if event is not None:

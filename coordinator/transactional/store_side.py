@@ -107,11 +107,15 @@ class StoreSide:
         return BarrierConfirmed(barrier.up_to_txid, self._clock())
 
     def confirm(self) -> None:
-        """Checks that the server still holds everything that it once confirmed; called when the run is done."""
+        """Checks that the server still holds everything that it once confirmed."""
         self._publisher.confirm()
+        self._note_absence()
+
+    def finish(self) -> None:
+        """Checks the server once more, and notes there how durable everything is; called when the run is done."""
+        self.confirm()
         if self._barriers is not None and self._statistics.released_txid:
             self._barriers.note_durable(self._statistics.released_txid)
-        self._note_absence()
 
     def halt(self, error: TransactionError) -> None:
         """Ends the run with an error, or with its cause if the run has lost the topology.
