@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 SURFACE = {
     "state": """
-        EmbeddedServer EngineError FailedException FencedError HashState ListState ReplayLimitError SetState Snapshot
-        SortedSetState SourceError StateRefusedError StateUnreachableError TopologyError TransactionAttempt
+        EmbeddedServer EngineError FailedException FencedError HashState ListState NotDurableError ReplayLimitError SetState
+        Snapshot SortedSetState SourceError StateRefusedError StateUnreachableError TopologyError TransactionAttempt
         TransactionError TransactionTooLargeError UserCodeError ValueState WaveCrashError snapshot
     """,
     "coordinated_bolt": """
