@@ -51,6 +51,26 @@ AllowPlaintext = Annotated[
         help=f"Connect to a server on another machine without TLS; same as {PLAINTEXT_VARIABLE}=1.",
     ),
 ]
+Adopt = Annotated[
+    str | None,
+    typer.Option(
+        "--adopt",
+        metavar="[=WORDS]",
+        help="Continue on another input, provided that everything read so far is unchanged and nothing would be "
+        "skipped or read again. To accept more, name it: --adopt=skip, again, changed or unchecked, separated by "
+        "commas. A start without the option says which words it needs.",
+    ),
+]
+Durability = Annotated[
+    DurabilityLevel,
+    typer.Option(
+        help="What has to be confirmed of a commit before anything is released upstream, and before the run says it "
+        "is done: the server's answer, its disk, or replicas."
+    ),
+]
+DurabilityReplicas = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Replicas that have to confirm, with --durability replica.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one line of JSON on standard output, nothing else.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the full log, and the traceback of an error.")]
 MaxPending = Annotated[
@@ -120,16 +140,7 @@ def run_topology(
     commit_group_max: Annotated[
         int, typer.Option(min=1, metavar="N", help="Most transactions in one commit.")
     ] = DEFAULTS.commit_group_max,
-    adopt: Annotated[
-        str | None,
-        typer.Option(
-            "--adopt",
-            metavar="[=WORDS]",
-            help="Continue on another input, provided that everything read so far is unchanged and nothing would be "
-            "skipped or read again. To accept more, name it: --adopt=skip, again, changed or unchecked, separated by "
-            "commas. A start without the option says which words it needs.",
-        ),
-    ] = None,
+    adopt: Adopt = None,
     accept_state_changes: Annotated[
         bool,
         typer.Option(
@@ -137,16 +148,8 @@ def run_topology(
             help="Continue even if a state is no longer declared, or is declared with other types.",
         ),
     ] = False,
-    durability: Annotated[
-        DurabilityLevel,
-        typer.Option(
-            help="What has to be confirmed of a commit before anything is released upstream, and before the run says "
-            "it is done: the server's answer, its disk, or replicas."
-        ),
-    ] = DurabilityLevel.MEMORY,
-    durability_replicas: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Replicas that have to confirm, with --durability replica.")
-    ] = DEFAULTS.durability_replicas,
+    durability: Durability = DurabilityLevel.MEMORY,
+    durability_replicas: DurabilityReplicas = DEFAULTS.durability_replicas,
     stop_when_idle: Annotated[
         bool, typer.Option("--stop-when-idle", help="End a plain topology once its spouts have nothing more to emit.")
     ] = False,

@@ -103,7 +103,6 @@ def assembled(
             watch=watch,
             server_watch=store.watch(clock),
             barriers=store if options.asked_durability().waits else None,
-            barrier_timeout_s=store.unreachable_timeout_s,
         )
         coordinator.statistics.durability = store.durability
         yield resources.enter_context(closing(coordinator))
@@ -131,7 +130,6 @@ def new_coordinator(
     watch: AttemptWatch | None = None,
     server_watch: ServerWatch | None = None,
     barriers: Barriers | None = None,
-    barrier_timeout_s: float = 60.0,
 ) -> Coordinator:
     """Connects the machine with its driver and tells the spout where earlier runs stopped; see `assembled`."""
     spout_id = plan.wirings[plan.emitter_tasks[0]].component_id
@@ -147,10 +145,9 @@ def new_coordinator(
         engine_overlaps=engine.overlaps,
         may_hold=watch is not None,
         message_timeout_s=message_timeout_s,
-        barrier_timeout_s=barrier_timeout_s,
     )
     machine = RunMachine(
-        run_plan,
+        run_plan if barriers is None else replace(run_plan, barrier_timeout_s=barriers.unreachable_timeout_s),
         options,
         metadata,
         committed_txid=committed_txid,

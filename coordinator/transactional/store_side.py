@@ -21,7 +21,13 @@ from state.redis_watch import ServerWatch
 
 
 class Barriers(Protocol):
-    """The part of `RedisStore` that confirms how durable commits are."""
+    """The part of `RedisStore` that confirms how durable commits are.
+
+    Attributes:
+        unreachable_timeout_s: how long a run may have nothing to do but wait for a confirmation.
+    """
+
+    unreachable_timeout_s: float
 
     def ask_barrier(self, confirmed_txid: int) -> None:
         """Asks whether everything written so far is as durable as the run has asked."""
