@@ -5,7 +5,7 @@ Everything txbatch changes in Redis, as functions that check first and write las
 Lua does not roll back, so before its first write every function checks all that could fail: what is
 stored, the arguments, and whether the caller may run each command it needs on that key. An error reply
 therefore always means that nothing was changed. The version in the library name is the version of the
-arguments below, so a driver of another version loads its own library; `format` is that of what is stored.
+stored format and of the arguments below; a driver of another version loads its own library.
 
 The owner's writes are one sequence. Each names the revision it expects and raises it by one, so it is
 applied after exactly the writes whose answers its sender has seen, or not at all. A server that has lost
@@ -45,7 +45,7 @@ HINCRBY 0.52 and 0.34; HMGET, HSET over flat deltas 0.79 and 0.68; packed deltas
 Chunks of 250 and 3,500 were no faster. Numbers of ten digits run at a third, in all variants.
 --]]
 
-local FORMAT = '2'
+local FORMAT = '3'
 local MAX = 9007199254740991
 local OPERATIONS_LIMIT = 500000
 local SECTION_LIMIT = 1000

@@ -53,6 +53,23 @@ COMMANDS_OF_LEVEL = {DurabilityLevel.FSYNC: ("CONFIG|GET",), DurabilityLevel.REP
 """What confirming a level takes in addition. CONFIG GET also shows a server's passwords, so only level fsync has it."""
 
 
+COMMANDS_TO_VERIFY = (
+    "EXEC",
+    "HSCAN",
+    "LLEN",
+    "LRANGE",
+    "MULTI",
+    "PTTL",
+    "SCARD",
+    "SMEMBERS",
+    "SSCAN",
+    "ZCARD",
+    "ZRANGE",
+    "ZSCAN",
+)
+"""Commands that `txbatch verify` sends and no run does; a run starts without the right to use them."""
+
+
 def require_all_rights(connection: RedisConnection, keys: Keys) -> None:
     """Checks that the user may run every command of the function library; called once at start.
 
@@ -80,7 +97,7 @@ def acl_rules(
         loads_functions: False if another user loads the function library, which this one then cannot change.
         level: the durability that its runs ask for.
     """
-    commands = [*COMMANDS_ON_KEYS, *COMMANDS, *COMMANDS_OF_LEVEL.get(level, ())]
+    commands = [*COMMANDS_ON_KEYS, *COMMANDS, *COMMANDS_TO_VERIFY, *COMMANDS_OF_LEVEL.get(level, ())]
     if not loads_functions:
         commands.remove("FUNCTION|LOAD")
     return ["reset", "on", f"~{keys.pattern}", *(f"+{command.lower()}" for command in sorted(commands))]

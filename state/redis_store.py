@@ -17,6 +17,7 @@ from state.codec import pack_exact
 from state.commit import Commit, CommitReply, CommitStatus
 from state.durability import durable_field
 from state.errors import FencedError, ProtocolError, StateRefusedError
+from state.fault_points import reached
 from state.metadata_sum import MetadataSum, MetadataSumChange
 from state.receipt import parse_receipt
 from state.redis_arguments import (
@@ -106,7 +107,9 @@ class RedisStore(RedisTopology):
         given += ["", ""] if accepted is None else [accepted.topology, accepted.source_fingerprint]
         previous = self._control().get("fence", "")
         for _ in range(ACQUIRE_TRIES):
+            reached("acquire.sending")
             reply = self._connection.function("acquire", "3", *own, previous, *given)
+            reached("acquire.answered")
             status = text_of(reply[0])
             if status == "OK":
                 acquired = self._acquired(reply, source_fingerprint, topology)
@@ -129,7 +132,9 @@ class RedisStore(RedisTopology):
         packed = {field: pack_exact(value) for field, value in entries.items()}
         keys = [self.keys.control, self.keys.metadata]
         change = self._metadata_sum.change(packed, forget)
+        reached("metadata.sending")
         reply = self._write("metadata", keys, metadata_arguments(packed, forget), change)
+        reached("metadata.answered")
         self._refuse_strangers(reply.status)
         if reply.status not in (CommitStatus.OK, CommitStatus.ALREADY):
             raise self._not_as_left("cannot store metadata", reply)
@@ -150,7 +155,10 @@ class RedisStore(RedisTopology):
             keys, arguments = commit_arguments(self.keys, commit, packed)
         except CommitTooLargeError as error:
             return CommitReply(CommitStatus.LIMIT, str(error))
-        return self._write("commit", keys, arguments, self._metadata_sum.change(packed, commit.forget))
+        reached("commit.sending")
+        reply = self._write("commit", keys, arguments, self._metadata_sum.change(packed, commit.forget))
+        reached("commit.answered")
+        return reply
 
     def ask_barrier(self, confirmed_txid: int) -> None:
         """Asks whether everything written so far is as durable as `check_server` was told; see `barrier_answer`.
@@ -206,7 +214,9 @@ class RedisStore(RedisTopology):
         """
         if any(self._new_descriptions):  # accepted, but no write has stored them yet
             self.store_metadata({})
+        reached("confirm.sending")
         self._owned_reply("confirm", self.keys.control)
+        reached("confirm.answered")
 
     def last_group(self) -> tuple[TransactionAttempt, ...]:
         """Returns the attempts that the spout's committer may not have heard of, in order; at most `RECEIPTS_KEPT`.

@@ -80,7 +80,7 @@ def assembled(
     start = SpoutStart(topology, context, tries=options.max_attempts, pause=pause or _ignore)
     with ExitStack() as resources:
         spout = start.coordinator(resources)
-        committer = start.committer(resources)
+        committer = start.committer(resources) if options.tells_spout else None
         taken = Takeover(topology, store, start, spout, options).take(nonce=nonce, new_generation=new_generation)
         coordinator = new_coordinator(
             plan=plan,
@@ -133,9 +133,7 @@ def new_coordinator(
 ) -> Coordinator:
     """Connects the machine with its driver and tells the spout where earlier runs stopped; see `assembled`."""
     spout_id = plan.wirings[plan.emitter_tasks[0]].component_id
-    stored = metadata.coordinator
-    last_txid = max(stored, default=committed_txid)
-    run_so_far = RunSoFar(last_txid, stored.get(last_txid), committed_txid)
+    run_so_far = _run_so_far(metadata, committed_txid)
     guarded = GuardedSpout(spout, spout_id, run_so_far)
     run_plan = RunPlan(
         commit_tasks=plan.commit_tasks,
@@ -147,12 +145,12 @@ def new_coordinator(
         message_timeout_s=message_timeout_s,
     )
     machine = RunMachine(
-        run_plan if barriers is None else replace(run_plan, barrier_timeout_s=barriers.unreachable_timeout_s),
+        _waiting_for(run_plan, barriers),
         options,
         metadata,
         committed_txid=committed_txid,
         new_attempt_id=new_attempt_id,
-        earlier=_earlier(stored, guarded, earlier_notes or {}),
+        earlier=_earlier(metadata.coordinator, guarded, earlier_notes or {}),
     )
     _recall(spout, metadata.notes(earlier_notes or {}), start)
     _tell_where_it_stands(spout, run_so_far, machine.positions, start)
@@ -180,6 +178,16 @@ def new_coordinator(
         clock=clock,
         on_progress=on_progress,
     )
+
+
+def _run_so_far(metadata: MetadataLog, committed_txid: int) -> RunSoFar:
+    last_txid = max(metadata.coordinator, default=committed_txid)
+    return RunSoFar(last_txid, metadata.coordinator.get(last_txid), committed_txid)
+
+
+def _waiting_for(plan: RunPlan, barriers: Barriers | None) -> RunPlan:
+    """Returns the plan with the time that a run may wait for a barrier."""
+    return plan if barriers is None else replace(plan, barrier_timeout_s=barriers.unreachable_timeout_s)
 
 
 def _earlier(stored: Mapping[int, Any], spout: GuardedSpout, notes: Notes) -> list[TransactionRecord]:

@@ -9,7 +9,8 @@ from state.commit import COMMIT_OPERATIONS_LIMIT
 from state.durability import Durability, DurabilityLevel
 from state.errors import TopologyError
 
-SWITCHES = ("accept_state_changes", "early_commit")
+SWITCHES = ("accept_state_changes", "early_commit", "tells_spout")
+MAY_BE_NONE = ("last_txid", "max_spout_pending")
 ADOPT_WORDS = {
     "skip": "input that lies before the position and was never read stays unread",
     "again": "input that was read is read a second time",
@@ -44,6 +45,9 @@ class RunOptions:
         early_commit: run committers that only write in the job that processes their wave: one job for both phases
             instead of two. Nothing is published earlier. A run uses two jobs if a committer reads state, has external
             effects, or has bolts downstream.
+        last_txid: the run ends once this transaction is committed, whatever input is left; None runs to the end of the
+            input. A run that finds it committed already changes nothing.
+        tells_spout: tell the spout's committer what is durable; False for a run that repeats another one's work.
     """
 
     max_spout_pending: int | None = None
@@ -56,6 +60,8 @@ class RunOptions:
     durability: str = DurabilityLevel.MEMORY
     durability_replicas: int = 1
     early_commit: bool = True
+    last_txid: int | None = None
+    tells_spout: bool = True
 
     def __post_init__(self) -> None:
         for entry in fields(self):
@@ -66,7 +72,7 @@ class RunOptions:
             if entry.name == "durability":
                 _check_level(value)
                 continue
-            if entry.name in SWITCHES or (entry.name == "max_spout_pending" and value is None):
+            if entry.name in SWITCHES or (entry.name in MAY_BE_NONE and value is None):
                 continue
             if entry.name == "wave_target_s":
                 _check_seconds(entry.name, value)

@@ -1,12 +1,14 @@
 """Simulations at a level that waits: the server may lose everything after the last barrier it confirmed, never before.
 
 What was told upstream cannot be taken back, so it must never be lost again: neither by a server that goes back, nor by
-a run that dies before it has told what it committed. Backups and servers that come back empty keep to no level, so
-these two faults are left out.
+a run that dies before it has told what it committed. Backups and servers that come back empty keep to no level, and who
+drops a topology wants it lost, so these faults are left out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -15,11 +17,13 @@ import redis
 from state.attempt import TransactionAttempt
 from tests.simulation.fault_plan import FaultPlan
 from tests.simulation.invariants import ViolatedError, records_of
-from tests.simulation.sim_server import Caller, Content, SimServer
-from tests.simulation.simulation import Scenario, Simulation
+from tests.simulation.memory_redis import Content
+from tests.simulation.scenario import Scenario
+from tests.simulation.sim_server import Caller, SimServer
+from tests.simulation.simulation import Simulation
 from tests.simulation.workload import TOPOLOGY_ID
 
-NO_LEVEL_HELPS = ("server.comes_back_empty", "server.is_restored")
+NO_LEVEL_HELPS = ("server.comes_back_empty", "server.is_restored", "operator.")
 INFO = {
     "redis_version": "7.2.4",
     "role": "master",
@@ -38,8 +42,8 @@ class DurableServer(SimServer):
         lives: how often it has lost something, and with it every connection.
     """
 
-    def __init__(self, *given: Any, level: str) -> None:
-        super().__init__(*given)
+    def __init__(self, *given: Any, level: str, **more: Any) -> None:
+        super().__init__(*given, **more)
         self.durability = level
         self.lives = 0
         self._durable = self._history[-1]
@@ -133,45 +137,57 @@ class SimOwnConnection:
 class DurableSimulation(Simulation):
     """The world of one scenario at a level, with books of what was told upstream."""
 
-    def __init__(self, scenario: Scenario, level: str) -> None:
-        super().__init__(scenario)
-        if scenario.exactly is None:
-            rates = {fault: rate for fault, rate in self.faults.rates.items() if fault not in NO_LEVEL_HELPS}
-            self.faults = FaultPlan(scenario.seed, rates)
-        random = Random(f"{scenario.seed} server")
-        self.server = DurableServer(self.timeline, self.faults, random, self._changed, level=level)
-        self._told: dict[int, int] = {}
+    def __init__(self, scenario: Scenario, level: str, rates: Mapping[str, float]) -> None:
+        kept = {fault: rate for fault, rate in rates.items() if not fault.startswith(NO_LEVEL_HELPS)}
+        super().__init__(replace(scenario, rates=tuple(kept.items())))
+        self.server: DurableServer = DurableServer(
+            self.timeline,
+            self.faults,
+            Random(f"{scenario.seed} server"),
+            changed=self._changed,
+            answered=self._answered,
+            level=level,
+        )
+        self.told: dict[int, int] = {}
 
-    def _is_durable(self, attempt: TransactionAttempt) -> bool:
+    def _is_confirmed(self, attempt: TransactionAttempt) -> bool:
         """A spout is told: from here on this must not be lost."""
-        if attempt.txid > max(self._told, default=0) + 1:
-            raise ViolatedError(f"told of txid {attempt.txid}, and last of {max(self._told, default=0)}")
-        self._told[attempt.txid] = attempt.attempt_id
-        return super()._is_durable(attempt)
+        if attempt.txid > max(self.told, default=0) + 1:
+            raise ViolatedError(f"told of txid {attempt.txid}, and last of {max(self.told, default=0)}")
+        self.told[attempt.txid] = attempt.attempt_id
+        return super()._is_confirmed(attempt)
 
     def _changed(self, how: str) -> None:
         super()._changed(how)
         committed, receipts = records_of(self.server.inner, TOPOLOGY_ID)
-        if committed < max(self._told, default=0):
-            raise ViolatedError(f"{max(self._told)} transactions were released upstream, and {committed} are left")
+        if committed < max(self.told, default=0):
+            raise ViolatedError(f"{max(self.told)} transactions were released upstream, and {committed} are left")
         for txid, receipt in receipts.items():
-            if self._told.get(txid, int(receipt.split()[0], 16)) != int(receipt.split()[0], 16):
+            attempt_id = int(receipt.split()[0], 16)
+            if self.told.get(txid, attempt_id) != attempt_id:
                 raise ViolatedError(f"another attempt of txid {txid} is committed than was released upstream")
 
     def check_end(self) -> None:
         """Whether everything that is committed was told."""
         committed, _ = records_of(self.server.inner, TOPOLOGY_ID)
-        if self._told and max(self._told) != committed:
-            raise ViolatedError(f"told of {max(self._told)} transactions, and {committed} are committed")
+        if max(self.told, default=0) != committed:
+            raise ViolatedError(f"told of {max(self.told, default=0)} transactions, and {committed} are committed")
 
 
-def play(seed: int, level: str, kind: str) -> DurableSimulation:
+def play(seed: int, level: str, kind: str, rates: Mapping[str, float] | None = None) -> DurableSimulation:
     """Plays a seed at a level, with a spout that is told.
+
+    Args:
+        seed: of everything.
+        level: that runs ask for.
+        kind: of spout.
+        rates: fault -> probability; None draws a swarm.
 
     Raises:
         AssertionError: something does not hold.
     """
-    simulation = DurableSimulation(Scenario.of(seed, kind), level)
+    faults = FaultPlan.swarm_rates(seed) if rates is None else rates
+    simulation = DurableSimulation(Scenario.of(seed, kind), level, faults)
     simulation.play()
     simulation.check_end()
     return simulation

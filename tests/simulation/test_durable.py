@@ -13,6 +13,7 @@ from tests.simulation.durable import SimOwnConnection, play
 
 SEEDS = int(os.environ.get("TXBATCH_SIMULATION_SEEDS", "60"))
 KINDS = ("told cut", "told partitioned", "told opaque")
+LOSING = {"server.goes_back": 0.1, "driver.is_killed": 0.03, "server.loses_answer": 0.05}
 LOOK_FOR = 60
 """A planted bug has to be found within this many seeds."""
 
@@ -63,7 +64,7 @@ def test_a_planted_bug_is_found(bug):
     with PLANTED[bug]:
         for seed in range(LOOK_FOR):
             try:
-                play(seed, "replica", KINDS[seed % len(KINDS)])
+                play(seed, "replica", KINDS[seed % len(KINDS)], LOSING)
             except Exception:  # noqa: BLE001 - whatever it is, it is seen
                 return
     pytest.fail(f"{LOOK_FOR} seeds did not find it")
