@@ -93,7 +93,7 @@ def run(topology: Topology, store: MemoryStore, *, seed=0, fault=None, **options
         on_progress=lambda statistics: None,
         message_timeout_s=60.0,
         committer=start.committer(ExitStack()),
-        last_group=store.last_group(),
+        untold=store.last_group(),
         start=start,
     )
     validated(coordinator._machine)
