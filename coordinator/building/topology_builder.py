@@ -180,6 +180,7 @@ class GraphBuilder:
             subscriptions=tuple(declarer.subscriptions) if isinstance(declarer, BoltDeclarer) else (),
             conf=component_configuration(component_id, spec, declarer),
             master_id=self._master_of.get(component_id),
+            may_chain=declarer.may_chain,
         )
 
     def _add(self, kind: ComponentKind, spec: Any, parallelism: int, declarer: BoltDeclarer | SpoutDeclarer) -> None:
