@@ -183,7 +183,9 @@ def without_digest():
 @pytest.mark.parametrize(("kind", "frame_kind"), HARMFUL, ids=lambda part: str(getattr(part, "name", part)))
 def test_exactly_the_attempt_of_the_faulty_frame_fails(component_id, kind, frame_kind, early_commit):
     shape, store, fault = word_count(), MemoryStore(), OneFault(component_id, kind, frame_kind)
-    coordinator = run(shape.topology, store, fault=fault, is_chained=False, max_spout_pending=8, early_commit=early_commit)
+    coordinator = run(
+        shape.topology, store, fault=fault, is_chained=False, max_spout_pending=8, early_commit=early_commit
+    )
     assert fault.is_done
     assert store.states == shape.expected()
     assert coordinator.statistics.failed_attempts == 3  # txid 2, and with it 3 and 4
