@@ -12,7 +12,7 @@ from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
 from coordinated_bolt.batches.hand_over import HandOver
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinated_bolt.transport.frames import FrameKind
+from coordinated_bolt.transport.frames import Frame, FrameKind
 from state.codec import unpack
 from state.errors import FailedException
 from tests.support.tasks.wirings import attempt
@@ -57,8 +57,8 @@ class Chain:
             ("store", Commit(), ["c"]),
         )
         made = plan(topology, is_chained=True)
-        self.sent = []
-        self.begun = []
+        self.sent: list[Frame] = []
+        self.begun: list[tuple[int, str]] = []
         self.chained = ChainedTasks([made.wirings[task] for task in made.chained_to(1)], self.sent.append)
         self.head = made.wirings[1]
         self.new_outbox = self.chained.outboxes(self.head)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinated_bolt.batches.hand_over import HandingOutbox, HandOver, as_unpacked
-from coordinated_bolt.transport.frames import FrameKind
+from coordinated_bolt.transport.frames import Frame, FrameKind
 from coordinated_bolt.transport.outbox import FrameOutbox
 from state.codec import CodecError, pack, unpack
 from tests.support.tasks.wirings import attempt
@@ -80,7 +80,7 @@ def test_rows_of_streams_that_take_turns_keep_their_order():
 
 
 def test_rows_for_others_travel_in_frames():
-    sent = []
+    sent: list[Frame] = []
     handed, box = outbox(sent)
     box.add(OUTSIDE, 0, ["far"])
     box.add(INSIDE, 0, ["near"])
