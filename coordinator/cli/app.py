@@ -28,6 +28,7 @@ from state.redis_encryption import PLAINTEXT_VARIABLE
 from state.redis_reader import URL_VARIABLE
 
 DEFAULTS = RunOptions()
+WAVE_TARGET_MS = round(1000 * DEFAULTS.wave_target_s)
 
 Redis = Annotated[
     str | None,
@@ -51,6 +52,18 @@ AllowPlaintext = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one line of JSON on standard output, nothing else.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the full log, and the traceback of an error.")]
+MaxPending = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="N", help="Most transactions in flight. [default: as --wave-target-ms wants]"),
+]
+WaveTarget = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        metavar="MS",
+        help="How long a wave should take; the transactions in flight follow, unless --max-pending is given.",
+    ),
+]
 TopologyId = Annotated[str, typer.Argument(metavar="TOPOLOGY", help="Topology id.")]
 
 app = typer.Typer(
@@ -101,10 +114,8 @@ def run_topology(
     allow_plaintext: AllowPlaintext = False,
     master: Annotated[str, typer.Option(metavar="MASTER", help="Spark master.")] = "local[*]",
     conf: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Spark setting; may be repeated.")] = None,
-    max_pending: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help=f"Most transactions in flight. [default: {DEFAULTS.window()}]"),
-    ] = None,
+    max_pending: MaxPending = None,
+    wave_target_ms: WaveTarget = WAVE_TARGET_MS,
     commit_group_max: Annotated[
         int, typer.Option(min=1, metavar="N", help="Most transactions in one commit.")
     ] = DEFAULTS.commit_group_max,
@@ -146,6 +157,7 @@ def run_topology(
         server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
         options = RunOptions(
             max_spout_pending=max_pending,
+            wave_target_s=wave_target_ms / 1000,
             commit_group_max=commit_group_max,
             adopt=adopt_option(adopt),
             accept_state_changes=accept_state_changes,
