@@ -79,6 +79,23 @@ class Plan:
         """Returns whether the whole commit phase is in the stage of the ackers, with nothing downstream."""
         return bool(self.commit_tasks) and self.meeting_stage == len(self.stages) - 1
 
+    def is_one_partition(self) -> bool:
+        """Returns whether a wave needs no shuffle to be processed, and committed early.
+
+        One chain with one task is all there is above one acker and a flat commit phase of one task a component.
+        """
+        committers = [self.wirings[task] for task in self.commit_tasks]
+        return (
+            self.meeting_stage == 1
+            and len(self.stages) == 2
+            and len(self.stages[0].tasks) == len(self.acker_tasks) == 1
+            and all(wiring.task_count == 1 for wiring in committers)
+        )
+
+    def meeting_partitions(self, *, with_commit: bool) -> list[int]:
+        """Returns the partitions of the meeting stage that run in job 1: ackers, and committers that run early."""
+        return self.acker_partitions() + (self.commit_partitions() if with_commit else [])
+
     def commit_partitions(self) -> list[int]:
         """Returns the partitions of the meeting stage that belong to the commit phase."""
         tasks = self.stages[self.meeting_stage].tasks

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -21,6 +21,7 @@ from coordinator.planning.plan import Plan
 from coordinator.spark.stage import (
     CommitStage,
     EmitterStage,
+    MeetingOnTheSpot,
     MeetingStage,
     ProcessingStage,
     Reading,
@@ -61,11 +62,11 @@ class _Wave:
     """What executors keep of a wave until it is released.
 
     Attributes:
-        shuffled: what each task of the last processing stage wrote.
+        shuffled: what each task of the last processing stage wrote; None if it has not written anything.
     """
 
     given: WaveInput
-    shuffled: list[Output] = field(default_factory=list)
+    shuffled: list[Output] | None = None
     job: _Job | None = None
 
 
@@ -163,17 +164,22 @@ class SimEngine:
         plan, wave_id = self._plan, wave.given.wave_id
         if self._faults.strikes("wave.hangs"):
             yield FOREVER_S
-        for outputs in self._chain(wave):
-            wave.shuffled = outputs
-            yield STEP_S
+        on_the_spot = MeetingOnTheSpot.is_possible(plan, early)
+        if not on_the_spot:
+            for outputs in self._chain(wave):
+                wave.shuffled = outputs
+                yield STEP_S
         if self._faults.strikes("wave.is_lost"):
             kind = self._faults.drawn("wave.is_lost").choice([CrashKind.LOST, CrashKind.OVERDUE])
             self._over(wave, WaveCrashed(wave_id, "a worker died", kind))
             return
-        stage = MeetingStage(self._entry, wave.given, early)
-        partitions = plan.acker_partitions() + (plan.commit_partitions() if early.groups else [])
-        records = self._read(wave.shuffled)
-        verdicts = [verdict for p in partitions for verdict in self._executed(stage, p, records.get(p, []))]
+        meeting = MeetingStage(self._entry, wave.given, early)
+        if on_the_spot:
+            verdicts = self._executed(self._all_in_one(wave, meeting), 0, [])
+        else:
+            partitions = plan.meeting_partitions(with_commit=bool(early.groups))
+            records = self._read(wave.shuffled or [])
+            verdicts = [verdict for p in partitions for verdict in self._executed(meeting, p, records.get(p, []))]
         yield STEP_S
         self._over(wave, wave_processed(plan, wave_id, early, verdicts))
 
@@ -181,7 +187,11 @@ class SimEngine:
         plan = self._plan
         if self._faults.strikes("wave.hangs"):
             yield FOREVER_S
-        shuffled = wave.shuffled
+        if wave.shuffled is None:  # all was in the memory of one task
+            for outputs in self._chain(wave):
+                wave.shuffled = outputs
+                yield STEP_S
+        shuffled = wave.shuffled or []
         if self._faults.strikes("stage.is_recomputed"):
             for outputs in self._chain(wave):
                 again = outputs
@@ -208,6 +218,11 @@ class SimEngine:
             records = self._read(outputs)
             outputs = [self._executed(stage, p, records.get(p, [])) for p in range(len(plan.stages[index].tasks))]
             yield outputs
+
+    def _all_in_one(self, wave: _Wave, meeting: MeetingStage) -> Stage:
+        """The only task of a wave that needs no shuffle."""
+        emitters, on_the_spot = EmitterStage(self._entry, wave.given), MeetingOnTheSpot(meeting)
+        return lambda partition, records: on_the_spot(partition, emitters(partition, records))
 
     def _executed(self, stage: Stage, partition: int, records: Output) -> Any:
         """What one task leaves, however often it is run."""
