@@ -9,6 +9,7 @@ to the head run in them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -66,6 +67,15 @@ class Plan:
         head = self.wirings[head_task]
         chain = next((chain for chain in self.chains if chain[0] == head.component_id), ())
         return tuple(head.tasks_of[component_id][head.task_index] for component_id in chain[1:])
+
+    def outline(self) -> list[str]:
+        """Returns a line for each stage: its components with their numbers of tasks, those of a chain joined by +."""
+        chain_of = {chain[0]: chain for chain in self.chains}
+        lines = []
+        for stage in self.stages:
+            heads = [self.wirings[t].component_id if t in self.wirings else ACKER_COMPONENT for t in stage.tasks]
+            lines.append(", ".join(f"{'+'.join(chain_of.get(h, (h,)))} * {n}" for h, n in Counter(heads).items()))
+        return lines
 
     def processing_tasks(self) -> dict[int, tuple[str, int]]:
         """Returns task id -> (component, task index), of every task that reports to an acker."""

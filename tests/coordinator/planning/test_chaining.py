@@ -156,6 +156,37 @@ def test_a_task_of_a_chain_hears_and_tells_its_counterpart_only():
     assert [made.chained_to(task) for task in (3, 7)] == [(), ()]
 
 
+def test_the_outline_shows_chains_stage_by_stage():
+    topology = build(
+        ("a", Pass(), ["lines"], 2), ("b", Pass(), ["a"], 3), ("store", Commit(), ["b"]), spout_tasks=2, ackers=2
+    )
+    assert plan(topology, is_chained=True).outline() == ["lines+a * 2", "b * 3", "__acker * 2, store * 1"]
+    assert plan(topology).outline() == ["lines * 2", "a * 2", "b * 3", "__acker * 2, store * 1"]
+
+
+ONE_EACH = (("a", Pass(), ["lines"]), ("store", Commit(), ["a"]), ("other", Commit(), ["lines"]))
+
+
+def test_one_chain_of_one_task_over_one_task_each_needs_no_shuffle():
+    assert plan(build(*ONE_EACH), is_chained=True).is_one_partition()
+    assert plan(build(("a", Pass(), ["lines"])), is_chained=True).is_one_partition()
+
+
+@pytest.mark.parametrize(
+    ("topology", "is_chained"),
+    [
+        (build(*ONE_EACH), False),
+        (build(*ONE_EACH, ackers=2), True),
+        (build(*ONE_EACH, spout_tasks=2), True),
+        (build(("a", Pass(), ["lines"]), ("store", Commit(), ["a"], 2)), True),
+        (build(("store", Commit(), ["lines"]), ("below", Sink(), ["store"])), True),
+    ],
+    ids=["not chained", "ackers", "spout", "committer", "below a committer"],
+)
+def test_a_second_task_anywhere_or_a_second_commit_level_needs_one(topology, is_chained):
+    assert not plan(topology, is_chained=is_chained).is_one_partition()
+
+
 def test_every_task_of_a_chain_reports_to_the_acker():
     topology = build(("a", Pass(), ["lines"], 2), ("store", Commit(), ["a"]), spout_tasks=2)
     made = plan(topology, is_chained=True)
