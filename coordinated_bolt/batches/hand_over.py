@@ -55,7 +55,8 @@ class HandOver:
         Raises:
             CodecError: a single tuple is too large for any receiver.
         """
-        self.stretches = [(stream, as_unpacked(rows)) for stream, rows in self.stretches]
+        for _, rows in self.stretches:
+            make_received(rows)
         edge = EdgeDigest(self.attempt, self.sender, self.target)
         edge.count(sum(len(rows) for _, rows in self.stretches))
         self.reported_count = edge.tuple_count
@@ -109,20 +110,16 @@ class HandingOutbox:
         return edges
 
 
-def as_unpacked(rows: list[list[Any]]) -> list[list[Any]]:
-    """Returns copies of rows as a receiver of frames would have them.
+def make_received(rows: list[list[Any]]) -> None:
+    """Replaces rows by copies as a receiver of frames would have them, a portion at a time.
 
     Raises:
         CodecError: a tuple that is not plain is too large.
     """
-    received: list[list[Any]] = []
     for start in range(0, len(rows), _PORTION):
         portion = rows[start : start + _PORTION]
-        if set(map(type, chain.from_iterable(portion))) <= _PLAIN:
-            received += map(list, portion)
-        else:
-            received += map(_through_codec, portion)
-    return received
+        is_plain = set(map(type, chain.from_iterable(portion))) <= _PLAIN
+        rows[start : start + _PORTION] = map(list if is_plain else _through_codec, portion)
 
 
 def _through_codec(row: list[Any]) -> list[Any]:

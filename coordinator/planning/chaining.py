@@ -18,13 +18,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from coordinated_bolt.streams.groupings import Grouping, LocalOrShuffleGrouping, ShuffleGrouping
+from coordinated_bolt.streams.groupings import LocalOrShuffleGrouping, NoneGrouping, ShuffleGrouping
 from coordinated_bolt.streams.routing import OutputStream, Subscriber
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.building.topology import Component, ComponentGraph
 
 Chain = tuple[str, ...]
 """Component ids in flow order, the head first; many chains have no other."""
+_LEAVE_IT_OPEN = (ShuffleGrouping(), NoneGrouping(), LocalOrShuffleGrouping())
+"""Groupings that leave it to us which task receives a tuple; a user's subclass is not equal to any of them."""
 HandOvers = frozenset[tuple[str, str]]
 """(emitting component, receiving component) of all subscriptions inside chains."""
 
@@ -119,11 +121,6 @@ def _chain_to_join(topology: ComponentGraph, component: Component, head_of: dict
         upstream = topology.component(subscription.upstream_id)
         if not upstream.may_chain or upstream.task_count != component.task_count:
             return None
-        if component.task_count > 1 and not _may_stay(subscription.grouping):
+        if component.task_count > 1 and subscription.grouping not in _LEAVE_IT_OPEN:
             return None
     return heads.pop()
-
-
-def _may_stay(grouping: Grouping) -> bool:
-    """Whether a grouping leaves it to us which task receives a tuple."""
-    return isinstance(grouping, (ShuffleGrouping, LocalOrShuffleGrouping))

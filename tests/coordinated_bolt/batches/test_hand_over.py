@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinated_bolt.batches.hand_over import HandingOutbox, HandOver, as_unpacked
+from coordinated_bolt.batches.hand_over import HandingOutbox, HandOver, make_received
 from coordinated_bolt.transport.frames import Frame, FrameKind
 from coordinated_bolt.transport.outbox import FrameOutbox
 from state.codec import CodecError, pack, unpack
@@ -16,6 +16,13 @@ from tests.support.tasks.wirings import attempt
 from tests.support.values import values
 
 HERE, INSIDE, OUTSIDE = 1, 2, 3
+
+
+def received(rows):
+    """The rows as their receiver has them."""
+    copies = list(rows)
+    make_received(copies)
+    return copies
 
 
 def typed(value: object) -> object:
@@ -41,27 +48,27 @@ def mutable_parts(value: object) -> set[int]:
 
 @given(st.lists(st.lists(values, min_size=2, max_size=2)))
 def test_values_have_the_types_the_codec_gives_them(rows):
-    received = as_unpacked(rows)
-    assert typed(received) == typed(unpack(pack(rows)))
-    assert not mutable_parts(received) & mutable_parts(rows)
+    copies = received(rows)
+    assert typed(copies) == typed(unpack(pack(rows)))
+    assert not {part for row in copies for part in mutable_parts(row)} & mutable_parts(rows)
 
 
 def test_a_row_that_is_sent_twice_is_received_as_two():
     row = ["word", 1]
-    first, second = as_unpacked([row, row])
+    first, second = received([row, row])
     first[0] = "changed"
     assert (second, row) == (["word", 1], ["word", 1])
 
 
 def test_a_time_zone_loses_its_name_as_in_a_frame():
     named = dt.datetime(2026, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=1), "home"))
-    assert as_unpacked([[named]])[0][0].tzname() == "UTC+01:00"
+    assert received([[named]])[0][0].tzname() == "UTC+01:00"
 
 
 def test_a_tuple_too_large_for_a_frame_is_refused_here_too(monkeypatch):
     monkeypatch.setattr("coordinated_bolt.transport.outbox.TUPLE_BYTES_MAX", 100)
     with pytest.raises(CodecError, match=r"emitted tuple has 1,0.. bytes, more than the limit of 100"):
-        as_unpacked([[["x" * 1000]]])
+        received([[["x" * 1000]]])
 
 
 def outbox(sent):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from coordinated_bolt.completeness.acker import ACKER_COMPONENT
 from coordinated_bolt.components.batch_bolts import IBatchBolt
-from coordinated_bolt.streams.groupings import LocalOrShuffleGrouping
+from coordinated_bolt.streams.groupings import LocalOrShuffleGrouping, ShuffleGrouping
 from coordinator.building.topology import Topology
 from coordinator.building.topology_builder import BoltDeclarer, TransactionalTopologyBuilder
 from tests.support.scenarios.chained_topologies import chained_scenario
@@ -63,7 +63,12 @@ def test_a_grouping_that_leaves_the_task_open_makes_a_chain(subscribe):
     assert chains(two(subscribe)) == [("lines",), ("a", "b")]
 
 
+class OwnShuffle(ShuffleGrouping):
+    """Chooses in a way of its own."""
+
+
 FIXED = {
+    "a kind of shuffle": lambda bolt: bolt.grouping("a", OwnShuffle()),
     "fields": lambda bolt: bolt.fields_grouping("a", ["line"]),
     "partial key": lambda bolt: bolt.partial_key_grouping("a", ["line"]),
     "all": lambda bolt: bolt.all_grouping("a"),
