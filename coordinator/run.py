@@ -115,6 +115,7 @@ def started(  # noqa: D417 - the others are those of `run`
     from coordinator.spark.shipping import pickle_spec, ship_topology
 
     plan = make_plan(topology, pickle_spec)
+    _LOG.info("topology %r runs in stages: %s", topology.topology_id, " | ".join(plan.outline()))
     nonce = secrets.token_hex(16)
     bounds = options or RunOptions()
     with (
