@@ -104,6 +104,8 @@ def _append_checks(content: list[Argument], index: int, name: str, writes: State
 def _append_state(content: list[Argument], index: int, name: str, writes: StateWrites, reach: float) -> None:
     kind, value_type = writes.kind, writes.value_type
     head: list[Argument] = [str(index), kind.value, value_type.value]
+    if writes.size_max is not None:
+        content += [*head, "bound", "1", str(writes.size_max), str(len(writes.puts))]
     for operation, items in (("put", list(writes.puts)), ("increment", list(writes.increments))):
         for part in _parts(items):
             content += [*head, operation, str(len(part))]

@@ -1,11 +1,11 @@
-#!lua name=txbatch_2
+#!lua name=txbatch_3
 --[[
 Everything txbatch changes in Redis, as functions that check first and write last.
 
 Lua does not roll back, so before its first write every function checks all that could fail: what is
 stored, the arguments, and whether the caller may run each command it needs on that key. An error reply
 therefore always means that nothing was changed. The version in the library name is the version of the
-stored format and of the arguments below; a driver of another version loads its own library.
+arguments below; a driver of another version loads its own library. FORMAT is the version of what is stored.
 
 The owner's writes are one sequence. Each names the revision it expects and raises it by one, so it is
 applied after exactly the writes whose answers its sender has seen, or not at all. A server that has lost
@@ -29,6 +29,8 @@ Keys, all with the hash tag {id}; every call declares those it touches:
   {id}:txbatch:metadata  hash    "scope:txid" -> packed value; opaque here
   {id}:txbatch:receipts  hash    txid -> "attempt digest first last", for the most recent 1,024 txids;
                                  first and last are the txids of the group it was published with
+  {id}:txbatch:dead_letters  zset  tuples that bolts refused: score txid, member "txid.number:packed letter"; a
+                                 state like the user's, but for its limit, and for drop_letters
   {id}:<name>            hash, string, set, zset or list: the user's state
 
 txids travel as decimal strings up to 2^53-1, where Lua's numbers are exact. Integers in state are
@@ -364,7 +366,23 @@ local function plan_check(section)
   return nil, nil
 end
 
+-- Refuses what would let a sorted set outgrow its limit: "bound", then the limit and how many new members follow.
+local function plan_bound(section)
+  local most, added = tonumber(section.argv[section.at]), tonumber(section.argv[section.at + 1])
+  section.at = section.at + 2
+  local held = redis.call('ZCARD', section.key)
+  if held + added > most then
+    local id = string.match(section.key, '{(.-)}')
+    return refuse(section, 'LIMIT', 'holds ' .. decimal(held) .. ' dead letters of at most ' .. decimal(most) ..
+      ', and ' .. decimal(added) .. ' more do not fit; look at them with `txbatch dead-letters list ' .. id ..
+      '`, make room with `txbatch dead-letters drop ' .. id .. '`, or raise the limit with ' ..
+      'builder.set_dead_letters(total=...)')
+  end
+  return nil, nil
+end
+
 local planners = {
+  ['zset bound'] = plan_bound,
   ['hash check'] = plan_check,
   ['string check'] = plan_check,
   ['zset check'] = plan_check,
@@ -801,6 +819,46 @@ local function read(keys, argv)
   return reply
 end
 
+--[[ A page of dead letters and the state they belong to.
+     KEYS control letters
+     ARGV first_txid last_txid limit    the txids may be -inf and +inf
+     -> {committed txid or '', generation or '', letters stored, letters from first to last txid, (member, txid)...} --]]
+local function letters(keys, argv)
+  local sentence = wrong_kind(keys[1], 'hash') or wrong_kind(keys[2], 'zset')
+  if sentence then
+    return redis.error_reply('TYPE ' .. sentence)
+  end
+  local found = redis.call('HMGET', keys[1], 'committed', 'generation')
+  local reply = {found[1] or '', found[2] or '', redis.call('ZCARD', keys[2]),
+                 redis.call('ZCOUNT', keys[2], argv[1], argv[2])}
+  local page = redis.call('ZRANGEBYSCORE', keys[2], argv[1], argv[2], 'WITHSCORES', 'LIMIT', '0', argv[3])
+  for i = 1, #page, 2 do
+    reply[#reply + 1] = page[i]
+    reply[#reply + 1] = decimal(tonumber(page[i + 1]))
+  end
+  return reply
+end
+
+--[[ Deletes the dead letters of all transactions up to a committed one. Needs no fence: no commit ever adds letters
+     there again, so it does not matter what a run does meanwhile. The generation protects a topology started since.
+     KEYS control letters
+     ARGV generation last_txid
+     -> {'OK', number of letters deleted} or {'REGRESSED' or 'ORDER' or 'TYPE', sentence} --]]
+local function drop_letters(keys, argv)
+  local sentence = wrong_kind(keys[1], 'hash') or wrong_kind(keys[2], 'zset')
+  if sentence then
+    return {'TYPE', sentence}
+  end
+  local found = redis.call('HMGET', keys[1], 'committed', 'generation')
+  if found[2] ~= argv[1] then
+    return {'REGRESSED', 'the topology was dropped, or started again, since its letters were looked at'}
+  elseif tonumber(argv[2]) > tonumber(found[1]) then
+    return {'ORDER', 'txid ' .. argv[2] .. ' is not committed; the last one is ' .. found[1]}
+  end
+  require_right('ZREMRANGEBYSCORE', keys[2])
+  return {'OK', decimal(redis.call('ZREMRANGEBYSCORE', keys[2], '-inf', argv[2]))}
+end
+
 --[[ KEYS control metadata receipts
      -> {number of metadata fields, receipt of the last committed txid or '', (field, value) of control...} --]]
 local function status(keys, argv)
@@ -897,15 +955,17 @@ local function lacking(keys, argv)
   return found
 end
 
-redis.register_function{function_name = 'txbatch_2_acquire', callback = acquire}
-redis.register_function{function_name = 'txbatch_2_look', callback = look, flags = {'no-writes'}}
-redis.register_function{function_name = 'txbatch_2_metadata', callback = store_metadata}
-redis.register_function{function_name = 'txbatch_2_commit', callback = commit}
-redis.register_function{function_name = 'txbatch_2_confirm', callback = confirm, flags = {'no-writes'}}
-redis.register_function{function_name = 'txbatch_2_last_group', callback = last_group, flags = {'no-writes'}}
-redis.register_function{function_name = 'txbatch_2_lacking', callback = lacking, flags = {'no-writes'}}
-redis.register_function{function_name = 'txbatch_2_read', callback = read, flags = {'no-writes'}}
-redis.register_function{function_name = 'txbatch_2_status', callback = status, flags = {'no-writes'}}
-redis.register_function{function_name = 'txbatch_2_drop_begin', callback = drop_begin, flags = {'allow-oom'}}
-redis.register_function{function_name = 'txbatch_2_drop_keys', callback = drop_keys, flags = {'allow-oom'}}
-redis.register_function{function_name = 'txbatch_2_drop_end', callback = drop_end, flags = {'allow-oom'}}
+redis.register_function{function_name = 'txbatch_3_acquire', callback = acquire}
+redis.register_function{function_name = 'txbatch_3_look', callback = look, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_3_metadata', callback = store_metadata}
+redis.register_function{function_name = 'txbatch_3_commit', callback = commit}
+redis.register_function{function_name = 'txbatch_3_confirm', callback = confirm, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_3_last_group', callback = last_group, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_3_lacking', callback = lacking, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_3_read', callback = read, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_3_letters', callback = letters, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_3_drop_letters', callback = drop_letters, flags = {'allow-oom'}}
+redis.register_function{function_name = 'txbatch_3_status', callback = status, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_3_drop_begin', callback = drop_begin, flags = {'allow-oom'}}
+redis.register_function{function_name = 'txbatch_3_drop_keys', callback = drop_keys, flags = {'allow-oom'}}
+redis.register_function{function_name = 'txbatch_3_drop_end', callback = drop_end, flags = {'allow-oom'}}

@@ -12,6 +12,7 @@ from state.keys import Keys
 from state.receipt import parse_receipt
 from state.redis_address import redact
 from state.redis_connection import RedisConnection, connect
+from state.redis_dead_letters import RedisDeadLetters
 from state.redis_drop import drop_topology
 from state.redis_presence import connected_runs
 from state.redis_replies import text_of, texts_by_name
@@ -138,6 +139,11 @@ class RedisTopology:
             last_receipt=parse_receipt(self.keys, text_of(reply[1])),
             is_dropping="dropping" in control,
         )
+
+    @property
+    def dead_letters(self) -> RedisDeadLetters:
+        """The topology's dead letters; needs no ownership."""
+        return RedisDeadLetters(self._connection, self.keys)
 
     def has_records(self) -> bool:
         """Whether the topology's control key exists, readable or not."""

@@ -78,6 +78,8 @@ class StateWrites:
         overwritten: field -> how far its increments reached before a later transaction's put or delete voided them.
         reach: the farthest that increments may have moved a field after any of the transactions composed here;
             0 before anything is composed, infinite if a number is known to have left its range.
+        size_max: most members of the stored state after the commit, None for no limit; all puts must be of new
+            members. Set by the driver just before it publishes, so it is neither composed nor sent.
     """
 
     kind: StateKind
@@ -88,6 +90,7 @@ class StateWrites:
     appends: list[Any] = field(default_factory=list)
     overwritten: dict[Field, float] = field(default_factory=dict, compare=False)
     reach: float = field(default=0, compare=False)
+    size_max: int | None = None
 
     def most(self) -> float:
         """Returns the largest number a field may hold."""

@@ -43,6 +43,7 @@ PURE_MODULES = (
     "state/attempt",
     "state/codec",
     "state/commit",
+    "state/dead_letters",
     "state/errors",
     "state/handles",
     "state/keys",

@@ -21,6 +21,7 @@ from coordinator.transactional.assembly import assembled
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
 from state.attempt import TransactionAttempt
+from state.dead_letters import DeadLetter
 from state.errors import TopologyError
 from state.handles import declared_states
 from state.redis_connection import RedisConnection
@@ -72,6 +73,7 @@ class TransactionalRun:
         self._plan = plan = _tuple_by_tuple(plan)
         store = RedisStore(server, topology.topology_id, client=client, unreachable_timeout_s=ANSWER_TIMEOUT_S)
         store.check_server()
+        self._letters = store.dead_letters
         connection = RedisConnection(client, server, timeout_s=ANSWER_TIMEOUT_S)
         nonce, new_generation = _identity(random), _identity(random)
         reader = RedisReader(server, topology.topology_id, nonce=nonce, connection=connection)
@@ -254,6 +256,10 @@ class TransactionalRun:
                 f"declared: {sorted(handles) or 'none'}"
             )
         return snapshot(self._client, self._topology.topology_id, [handles[name]]).states[name]
+
+    def dead_letters(self) -> list[DeadLetter]:
+        """Returns what was refused with `dead_letter` in committed transactions, by transaction, task and call."""
+        return list(self._letters.all())
 
     def close(self) -> None:
         """Cancels what is in flight and frees everything; state stays."""

@@ -9,7 +9,7 @@ one upstream.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from coordinated_bolt.completeness.acker import ACKER_COMPONENT
 from coordinated_bolt.wiring import TaskWiring
@@ -17,6 +17,7 @@ from coordinator.building.topology import ComponentKind, Topology
 from coordinator.planning.placement import workers
 from coordinator.planning.stage_chain import Stage, StageChain
 from coordinator.planning.task_wirings import PickleSpec, executors_of, make_wirings, number_tasks
+from state.dead_letters import DEFAULT_LETTER_LIMITS, LetterLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,7 @@ class Plan:
         component_order: component ids in flow order, as composed writes are ordered.
         executor_of: task id -> executor number, from 1; for engines that run several tasks on one executor.
         worker_of: task id -> worker, from 0; empty unless the plan was made for workers.
+        letter_limits: how many dead letters the topology may keep.
     """
 
     topology_id: str
@@ -47,6 +49,7 @@ class Plan:
     component_order: tuple[str, ...]
     executor_of: Mapping[int, int] = field(default_factory=dict)
     worker_of: Mapping[int, int] = field(default_factory=dict)
+    letter_limits: LetterLimits = DEFAULT_LETTER_LIMITS
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -98,7 +101,10 @@ def make_plan(topology: Topology, pickle_spec: PickleSpec, *, worker_count: int 
     levels = _levels(topology, committing)
     executor_of = executors_of(topology, tasks_of)
     worker_of = workers(executor_of, worker_count)
-    wirings = make_wirings(topology, tasks_of, pickle_spec, worker_of)
+    wirings = {
+        task: replace(wiring, letter_limits=topology.letter_limits)
+        for task, wiring in make_wirings(topology, tasks_of, pickle_spec, worker_of).items()
+    }
     depth = max(level for component_id, level in levels.items() if component_id not in committing)
     commit_depth = max((levels[c] for c in committing), default=0)
     stages = []
@@ -122,6 +128,7 @@ def make_plan(topology: Topology, pickle_spec: PickleSpec, *, worker_count: int 
         component_order=tuple(c.component_id for c in topology.components),
         executor_of=executor_of,
         worker_of=worker_of,
+        letter_limits=topology.letter_limits,
     )
 
 

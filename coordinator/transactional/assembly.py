@@ -134,17 +134,9 @@ def new_coordinator(
     last_txid = max(stored, default=committed_txid)
     run_so_far = RunSoFar(last_txid, stored.get(last_txid), committed_txid)
     guarded = GuardedSpout(spout, spout_id, run_so_far)
-    run_plan = RunPlan(
-        commit_tasks=plan.commit_tasks,
-        component_order=tuple(plan.component_order),
-        is_opaque=start is not None and start.kind.is_opaque,
-        may_commit_early=plan.has_flat_commit_phase(),
-        engine_overlaps=engine.overlaps,
-        may_hold=watch is not None,
-        message_timeout_s=message_timeout_s,
-    )
+    is_opaque = start is not None and start.kind.is_opaque
     machine = RunMachine(
-        run_plan,
+        _run_plan(plan, engine, message_timeout_s, is_opaque=is_opaque, may_hold=watch is not None),
         options,
         metadata,
         committed_txid=committed_txid,
@@ -175,6 +167,19 @@ def new_coordinator(
         watch=watch_side,
         clock=clock,
         on_progress=on_progress,
+    )
+
+
+def _run_plan(plan: Plan, engine: Engine, message_timeout_s: float, *, is_opaque: bool, may_hold: bool) -> RunPlan:
+    return RunPlan(
+        commit_tasks=plan.commit_tasks,
+        component_order=tuple(plan.component_order),
+        is_opaque=is_opaque,
+        may_commit_early=plan.has_flat_commit_phase(),
+        engine_overlaps=engine.overlaps,
+        may_hold=may_hold,
+        message_timeout_s=message_timeout_s,
+        letter_limits=plan.letter_limits,
     )
 
 

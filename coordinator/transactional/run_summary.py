@@ -30,6 +30,7 @@ class RunStatistics(WaveStatistics):
         active: attempts in flight.
         fraction: part of the input that is cut into transactions, None if its size is unknown.
         counters: counted by components, in committed attempts.
+        dead_letters: tuples that were refused, and stored, with the transactions this run committed.
         notices: changes of topology and input since the run before, one sentence each.
         server_away_count: how often the server did not answer a call for a second or more.
         server_away_s: for how long in all, in seconds.
@@ -44,6 +45,7 @@ class RunStatistics(WaveStatistics):
     active: int = 0
     fraction: float | None = None
     counters: Counter[str] = field(default_factory=Counter)
+    dead_letters: int = 0
     notices: tuple[str, ...] = ()
     server_away_count: int = 0
     server_away_s: float = 0.0
@@ -97,6 +99,8 @@ class RunStatistics(WaveStatistics):
             fields["server_away"] = {"times": self.server_away_count, "seconds": round(self.server_away_s, 3)}
         if self.counters:
             fields["counters"] = dict(sorted(self.counters.items()))
+        if self.dead_letters:
+            fields["dead_letters"] = self.dead_letters
         if self.components:
             fields["components"] = {name: done.to_dict() for name, done in sorted(self.components.items())}
         return fields

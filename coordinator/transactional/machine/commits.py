@@ -13,6 +13,7 @@ from coordinator.transactional.engine import EarlyCommit, GroupCrashed, GroupExe
 from coordinator.transactional.machine.attempt_record import AttemptState
 from coordinator.transactional.machine.early_commits import EarlyCommits
 from coordinator.transactional.machine.failures import Failures
+from coordinator.transactional.machine.group_letters import letters_of_group
 from coordinator.transactional.machine.run_books import RunBooks
 from coordinator.transactional.machine.run_events import (
     AskWatch,
@@ -30,6 +31,7 @@ from coordinator.transactional.machine.run_phases import CommitPhase, validate_p
 from coordinator.transactional.machine.transaction_records import IN_COMMIT_PHASE
 from coordinator.transactional.phase import Phase
 from coordinator.transactional.run_summary import work_of
+from state.dead_letters import add_letters, letter_count
 from state.errors import ProtocolError
 from state.printable import counted
 
@@ -153,12 +155,16 @@ class Commits:
             component_order=self._books.plan.component_order,
             operations_max=self._books.options.commit_operations_max,
             is_flat=self._books.plan.may_commit_early,
+            letter_counts={attempt: outcome.letter_count for attempt, outcome in outcomes.items()},
+            letters_max=self._books.plan.letter_limits.per_transaction,
         )
 
     # The store
 
     def _publish(self, phase: CommitPhase, step: PublishStep, reports: tuple[TaskReport, ...]) -> Publish:
         books, last = self._books, step.attempts[-1].txid
+        letters = letters_of_group(step.attempts, books.transactions.outcomes(step.attempts), reports)
+        add_letters(step.write_set, letters, books.plan.letter_limits.total)
         books.transactions.move(step.attempts, AttemptState.PUBLISHING)
         phase.publishing, phase.reports = step, reports
         metadata = books.metadata.commit_changes(last, books.positions.uncommitted(), books.transactions.notes())
@@ -178,6 +184,7 @@ class Commits:
             books.statistics.committed_one(ended.attempt.txid, ended.outcome)
         counted = [verdict.counters for report in phase.reports for verdict in report.verdicts[:count]]
         books.statistics.committed_group(books.now_s, counted)
+        books.statistics.dead_letters += letter_count(step.write_set)
         books.statistics.worked(work_of(phase.reports, slice(count)), is_committed=True)
         yield Tell(step.attempts)
 

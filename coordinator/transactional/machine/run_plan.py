@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from state.dead_letters import DEFAULT_LETTER_LIMITS, LetterLimits
+
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
@@ -17,6 +19,7 @@ class RunPlan:
         engine_overlaps: a wave may be processed while a group commits.
         may_hold: the run has a watch, which may hold the end of each phase that succeeds.
         message_timeout_s: how long each phase of a wave may take, in seconds.
+        letter_limits: how many dead letters may be kept.
     """
 
     commit_tasks: frozenset[int]
@@ -26,3 +29,4 @@ class RunPlan:
     engine_overlaps: bool = True
     may_hold: bool = False
     message_timeout_s: float = 60.0
+    letter_limits: LetterLimits = DEFAULT_LETTER_LIMITS
