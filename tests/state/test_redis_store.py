@@ -475,7 +475,7 @@ class TestLibrary:
 
     def test_every_function_carries_the_version(self):
         registered = [line for line in library_code().splitlines() if "register_function{" in line]
-        assert len(registered) == 12
+        assert len(registered) == 14
         assert all(f"function_name = '{LIBRARY_NAME}_" in line for line in registered)
 
 
