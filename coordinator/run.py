@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import Engine
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
+from coordinator.transactional.start.replay_choice import ReplayChoice
 from state.redis_embedded import EmbeddedServer
 from state.redis_encryption import require_encryption
 from state.redis_store import RedisStore
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from coordinator.spark.intake.intake import Intake
 
 _LOG = logging.getLogger("txbatch")
+RETRY_BACKOFF_S = 0.2
+"""The pause before the third attempt at a txid, unless the options set another one."""
 OnStart = Callable[[Coordinator], None]
 
 
@@ -44,6 +47,7 @@ def run(
     on_start: OnStart | None = None,
     on_progress: Callable[[RunStatistics], None] | None = None,
     factory_module: str | None = None,
+    replay: Sequence[int] | str | None = None,
 ) -> RunStatistics:
     """Runs a topology from its first uncommitted transaction to the end of its input (driver).
 
@@ -60,6 +64,9 @@ def run(
         on_start: called with the coordinator once it owns the topology, so that you can `drain` it later.
         on_progress: called with the statistics after every event, on the calling thread.
         factory_module: name of a module to ship in addition to those of the components' classes.
+        replay: txids of quarantined batches, or "all": the run publishes each as a new transaction, exactly once, and
+            removes its record in the same step. It first commits what an earlier run has begun, and reads no new
+            input. None, the default, reads the input and replays nothing.
 
     Returns:
         The statistics of this run.
@@ -80,6 +87,7 @@ def run(
         options=options,
         on_progress=on_progress,
         factory_module=factory_module,
+        replay=replay,
     ) as coordinator:
         if on_start is not None:
             on_start(coordinator)
@@ -99,6 +107,7 @@ def started(  # noqa: D417 - the others are those of `run`
     options: RunOptions | None = None,
     on_progress: Callable[[RunStatistics], None] | None = None,
     factory_module: str | None = None,
+    replay: Sequence[int] | str | None = None,
     intake: Intake | None = None,
 ) -> Iterator[Coordinator]:
     """Becomes the owner of a topology and yields the coordinator of its run, which has not begun; see `run`.
@@ -107,6 +116,7 @@ def started(  # noqa: D417 - the others are those of `run`
         intake: what feeds stage 0, unless the spout's tasks read by themselves.
     """
     check_is_a(Topology, topology, "use run_plain for a plain topology")
+    choice = ReplayChoice.of(replay)
     server = choose_server(redis_url, data_dir, allow_plaintext=allow_plaintext)
     # imported here because importing Spark takes as long as everything else
     from coordinator.spark.engine import SparkEngine
@@ -125,11 +135,11 @@ def started(  # noqa: D417 - the others are those of `run`
 
             topology, intake = bound_to_spark(topology, lease, spark)
         engine = SparkEngine(lease, plan, url, nonce, topology.message_timeout_s, intake=intake)
-        bounds = options or RunOptions()
+        bounds = (options or RunOptions()).or_backoff(RETRY_BACKOFF_S)
         with (
             closing(engine),
             _coordinated(
-                topology, plan, store, engine, options=bounds, nonce=nonce, on_progress=on_progress
+                topology, plan, store, engine, options=bounds, nonce=nonce, on_progress=on_progress, replay=choice
             ) as coordinator,
         ):
             yield coordinator
@@ -144,6 +154,7 @@ def _coordinated(
     options: RunOptions,
     nonce: str,
     on_progress: Callable[[RunStatistics], None] | None,
+    replay: ReplayChoice | None,
 ) -> AbstractContextManager[Coordinator]:
     """Assembles a run with this machine's clock and randomness."""
     return assembled(
@@ -158,6 +169,8 @@ def _coordinated(
         draw_bits=secrets.randbits,
         on_progress=on_progress,
         pause=time.sleep,
+        wall_clock=time.time,
+        replay=replay,
     )
 
 

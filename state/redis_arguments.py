@@ -61,6 +61,9 @@ def commit_arguments(
         if is_group:
             _append_checks(content, index, name, writes)
         _append_state(content, index, name, writes, writes.reach if is_group else 0)
+    if commit.set_aside is not None or commit.replayed_txid is not None:
+        names.append(keys.quarantine)
+        content += _quarantine(len(names), commit)
     size = sum(map(len, content))
     if size > BYTES_LIMIT:
         raise CommitTooLargeError(
@@ -122,6 +125,15 @@ def _append_state(content: list[Argument], index: int, name: str, writes: StateW
         content += [*head, "delete", str(len(part)), *_fields(part)]
     for part in _parts(writes.appends):
         content += [*head, "append", str(len(part)), *_values(part, value_type)]
+
+
+def _quarantine(index: int, commit: Commit) -> list[Argument]:
+    """Returns the section that adds a quarantined batch, or takes one away; it does not count as an operation."""
+    head: list[Argument] = [str(index), StateKind.HASH.value, ValueType.BYTES.value]
+    if commit.set_aside is not None:
+        record = commit.set_aside.record
+        return [*head, "admit", "1", str(commit.set_aside.limit), str(record.txid), record.packed()]
+    return [*head, "take", "1", str(commit.replayed_txid)]
 
 
 def _parts(items: list[Any]) -> Iterable[list[Any]]:

@@ -49,5 +49,6 @@ class TopologyStatus:
     topology: str
     source_fingerprint: str
     metadata_count: int
+    quarantined_count: int
     last_receipt: Receipt | None
     is_dropping: bool

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coordinator.building.topology import Component, Topology
+from state.codec import digest64
 from state.errors import StateRefusedError
 from state.handles import declared_states
 from state.printable import one_line
@@ -44,6 +45,11 @@ def described(topology: Topology) -> str:
     }
     components = {component.component_id: _of_component(component) for component in topology.components}
     return json.dumps({"components": components, "states": states}, sort_keys=True, ensure_ascii=False)
+
+
+def fingerprint_of(description: str) -> str:
+    """Returns 16 hexadecimal digits that tell a description from any other."""
+    return f"{digest64(description.encode()):016x}"
 
 
 def changes(stored: str, given: str) -> TopologyChange:

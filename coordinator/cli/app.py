@@ -14,6 +14,7 @@ from coordinator.cli.command_options import (
     AsJson,
     DataDir,
     Debug,
+    MaxAttempts,
     Parameters,
     Redis,
     SparkConf,
@@ -22,6 +23,7 @@ from coordinator.cli.command_options import (
     command_errors,
 )
 from coordinator.cli.commands.dead_letters import dead_letters
+from coordinator.cli.commands.quarantine import app as quarantine_app
 from coordinator.cli.run_arguments import RunArguments, adopt_option
 from coordinator.cli.run_command import RunRequest, execute
 from coordinator.cli.signals import STOP_TIMEOUT_S
@@ -85,6 +87,18 @@ def run_topology(
     commit_group_max: Annotated[
         int, typer.Option(min=1, metavar="N", help="Most transactions in one commit.")
     ] = DEFAULTS.commit_group_max,
+    max_attempts: MaxAttempts = DEFAULTS.max_attempts,
+    on_poison: Annotated[
+        str,
+        typer.Option(
+            metavar="WORD",
+            help="What becomes of a batch that fails on every attempt: halt the run, or quarantine the batch: commit "
+            "its transaction empty and keep it for `txbatch quarantine`.",
+        ),
+    ] = DEFAULTS.on_poison,
+    max_quarantined: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Most quarantined batches; poison beyond them halts the run.")
+    ] = DEFAULTS.max_quarantined,
     adopt: Annotated[
         str | None,
         typer.Option(
@@ -124,6 +138,9 @@ def run_topology(
         options = RunOptions(
             max_spout_pending=max_pending,
             commit_group_max=commit_group_max,
+            max_attempts=max_attempts,
+            on_poison=on_poison,
+            max_quarantined=max_quarantined,
             adopt=adopt_option(adopt),
             accept_state_changes=accept_state_changes,
         )
@@ -196,3 +213,4 @@ def bench(context: typer.Context) -> None:
 
 
 app.add_typer(dead_letters, name="dead-letters")
+app.add_typer(quarantine_app, name="quarantine")

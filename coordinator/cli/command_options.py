@@ -50,6 +50,10 @@ Parameters = Annotated[
     typer.Option("-p", "--param", metavar="KEY=VALUE", help="Parameter of the factory; may be repeated."),
 ]
 
+MaxAttempts = Annotated[
+    int, typer.Option("--max-attempts", min=1, metavar="N", help="Attempts at a transaction before it is given up.")
+]
+
 
 @contextmanager
 def command_errors(

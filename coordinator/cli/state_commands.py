@@ -103,6 +103,11 @@ def _lines(status: TopologyStatus, server: ServerChoice) -> list[str]:
             f"  last receipt      attempt {receipt.attempt_id:016x}, group {receipt.first_txid:,} to "
             f"{receipt.last_txid:,}, digest {receipt.digest}"
         )
+    if status.quarantined_count:
+        lines.append(
+            f"  quarantined       {counted(status.quarantined_count, 'txid')}: see `txbatch quarantine list "
+            f"{status.topology_id}`"
+        )
     if status.is_dropping:
         lines.append(f"  a drop was not finished: run `txbatch drop {status.topology_id}` again")
     return lines

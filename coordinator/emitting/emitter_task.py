@@ -43,10 +43,17 @@ class Batch:
     Attributes:
         attempt: identifies the batch.
         packed_metadata: the coordinator's metadata, of the txid as stored, or for an opaque spout of the attempt.
+        number: what the spout knows the batch by, if that is not the txid: it does not count replays of quarantined
+            batches, and a replay keeps the number it was first read with.
     """
 
     attempt: TransactionAttempt
     packed_metadata: bytes
+    number: int | None = None
+
+    def known_as(self) -> TransactionAttempt:
+        """Returns the attempt as the spout's emitter sees it."""
+        return self.attempt if self.number is None else TransactionAttempt(self.number, self.attempt.attempt_id)
 
 
 @dataclass(slots=True)
@@ -126,7 +133,7 @@ class EmitterTask:
         collector = AttemptCollector(self._wiring, attempt, outbox, self._observer)
         metrics = TaskMetrics()
         try:
-            cuts = self._call(attempt, unpack(batch.packed_metadata), collector)
+            cuts = self._call(batch, unpack(batch.packed_metadata), collector)
             collector.letter_box.check()
             counters = self._context.counted()
             sent_edges = outbox.close()  # packs values, so the codec may refuse one
@@ -144,10 +151,10 @@ class EmitterTask:
         result = TaskResult(None, edge, sent_edges, collector.emitted_count, counters, metrics, letters)
         return Emitted(attempt, result, cuts)
 
-    def _call(self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector) -> dict[str, PartitionCut]:
+    def _call(self, batch: Batch, metadata: Any, collector: AttemptCollector) -> dict[str, PartitionCut]:
         if self._emitter is None:
             self._emitter = self._open()
-        return self._emitter.emit(attempt, metadata, collector)
+        return self._emitter.emit(batch.attempt, metadata, collector, batch.known_as())
 
     def _open(self) -> BatchEmitter:
         spec = pickle.loads(self._wiring.spec)

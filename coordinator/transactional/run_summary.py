@@ -34,6 +34,8 @@ class RunStatistics(WaveStatistics):
         notices: changes of topology and input since the run before, one sentence each.
         server_away_count: how often the server did not answer a call for a second or more.
         server_away_s: for how long in all, in seconds.
+        quarantined: txids whose batches this run has quarantined.
+        replayed: quarantined txid -> the txid that this run has published it under.
     """
 
     last_txid: int = 0
@@ -49,6 +51,8 @@ class RunStatistics(WaveStatistics):
     notices: tuple[str, ...] = ()
     server_away_count: int = 0
     server_away_s: float = 0.0
+    quarantined: list[int] = field(default_factory=list)
+    replayed: dict[int, int] = field(default_factory=dict)
 
     def started(self, attempt_count: int, now_s: float) -> None:
         """Counts a wave that was started."""
@@ -62,6 +66,12 @@ class RunStatistics(WaveStatistics):
         self.tuples += outcome.tuple_count
         self.counters.update(outcome.counters)
         self.worked(outcome.metrics.items(), is_committed=True)
+
+    def set_aside(self, txid: int, now_s: float) -> None:
+        """Counts a transaction that was committed empty, because its batch was quarantined."""
+        self.last_txid = txid
+        self.quarantined.append(txid)
+        self.last_result_s = now_s
 
     def failed_outcomes(self, outcomes: Iterable[AttemptOutcome]) -> None:
         """Counts the work of attempts whose processing phase failed, or that are void."""
@@ -93,6 +103,10 @@ class RunStatistics(WaveStatistics):
             "waves": self.waves,
             "commit_groups": self.commit_groups,
         }
+        if self.quarantined:
+            fields["quarantined"] = self.quarantined
+        if self.replayed:
+            fields["replayed"] = [{"quarantined": old, "txid": new} for old, new in self.replayed.items()]
         if self.notices:
             fields["notices"] = list(self.notices)
         if self.server_away_count:

@@ -7,6 +7,7 @@ from typing import Any
 
 from coordinator.transactional.guarded_spout import GuardedSpout
 from coordinator.transactional.guarded_spout_committer import GuardedSpoutCommitter
+from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.machine.run_events import BatchCut, Cut, InputState, NothingToCut, Told
 from state.attempt import TransactionAttempt
 from state.errors import FailedException
@@ -19,6 +20,8 @@ class SpoutSide:
         spout: calls its coordinator.
         committer: calls its committer, if there is one.
         clock: seconds, monotonic.
+        metadata: tells which transactions are replays of quarantined batches; the spout does not count these, nor is
+            it told of them.
         notes_of: metadata of the spout's coordinator -> name -> what to remember.
         last_group: the group that earlier runs committed last, to be told again.
     """
@@ -29,12 +32,14 @@ class SpoutSide:
         committer: GuardedSpoutCommitter,
         *,
         clock: Callable[[], float],
+        metadata: MetadataLog,
         notes_of: Callable[[Any], Mapping[str, Any]],
         last_group: tuple[TransactionAttempt, ...] = (),
     ) -> None:
         self._spout = spout
         self._committer = committer
         self._clock = clock
+        self._metadata = metadata
         self._notes_of = notes_of
         self._last_group = last_group
 
@@ -56,7 +61,7 @@ class SpoutSide:
 
     def note_committed(self, txid: int) -> None:
         """Notes how far the run is; called before anything is asked of the spout."""
-        self._spout.committed_txid = txid
+        self._spout.committed_txid = self._metadata.number_of(txid)
 
     def tell_last_group(self) -> Told | None:
         """Tells the committer, with the first call, what earlier runs committed last; None if there is nothing."""
@@ -64,15 +69,19 @@ class SpoutSide:
         return self.tell(told) if told else None
 
     def tell(self, attempts: tuple[TransactionAttempt, ...]) -> Told:
-        """Tells the spout's committer what is durable."""
-        return Told(self._committer.tell(attempts))
+        """Tells the spout's committer what is durable, under the numbers that the spout knows."""
+        metadata = self._metadata
+        if attempts[-1].txid == metadata.last_replay_txid:
+            return Told()
+        numbered = (TransactionAttempt(metadata.number_of(each.txid), each.attempt_id) for each in attempts)
+        return Told(self._committer.tell(tuple(numbered)))
 
     def cut(self, cut: Cut) -> BatchCut | NothingToCut:
         """Lets the spout cut a transaction; if it cannot be cut now, the next turn tries again."""
         try:
             if cut.is_new and not self._spout.is_ready():
                 return NothingToCut(cut.txid, self._clock())
-            metadata = self._spout.initialize_transaction(cut.txid, cut.previous)
+            metadata = self._spout.initialize_transaction(self._metadata.number_of(cut.txid), cut.previous)
         except FailedException:
             return NothingToCut(cut.txid, self._clock())
         byte_count = self._spout.estimated_bytes(metadata)

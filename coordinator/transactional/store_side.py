@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from coordinator.transactional.machine.run_events import Publish, Published, Refused
 from coordinator.transactional.publisher import Publisher, RefusedGroup
+from coordinator.transactional.record_stamps import RecordStamps
 from coordinator.transactional.run_summary import RunStatistics
 from state.attempt import TransactionAttempt
 from state.errors import ReplayLimitError, StateRefusedError, TransactionError
 from state.redis_watch import ServerWatch
+
+_LOG = logging.getLogger("txbatch")
 
 
 class StoreSide:
@@ -21,6 +25,7 @@ class StoreSide:
         clock: seconds, monotonic.
         on_committed: called with the attempts of a group once they are durable.
         statistics: takes down how long the server was away.
+        stamps: makes the record of a batch that is quarantined.
         server_watch: checks the server during the run.
     """
 
@@ -31,12 +36,14 @@ class StoreSide:
         clock: Callable[[], float],
         on_committed: Callable[[tuple[TransactionAttempt, ...]], None],
         statistics: RunStatistics,
+        stamps: RecordStamps,
         server_watch: ServerWatch | None = None,
     ) -> None:
         self._publisher = publisher
         self._clock = clock
         self._on_committed = on_committed
         self._statistics = statistics
+        self._stamps = stamps
         self._server_watch = server_watch
 
     def look(self) -> None:
@@ -55,10 +62,21 @@ class StoreSide:
 
     def publish(self, publish: Publish) -> Published | Refused:
         """Commits a group in one atomic step."""
+        poison, replay = publish.poison, publish.replay
         try:
-            self._publisher.commit(publish.attempts, publish.write_set, publish.metadata)
+            self._publisher.commit(
+                publish.attempts,
+                publish.write_set,
+                publish.metadata,
+                set_aside=None if poison is None else self._stamps.set_aside(poison),
+                replayed_txid=None if replay is None else replay.txid,
+            )
         except RefusedGroup as refusal:
             return Refused(refusal.error)
+        if poison is not None:
+            _LOG.warning("txid %d is quarantined: %s", poison.txid, poison.cause.reason)
+        if replay is not None:
+            _LOG.info("quarantined txid %d is replayed as txid %d", replay.txid, publish.attempts[0].txid)
         self._on_committed(publish.attempts)
         return Published(self._clock())
 

@@ -10,7 +10,7 @@ from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
 from coordinator.sources.records.record_format import BadRecordError, RecordFormat
-from state.errors import SourceError, TopologyError
+from state.errors import BadInputError, TopologyError
 from state.printable import one_line
 
 DEAD_LETTER_STREAM = "dead_letters"
@@ -117,7 +117,7 @@ class RecordOutput:
         self, collector: BatchOutputCollector, context: TopologyContext, place: str, data: bytes, error: BadRecordError
     ) -> None:
         if self.on_bad_record is OnBadRecord.FAIL:
-            raise SourceError(
+            raise BadInputError(
                 f"the record at {place} is bad: {one_line(str(error))}; mend it, or give on_bad_record='skip' "
                 "to leave out such records, or 'dead_letter' to keep them"
             )

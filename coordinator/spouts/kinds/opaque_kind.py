@@ -74,7 +74,9 @@ class OpaqueBatches:
         self._context = context
         self._positions = {scope: dict(by_txid) for scope, by_txid in stored.items()}
 
-    def emit(self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector) -> dict[str, PartitionCut]:
+    def emit(
+        self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector, known_as: TransactionAttempt
+    ) -> dict[str, PartitionCut]:
         """Emits the attempt's batch of each of the task's partitions.
 
         Returns:
@@ -88,7 +90,7 @@ class OpaqueBatches:
             last = None if below is None else own_copy(by_txid[below])
             began_from = link_to(last)  # before user code has it, which may change it
             emitted_before = collector.emitted_count
-            position = self._emitter.emit_partition_batch(attempt, collector, partition, last)
+            position = self._emitter.emit_partition_batch(known_as, collector, partition, last)
             if position is not None:
                 pack_exact(position)
                 by_txid[attempt.txid] = own_copy(position)

@@ -81,7 +81,9 @@ class PartitionBatches:
         self._stored = stored
         self._states: dict[int, RotatingTransactionalState] = {}
 
-    def emit(self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector) -> dict[str, PartitionCut]:
+    def emit(
+        self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector, known_as: TransactionAttempt
+    ) -> dict[str, PartitionCut]:
         """Emits the attempt's batch of each of the task's partitions.
 
         Returns:
@@ -93,24 +95,26 @@ class PartitionBatches:
             if state.has_cache(attempt.txid):
                 stored = state.get_state(attempt.txid, _must_be_stored)
                 if stored is not None:
-                    self._emitter.emit_partition_batch(attempt, collector, partition, own_copy(stored))
+                    self._emitter.emit_partition_batch(known_as, collector, partition, own_copy(stored))
                 continue
 
-            cuts[partition_scope(partition)] = self._cut_new(attempt, partition, collector)
+            cuts[partition_scope(partition)] = self._cut_new(attempt, partition, collector, known_as)
         return cuts
 
     def close(self) -> None:
         """Closes the user's emitter."""
         self._emitter.close()
 
-    def _cut_new(self, attempt: TransactionAttempt, partition: int, collector: AttemptCollector) -> PartitionCut:
+    def _cut_new(
+        self, attempt: TransactionAttempt, partition: int, collector: AttemptCollector, known_as: TransactionAttempt
+    ) -> PartitionCut:
         began_from = 0
 
         def cut(txid: int, last: Any) -> Any:
             nonlocal began_from
             began_from = link_to(last)
             return _checked(
-                partition, self._emitter.emit_partition_batch_new(attempt, collector, partition, own_copy(last))
+                partition, self._emitter.emit_partition_batch_new(known_as, collector, partition, own_copy(last))
             )
 
         metadata = self._state(partition).get_state(attempt.txid, cut)

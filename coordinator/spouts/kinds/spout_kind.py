@@ -22,8 +22,16 @@ StoredPositions = Mapping[str, Mapping[int, Any]]
 class BatchEmitter(Protocol):
     """A user's emitter as its task runs it (executor, one per task and wave)."""
 
-    def emit(self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector) -> dict[str, PartitionCut]:
+    def emit(
+        self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector, known_as: TransactionAttempt
+    ) -> dict[str, PartitionCut]:
         """Emits this task's share of the attempt's batch; called once per attempt, in txid order.
+
+        Args:
+            attempt: for which the batch is emitted; what is stored is found under its txid.
+            metadata: of the spout's coordinator.
+            collector: emits the tuples.
+            known_as: the attempt as user code sees it, see `Batch.number`.
 
         Returns:
             Scope -> what was cut while emitting and has to be stored.

@@ -36,9 +36,11 @@ class WholeBatches:
     def __init__(self, emitter: SpoutEmitter) -> None:
         self._emitter = emitter
 
-    def emit(self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector) -> dict[str, Any]:
+    def emit(
+        self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector, known_as: TransactionAttempt
+    ) -> dict[str, Any]:
         """Emits the task's share of the batch; there is no metadata to store."""
-        self._emitter.emit_batch(attempt, metadata, collector)
+        self._emitter.emit_batch(known_as, metadata, collector)
         return {}
 
     def close(self) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from committers.group_commit import Again, Group, decide_group
 from committers.group_commit import Publish as PublishStep
@@ -14,12 +15,14 @@ from coordinator.transactional.machine.attempt_record import AttemptState
 from coordinator.transactional.machine.early_commits import EarlyCommits
 from coordinator.transactional.machine.failures import Failures
 from coordinator.transactional.machine.group_letters import letters_of_group
+from coordinator.transactional.machine.poison import Poison
 from coordinator.transactional.machine.run_books import RunBooks
 from coordinator.transactional.machine.run_events import (
     AskWatch,
     Attempts,
     CancelWave,
     Decision,
+    Issued,
     Publish,
     Published,
     RanEarly,
@@ -34,6 +37,7 @@ from coordinator.transactional.run_summary import work_of
 from state.dead_letters import add_letters, letter_count
 from state.errors import ProtocolError
 from state.printable import counted
+from state.write_set import WriteSet
 
 _LOG = logging.getLogger("txbatch")
 
@@ -167,8 +171,37 @@ class Commits:
         add_letters(step.write_set, letters, books.plan.letter_limits.total)
         books.transactions.move(step.attempts, AttemptState.PUBLISHING)
         phase.publishing, phase.reports = step, reports
-        metadata = books.metadata.commit_changes(last, books.positions.uncommitted(), books.transactions.notes())
-        return Publish(step.attempts, step.write_set, metadata)
+        replay = books.transactions[last].replay
+        metadata = books.metadata.commit_changes(
+            last, self._positions(phase, last), books.transactions.notes(), is_replay=replay is not None
+        )
+        return Publish(step.attempts, step.write_set, metadata, replay=replay)
+
+    def set_aside(self, poison: Poison) -> Iterator[Decision]:
+        """Commits the transaction of a batch that is given up: nothing but the record of the batch, in order.
+
+        Called when everything lower is committed, so that nothing else is in flight.
+        """
+        transactions = self._books.transactions
+        attempt = transactions.issue(poison.txid)
+        yield Issued((attempt,))
+        transactions.move((attempt,), AttemptState.SETTING_ASIDE, poison.cause.reason)
+        step = PublishStep((attempt,), WriteSet())
+        self.phase = phase = CommitPhase((attempt,), 1, self._books.now_s, publishing=step, poison=poison)
+        positions, notes = self._positions(phase, poison.txid), transactions.notes()
+        metadata = self._books.metadata.commit_changes(poison.txid, positions, notes)
+        yield Publish(step.attempts, step.write_set, metadata, poison=poison)
+
+    def _positions(self, phase: CommitPhase, last: int) -> Mapping[int, Mapping[str, Any]]:
+        """Returns the positions that the commit up to `last` stores, by txid.
+
+        The next batch begins where one that is set aside ends, and as if there had been no replay.
+        """
+        if phase.poison is not None:
+            return {last: phase.poison.batch.positions}
+        if self._books.transactions[last].replay is not None:
+            return {last: self._books.metadata.carried_to(last)}
+        return self._books.positions.uncommitted()
 
     def published(self, published: Published) -> Iterator[Decision]:
         """Takes down that the store has committed what was sent, and forgets it."""
@@ -176,12 +209,23 @@ class Commits:
         books.now_s = published.now_s
         phase, step = self._answered()
         last, count = step.attempts[-1].txid, len(step.attempts)
+        replay = books.transactions[last].replay
+        books.metadata.committed(
+            last, self._positions(phase, last), books.transactions.notes(), is_replay=replay is not None
+        )
+        ended = books.transactions.committed(step.attempts)
+        if phase.poison is not None:
+            self._failures.set_aside()
+            books.statistics.set_aside(last, books.now_s)
+            yield Tell(step.attempts)
+            return
+        if replay is not None:
+            books.statistics.replayed[replay.txid] = last
         self._size.published(asked=phase.asked, published=count, operation_count=step.write_set.operations())
-        books.metadata.committed(last, books.positions.uncommitted(), books.transactions.notes())
-        for ended in books.transactions.committed(step.attempts):
-            books.waves.let_go(ended.wave_id, ended.attempt)
-            assert ended.outcome is not None
-            books.statistics.committed_one(ended.attempt.txid, ended.outcome)
+        for record in ended:
+            books.waves.let_go(record.wave_id, record.attempt)
+            assert record.outcome is not None
+            books.statistics.committed_one(record.attempt.txid, record.outcome)
         counted = [verdict.counters for report in phase.reports for verdict in report.verdicts[:count]]
         books.statistics.committed_group(books.now_s, counted)
         books.statistics.dead_letters += letter_count(step.write_set)
@@ -190,7 +234,11 @@ class Commits:
 
     def refused(self, refused: Refused) -> Iterator[Decision]:
         """Handles a refusal, which changed nothing: transactions commit one by one until the culprit ends the run."""
-        _, step = self._answered()
+        phase, step = self._answered()
+        if phase.poison is not None:
+            self._books.transactions.move(step.attempts, AttemptState.WAITING, f"refused: {refused.error}")
+            yield from self._failures.not_set_aside(step.attempts[0], refused.error)
+            return
         self._books.transactions.move(step.attempts, AttemptState.PROCESSED, f"refused: {refused.error}")
         self._size.one_by_one()
         if len(step.attempts) == 1:

@@ -14,6 +14,8 @@ class RunPlan:
     Attributes:
         commit_tasks: every task that reports on a group.
         component_order: component ids in the order their changes are composed.
+        spout_id: the component that reads the input.
+        has_partitions: emitters cut the batches of partitions, and the coordinator only counts these.
         is_opaque: each attempt is cut again, and its positions are stored with the commit.
         may_commit_early: committers may run in the job that processes their wave.
         engine_overlaps: a wave may be processed while a group commits.
@@ -24,6 +26,8 @@ class RunPlan:
 
     commit_tasks: frozenset[int]
     component_order: tuple[str, ...]
+    spout_id: str = ""
+    has_partitions: bool = False
     is_opaque: bool = False
     may_commit_early: bool = False
     engine_overlaps: bool = True
