@@ -118,10 +118,11 @@ class TaskWiring:
         """
         upstream = self.upstream[upstream_task]
         stream = upstream.streams[stream_index]
+        source_component, stream_id = stream.stands_for or (upstream.component_id, stream.stream_id)
         return TupleOrigin(
             attempt=attempt,
-            source_component=upstream.component_id,
+            source_component=source_component,
             source_task=upstream_task,
-            stream_id=stream.stream_id,
+            stream_id=stream_id,
             fields=stream.fields,
         )

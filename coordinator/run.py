@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from coordinator.building.letter_streams import with_letter_streams
 from coordinator.building.topology import Topology
 from coordinator.building.topology_checks import check_is_a
 from coordinator.planning.plan import Plan, make_plan
@@ -20,7 +21,9 @@ from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import Engine
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
+from coordinator.transactional.start.letter_choice import LetterChoice
 from coordinator.transactional.start.replay_choice import ReplayChoice
+from state.errors import TopologyError
 from state.redis_embedded import EmbeddedServer
 from state.redis_encryption import require_encryption
 from state.redis_store import RedisStore
@@ -48,6 +51,7 @@ def run(
     on_progress: Callable[[RunStatistics], None] | None = None,
     factory_module: str | None = None,
     replay: Sequence[int] | str | None = None,
+    replay_letters: Sequence[str] | str | None = None,
 ) -> RunStatistics:
     """Runs a topology from its first uncommitted transaction to the end of its input (driver).
 
@@ -67,6 +71,9 @@ def run(
         replay: txids of quarantined batches, or "all": the run publishes each as a new transaction, exactly once, and
             removes its record in the same step. It first commits what an earlier run has begun, and reads no new
             input. None, the default, reads the input and replays nothing.
+        replay_letters: ids of components, or "all": the run publishes their dead letters as new transactions, each
+            exactly once, through the components that refused them, and removes them in the same step. Otherwise as
+            `replay`, which it excludes.
 
     Returns:
         The statistics of this run.
@@ -88,6 +95,7 @@ def run(
         on_progress=on_progress,
         factory_module=factory_module,
         replay=replay,
+        replay_letters=replay_letters,
     ) as coordinator:
         if on_start is not None:
             on_start(coordinator)
@@ -108,6 +116,7 @@ def started(  # noqa: D417 - the others are those of `run`
     on_progress: Callable[[RunStatistics], None] | None = None,
     factory_module: str | None = None,
     replay: Sequence[int] | str | None = None,
+    replay_letters: Sequence[str] | str | None = None,
     intake: Intake | None = None,
 ) -> Iterator[Coordinator]:
     """Becomes the owner of a topology and yields the coordinator of its run, which has not begun; see `run`.
@@ -116,7 +125,9 @@ def started(  # noqa: D417 - the others are those of `run`
         intake: what feeds stage 0, unless the spout's tasks read by themselves.
     """
     check_is_a(Topology, topology, "use run_plain for a plain topology")
-    choice = ReplayChoice.of(replay)
+    choice = _choice(replay, replay_letters)
+    if isinstance(choice, LetterChoice):
+        topology = with_letter_streams(topology)
     server = choose_server(redis_url, data_dir, allow_plaintext=allow_plaintext)
     # imported here because importing Spark takes as long as everything else
     from coordinator.spark.engine import SparkEngine
@@ -145,6 +156,16 @@ def started(  # noqa: D417 - the others are those of `run`
             yield coordinator
 
 
+def _choice(
+    replay: Sequence[int] | str | None, replay_letters: Sequence[str] | str | None
+) -> ReplayChoice | LetterChoice | None:
+    if replay_letters is None:
+        return ReplayChoice.of(replay)
+    if replay is not None:
+        raise TopologyError("arguments replay and replay_letters exclude each other; run one after the other")
+    return LetterChoice.of(replay_letters)
+
+
 def _coordinated(
     topology: Topology,
     plan: Plan,
@@ -154,7 +175,7 @@ def _coordinated(
     options: RunOptions,
     nonce: str,
     on_progress: Callable[[RunStatistics], None] | None,
-    replay: ReplayChoice | None,
+    replay: ReplayChoice | LetterChoice | None,
 ) -> AbstractContextManager[Coordinator]:
     """Assembles a run with this machine's clock and randomness."""
     return assembled(

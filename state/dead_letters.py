@@ -9,7 +9,7 @@ different members and the server keeps all of them in order.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from state.codec import CodecError, pack, unpack
@@ -75,6 +75,7 @@ class DeadLetter:
         fields: the names of its values.
         values: its values, of the types that tuples may carry.
         reason: why it was refused.
+        member: the letter as it is stored.
     """
 
     txid: int
@@ -86,6 +87,7 @@ class DeadLetter:
     fields: tuple[str, ...]
     values: tuple[Any, ...]
     reason: str
+    member: bytes = field(default=b"", repr=False, compare=False)
 
     @property
     def letter_id(self) -> str:
@@ -136,13 +138,18 @@ def letter_of(txid: int, member: bytes) -> DeadLetter:
             tuple(fields),
             tuple(values),
             reason,
+            member,
         )
     except (CodecError, ValueError, TypeError) as error:
         raise StateRefusedError(f"a dead letter of txid {txid} cannot be read: {error}; restore the data") from error
 
 
 def add_letters(
-    write_set: WriteSet, letters: Iterable[tuple[int, Sequence[tuple[int, Sequence[bytes]]]]], total_max: int
+    write_set: WriteSet,
+    letters: Iterable[tuple[int, Sequence[tuple[int, Sequence[bytes]]]]],
+    total_max: int,
+    *,
+    taken: Sequence[bytes] = (),
 ) -> None:
     """Adds the letters of a group to what it publishes; called by the driver, once per commit.
 
@@ -150,13 +157,15 @@ def add_letters(
         write_set: of the group.
         letters: for each transaction its txid, and by task id what the task refused, in order.
         total_max: most letters that may be stored afterwards.
+        taken: stored letters that the group publishes; they must still be there, and go.
     """
     puts: dict[Any, Any] = {}
     for txid, by_task in letters:
         packed = [letter for _, of_task in sorted(by_task) for letter in of_task]
         puts.update((_member(txid, number, letter), float(txid)) for number, letter in enumerate(packed))
-    if puts:
-        state = StateWrites(StateKind.SORTED_SET, ValueType.FLOAT, puts=puts, size_max=total_max)
+    if puts or taken:
+        deletes: dict[Any, bool] = dict.fromkeys(taken, True)
+        state = StateWrites(StateKind.SORTED_SET, ValueType.FLOAT, puts, deletes=deletes, size_max=total_max)
         write_set.states[DEAD_LETTERS_STATE] = state
 
 

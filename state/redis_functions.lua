@@ -404,8 +404,23 @@ local function plan_taking(section)
   return nil, step('HDEL', section.key, {txid}, 1, 1)
 end
 
+-- Dead letters are replayed: they must still be there, and go.
+local function plan_taking_letters(section)
+  local first = section.at
+  section.at = first + section.count
+  local found = redis.call('ZMSCORE', section.key, unpack(section.argv, first, section.at - 1))
+  for i = 1, section.count do
+    if not found[i] then
+      return refuse(section, 'TYPE', 'lacks a dead letter that was to be replayed: it was dropped meanwhile, and ' ..
+        'nothing was published; run the replay again for the others')
+    end
+  end
+  return nil, step('ZREM', section.key, section.argv, first, section.at - 1)
+end
+
 local planners = {
   ['zset bound'] = plan_bound,
+  ['zset take'] = plan_taking_letters,
   ['hash admit'] = plan_admission,
   ['hash take'] = plan_taking,
   ['hash check'] = plan_check,

@@ -45,11 +45,14 @@ class Batch:
         packed_metadata: the coordinator's metadata, of the txid as stored, or for an opaque spout of the attempt.
         number: what the spout knows the batch by, if that is not the txid: it does not count replays of quarantined
             batches, and a replay keeps the number it was first read with.
+        is_of_letters: the metadata is dead letters to be emitted: for each the stream, the values and, on a direct
+            stream, the index of the receiver.
     """
 
     attempt: TransactionAttempt
     packed_metadata: bytes
     number: int | None = None
+    is_of_letters: bool = False
 
     def known_as(self) -> TransactionAttempt:
         """Returns the attempt as the spout's emitter sees it."""
@@ -152,9 +155,23 @@ class EmitterTask:
         return Emitted(attempt, result, cuts)
 
     def _call(self, batch: Batch, metadata: Any, collector: AttemptCollector) -> dict[str, PartitionCut]:
+        if batch.is_of_letters:
+            self._emit_letters(metadata, collector)
+            return {}
         if self._emitter is None:
             self._emitter = self._open()
         return self._emitter.emit(batch.attempt, metadata, collector, batch.known_as())
+
+    def _emit_letters(self, letters: Sequence[Any], collector: AttemptCollector) -> None:
+        """Emits this task's share; the spout is not asked."""
+        context = self._context
+        for stream_id, values, receiver in letters[context.task_index :: context.task_count]:
+            if receiver is None:
+                collector.emit(values, stream_id)
+            else:
+                (subscriber,) = context.subscribers[stream_id]
+                tasks = context.component_tasks(subscriber)
+                collector.emit_direct(tasks[receiver % len(tasks)], values, stream_id)
 
     def _open(self) -> BatchEmitter:
         spec = pickle.loads(self._wiring.spec)

@@ -20,6 +20,7 @@ from coordinator.planning.plan import Plan
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
+from coordinator.transactional.start.letter_choice import LetterChoice
 from state.attempt import TransactionAttempt
 from state.dead_letters import DeadLetter
 from state.errors import TopologyError
@@ -48,6 +49,7 @@ class TransactionalRun:
         options: limits of the run.
         receive_capacity: most messages in a task's receive queue.
         frame_fault: loses, doubles, alters or replaces frames in flight.
+        replay: the dead letters that the run publishes instead of reading the input.
 
     Raises:
         TransactionError: the topology cannot run, or cannot be owned.
@@ -64,6 +66,7 @@ class TransactionalRun:
         options: RunOptions,
         receive_capacity: int,
         frame_fault: FrameFault | None,
+        replay: LetterChoice | None = None,
     ) -> None:
         self._topology, self._client = topology, client
         self._timers = Timers()
@@ -94,6 +97,7 @@ class TransactionalRun:
                 clock=lambda: self._timers.now_s,
                 draw_bits=random.getrandbits,
                 watch=self._book,
+                replay=replay,
             )
         )
 

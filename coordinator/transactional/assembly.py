@@ -32,6 +32,7 @@ from coordinator.transactional.record_stamps import RecordStamps
 from coordinator.transactional.replay_side import ReplaySide
 from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.spout_side import SpoutSide
+from coordinator.transactional.start.letter_choice import LetterChoice
 from coordinator.transactional.start.replay_choice import ReplayChoice
 from coordinator.transactional.start.spout_start import SpoutStart
 from coordinator.transactional.start.takeover import Takeover
@@ -59,7 +60,7 @@ def assembled(
     pause: Callable[[float], None] | None = None,
     watch: AttemptWatch | None = None,
     wall_clock: Callable[[], float] | None = None,
-    replay: ReplayChoice | None = None,
+    replay: ReplayChoice | LetterChoice | None = None,
 ) -> Iterator[Coordinator]:
     """Becomes the owner of a topology and yields the coordinator of a run that continues where the last one ended.
 
@@ -78,7 +79,7 @@ def assembled(
         pause: waits for that many seconds before a failed start of the spout is tried again; None does not wait.
         watch: notified of every attempt, and may hold its phases.
         wall_clock: seconds since the epoch, for the records of quarantined batches; `clock` by default.
-        replay: the quarantined batches to replay; the run then cuts nothing. None reads the input.
+        replay: the quarantined batches or dead letters to replay; the run then cuts nothing. None reads the input.
 
     Raises:
         TransactionError: the topology cannot be owned; see `Takeover.take`.

@@ -36,6 +36,7 @@ class RunStatistics(WaveStatistics):
         server_away_s: for how long in all, in seconds.
         quarantined: txids whose batches this run has quarantined.
         replayed: quarantined txid -> the txid that this run has published it under.
+        replayed_letters: dead letters that this run has published.
     """
 
     last_txid: int = 0
@@ -53,6 +54,7 @@ class RunStatistics(WaveStatistics):
     server_away_s: float = 0.0
     quarantined: list[int] = field(default_factory=list)
     replayed: dict[int, int] = field(default_factory=dict)
+    replayed_letters: int = 0
 
     def started(self, attempt_count: int, now_s: float) -> None:
         """Counts a wave that was started."""
@@ -113,6 +115,8 @@ class RunStatistics(WaveStatistics):
             fields["server_away"] = {"times": self.server_away_count, "seconds": round(self.server_away_s, 3)}
         if self.counters:
             fields["counters"] = dict(sorted(self.counters.items()))
+        if self.replayed_letters:
+            fields["replayed_letters"] = self.replayed_letters
         if self.dead_letters:
             fields["dead_letters"] = self.dead_letters
         if self.components:

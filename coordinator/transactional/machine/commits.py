@@ -168,10 +168,11 @@ class Commits:
     def _publish(self, phase: CommitPhase, step: PublishStep, reports: tuple[TaskReport, ...]) -> Publish:
         books, last = self._books, step.attempts[-1].txid
         letters = letters_of_group(step.attempts, books.transactions.outcomes(step.attempts), reports)
-        add_letters(step.write_set, letters, books.plan.letter_limits.total)
         books.transactions.move(step.attempts, AttemptState.PUBLISHING)
         phase.publishing, phase.reports = step, reports
         replay = books.transactions[last].replay
+        taken = () if replay is None else replay.letters
+        add_letters(step.write_set, letters, books.plan.letter_limits.total, taken=taken)
         metadata = books.metadata.commit_changes(
             last, self._positions(phase, last), books.transactions.notes(), is_replay=replay is not None
         )
@@ -219,8 +220,10 @@ class Commits:
             books.statistics.set_aside(last, books.now_s)
             yield Tell(step.attempts)
             return
-        if replay is not None:
+        if replay is not None and not replay.letters:
             books.statistics.replayed[replay.txid] = last
+        elif replay is not None:
+            books.statistics.replayed_letters += len(replay.letters)
         self._size.published(asked=phase.asked, published=count, operation_count=step.write_set.operations())
         for record in ended:
             books.waves.let_go(record.wave_id, record.attempt)

@@ -276,7 +276,9 @@ class RunMachine:
     def _batch(self, record: TransactionRecord, current: AttemptRecord) -> Batch:
         replay = record.replay
         number = self._books.metadata.number_of(record.txid) if replay is None else replay.batch.number
-        return Batch(current.attempt, pack(record.metadata), None if number == record.txid else number)
+        known_as = None if number == record.txid else number
+        is_of_letters = replay is not None and bool(replay.letters)
+        return Batch(current.attempt, pack(record.metadata), known_as, is_of_letters)
 
     # The end
 
