@@ -39,3 +39,20 @@ def test_the_example_equals_a_plain_loop_over_its_orders(cluster, tmp_path: Path
     cluster.run(topology)
     assert cluster.hash("{checked_orders}:cents") == answer.cents
     assert refused_in(letters_of(cluster, "checked_orders")) == answer.refused
+
+
+def test_letters_are_replayed_on_spark_and_the_input_continues_afterwards(cluster, tmp_path: Path):
+    write_orders(tmp_path / "a.jsonl", 300, seed=3, limit=50)
+    cluster.run(checked_orders.topology(str(tmp_path / "a.jsonl"), 40, limit=50, parallelism=2))
+    over_limit = sum(letter.component_id == "add" for letter in letters_of(cluster, "checked_orders"))
+    assert over_limit > 50
+
+    generous = checked_orders.topology(str(tmp_path / "a.jsonl"), 40, limit=10**9, parallelism=2)
+    done = cluster.run(generous, replay_letters=["add"])
+    assert (done.replayed_letters, done.committed) == (over_limit, 1)
+    assert {letter.component_id for letter in letters_of(cluster, "checked_orders")} == {"orders", "check"}
+    valid = sum(cents for cents in cluster.hash("{checked_orders}:cents").values())
+    everything = write_orders(tmp_path / "b.jsonl", 300, seed=3, limit=10**9)
+    assert valid == sum(everything.cents.values())
+
+    assert cluster.run(generous).committed == 0

@@ -1,4 +1,4 @@
-"""``txbatch dead-letters``: list, export and drop the tuples that a topology has refused."""
+"""``txbatch dead-letters list|export|replay|drop``: the tuples that a topology has refused."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -15,13 +16,21 @@ from coordinator.cli.command_options import (
     AsJson,
     DataDir,
     Debug,
+    Parameters,
     Redis,
+    SparkConf,
+    SparkMaster,
     TopologyId,
     command_errors,
 )
+from coordinator.cli.commands.alone import alone
 from coordinator.cli.commands.letter_json import json_of
+from coordinator.cli.run_arguments import RunArguments
+from coordinator.cli.run_command import RunRequest, execute
 from coordinator.cli.state_commands import ask
+from coordinator.run import run
 from coordinator.server_choice import ServerChoice, choose_server
+from coordinator.transactional.options import RunOptions
 from state.dead_letters import DeadLetter
 from state.errors import TopologyError
 from state.printable import counted, one_line
@@ -40,7 +49,10 @@ After = Annotated[
 Limit = Annotated[int, typer.Option("--limit", min=1, max=10_000, metavar="N", help="Most letters to show.")]
 
 dead_letters = typer.Typer(
-    help="Show, export and delete the tuples that bolts and sources have refused.", no_args_is_help=True
+    help="Look at the tuples that bolts and sources have refused, export, replay or drop them.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
 )
 
 
@@ -85,6 +97,42 @@ def export_letters(
         server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
         with server.store(topology_id) as store:
             _export(store.dead_letters, topology_id, server, until)
+
+
+@dead_letters.command("replay", cls=RunArguments)
+def replay_letters(
+    *,
+    target: Annotated[
+        str,
+        typer.Argument(metavar="MODULE:FACTORY", help="Makes the topology, as for `txbatch run`; it may be mended."),
+    ],
+    components: Annotated[
+        list[str] | None,
+        typer.Option("--component", metavar="ID", help="Only what this component refused; may be repeated."),
+    ] = None,
+    parameters: Parameters = None,
+    redis: Redis = None,
+    data_dir: DataDir = None,
+    allow_plaintext: AllowPlaintext = False,
+    master: SparkMaster = "local[*]",
+    conf: SparkConf = None,
+    accept_state_changes: Annotated[
+        bool, typer.Option("--accept-state-changes", help="As for `txbatch run`: accept that states have changed.")
+    ] = False,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Publish dead letters as new transactions, each exactly once, through the components that refused them.
+
+    This is a run of its own, which reads no new input; stop the topology's run first. A letter is deleted by the
+    commit that publishes it; if it is refused again, it becomes a letter of the new transaction.
+    """
+    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
+        server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
+        options = RunOptions(accept_state_changes=accept_state_changes)
+        request = RunRequest(target, parameters or (), server, master, conf or (), options, as_json)
+        code = execute(request, runner=alone(partial(run, replay_letters=components or "all"), server))
+    raise typer.Exit(code)
 
 
 @dead_letters.command("drop")

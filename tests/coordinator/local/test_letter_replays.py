@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from random import Random
 from typing import Any, ClassVar
 
 import pytest
@@ -11,6 +14,7 @@ from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.building.topology import Topology
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.local.cluster import LocalCluster
+from coordinator.sources.files.json_lines import JsonLines
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.transactional.options import RunOptions
 from state.errors import StateRefusedError, TopologyError, UserCodeError
@@ -152,6 +156,118 @@ def test_the_input_continues_after_a_replay_as_if_there_had_been_none(
     assert last.is_done
     assert last.state("sums") == expected
     assert last.dead_letters() == []
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_replay_that_dies_at_any_moment_is_finished_by_the_next_one(seed: int) -> None:
+    draw = Random(seed)
+    many = FixedBatchesSpout([[[number] for number in range(start, start + 90)] for start in (1, 91, 181)], ["number"])
+    total = {"odd": sum(range(1, 271, 2)), "even": sum(range(2, 271, 2))}
+    with LocalCluster(seed=seed) as cluster:
+        Keep.refused = {number for number in range(1, 271) if draw.random() < 0.9}  # three transactions of letters
+        ran(cluster, sorting(many))
+        Keep.refused = set()
+        deaths = 0
+        while cluster.client.zcard("{sorting}:txbatch:dead_letters"):
+            run = cluster.submit(sorting(many), options=WIDE, replay_letters="all")
+            for _ in range(draw.randint(1, 200 * 2**deaths)):
+                if not run.tick():
+                    break
+            deaths += not run.is_done
+            run.close()
+        last = ran(cluster, sorting(many))
+        assert last.is_done
+        assert last.state("sums") == total
+        assert last.state("txids") == list(range(1, 7))
+        assert deaths > 0
+
+
+def test_letters_of_a_direct_stream_go_to_the_task_that_refused_them(cluster: LocalCluster) -> None:
+    Told.refused = {4, 5, 7}
+    ran(cluster, directed())
+    Told.refused = set()
+    run = ran(cluster, directed(), replay_letters="all")
+    assert run.dead_letters() == []
+    assert run.state("told") == {number: (number - 1) % 3 for number in range(1, 8)}
+
+
+class Point(BaseBatchBolt):
+    """Sends every number to the task that it names, directly."""
+
+    def declare_output_fields(self, declarer):
+        declarer.declare_stream("pointed", ("number",), direct=True)
+
+    def execute(self, tup):
+        tasks = self.context.component_tasks("told")
+        self.collector.emit_direct(tasks[(tup["number"] - 1) % 3], [tup["number"]], "pointed")
+
+
+class Told(BaseBatchBolt, ICommitter):
+    """Remembers which task was told of which number; refuses those in `refused`."""
+
+    told = HashState("told", field=int)
+    refused: ClassVar[set[int]] = set()
+
+    def prepare(self, conf, context, collector, attempt):
+        super().prepare(conf, context, collector, attempt)
+        self.numbers: list[int] = []
+
+    def execute(self, tup):
+        assert (tup.source_component, tup.stream_id) == ("point", "pointed")
+        if tup["number"] in self.refused:
+            self.collector.dead_letter(tup, "no")
+        else:
+            self.numbers.append(tup["number"])
+
+    def finish_batch(self):
+        for number in self.numbers:
+            self.told.put(number, self.context.task_index)
+
+
+def directed() -> Topology:
+    spout = FixedBatchesSpout([[[number] for number in range(1, 8)]], ["number"])
+    builder = TransactionalTopologyBuilder("directed", "numbers", spout, parallelism=2)
+    builder.set_bolt("point", Point()).shuffle_grouping("numbers")
+    builder.set_bolt("told", Told(), parallelism=3).direct_grouping("point", "pointed")
+    return builder.build()
+
+
+def test_a_bad_record_is_replayed_to_the_bolt_that_takes_bad_records_now(cluster: LocalCluster, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"f": 1}\n{"f": "2"}\n')
+
+    def records(*, repair: bool) -> Topology:
+        source = JsonLines(str(tmp_path / "a.jsonl"), {"f": int}, on_bad_record="dead_letter")
+        builder = TransactionalTopologyBuilder("records", "lines", source)
+        keep = builder.set_bolt("keep", KeepNumbers()).shuffle_grouping("lines")
+        if repair:
+            builder.set_bolt("repair", Repair()).shuffle_grouping("lines", "dead_letters")
+            keep.shuffle_grouping("repair")
+        return builder.build()
+
+    assert ran(cluster, records(repair=False)).state("kept") == [1]
+    run = ran(cluster, records(repair=True), replay_letters="all")
+    assert run.state("kept") == [1, 2]
+    assert run.dead_letters() == []
+
+
+class Repair(BaseBatchBolt):
+    output_fields = ("f",)
+
+    def execute(self, tup):
+        self.collector.emit([int(json.loads(tup["record"])["f"])])
+
+
+class KeepNumbers(BaseBatchBolt, ICommitter):
+    kept = ListState("kept", value=int)
+
+    def prepare(self, conf, context, collector, attempt):
+        self.numbers: list[int] = []
+
+    def execute(self, tup):
+        self.numbers.append(tup["f"])
+
+    def finish_batch(self):
+        self.kept.extend(self.numbers)
 
 
 def test_a_replay_that_fails_leaves_its_letters_where_they_are(cluster: LocalCluster, monkeypatch: Any) -> None:
