@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 SURFACE = {
     "state": """
-        EmbeddedServer EngineError FailedException FencedError HashState ListState ReplayLimitError SetState Snapshot
+        DeadLetter EmbeddedServer EngineError FailedException FencedError HashState ListState ReplayLimitError SetState Snapshot
         SortedSetState SourceError StateRefusedError StateUnreachableError TopologyError TransactionAttempt
         TransactionError TransactionTooLargeError UserCodeError ValueState WaveCrashError snapshot
     """,
