@@ -34,11 +34,13 @@ class FailureKind(IntEnum):
     """The input cannot be read the way it was cut: halt."""
     STATE = 4
     """Redis refused a read: halt."""
-    FAILED = 5
+    UNREACHABLE = 5
+    """Redis did not answer, and nothing can be replayed: halt."""
+    FAILED = 6
     """A FailedException: replay."""
-    UNANSWERED = 6
+    UNANSWERED = 7
     """A read was not answered, or came too late: replay."""
-    INCOMPLETE = 7
+    INCOMPLETE = 8
     """Counts, reports or edges do not match: replay."""
 
 
@@ -64,7 +66,14 @@ class Failure:
 
     @classmethod
     def of_user(cls, error: BaseException, component_id: str, task_index: int, tuple_text: str = "") -> Failure:
-        """What user code raised where nothing may be replayed, so even a `FailedException` is the user's mistake."""
+        """What a component raised where nothing may be replayed, so even a `FailedException` is the user's mistake.
+
+        What a source or a state of ours says of the input or the server keeps its meaning.
+        """
+        if isinstance(error, StateUnreachableError):
+            return cls(FailureKind.UNREACHABLE, component_id, task_index, said_by(error, SENTENCE_LIMIT), tuple_text)
+        if isinstance(error, (SourceError, StateRefusedError)):
+            return cls.from_exception(error, component_id, task_index, tuple_text)
         return cls(FailureKind.USER, component_id, task_index, user_traceback(error), tuple_text)
 
     @classmethod
@@ -86,7 +95,7 @@ class Failure:
 
     def halts(self) -> bool:
         """Whether a replay would only fail again."""
-        return self.kind <= FailureKind.STATE
+        return self.kind <= FailureKind.UNREACHABLE
 
     def is_of_batch(self) -> bool:
         """Whether the batch, or user code on it, is to blame, and not the engine, the server or the input as a whole.
@@ -117,6 +126,8 @@ class Failure:
             return SourceError(where)
         if self.kind is FailureKind.STATE:
             return StateRefusedError(where)
+        if self.kind is FailureKind.UNREACHABLE:
+            return StateUnreachableError(where)
         return ProtocolError(where)
 
     def to_wire(self) -> list[Any]:
