@@ -34,6 +34,20 @@ from coordinator.server_choice import choose_server
 from coordinator.transactional.options import RunOptions
 
 DEFAULTS = RunOptions()
+WAVE_TARGET_MS = round(1000 * DEFAULTS.wave_target_s)
+
+MaxPending = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="N", help="Most transactions in flight. [default: as --wave-target-ms wants]"),
+]
+WaveTarget = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        metavar="MS",
+        help="How long a wave should take; the transactions in flight follow, unless --max-pending is given.",
+    ),
+]
 
 app = typer.Typer(
     name="txbatch",
@@ -80,10 +94,8 @@ def run_topology(
     allow_plaintext: AllowPlaintext = False,
     master: SparkMaster = "local[*]",
     conf: SparkConf = None,
-    max_pending: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help=f"Most transactions in flight. [default: {DEFAULTS.window()}]"),
-    ] = None,
+    max_pending: MaxPending = None,
+    wave_target_ms: WaveTarget = WAVE_TARGET_MS,
     commit_group_max: Annotated[
         int, typer.Option(min=1, metavar="N", help="Most transactions in one commit.")
     ] = DEFAULTS.commit_group_max,
@@ -137,6 +149,7 @@ def run_topology(
         server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
         options = RunOptions(
             max_spout_pending=max_pending,
+            wave_target_s=wave_target_ms / 1000,
             commit_group_max=commit_group_max,
             max_attempts=max_attempts,
             on_poison=on_poison,

@@ -133,9 +133,10 @@ def _run_plain(
 ) -> tuple[PlainStatistics, int | None]:
     if request.options != RunOptions():
         raise TopologyError(
-            f"--max-pending, --commit-group-max, --max-attempts, --on-poison, --max-quarantined, --adopt and "
-            f"--accept-state-changes are for transactional topologies, but {topology.topology_id!r} is a plain one; "
-            "leave them out, and limit what is in flight with the builder's set_max_spout_pending"
+            "--max-pending, --wave-target-ms, --commit-group-max, --max-attempts, --on-poison, --max-quarantined, "
+            "--adopt and --accept-state-changes are for transactional topologies, but "
+            f"{topology.topology_id!r} is a plain one; leave them out, and limit what is in flight with the builder's "
+            "set_max_spout_pending"
         )
     figures = PlainFigures(time.monotonic)
     shown = progress_on_stderr(topology.topology_id, time.monotonic, figures, leaves_line=request.as_json)

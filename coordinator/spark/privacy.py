@@ -56,11 +56,11 @@ def warn_of_open_cluster(context: SparkContext) -> None:
 
     found = []
     if not is_on("spark.authenticate", "false"):
-        found.append("whoever reaches its ports can read tuples and run code in it (set spark.authenticate=true)")
+        found.append("anyone who can reach its ports can read tuples and run code in it (set spark.authenticate=true)")
     has_acls = is_on("spark.acls.enable", "false") or is_on("spark.ui.acls.enable", "false")
     if is_on("spark.ui.enabled", "true") and not has_acls:
         found.append(
-            "whoever reaches its web UI can read settings and end jobs (set spark.acls.enable=true with "
+            "anyone who can reach its web UI can read settings and end jobs (set spark.acls.enable=true with "
             "spark.ui.view.acls, or spark.ui.enabled=false)"
         )
     if found and not str(context.master).startswith("local"):

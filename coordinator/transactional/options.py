@@ -9,7 +9,7 @@ from state.commit import COMMIT_OPERATIONS_LIMIT
 from state.errors import TopologyError
 
 SWITCHES = ("accept_state_changes", "early_commit")
-SECONDS = ("retry_backoff_s", "retry_backoff_max_s")
+SECONDS = ("wave_target_s", "retry_backoff_s", "retry_backoff_max_s")
 ADOPT_WORDS = {
     "skip": "input that lies before the position and was never read stays unread",
     "again": "input that was read is read a second time",
@@ -22,8 +22,6 @@ POISON_WORDS = {
     "quarantine": "its transaction is committed empty, and the batch is kept for a replay",
 }
 """What may become of a batch that fails on every attempt it is given."""
-DEFAULT_WINDOW = 64
-"""Most transactions in flight unless the user or the engine sets another number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +29,10 @@ class RunOptions:
     """The limits of a run, and the changes since earlier runs that it accepts.
 
     Attributes:
-        max_spout_pending: most uncommitted transactions in flight; None uses the engine's default: 64 on Spark, and
-            1 on LocalCluster, as in Storm.
+        max_spout_pending: most uncommitted transactions in flight. None leaves it to the engine: LocalCluster has 1,
+            as Storm; Spark starts with 64, and then has as many as `wave_target_s` wants, up to 2,048.
+        wave_target_s: how long a wave should take, in seconds, if `max_spout_pending` is None: the number of
+            transactions that share a Spark job grows while waves take less, and shrinks if they take more.
         commit_group_max: most transactions of one atomic commit; 1 commits them one by one.
         commit_operations_max: most changes in a group of more than one transaction; the default blocks the server for
             about 60 ms.
@@ -58,7 +58,8 @@ class RunOptions:
     """
 
     max_spout_pending: int | None = None
-    commit_group_max: int = 64
+    wave_target_s: float = 0.3
+    commit_group_max: int = 1024
     commit_operations_max: int = 75_000
     max_attempts: int = 5
     on_poison: str = "halt"
@@ -91,12 +92,8 @@ class RunOptions:
                 f"{COMMIT_OPERATIONS_LIMIT}, the server's limit"
             )
 
-    def window(self) -> int:
-        """Returns the width of the window, as given or by default."""
-        return DEFAULT_WINDOW if self.max_spout_pending is None else self.max_spout_pending
-
     def or_window(self, window: int) -> RunOptions:
-        """Returns the same options with the default width that an engine wants."""
+        """Returns the same options with the width that an engine wants unless the user says otherwise."""
         return self if self.max_spout_pending is not None else replace(self, max_spout_pending=window)
 
     @property
@@ -125,8 +122,11 @@ def _check_word(on_poison: object) -> None:
 def _check_seconds(name: str, value: object) -> None:
     if value is None and name == "retry_backoff_s":
         return
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
-        raise TopologyError(f"option {name} is {value!r}; give a number of seconds, 0 or more")
+    may_be_zero = name != "wave_target_s"
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 0 <= value < math.inf or not (value or may_be_zero):  # type: ignore[operator]
+        least = ", 0 or more" if may_be_zero else " above 0"
+        raise TopologyError(f"option {name} is {value!r}; give a number of seconds{least}")
 
 
 def adopted_words(adopt: bool | str) -> frozenset[str] | None:

@@ -145,7 +145,8 @@ class Failures:
         assert (self.error is None) == (self.halt_before is None), "a halt without an error, or an error without a halt"
         assert self.halt_before is None or highest < self.halt_before, "an attempt beyond the halt"
         assert self.poison is None or highest <= self.poison.txid, "an attempt beyond poison"
-        assert self.poison is None or self.halt_before is None, "poison in a run that halts below it, or at it"
+        if self.poison is not None and self.halt_before is not None:
+            assert self.poison.txid < self.halt_before, "poison in a run that halts below it, or at it"
 
     # What follows
 
@@ -183,7 +184,9 @@ class Failures:
 
     def _give_up(self, record: TransactionRecord, fault: _Fault, error: TransactionError) -> None:
         """Sets the batch aside, unless nobody knows where it ends."""
-        batch = reach_of(record, self._books.plan, self._books.metadata)
+        books = self._books
+        number = books.metadata.number_of(record.txid)
+        batch = reach_of(record, books.plan, books.positions.by_scope(), number=number)
         if batch is None:
             _LOG.error(
                 "txid %d cannot be quarantined, because no attempt has told where its batch ends; the run halts",

@@ -14,7 +14,6 @@ from typing import Any
 from coordinator.spouts.kinds.partition_cut import link_to
 from coordinator.spouts.kinds.partition_scopes import partition_scope
 from coordinator.transactional.machine.attempt_record import TransactionRecord
-from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.machine.run_plan import RunPlan
 from state.errors import TransactionError
 from state.quarantine import BatchInput, PoisonCause
@@ -37,19 +36,21 @@ class Poison:
     error: TransactionError
 
 
-def reach_of(record: TransactionRecord, plan: RunPlan, metadata: MetadataLog) -> BatchInput | None:
+def reach_of(
+    record: TransactionRecord, plan: RunPlan, positions: Mapping[str, Mapping[int, Any]], *, number: int
+) -> BatchInput | None:
     """Returns what re-creates a transaction's batch, or None if no attempt has told how far it reaches.
 
     Args:
         record: of the transaction.
         plan: tells what kind of spout cuts.
-        metadata: as stored, which includes everything below the batch that is to be committed before it.
+        positions: scope -> txid -> metadata, of everything below too, committed or not.
+        number: what the spout knows the batch by.
     """
-    number = metadata.number_of(record.txid)
-    stored = {scope: by_txid[record.txid] for scope, by_txid in metadata.partitions.items() if record.txid in by_txid}
+    stored = {scope: by_txid[record.txid] for scope, by_txid in positions.items() if record.txid in by_txid}
     if not plan.has_partitions:
         return BatchInput(number, record.metadata, stored)
-    below = {scope: _last_below(by_txid, record.txid) for scope, by_txid in metadata.partitions.items()}
+    below = {scope: _last_below(by_txid, record.txid) for scope, by_txid in positions.items()}
     cut = record.cut
     if plan.is_opaque:
         if cut is None or not _follows(cut.positions, cut.began_from, below):
@@ -59,9 +60,9 @@ def reach_of(record: TransactionRecord, plan: RunPlan, metadata: MetadataLog) ->
     fresh = {} if cut is None else {s: position for s, position in cut.positions.items() if s not in stored}
     if fresh and cut is not None and not _follows(fresh, cut.began_from, below):
         return None
-    positions = stored | fresh
-    is_known = all(partition_scope(partition) in positions for partition in range(record.metadata))
-    return BatchInput(number, record.metadata, positions) if is_known else None
+    whole = stored | fresh
+    is_known = all(partition_scope(partition) in whole for partition in range(record.metadata))
+    return BatchInput(number, record.metadata, whole) if is_known else None
 
 
 def _last_below(by_txid: Mapping[int, Any], txid: int) -> Any:
