@@ -368,12 +368,13 @@ local function plan_check(section)
   return nil, nil
 end
 
--- Refuses what would let a sorted set outgrow its limit: "bound", then the limit and how many new members follow.
+-- Refuses what would let a sorted set grow beyond its limit: the limit, and how many members the commit adds less
+-- those it takes away; a set that is too large already may shrink.
 local function plan_bound(section)
   local most, added = tonumber(section.argv[section.at]), tonumber(section.argv[section.at + 1])
   section.at = section.at + 2
   local held = redis.call('ZCARD', section.key)
-  if held + added > most then
+  if added > 0 and held + added > most then
     local id = string.match(section.key, '{(.-)}')
     return refuse(section, 'LIMIT', 'holds ' .. decimal(held) .. ' dead letters of at most ' .. decimal(most) ..
       ', and ' .. decimal(added) .. ' more do not fit; look at them with `txbatch dead-letters list ' .. id ..

@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 SURFACE = {
     "state": """
-        DeadLetter EmbeddedServer EngineError FailedException FencedError HashState ListState ReplayLimitError SetState Snapshot
-        SortedSetState SourceError StateRefusedError StateUnreachableError TopologyError TransactionAttempt
+        DeadLetter EmbeddedServer EngineError FailedException FencedError HashState ListState ReplayLimitError SetState
+        Snapshot SortedSetState SourceError StateRefusedError StateUnreachableError TopologyError TransactionAttempt
         TransactionError TransactionTooLargeError UserCodeError ValueState WaveCrashError snapshot
     """,
     "coordinated_bolt": """

@@ -25,9 +25,12 @@ def letter(value: object) -> bytes:
     )
 
 
-def with_letters(values_of: Mapping[int, Sequence[object]], total: int = 1_000_000, **increments: int) -> WriteSet:
+def with_letters(
+    values_of: Mapping[int, Sequence[object]], total: int = 1_000_000, taken: Sequence[bytes] = (), **increments: int
+) -> WriteSet:
     write_set = counts(**increments)
-    add_letters(write_set, [(txid, [(1, list(map(letter, values)))]) for txid, values in values_of.items()], total)
+    letters = [(txid, [(1, list(map(letter, values)))]) for txid, values in values_of.items()]
+    add_letters(write_set, letters, total, taken=taken)
     return write_set
 
 
@@ -107,6 +110,41 @@ def test_more_letters_than_one_section_holds_are_counted_together(store: RedisSt
     assert commit(store, 1, 2_500, total=2_499).status is CommitStatus.LIMIT
     assert commit(store, 1, 2_500, total=2_500).status is CommitStatus.OK
     assert client.zcard(KEY) == 2_500
+
+
+def replay(store: RedisStore, txid: int, taken: Sequence[bytes], refused: int, total: int) -> Any:
+    values = {txid: [f"again {number}" for number in range(refused)]}
+    return store.commit(commit_of(with_letters(values, total, taken), attempt(txid)))
+
+
+def test_a_replay_takes_letters_away_in_the_step_that_publishes_them(store: RedisStore, client: Any) -> None:
+    commit(store, 1, 3, 1)
+    members = [one.member for one in store.dead_letters.all()]
+    with unanswered(store):
+        assert replay(store, 3, members[1:4], refused=1, total=4).status is CommitStatus.OK
+    before = dump(client)
+    assert replay(store, 3, members[1:4], refused=1, total=4).status is CommitStatus.ALREADY
+    assert dump(client) == before
+    assert [one.letter_id for one in store.dead_letters.all()] == ["1.0", "3.0"]
+
+
+def test_a_replay_of_a_letter_that_is_gone_changes_nothing(store: RedisStore, client: Any) -> None:
+    commit(store, 1, 2)
+    members = [one.member for one in store.dead_letters.all()]
+    assert replay(store, 2, members[:1], refused=0, total=4).status is CommitStatus.OK
+    before = dump(client)
+    reply = replay(store, 3, members, refused=0, total=4)
+    assert reply.status is CommitStatus.TYPE
+    assert reply.detail.startswith(f"state key '{KEY}' lacks a dead letter that was to be replayed")
+    assert dump(client) == before
+
+
+def test_a_replay_may_shrink_what_a_lower_limit_has_made_too_large(store: RedisStore) -> None:
+    commit(store, 1, 5)
+    members = [one.member for one in store.dead_letters.all()]
+    assert replay(store, 2, members[:1], refused=2, total=3).status is CommitStatus.LIMIT
+    assert replay(store, 2, members[:2], refused=1, total=3).status is CommitStatus.OK
+    assert store.dead_letters.page().stored_count == 4
 
 
 def test_a_drop_deletes_whole_transactions_up_to_the_last_one_named(store: RedisStore) -> None:

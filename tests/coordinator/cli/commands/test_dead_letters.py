@@ -115,6 +115,11 @@ def test_a_drop_deletes_what_was_exported_and_nothing_else(url: str, capsys: pyt
         (("list", "others"), 2, "topology 'others' is not stored on"),
         (("export", "others"), 2, "topology 'others' is not stored on"),
         (("drop", "others", "--until", "1", "--yes"), 2, "topology 'others' is not stored on"),
+        (
+            ("replay", "examples.checked_orders:topology", "-p", "input=README.md"),
+            2,
+            "topology 'checked_orders' is not stored on",
+        ),
         (("list", "wc", "--after", "3"), 2, "--after '3' is not the id of a dead letter; give one as listed"),
         (("drop", "wc", "--until", "4", "--yes"), 4, "were not dropped: txid 4 is not committed; the last one is 3"),
         (("drop", "wc", "--until", "3"), 2, "Standard input is not a terminal to ask on; give --yes to delete"),
