@@ -136,7 +136,7 @@ def _good_prefix(group: Group, reports: Sequence[TaskReport]) -> tuple[int, Fail
             if verdict.failure is not None:
                 failures.append(verdict.failure)
         if letter_count > group.letters_max:
-            failures.append(Failure(FailureKind.STATE, "commit", 0, too_many_letters(letter_count, group.letters_max)))
+            failures.append(Failure(FailureKind.RECORD, "commit", 0, too_many_letters(letter_count, group.letters_max)))
         has_read_other = edges != 0 and (group.is_flat or not failures)
         if has_read_other and all(place < len(report.verdicts) for report in reports):
             return place, _incomplete(_READ_OTHER, failures)  # what user code said of such input does not count

@@ -95,7 +95,13 @@ class DeadLetter:
         return f"{self.txid}.{self.number}"
 
     def __getitem__(self, field: str) -> Any:
-        """Returns the value of a field."""
+        """Returns the value of a field.
+
+        Raises:
+            KeyError: the tuple had no such field.
+        """
+        if field not in self.fields:
+            raise KeyError(f"dead letter {self.letter_id} has no field {field!r}; it has {self.fields}")
         return self.values[self.fields.index(field)]
 
 

@@ -26,8 +26,7 @@ from coordinated_bolt.watching.metrics import TaskMetrics, no_clock
 from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
-from state.codec import CodecError
-from state.errors import StateRefusedError, TopologyError
+from state.errors import TransactionError
 
 
 @dataclass(slots=True)
@@ -160,7 +159,7 @@ class CoordinatedBolt:
         try:
             finished.sent_edges = self._outbox(attempt).close()
             finished.letters = self._letters(attempt)
-        except (CodecError, StateRefusedError, TopologyError) as error:
+        except (TransactionError, TypeError) as error:
             return Failure.from_exception(error, *where)
         return None
 

@@ -9,7 +9,7 @@ from coordinated_bolt.streams.tuples import Tuple, cut
 from coordinated_bolt.wiring import TaskWiring
 from state.codec import CodecError
 from state.dead_letters import pack_letter, too_many_letters
-from state.errors import StateRefusedError, TopologyError, TransactionError
+from state.errors import BadInputError, TopologyError, TransactionError
 
 
 class LetterBox:
@@ -24,7 +24,7 @@ class LetterBox:
 
     def __init__(self, wiring: TaskWiring) -> None:
         self._wiring = wiring
-        self._refusal: TransactionError | None = None
+        self._refusal: TransactionError | TypeError | None = None
         self.letters: list[bytes] = []
 
     def add(self, refused: Tuple | Mapping[str, Any], reason: str) -> None:
@@ -33,12 +33,12 @@ class LetterBox:
         Raises:
             TypeError: `refused` is neither a tuple nor a mapping, or the reason is not a string.
             CodecError: a value cannot be stored.
-            StateRefusedError: the letter is too large, or the transaction has too many.
+            BadInputError: the letter is too large, or the transaction has too many.
             TopologyError: this bolt runs outside transactions.
         """
         try:
             self._add(refused, reason)
-        except TransactionError as error:
+        except (TransactionError, TypeError) as error:
             self._refusal = error
             raise
 
@@ -54,10 +54,10 @@ class LetterBox:
         if not isinstance(reason, str):
             raise TypeError(f"dead_letter got the reason {cut(reason)}; give a string, such as str(error)")
         if len(self.letters) >= wiring.letter_limits.per_transaction:
-            raise StateRefusedError(too_many_letters(len(self.letters) + 1, wiring.letter_limits.per_transaction))
+            raise BadInputError(too_many_letters(len(self.letters) + 1, wiring.letter_limits.per_transaction))
         packed = self._packed(refused, reason)
         if len(packed) > wiring.letter_limits.letter_bytes:
-            raise StateRefusedError(
+            raise BadInputError(
                 f"a dead letter of component {wiring.component_id!r} has {len(packed):,} bytes, more than the limit of "
                 f"{wiring.letter_limits.letter_bytes:,}; raise it with "
                 f"builder.set_dead_letters(letter_bytes={2 * len(packed)}), or refuse a smaller tuple that says where "

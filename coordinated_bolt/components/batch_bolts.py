@@ -45,7 +45,7 @@ class BatchOutputCollector(Protocol):
             reason: why, in a sentence; cut after 1,000 characters.
 
         Raises:
-            StateRefusedError: the letter or their number exceeds a limit; see
+            BadInputError: the letter, or the number of letters, exceeds a limit; see
                 `TransactionalTopologyBuilder.set_dead_letters`. The attempt fails even if the bolt handles this.
             CodecError: a value cannot be stored.
             TopologyError: the bolt runs in a plain topology, whose tuples have no transaction.

@@ -17,6 +17,8 @@ from state.printable import counted
 from state.quarantine import BatchInput
 
 LETTERS_PER_TRANSACTION = 100
+LETTERS_PER_RUN = 20_000
+"""Most letters of one replay, which holds them in memory."""
 
 _LOG = logging.getLogger("txbatch")
 
@@ -59,22 +61,39 @@ class LetterChoice:
             raise TopologyError(
                 f"topology {topology.topology_id!r} has no component {unknown[0]!r}; it has {sorted(known)}"
             )
-        wanted = [
-            letter for letter in letters if self.component_ids is None or letter.component_id in self.component_ids
-        ]
-        ways = [(letter, way) for letter in wanted if (way := _way_of(topology, letter)) is not None]
+        ways, stay = self._ways(topology, letters)
         if not ways:
             raise TopologyError(
-                f"topology {topology.topology_id!r} has no dead letter to replay, of {len(wanted)} looked at; "
+                f"topology {topology.topology_id!r} has no dead letter to replay, of {stay} looked at; "
                 f"`txbatch dead-letters list {topology.topology_id}` shows what there is"
             )
-        if len(ways) < len(wanted):
-            stay = counted(len(wanted) - len(ways), "dead letter")
+        if stay:
             _LOG.warning(
-                "%s cannot be replayed and will stay: refused before they were emitted; mend the input instead", stay
+                "%s cannot be replayed and will stay: refused before they were emitted; mend the input instead",
+                counted(stay, "dead letter"),
             )
+        if len(ways) == LETTERS_PER_RUN:
+            _LOG.warning("the first %s dead letters are replayed; replay again for others", f"{LETTERS_PER_RUN:,}")
         parts = [ways[at : at + LETTERS_PER_TRANSACTION] for at in range(0, len(ways), LETTERS_PER_TRANSACTION)]
         return tuple(_replay(part) for part in parts)
+
+    def _ways(
+        self, topology: Topology, letters: Iterable[DeadLetter]
+    ) -> tuple[list[tuple[DeadLetter, list[Any]]], int]:
+        """Returns the letters to replay, each with its way, and how many have none."""
+        ways: list[tuple[DeadLetter, list[Any]]] = []
+        stay = 0
+        for letter in letters:
+            if self.component_ids is not None and letter.component_id not in self.component_ids:
+                continue
+            way = _way_of(topology, letter)
+            if way is None:
+                stay += 1
+                continue
+            ways.append((letter, way))
+            if len(ways) == LETTERS_PER_RUN:
+                break
+        return ways, stay
 
 
 def _replay(part: Sequence[tuple[DeadLetter, list[Any]]]) -> Replay:

@@ -20,7 +20,7 @@ from coordinated_bolt.transport.frames import Frame, FrameKind
 from coordinated_bolt.wiring import Coordination
 from state.codec import CodecError, pack, unpack
 from state.dead_letters import LetterLimits
-from state.errors import StateRefusedError, TopologyError
+from state.errors import BadInputError, TopologyError
 from tests.support.tasks.wirings import Sent, attempt, origin_of, wire
 
 A = attempt(1)
@@ -30,7 +30,7 @@ class RefuseAll(BaseBatchBolt):
     """Refuses everything, and raises nothing whatever happens."""
 
     def execute(self, tup):
-        with suppress(StateRefusedError):  # a bolt that handles too much
+        with suppress(BadInputError):  # a bolt that handles too much
             self.collector.dead_letter(tup, "no")
 
 
@@ -95,7 +95,7 @@ def test_a_letter_may_be_as_large_as_the_limit_and_no_larger() -> None:
     exact, _ = box(letter_bytes=size)
     exact.add(tup, "no")
     small, _ = box(letter_bytes=size - 1)
-    with pytest.raises(StateRefusedError) as caught:
+    with pytest.raises(BadInputError) as caught:
         small.add(tup, "no")
     assert str(caught.value) == (
         f"a dead letter of component 'bolt' has {size} bytes, more than the limit of {size - 1}; raise it with "
@@ -112,7 +112,7 @@ def test_a_task_refuses_as_many_tuples_as_the_limit_allows() -> None:
 def test_an_attempt_fails_that_refused_too_many_even_if_the_bolt_handled_the_error() -> None:
     result = finished(4, per_transaction=3)
     assert result.failure is not None
-    assert result.failure.kind is FailureKind.STATE
+    assert result.failure.kind is FailureKind.RECORD
     assert result.failure.text.startswith("one transaction has 4 dead letters or more, and the limit is 3;")
     assert result.letters == []
 

@@ -17,6 +17,7 @@ from coordinator.local.cluster import LocalCluster
 from coordinator.sources.files.json_lines import JsonLines
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.transactional.options import RunOptions
+from coordinator.transactional.start import letter_choice
 from state.errors import StateRefusedError, TopologyError, UserCodeError
 from state.handles import HashState, ListState
 from tests.support.topologies.refusing import refused_by, refusing
@@ -299,6 +300,18 @@ def test_letters_dropped_while_they_are_replayed_are_not_published(cluster: Loca
         run.run_until_idle()
     assert run.state("sums") == sums
     assert [one["number"] for one in letters.all()] == [8]
+
+
+def test_a_replay_takes_so_many_letters_and_says_that_there_are_more(
+    cluster: LocalCluster, monkeypatch: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(letter_choice, "LETTERS_PER_RUN", 2)
+    Sort.refused = {1, 3, 5}
+    ran(cluster, sorting())
+    Sort.refused = set()
+    run = ran(cluster, sorting(), replay_letters="all")
+    assert [one["number"] for one in run.dead_letters()] == [5]
+    assert "the first 2 dead letters are replayed; replay again for others" in caplog.text
 
 
 def test_letters_that_were_never_emitted_stay(cluster: LocalCluster, caplog: pytest.LogCaptureFixture) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from coordinator.transactional.run_summary import RunStatistics
 from state.dead_letters import DEAD_LETTERS_STATE, DeadLetter, letter_of
-from state.errors import StateRefusedError
+from state.errors import BadInputError
 from tests.support.runs.whole_runs import CrashingStore, RandomFaults, bounds, crash_points, run, run_until_it_ends
 from tests.support.stores.memory_store import MemoryStore
 from tests.support.topologies.refusing import Add, AddBlindly, AddReading, expected_letters, refused_by, refusing
@@ -72,7 +72,7 @@ def test_letters_are_stored_exactly_once_through_lost_frames_and_drivers_that_di
 def test_too_many_letters_of_one_transaction_end_the_run_after_lower_ones_are_committed(early_commit: bool) -> None:
     given_batches = [[3, 1], [5, 2], [3, 5, 7, 11, 1], [3]]  # the third has four letters, of four components
     store = MemoryStore()
-    with pytest.raises(StateRefusedError) as caught:
+    with pytest.raises(BadInputError) as caught:
         run(
             refusing(given_batches, per_transaction=3),
             store,
@@ -85,6 +85,18 @@ def test_too_many_letters_of_one_transaction_end_the_run_after_lower_ones_are_co
         "input or the bolt, else raise the limit with builder.set_dead_letters(per_transaction=6) (component 'commit'"
     )
     check(store, given_batches[:2])
+
+
+@pytest.mark.parametrize("early_commit", [False, True], ids=["two jobs", "one job"])
+def test_a_batch_with_too_many_letters_is_poison_and_may_be_quarantined(early_commit: bool) -> None:
+    given_batches = [[3, 1], [3, 5, 7, 11, 1], [5, 2]]
+    store = MemoryStore()
+    topology = refusing(given_batches, per_transaction=3)
+    done = run(
+        topology, store, max_spout_pending=8, max_attempts=2, early_commit=early_commit, on_poison="quarantine"
+    ).statistics
+    assert done.quarantined == [2]
+    check(store, [given_batches[0], [], given_batches[2]])
 
 
 def test_statistics_count_letters_once_in_the_run_and_at_each_component() -> None:

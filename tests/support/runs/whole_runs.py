@@ -70,7 +70,7 @@ class Count2(Counting):
     is_reading = True
 
 
-def run(topology: Topology, store: MemoryStore, *, seed=0, fault=None, **options: int) -> Coordinator:
+def run(topology: Topology, store: MemoryStore, *, seed=0, fault=None, **options: Any) -> Coordinator:
     """Runs a topology to the end of its input, on what the store holds."""
     made = plan(topology)
     engine = InProcessEngine(made, Random(seed), fault)
