@@ -1,5 +1,7 @@
 """Refuses orders in three places while the driver is killed again and again; each is kept exactly once.
 
+Then the limit is raised and the letters of the committer are replayed, under fire too: each is published exactly once.
+
 python -m tests.support.chaos.kill_dead_letters --orders 40000 --kills 10
 """
 
@@ -24,6 +26,7 @@ from tests.support.topologies.orders import Answer, refused_in, write_orders
 
 TOPOLOGY_ID = "checked_orders"
 LINES = 100
+UNLIMITED = 10**9
 
 
 @dataclass
@@ -31,13 +34,15 @@ class Outcome:
     """What came of it.
 
     Attributes:
-        kills: of drivers.
+        kills: of drivers that read.
+        replay_kills: of drivers that replayed, by the last committed txid.
         difference: what was refused too seldom or too often, and totals that are wrong.
         said: by the last run.
         leftovers: processes that still run.
     """
 
     kills: list[Kill] = field(default_factory=list)
+    replay_kills: list[int] = field(default_factory=list)
     difference: dict[str, Any] = field(default_factory=dict)
     said: dict[str, Any] = field(default_factory=dict)
     leftovers: list[int] = field(default_factory=list)
@@ -49,11 +54,10 @@ class Outcome:
 def kill_orders(folder: Path, *, orders: int, kills: int, seed: int, timeout_s: float) -> Outcome:
     """Writes orders, has them added up under fire, and compares with a plain loop over them."""
     limit = orders // 8  # within reach of most customers
+    unlimited = write_orders(folder / "orders.jsonl", orders, seed=seed, limit=UNLIMITED)
     answer = write_orders(folder / "orders.jsonl", orders, seed=seed, limit=limit)
-    given = {"input": folder / "orders.jsonl", "lines_per_batch": LINES, "limit": limit, "parallelism": 1}
-    parameters = [part for name, value in given.items() for part in ("-p", f"{name}={value}")]
-    arguments = ["examples.checked_orders:topology", *parameters, "--max-pending", "16"]
-    site, outcome = Site(folder, TOPOLOGY_ID, arguments, timeout_s), Outcome()
+    site = Site(folder, TOPOLOGY_ID, [*_arguments(folder, limit), "--max-pending", "16"], timeout_s)
+    outcome = Outcome()
     try:
         total = -(-orders // LINES)
         outcome.kills = kill_at_random_moments(site, kills=kills, total=total, draw=random.Random(seed))
@@ -61,9 +65,40 @@ def kill_orders(folder: Path, *, orders: int, kills: int, seed: int, timeout_s: 
         await_true(lambda: not site.leftovers(), 30.0)
         outcome.leftovers = site.leftovers()
         outcome.difference = _compared(site.data_dir, answer)
+        if kills and not outcome.difference:
+            _replay(site, folder, outcome, kills=kills, draw=random.Random(seed))
+            outcome.difference = _compared(site.data_dir, unlimited)
     finally:
         site.close()
     return outcome
+
+
+def _arguments(folder: Path, limit: int) -> list[str]:
+    given = {"input": folder / "orders.jsonl", "lines_per_batch": LINES, "limit": limit, "parallelism": 1}
+    parameters = [part for name, value in given.items() for part in ("-p", f"{name}={value}")]
+    return ["examples.checked_orders:topology", *parameters]
+
+
+def _replay(read: Site, folder: Path, outcome: Outcome, *, kills: int, draw: random.Random) -> None:
+    """Replays what the committer refused; kills a replay shortly after some of its commits, then lets one finish."""
+    arguments = [*_arguments(folder, UNLIMITED), "--component", "add"]
+    site = Site(folder, TOPOLOGY_ID, arguments, read.timeout_s, command=("dead-letters", "replay"))
+    committed = int(outcome.said["last_txid"])
+    try:
+        for _ in range(kills):
+            job, target = site.start(), committed + draw.randint(0, 3)
+            await_true(lambda: not job.is_running() or (site.committed() or 0) > target, site.timeout_s)  # noqa: B023
+            await_true(lambda: not job.is_running(), draw.uniform(0.0, 0.3))  # noqa: B023 - called before the next turn
+            if not job.is_running():
+                raise AssertionError(f"the replay had ended before it was killed:\n{job.complaint()}")
+            committed = max(committed, site.committed() or 0)
+            job.kill()
+            outcome.replay_kills.append(committed)
+        outcome.said["replayed_letters"] = site.finish()["replayed_letters"]
+        await_true(lambda: not site.leftovers(), 30.0)
+        outcome.leftovers += site.leftovers()
+    finally:
+        site.close()
 
 
 def _compared(data_dir: Path, answer: Answer) -> dict[str, Any]:
@@ -124,6 +159,8 @@ def main() -> int:
         {
             **{f"kill {number}": kill for number, kill in enumerate(outcome.kills, 1)},
             "last run": {name: outcome.said.get(name) for name in ("last_txid", "committed", "dead_letters")},
+            "replays killed at": outcome.replay_kills,
+            "published by the last replay": outcome.said.get("replayed_letters"),
             "letters and totals": outcome.difference or "exactly those of a plain loop",
             "processes left": outcome.leftovers or "none",
             "seconds": round(time.monotonic() - started_s, 1),
