@@ -28,7 +28,7 @@ from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.spouts.kinds.kind_of import kind_of
 from coordinator.spouts.kinds.partition_cut import PartitionCut
-from coordinator.spouts.kinds.spout_kind import BatchEmitter, StoredPositions
+from coordinator.spouts.kinds.spout_kind import BatchEmitter, EmitOrder, StoredPositions
 from coordinator.spouts.row_spout import Rows
 from state.attempt import TransactionAttempt
 from state.codec import unpack
@@ -45,15 +45,18 @@ class Batch:
         packed_metadata: the coordinator's metadata, of the txid as stored, or for an opaque spout of the attempt.
         number: what the spout knows the batch by, if that is not the txid: it does not count replays of quarantined
             batches, and a replay keeps the number it was first read with.
+        scopes: the partitions to read, see `EmitOrder`.
     """
 
     attempt: TransactionAttempt
     packed_metadata: bytes
     number: int | None = None
+    scopes: frozenset[str] | None = None
 
-    def known_as(self) -> TransactionAttempt:
-        """Returns the attempt as the spout's emitter sees it."""
-        return self.attempt if self.number is None else TransactionAttempt(self.number, self.attempt.attempt_id)
+    def order(self) -> EmitOrder:
+        """Returns what the spout's emitter is told."""
+        number = self.attempt.txid if self.number is None else self.number
+        return EmitOrder(self.attempt, TransactionAttempt(number, self.attempt.attempt_id), self.scopes)
 
 
 @dataclass(slots=True)
@@ -152,7 +155,7 @@ class EmitterTask:
     def _call(self, batch: Batch, metadata: Any, collector: AttemptCollector) -> dict[str, PartitionCut]:
         if self._emitter is None:
             self._emitter = self._open()
-        return self._emitter.emit(batch.attempt, metadata, collector, batch.known_as())
+        return self._emitter.emit(batch.order(), metadata, collector)
 
     def _open(self) -> BatchEmitter:
         spec = pickle.loads(self._wiring.spec)

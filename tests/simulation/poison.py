@@ -26,9 +26,10 @@ from state.errors import (
 )
 from state.keys import Keys
 from state.quarantine import QuarantineRecord, unpack_record
+from state.redis_store import RECEIPTS_KEPT
 from tests.simulation.driver import Driver
 from tests.simulation.invariants import ViolatedError, records_of, state_of
-from tests.simulation.simulation import CALLS_WITH_FAULTS, RECEIPTS_KEPT, Scenario, Simulation
+from tests.simulation.simulation import CALLS_WITH_FAULTS, Scenario, Simulation
 from tests.simulation.workload import PARTITIONS, ROWS, TOPOLOGY_ID, Audit, Post, World, topology, transfer, weight
 
 KEYS = Keys(TOPOLOGY_ID)

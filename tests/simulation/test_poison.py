@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from functools import cache
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -70,7 +71,7 @@ def keep_no_record(index, commit, *, quarantine=redis_arguments._quarantine):
     return [] if commit.set_aside is not None else quarantine(index, commit)
 
 
-BUGS = {
+BUGS: dict[str, tuple[str, Any]] = {
     "a replay leaves the record": ("", mock.patch.object(redis_arguments, "_quarantine", take_nothing)),
     "poison leaves no record": ("", mock.patch.object(redis_arguments, "_quarantine", keep_no_record)),
     "replays are counted by the spout": ("cut", mock.patch.object(MetadataLog, "carried_to", return_value={})),
