@@ -28,7 +28,7 @@ from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.spouts.kinds.kind_of import kind_of
 from coordinator.spouts.kinds.partition_cut import PartitionCut
-from coordinator.spouts.kinds.spout_kind import BatchEmitter, StoredPositions
+from coordinator.spouts.kinds.spout_kind import BatchEmitter, EmitOrder, StoredPositions
 from coordinator.spouts.row_spout import Rows
 from state.attempt import TransactionAttempt
 from state.codec import unpack
@@ -45,6 +45,7 @@ class Batch:
         packed_metadata: the coordinator's metadata, of the txid as stored, or for an opaque spout of the attempt.
         number: what the spout knows the batch by, if that is not the txid: it does not count replays of quarantined
             batches, and a replay keeps the number it was first read with.
+        scopes: the partitions to read, see `EmitOrder`.
         is_of_letters: the metadata is dead letters to be emitted: for each the stream, the values and, on a direct
             stream, the index of the receiver.
     """
@@ -52,11 +53,13 @@ class Batch:
     attempt: TransactionAttempt
     packed_metadata: bytes
     number: int | None = None
+    scopes: frozenset[str] | None = None
     is_of_letters: bool = False
 
-    def known_as(self) -> TransactionAttempt:
-        """Returns the attempt as the spout's emitter sees it."""
-        return self.attempt if self.number is None else TransactionAttempt(self.number, self.attempt.attempt_id)
+    def order(self) -> EmitOrder:
+        """Returns what the spout's emitter is told."""
+        number = self.attempt.txid if self.number is None else self.number
+        return EmitOrder(self.attempt, TransactionAttempt(number, self.attempt.attempt_id), self.scopes)
 
 
 @dataclass(slots=True)
@@ -160,7 +163,7 @@ class EmitterTask:
             return {}
         if self._emitter is None:
             self._emitter = self._open()
-        return self._emitter.emit(batch.attempt, metadata, collector, batch.known_as())
+        return self._emitter.emit(batch.order(), metadata, collector)
 
     def _emit_letters(self, letters: Sequence[Any], collector: AttemptCollector) -> None:
         """Emits this task's share; the spout is not asked."""

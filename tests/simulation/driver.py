@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from random import Random
 from typing import Any
@@ -12,6 +12,7 @@ from coordinator.planning.plan import make_plan
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
+from coordinator.transactional.start.replay_choice import ReplayChoice
 from state.errors import TransactionError
 from state.redis_connection import RedisConnection
 from state.redis_reader import READ_TIMEOUT_S, RedisReader
@@ -33,6 +34,8 @@ class Driver:
         name: for the trace.
         topology: what it runs.
         pickle: makes shipped specs.
+        options: of the run, beside those that are drawn.
+        replay: the quarantined batches that it replays.
         ended: called once, with the error it ended by, or None if it says it is done; not if it was killed.
 
     Attributes:
@@ -50,11 +53,14 @@ class Driver:
         random: Random,
         pickle: Callable[[str, Any], bytes],
         ended: Callable[[Driver, TransactionError | None], None],
+        options: Mapping[str, Any] | None = None,
+        replay: ReplayChoice | None = None,
     ) -> None:
         self.name, self.is_alive = name, True
         self._topology = topology
         self._timeline, self._faults, self._server, self._random = timeline, faults, server, random
         self._pickle, self._ended = pickle, ended
+        self._options, self._replay = options or {}, replay
         self._stack = ExitStack()
         self._coordinator: Coordinator | None = None
         self.nonce = f"{random.getrandbits(128):032x}"
@@ -102,6 +108,7 @@ class Driver:
             max_spout_pending=random.choice([1, 2, 5, 16]),
             commit_group_max=random.choice([1, 3, 8]),
             early_commit=random.random() < 0.5,
+            **self._options,
         )
 
         def assemble() -> None:
@@ -118,6 +125,7 @@ class Driver:
                     clock=lambda: timeline.now_s,
                     draw_bits=random.getrandbits,
                     pause=self._wait,
+                    replay=self._replay,
                 )
             )
             timeline.after(0.0, self, self._turn)

@@ -312,19 +312,23 @@ class ReadingAudit(Audit):
         super().finish_batch()
 
 
-def topology(kind: str, *, reads: bool, random: Random) -> Topology:
+def topology(
+    kind: str, *, reads: bool, random: Random, post: Post | None = None, audit: Audit | None = None
+) -> Topology:
     """One of the topologies; how many tasks do what differs from run to run.
 
     Args:
         kind: of spout.
         reads: whether a committer reads state, so that nothing commits early.
         random: draws the numbers of tasks.
+        post: makes the postings, instead of the usual bolt.
+        audit: counts the rows, instead of the usual committer.
     """
     tasks: Sequence[int] = [random.randint(1, 3) for _ in range(3)]
     builder = TransactionalTopologyBuilder(TOPOLOGY_ID, "transfers", SPOUTS[kind](), parallelism=tasks[0])
     builder.set_acker_count(random.randint(1, 2))
-    builder.set_bolt("post", Post(), tasks[1]).shuffle_grouping("transfers")
+    builder.set_bolt("post", post or Post(), tasks[1]).shuffle_grouping("transfers")
     builder.set_committer_bolt("balances", Balances(), tasks[2]).fields_grouping("post", ("shard",))
-    audit = ReadingAudit() if reads else Audit()
-    builder.set_committer_bolt("audit", audit, 1).global_grouping("post", "audit")
+    counting = audit or (ReadingAudit() if reads else Audit())
+    builder.set_committer_bolt("audit", counting, 1).global_grouping("post", "audit")
     return builder.build()

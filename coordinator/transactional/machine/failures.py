@@ -90,11 +90,12 @@ class Failures:
     def failed(self, attempt: TransactionAttempt, phase: Phase, failure: Failure) -> Iterator[Decision]:
         """Handles an attempt that is itself at fault."""
         record = self._books.transactions[attempt.txid]
-        if failure.halts() and not (failure.is_of_batch() and self._may_quarantine(record)):
+        is_of_batch = self._is_of_batch(failure)
+        if failure.halts() and not (is_of_batch and self._may_quarantine(record)):
             yield from self._halt(attempt, phase, _error_of(record, failure, attempt), str(failure))
             return
         yield Replayed(attempt, str(failure))
-        fault = _Fault(str(failure), is_of_batch=failure.is_of_batch(), failure=failure)
+        fault = _Fault(str(failure), is_of_batch=is_of_batch, failure=failure)
         yield from self._lose(attempt, phase, fault)
 
     def crashed(self, attempts: Attempts, phase: Phase, what: str, reason: str, kind: CrashKind) -> Iterator[Decision]:
@@ -149,6 +150,11 @@ class Failures:
             assert self.poison.txid < self.halt_before, "poison in a run that halts below it, or at it"
 
     # What follows
+
+    def _is_of_batch(self, failure: Failure) -> bool:
+        """A spout that asks for another attempt cannot read its input now, whatever the batch."""
+        is_asking = failure.kind is FailureKind.FAILED and failure.component_id == self._books.plan.spout_id
+        return failure.is_of_batch() and not is_asking
 
     def _may_quarantine(self, record: TransactionRecord) -> bool:
         """A replay is quarantined as it is: its record stays."""

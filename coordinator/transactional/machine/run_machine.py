@@ -275,11 +275,12 @@ class RunMachine:
         yield StartWave(wave.wave_id, batches, self._commits.early_groups(attempts), chosen[0].replay)
 
     def _batch(self, record: TransactionRecord, current: AttemptRecord) -> Batch:
-        replay = record.replay
-        number = self._books.metadata.number_of(record.txid) if replay is None else replay.batch.number
-        known_as = None if number == record.txid else number
-        is_of_letters = replay is not None and bool(replay.letters)
-        return Batch(current.attempt, pack(record.metadata), known_as, is_of_letters)
+        packed, replay = pack(record.metadata), record.replay
+        if replay is not None:
+            scopes = frozenset(replay.batch.positions) if self._plan.is_opaque else None
+            return Batch(current.attempt, packed, replay.batch.number, scopes, bool(replay.letters))
+        number = self._books.metadata.number_of(record.txid)
+        return Batch(current.attempt, packed, None if number == record.txid else number)
 
     # The end
 

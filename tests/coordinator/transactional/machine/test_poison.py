@@ -120,6 +120,12 @@ class TestAttempts:
             fails(run, Failure(kind, "parse", 0, "no answer"))
         is_halted_by(run, ReplayLimitError)
 
+    def test_a_spout_that_asks_for_another_attempt_cannot_read_and_is_never_quarantined(self):
+        run = driven(ready(1), plan={"spout_id": "lines"})
+        for _ in range(3):
+            fails(run, Failure(FailureKind.FAILED, "lines", 0, "brokers are away"))
+        is_halted_by(run, ReplayLimitError)
+
     def test_faults_of_the_batch_and_of_others_are_counted_apart(self):
         run = driven(ready(1))
         for kind in (FailureKind.UNANSWERED, FailureKind.USER, FailureKind.UNANSWERED, FailureKind.USER):

@@ -134,6 +134,11 @@ class TestOpaque:
         run = Replaying(MOVING, stored=OPAQUE_STORED, plan=OPAQUE)
         assert run.started().replay.continues_from(6, is_opaque=True) == {"partition.0": {5: 10}}
 
+    def test_emitters_read_no_partition_that_was_not_part_of_the_batch(self):
+        """One that nothing was told of has been read by a later transaction; found by simulation."""
+        run = Replaying(MOVING, stored=OPAQUE_STORED, plan=OPAQUE)
+        assert run.started().batches[0].scopes == {"partition.0", "partition.1"}
+
     def test_the_same_batch_leaves_the_positions_as_they_are(self):
         run = Replaying(MOVING, stored=OPAQUE_STORED, plan=OPAQUE)
         run.ends(run.started(), metadata={"partition.0": 20, "partition.1": 9})
