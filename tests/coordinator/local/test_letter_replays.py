@@ -15,6 +15,7 @@ from coordinator.building.topology import Topology
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.local.cluster import LocalCluster
 from coordinator.sources.files.json_lines import JsonLines
+from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.start import letter_choice
@@ -157,6 +158,38 @@ def test_the_input_continues_after_a_replay_as_if_there_had_been_none(
     assert last.is_done
     assert last.state("sums") == expected
     assert last.dead_letters() == []
+
+
+class Committing(FixedBatchesSpout, ICommitterTransactionalSpout):
+    """Writes down which of its batches it is told to be durable."""
+
+    told: ClassVar[list[int]] = []
+
+    def get_committer(self, conf, context):
+        return BatchesTold()
+
+
+class BatchesTold(SpoutCommitter):
+    def commit(self, attempt):
+        Committing.told.append(attempt.txid)
+
+
+def test_a_spout_is_told_of_its_own_batches_and_never_of_letters(cluster: LocalCluster) -> None:
+    Committing.told.clear()
+    rows = [[[number] for number in batch] for batch in BATCHES]
+    Sort.refused = {1, 4, 5}
+    first = cluster.submit(sorting(Committing(rows, ["number"])), options=RunOptions(max_spout_pending=1))
+    while first.statistics.committed < 3:
+        first.tick()
+    first.close()
+    Sort.refused = set()
+    for _ in range(2):
+        if cluster.client.zcard("{sorting}:txbatch:dead_letters"):
+            ran(cluster, sorting(Committing(rows, ["number"])), replay_letters="all")
+        assert set(Committing.told) <= {1, 2, 3}
+    last = ran(cluster, sorting(Committing(rows, ["number"])))
+    assert last.is_done
+    assert list(dict.fromkeys(Committing.told)) == [1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("seed", range(10))
