@@ -14,7 +14,6 @@ from coordinator.transactional.engine import EarlyCommit, GroupCrashed, GroupExe
 from coordinator.transactional.machine.attempt_record import AttemptState
 from coordinator.transactional.machine.early_commits import EarlyCommits
 from coordinator.transactional.machine.failures import Failures
-from coordinator.transactional.machine.group_letters import letters_of_group
 from coordinator.transactional.machine.poison import Poison
 from coordinator.transactional.machine.releases import Releases
 from coordinator.transactional.machine.run_books import RunBooks
@@ -31,6 +30,7 @@ from coordinator.transactional.machine.run_events import (
     StartCommit,
 )
 from coordinator.transactional.machine.run_phases import CommitPhase, validate_phase
+from coordinator.transactional.machine.run_reports import letters_of_group
 from coordinator.transactional.machine.transaction_records import IN_COMMIT_PHASE
 from coordinator.transactional.phase import Phase
 from coordinator.transactional.run_summary import work_of
