@@ -6,9 +6,12 @@ Nothing here runs bolts or decides which transaction commits next.
 
 from state.attempt import TransactionAttempt
 from state.errors import (
+    BadInputError,
     EngineError,
     FailedException,
     FencedError,
+    NotReplayableError,
+    QuarantineFullError,
     ReplayLimitError,
     SourceError,
     StateRefusedError,
@@ -24,12 +27,15 @@ from state.redis_embedded import EmbeddedServer
 from state.redis_snapshot import Snapshot, snapshot
 
 __all__ = [
+    "BadInputError",
     "EmbeddedServer",
     "EngineError",
     "FailedException",
     "FencedError",
     "HashState",
     "ListState",
+    "NotReplayableError",
+    "QuarantineFullError",
     "ReplayLimitError",
     "SetState",
     "Snapshot",

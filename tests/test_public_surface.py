@@ -16,8 +16,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 SURFACE = {
     "state": """
-        EmbeddedServer EngineError FailedException FencedError HashState ListState ReplayLimitError SetState Snapshot
-        SortedSetState SourceError StateRefusedError StateUnreachableError TopologyError TransactionAttempt
+        BadInputError EmbeddedServer EngineError FailedException FencedError HashState ListState NotReplayableError
+        QuarantineFullError ReplayLimitError SetState Snapshot SortedSetState SourceError StateRefusedError
+        StateUnreachableError TopologyError TransactionAttempt
         TransactionError TransactionTooLargeError UserCodeError ValueState WaveCrashError snapshot
     """,
     "coordinated_bolt": """

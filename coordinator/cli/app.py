@@ -10,11 +10,14 @@ import typer
 from coordinator.cli.acl_command import show_acl
 from coordinator.cli.bench_command import bench as run_bench
 from coordinator.cli.command_options import (
+    Adopt,
     AllowPlaintext,
     AsJson,
     DataDir,
     Debug,
     MaxAttempts,
+    MaxQuarantined,
+    OnPoison,
     Parameters,
     Redis,
     SparkConf,
@@ -99,27 +102,9 @@ def run_topology(
         int, typer.Option(min=1, metavar="N", help="Most transactions in one commit.")
     ] = DEFAULTS.commit_group_max,
     max_attempts: MaxAttempts = DEFAULTS.max_attempts,
-    on_poison: Annotated[
-        str,
-        typer.Option(
-            metavar="WORD",
-            help="What becomes of a batch that fails on every attempt: halt the run, or quarantine the batch: commit "
-            "its transaction empty and keep it for `txbatch quarantine`.",
-        ),
-    ] = DEFAULTS.on_poison,
-    max_quarantined: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Most quarantined batches; poison beyond them halts the run.")
-    ] = DEFAULTS.max_quarantined,
-    adopt: Annotated[
-        str | None,
-        typer.Option(
-            "--adopt",
-            metavar="[=WORDS]",
-            help="Continue on another input, provided that everything read so far is unchanged and nothing would be "
-            "skipped or read again. To accept more, name it: --adopt=skip, again, changed or unchecked, separated by "
-            "commas. A start without the option says which words it needs.",
-        ),
-    ] = None,
+    on_poison: OnPoison = DEFAULTS.on_poison,
+    max_quarantined: MaxQuarantined = DEFAULTS.max_quarantined,
+    adopt: Adopt = None,
     accept_state_changes: Annotated[
         bool,
         typer.Option(

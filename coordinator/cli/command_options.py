@@ -54,6 +54,28 @@ MaxAttempts = Annotated[
     int, typer.Option("--max-attempts", min=1, metavar="N", help="Attempts at a transaction before it is given up.")
 ]
 
+Adopt = Annotated[
+    str | None,
+    typer.Option(
+        "--adopt",
+        metavar="[=WORDS]",
+        help="Continue on another input, provided that everything read so far is unchanged and nothing would be "
+        "skipped or read again. To accept more, name it: --adopt=skip, again, changed or unchecked, separated by "
+        "commas. A start without the option says which words it needs.",
+    ),
+]
+OnPoison = Annotated[
+    str,
+    typer.Option(
+        metavar="WORD",
+        help="What becomes of a batch that fails on every attempt: halt the run, or quarantine the batch: commit its "
+        "transaction empty and keep it for `txbatch quarantine`.",
+    ),
+]
+MaxQuarantined = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Most quarantined batches; poison beyond them halts the run.")
+]
+
 
 @contextmanager
 def command_errors(

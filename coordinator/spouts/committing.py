@@ -28,6 +28,8 @@ class SpoutCommitter(ABC):
     def commit(self, attempt: TransactionAttempt) -> None:
         """Called when an attempt is durable, in txid order, at least once for every txid.
 
+        A batch that was quarantined is told when it is replayed, under its old txid, and never if it is dropped.
+
         A run begins by telling the last group of transactions that earlier runs committed, because it cannot know
         whether they got that far. So make it idempotent by ``attempt.txid``, across processes.
         """

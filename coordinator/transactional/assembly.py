@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from coordinator.building.topology import Topology
@@ -34,7 +35,7 @@ from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.spout_side import SpoutSide
 from coordinator.transactional.start.replay_choice import ReplayChoice
 from coordinator.transactional.start.spout_start import SpoutStart
-from coordinator.transactional.start.takeover import Takeover
+from coordinator.transactional.start.takeover import TakenOver, Takeover
 from coordinator.transactional.store_side import StoreSide
 from coordinator.transactional.watch_side import WatchSide
 from state.attempt import TransactionAttempt
@@ -77,21 +78,19 @@ def assembled(
         on_progress: called with the statistics after every event.
         pause: waits for that many seconds before a failed start of the spout is tried again; None does not wait.
         watch: notified of every attempt, and may hold its phases.
-        wall_clock: seconds since the epoch, for the records of quarantined batches; `clock` by default.
-        replay: the quarantined batches to replay; the run then cuts nothing. None reads the input.
+        wall_clock: seconds since the epoch, for records of quarantined batches; `clock` by default.
+        replay: quarantined batches to replay, instead of reading the input.
 
     Raises:
-        TransactionError: the topology cannot be owned; see `Takeover.take`.
-        UserCodeError, SourceError: the spout cannot be started.
+        TransactionError: the topology cannot be owned, see `Takeover.take`, or its spout cannot be started.
     """
-    context = plan.wirings[plan.emitter_tasks[0]].context()
     options = fitting(topology, options)
-    start = SpoutStart(topology, context, tries=options.max_attempts, pause=pause or _ignore)
+    start = _spout_start(topology, plan, options, pause or _ignore)
     with ExitStack() as resources:
         spout = start.coordinator(resources)
         committer = start.committer(resources)
-        takeover = Takeover(topology, store, start, spout, options, choice=replay)
-        taken = takeover.take(nonce=nonce, new_generation=new_generation)
+        found = Takeover(topology, store, start, spout, options, choice=replay)
+        taken = found.take(nonce=nonce, new_generation=new_generation)
         coordinator = new_coordinator(
             plan=plan,
             spout=spout,
@@ -105,19 +104,14 @@ def assembled(
             on_progress=on_progress or _ignore,
             message_timeout_s=topology.message_timeout_s,
             committer=committer,
-            last_group=() if committer is None else store.last_group(),
+            last_group=() if committer is None else _last_group(store),
             notices=taken.notices,
             earlier_notes=taken.notes,
             notes_of=lambda metadata: start.notes(spout, metadata),
             start=start,
             watch=watch,
             server_watch=store.watch(clock),
-            stamps=RecordStamps(
-                wall_clock or clock,
-                topology_fingerprint=fingerprint_of(taken.description),
-                source_fingerprint=taken.source_fingerprint,
-                limit=options.max_quarantined,
-            ),
+            stamps=_stamps(taken, options, wall_clock or clock),
             replays=taken.replays,
         )
         yield resources.enter_context(closing(coordinator))
@@ -151,20 +145,10 @@ def new_coordinator(
     spout_id = plan.wirings[plan.emitter_tasks[0]].component_id
     stored = metadata.coordinator
     last_txid = max(stored, default=committed_txid)
-    numbers = metadata.number_of(last_txid), metadata.number_of(committed_txid)
-    run_so_far = RunSoFar(numbers[0], stored.get(last_txid), numbers[1])
+    number_of = metadata.number_of
+    run_so_far = RunSoFar(number_of(last_txid), stored.get(last_txid), number_of(committed_txid))
     guarded = GuardedSpout(spout, spout_id, run_so_far)
-    run_plan = RunPlan(
-        commit_tasks=plan.commit_tasks,
-        component_order=tuple(plan.component_order),
-        spout_id=spout_id,
-        has_partitions=start is not None and start.kind.has_partitions,
-        is_opaque=start is not None and start.kind.is_opaque,
-        may_commit_early=plan.has_flat_commit_phase(),
-        engine_overlaps=engine.overlaps,
-        may_hold=watch is not None,
-        message_timeout_s=message_timeout_s,
-    )
+    run_plan = _run_plan(plan, engine, start, message_timeout_s, may_hold=watch is not None)
     machine = RunMachine(
         run_plan,
         options,
@@ -177,17 +161,16 @@ def new_coordinator(
     _tell_where_it_stands(spout, run_so_far, machine.positions, start)
     machine.statistics.notices = notices
     watch_side = WatchSide(watch or AttemptWatch(), clock)
-    spout_arguments: dict[str, Any] = {
-        "spout": guarded,
-        "committer": GuardedSpoutCommitter(committer, spout_id),
-        "clock": clock,
-        "metadata": metadata,
-        "notes_of": notes_of or spout.notes,
-        "last_group": last_group,
-    }
+    spout_side = partial(SpoutSide if replays is None else partial(ReplaySide, replays), guarded)
     return Coordinator(
         machine=machine,
-        spout=SpoutSide(**spout_arguments) if replays is None else ReplaySide(replays, **spout_arguments),
+        spout=spout_side(
+            GuardedSpoutCommitter(committer, spout_id),
+            clock=clock,
+            metadata=metadata,
+            notes_of=notes_of or spout.notes,
+            last_group=last_group,
+        ),
         engine=EngineSide(engine, machine.positions),
         store=StoreSide(
             publisher,
@@ -200,6 +183,44 @@ def new_coordinator(
         watch=watch_side,
         clock=clock,
         on_progress=on_progress,
+    )
+
+
+def _spout_start(topology: Topology, plan: Plan, options: RunOptions, pause: Callable[[float], None]) -> SpoutStart:
+    context = plan.wirings[plan.emitter_tasks[0]].context()
+    return SpoutStart(topology, context, tries=options.max_attempts, pause=pause)
+
+
+def _run_plan(
+    plan: Plan, engine: Engine, start: SpoutStart | None, message_timeout_s: float, *, may_hold: bool
+) -> RunPlan:
+    """Returns the topology as the machine sees it."""
+    return RunPlan(
+        commit_tasks=plan.commit_tasks,
+        component_order=tuple(plan.component_order),
+        spout_id=plan.wirings[plan.emitter_tasks[0]].component_id,
+        has_partitions=start is not None and start.kind.has_partitions,
+        is_opaque=start is not None and start.kind.is_opaque,
+        may_commit_early=plan.has_flat_commit_phase(),
+        engine_overlaps=engine.overlaps,
+        may_hold=may_hold,
+        message_timeout_s=message_timeout_s,
+    )
+
+
+def _last_group(store: RedisStore) -> tuple[TransactionAttempt, ...]:
+    """Returns what earlier runs committed last, without what they have quarantined."""
+    quarantined = {record.txid for record in store.quarantined()}
+    return tuple(attempt for attempt in store.last_group() if attempt.txid not in quarantined)
+
+
+def _stamps(taken: TakenOver, options: RunOptions, wall_clock: Callable[[], float]) -> RecordStamps:
+    """Returns what the driver adds to the records of quarantined batches."""
+    return RecordStamps(
+        wall_clock,
+        topology_fingerprint=fingerprint_of(taken.description),
+        source_fingerprint=taken.source_fingerprint,
+        limit=options.max_quarantined,
     )
 
 

@@ -20,8 +20,7 @@ class SpoutSide:
         spout: calls its coordinator.
         committer: calls its committer, if there is one.
         clock: seconds, monotonic.
-        metadata: tells which transactions are replays of quarantined batches; the spout does not count these, nor is
-            it told of them.
+        metadata: tells which transactions are replays of quarantined batches; the spout does not count these.
         notes_of: metadata of the spout's coordinator -> name -> what to remember.
         last_group: the group that earlier runs committed last, to be told again.
     """
@@ -69,12 +68,14 @@ class SpoutSide:
         return self.tell(told) if told else None
 
     def tell(self, attempts: tuple[TransactionAttempt, ...]) -> Told:
-        """Tells the spout's committer what is durable, under the numbers that the spout knows."""
-        metadata = self._metadata
-        if attempts[-1].txid == metadata.last_replay_txid:
-            return Told()
-        numbered = (TransactionAttempt(metadata.number_of(each.txid), each.attempt_id) for each in attempts)
+        """Tells the spout's committer what is durable, under the numbers by which the spout knows it."""
+        numbered = (TransactionAttempt(self._number_of(each.txid), each.attempt_id) for each in attempts)
         return Told(self._committer.tell(tuple(numbered)))
+
+    def _number_of(self, txid: int) -> int:
+        """Returns the spout's number of a transaction that is committed."""
+        last_replay_txid, number = self._metadata.last_replay
+        return number if txid == last_replay_txid else self._metadata.number_of(txid)
 
     def cut(self, cut: Cut) -> BatchCut | NothingToCut:
         """Lets the spout cut a transaction; if it cannot be cut now, the next turn tries again."""

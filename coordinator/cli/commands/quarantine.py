@@ -12,6 +12,7 @@ import typer
 
 from coordinator.building.topology import Topology
 from coordinator.cli.command_options import (
+    Adopt,
     AllowPlaintext,
     AsJson,
     DataDir,
@@ -106,10 +107,7 @@ def replay(
     master: SparkMaster = "local[*]",
     conf: SparkConf = None,
     max_attempts: MaxAttempts = DEFAULTS.max_attempts,
-    adopt: Annotated[
-        str | None,
-        typer.Option("--adopt", metavar="[=WORDS]", help="As for `txbatch run`: accept that the input has changed."),
-    ] = None,
+    adopt: Adopt = None,
     accept_state_changes: Annotated[
         bool, typer.Option("--accept-state-changes", help="As for `txbatch run`: accept that states have changed.")
     ] = False,

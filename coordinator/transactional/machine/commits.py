@@ -15,6 +15,7 @@ from coordinator.transactional.machine.attempt_record import AttemptState
 from coordinator.transactional.machine.early_commits import EarlyCommits
 from coordinator.transactional.machine.failures import Failures
 from coordinator.transactional.machine.poison import Poison
+from coordinator.transactional.machine.replay import Replay
 from coordinator.transactional.machine.run_books import RunBooks
 from coordinator.transactional.machine.run_events import (
     AskWatch,
@@ -167,7 +168,7 @@ class Commits:
         phase.publishing, phase.reports = step, reports
         replay = books.transactions[last].replay
         metadata = books.metadata.commit_changes(
-            last, self._positions(phase, last), books.transactions.notes(), is_replay=replay is not None
+            last, self._positions(phase, last), books.transactions.notes(), replayed_number=_number_of(replay)
         )
         return Publish(step.attempts, step.write_set, metadata, replay=replay)
 
@@ -205,14 +206,13 @@ class Commits:
         last, count = step.attempts[-1].txid, len(step.attempts)
         replay = books.transactions[last].replay
         books.metadata.committed(
-            last, self._positions(phase, last), books.transactions.notes(), is_replay=replay is not None
+            last, self._positions(phase, last), books.transactions.notes(), replayed_number=_number_of(replay)
         )
         ended = books.transactions.committed(step.attempts)
         if phase.poison is not None:
             self._failures.set_aside()
             books.statistics.set_aside(last, books.now_s)
-            yield Tell(step.attempts)
-            return
+            return  # the spout is told of the batch when it is replayed, and keeps it until then
         if replay is not None:
             books.statistics.replayed[replay.txid] = last
         self._size.published(asked=phase.asked, published=count, operation_count=step.write_set.operations())
@@ -267,3 +267,7 @@ class Commits:
         """
         active = self._books.transactions.active()
         validate_phase(self.phase, [record for record in active if record.state in IN_COMMIT_PHASE])
+
+
+def _number_of(replay: Replay | None) -> int | None:
+    return None if replay is None else replay.batch.number

@@ -20,7 +20,7 @@ from state.transactional_state import MetadataChanges, TransactionalState
 COORDINATOR_SCOPE = "coordinator"
 NOTE_SCOPE = "note."
 REPLAYED_SCOPE = "replayed"
-"""Has one entry, at the last txid that was a replay: how many there were."""
+"""Has one entry, at the last txid that was a replay: how many there were, and the spout's number of that batch."""
 
 Positions = Mapping[int, Mapping[str, Any]]
 """Txid -> scope -> position, of processed attempts of an opaque spout."""
@@ -40,7 +40,7 @@ class MetadataLog:
     Attributes:
         last_cut_txid: the highest txid whose emitters' metadata is stored, 0 if there is none.
         replayed_count: how many committed transactions were replays of quarantined batches.
-        last_replay_txid: the last of them, 0 if there is none.
+        last_replay: txid of the last of them and the spout's number of its batch; zeros if there is none.
     """
 
     def __init__(self, stored: Mapping[str, Any], *, is_opaque: bool = False, committed_txid: int = 0) -> None:
@@ -50,11 +50,11 @@ class MetadataLog:
             if name.startswith(NOTE_SCOPE):
                 scope, _ = parse_metadata_field(name)
                 self._notes[scope.removeprefix(NOTE_SCOPE)] = (name, value)
-        self.replayed_count = self.last_replay_txid = 0
+        self.replayed_count, self.last_replay = 0, (0, 0)
         for name, value in stored.items():
             scope, txid = parse_metadata_field(name)
             if scope == REPLAYED_SCOPE:
-                self.replayed_count, self.last_replay_txid = value, txid
+                self.replayed_count, self.last_replay = value[0], (txid, value[1])
         stored = {name: value for name, value in stored.items() if not _is_own(name)}
         self._void = frozenset(_foreign(stored, committed_txid)) if is_opaque else frozenset()
         self._state = TransactionalState({name: value for name, value in stored.items() if name not in self._void})
@@ -117,7 +117,7 @@ class MetadataLog:
         return self._state.take_changes().puts
 
     def commit_changes(
-        self, committed_txid: int, positions: Positions, notes: Notes, *, is_replay: bool = False
+        self, committed_txid: int, positions: Positions, notes: Notes, *, replayed_number: int | None = None
     ) -> MetadataChanges:
         """Returns what the commit of everything up to a txid stores and forgets.
 
@@ -129,7 +129,7 @@ class MetadataLog:
             positions: txid -> scope -> position of an opaque spout, or of a batch that is set aside or replayed, not
                 stored yet.
             notes: txid -> name -> note, not stored yet.
-            is_replay: the commit publishes a quarantined batch.
+            replayed_number: the spout's number of the quarantined batch that the commit publishes.
         """
         fresh = _fresh(committed_txid, positions)
         puts = {metadata_field(scope, txid): value for scope, (txid, value) in fresh.items()}
@@ -142,12 +142,14 @@ class MetadataLog:
         )
         stale_notes = (self._notes[name][0] for name in fresh_notes if name in self._notes)
         stale = {*self._void, *stale_notes} - puts.keys()
-        if is_replay:
-            puts[metadata_field(REPLAYED_SCOPE, committed_txid)] = self.replayed_count + 1
-            stale |= {metadata_field(REPLAYED_SCOPE, self.last_replay_txid)} if self.last_replay_txid else set()
+        if replayed_number is not None:
+            puts[metadata_field(REPLAYED_SCOPE, committed_txid)] = [self.replayed_count + 1, replayed_number]
+            stale |= {metadata_field(REPLAYED_SCOPE, self.last_replay[0])} if self.replayed_count else set()
         return MetadataChanges(puts, (*forgets, *sorted(stale)))
 
-    def committed(self, committed_txid: int, positions: Positions, notes: Notes, *, is_replay: bool = False) -> None:
+    def committed(
+        self, committed_txid: int, positions: Positions, notes: Notes, *, replayed_number: int | None = None
+    ) -> None:
         """Applies the changes of a commit, after the store has made them; the arguments are the same."""
         for scope, (txid, value) in _fresh(committed_txid, positions).items():
             self._state.put(scope, txid, value)
@@ -160,8 +162,8 @@ class MetadataLog:
             if value is not None:
                 self._notes[name] = (_note_field(name, committed_txid), value)
         self._replaced = {}
-        if is_replay:
-            self.replayed_count, self.last_replay_txid = self.replayed_count + 1, committed_txid
+        if replayed_number is not None:
+            self.replayed_count, self.last_replay = self.replayed_count + 1, (committed_txid, replayed_number)
 
     def _fresh_notes(self, committed_txid: int, notes: Notes) -> dict[str, Any]:
         """Returns name -> the last unstored note up to a txid; None means to forget it."""

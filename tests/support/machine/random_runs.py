@@ -837,7 +837,6 @@ class RandomRun:
         self._store(publish)
         books.poison.clear()
         books.quarantined.append(txid)
-        self.to_tell = publish.attempts
         return Published(self.now_s)
 
     def _store(self, publish: Publish) -> None:

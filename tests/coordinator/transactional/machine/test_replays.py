@@ -90,16 +90,16 @@ def test_nothing_is_stored_before_the_commit_that_takes_the_record():
     run.ends(next(decision for decision in decisions if isinstance(decision, StartWave)))
     publish = run.published_one()
     assert (publish.replay, publish.poison) == (WHOLE, None)
-    assert publish.metadata == MetadataChanges({"coordinator:6": "five", "replayed:6": 1}, ("coordinator:5",))
+    assert publish.metadata == MetadataChanges({"coordinator:6": "five", "replayed:6": [1, 2]}, ("coordinator:5",))
     assert run.machine.statistics.replayed == {2: 6}
 
 
 def test_the_number_of_replays_is_stored_once_and_grows():
-    run = Replaying(WHOLE, stored={**STORED, "replayed:4": 3})
+    run = Replaying(WHOLE, stored={**STORED, "replayed:4": [3, 1]})
     run.ends(run.started())
-    assert run.published_one().metadata.puts["replayed:6"] == 4
-    log = MetadataLog({"coordinator:6": "five", "replayed:6": 4}, committed_txid=6)
-    assert (log.replayed_count, log.last_replay_txid, log.number_of(7)) == (4, 6, 3)
+    assert run.published_one().metadata.puts["replayed:6"] == [4, 2]
+    log = MetadataLog({"coordinator:6": "five", "replayed:6": [4, 2]}, committed_txid=6)
+    assert (log.replayed_count, log.last_replay, log.number_of(7)) == (4, (6, 2), 3)
     assert log.partitions == {}
 
 
@@ -113,7 +113,7 @@ class TestPartitioned:
         run = Replaying(PARTS, stored=PART_STORED, plan=PARTITIONED)
         run.ends(run.started())
         publish = run.published_one()
-        carried = {"coordinator:6": 2, "partition.0:6": 50, "partition.1:6": 51, "replayed:6": 1}
+        carried = {"coordinator:6": 2, "partition.0:6": 50, "partition.1:6": 51, "replayed:6": [1, 2]}
         assert publish.metadata.puts == carried
         assert set(publish.metadata.forgets) == set(PART_STORED)
         assert run.machine.positions.last_positions() == {"partition.0": 50, "partition.1": 51}
