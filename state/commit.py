@@ -65,6 +65,7 @@ class Commit:
         write_set: their composed changes.
         metadata: metadata fields to store in the same step (positions of opaque spouts).
         forget: metadata fields to delete in the same step.
+        told: the last txid that the spout's committer has heard of; None if it has heard of everything before.
         set_aside: the batch that is quarantined by this commit, which changes nothing else of the user's state.
         replayed_txid: txid of the quarantined batch that this commit publishes and whose record it removes.
     """
@@ -73,6 +74,7 @@ class Commit:
     write_set: WriteSet
     metadata: Mapping[str, Any] = field(default_factory=dict)
     forget: tuple[str, ...] = ()
+    told: int | None = None
     set_aside: SetAside | None = None
     replayed_txid: int | None = None
 

@@ -16,10 +16,10 @@ ROOT = Path(__file__).resolve().parent.parent
 
 SURFACE = {
     "state": """
-        BadInputError EmbeddedServer EngineError FailedException FencedError HashState ListState NotReplayableError
-        QuarantineFullError ReplayLimitError SetState Snapshot SortedSetState SourceError StateRefusedError
-        StateUnreachableError TopologyError TransactionAttempt
-        TransactionError TransactionTooLargeError UserCodeError ValueState WaveCrashError snapshot
+        BadInputError EmbeddedServer EngineError FailedException FencedError HashState ListState NotDurableError
+        NotReplayableError QuarantineFullError ReplayLimitError SetState Snapshot SortedSetState SourceError
+        StateRefusedError StateUnreachableError TopologyError TransactionAttempt TransactionError
+        TransactionTooLargeError UserCodeError ValueState WaveCrashError snapshot
     """,
     "coordinated_bolt": """
         AckInfo BaseBasicBolt BaseBatchBolt BaseRichBolt BaseSpout BasicOutputCollector BatchOutputCollector

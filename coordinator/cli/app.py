@@ -15,17 +15,24 @@ from coordinator.cli.command_options import (
     AsJson,
     DataDir,
     Debug,
+    Level,
     MaxAttempts,
+    MaxPending,
     MaxQuarantined,
     OnPoison,
     Parameters,
     Redis,
+    Replicas,
     SparkConf,
     SparkMaster,
     TopologyId,
+    WaveTarget,
     command_errors,
 )
+from coordinator.cli.commands.doctor import doctor
+from coordinator.cli.commands.prove import prove as run_prove
 from coordinator.cli.commands.quarantine import app as quarantine_app
+from coordinator.cli.commands.verify import verify
 from coordinator.cli.run_arguments import RunArguments, adopt_option
 from coordinator.cli.run_command import RunRequest, execute
 from coordinator.cli.signals import STOP_TIMEOUT_S
@@ -34,22 +41,10 @@ from coordinator.cli.state_commands import drop as drop_topology
 from coordinator.cli.suggestions import server_options
 from coordinator.server_choice import choose_server
 from coordinator.transactional.options import RunOptions
+from state.durability import DurabilityLevel
 
 DEFAULTS = RunOptions()
 WAVE_TARGET_MS = round(1000 * DEFAULTS.wave_target_s)
-
-MaxPending = Annotated[
-    int | None,
-    typer.Option(min=1, metavar="N", help="Most transactions in flight. [default: as --wave-target-ms wants]"),
-]
-WaveTarget = Annotated[
-    int,
-    typer.Option(
-        min=1,
-        metavar="MS",
-        help="How long a wave should take; the transactions in flight follow, unless --max-pending is given.",
-    ),
-]
 
 app = typer.Typer(
     name="txbatch",
@@ -112,6 +107,8 @@ def run_topology(
             help="Continue even if a state is no longer declared, or is declared with other types.",
         ),
     ] = False,
+    durability: Level = DurabilityLevel.MEMORY,
+    durability_replicas: Replicas = DEFAULTS.durability_replicas,
     stop_when_idle: Annotated[
         bool, typer.Option("--stop-when-idle", help="End a plain topology once its spouts have nothing more to emit.")
     ] = False,
@@ -140,6 +137,8 @@ def run_topology(
             max_quarantined=max_quarantined,
             adopt=adopt_option(adopt),
             accept_state_changes=accept_state_changes,
+            durability=durability,
+            durability_replicas=durability_replicas,
         )
         request = RunRequest(
             target, parameters or (), server, master, conf or (), options, as_json, stop_when_idle, stop_timeout
@@ -194,11 +193,12 @@ def acl(
             "--functions/--no-functions", help="Whether the user may load the function library, or finds it loaded."
         ),
     ] = True,
+    durability: Level = DurabilityLevel.MEMORY,
     debug: Debug = False,
 ) -> None:
     """Print a line for the server's ACL file: a user with the least rights that the topology needs."""
     with command_errors(debug=debug):
-        show_acl(topology_id, user, loads_functions=functions)
+        show_acl(topology_id, user, loads_functions=functions, level=durability)
 
 
 @app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -209,4 +209,14 @@ def bench(context: typer.Context) -> None:
     raise typer.Exit(code)
 
 
+@app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def prove(context: typer.Context) -> None:
+    """Play the simulation of this checkout, with the arguments that follow: --seeds N, --minutes M, --help."""
+    with command_errors():
+        code = run_prove(context.args)
+    raise typer.Exit(code)
+
+
+app.command()(doctor)
+app.command()(verify)
 app.add_typer(quarantine_app, name="quarantine")

@@ -14,6 +14,7 @@ from coordinator.cli.exits import errors_reported
 from coordinator.cli.logs import logging_to_stderr
 from coordinator.cli.suggestions import server_options
 from coordinator.server_choice import DEFAULT_DATA_DIR
+from state.durability import DurabilityLevel
 from state.redis_address import secrets_in
 from state.redis_encryption import PLAINTEXT_VARIABLE
 from state.redis_reader import URL_VARIABLE
@@ -40,6 +41,18 @@ AllowPlaintext = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one line of JSON on standard output, nothing else.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the full log, and the traceback of an error.")]
+MaxPending = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="N", help="Most transactions in flight. [default: as --wave-target-ms wants]"),
+]
+WaveTarget = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        metavar="MS",
+        help="How long a wave should take; the transactions in flight follow, unless --max-pending is given.",
+    ),
+]
 TopologyId = Annotated[str, typer.Argument(metavar="TOPOLOGY", help="Topology id.")]
 SparkMaster = Annotated[str, typer.Option("--master", metavar="MASTER", help="Spark master.")]
 SparkConf = Annotated[
@@ -74,6 +87,20 @@ OnPoison = Annotated[
 ]
 MaxQuarantined = Annotated[
     int, typer.Option(min=1, metavar="N", help="Most quarantined batches; poison beyond them halts the run.")
+]
+Level = Annotated[
+    DurabilityLevel,
+    typer.Option(
+        "--durability",
+        help="What has to be confirmed of a commit before anything is released upstream, and before a run says it is "
+        "done: the server's answer, its disk, or replicas.",
+    ),
+]
+Replicas = Annotated[
+    int,
+    typer.Option(
+        "--durability-replicas", min=1, metavar="N", help="Replicas that have to confirm, with --durability replica."
+    ),
 ]
 
 

@@ -110,6 +110,8 @@ def _run(
         def begun(coordinator: Coordinator) -> None:
             signals.drain_by(coordinator.drain)
             progress.begun()
+            if coordinator.statistics.durability is not None:
+                progress.note(coordinator.statistics.durability.first_line())
 
         statistics = runner(
             topology,
@@ -134,7 +136,7 @@ def _run_plain(
     if request.options != RunOptions():
         raise TopologyError(
             "--max-pending, --wave-target-ms, --commit-group-max, --max-attempts, --on-poison, --max-quarantined, "
-            "--adopt and --accept-state-changes are for transactional topologies, but "
+            "--adopt, --accept-state-changes and --durability are for transactional topologies, but "
             f"{topology.topology_id!r} is a plain one; leave them out, and limit what is in flight with the builder's "
             "set_max_spout_pending"
         )
@@ -195,6 +197,8 @@ def summary(topology: Topology, statistics: RunStatistics, server: ServerChoice)
             f"  the server was unreachable {times}, for {statistics.server_away_s:.1f} s in all; nothing was lost"
         )
     lines += [f"  quarantined txid {old:,} was replayed as txid {new:,}" for old, new in statistics.replayed.items()]
+    if statistics.durability is not None:
+        lines.append(f"  {statistics.durability.last_line(statistics.released_txid)}")
     lines += [f"  {one_line(name)}: {count:,}" for name, count in sorted(statistics.counters.items())]
     keys = Keys(topology.topology_id)
     for component in topology.components:

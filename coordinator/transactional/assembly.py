@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -36,7 +36,7 @@ from coordinator.transactional.spout_side import SpoutSide
 from coordinator.transactional.start.replay_choice import ReplayChoice
 from coordinator.transactional.start.spout_start import SpoutStart
 from coordinator.transactional.start.takeover import TakenOver, Takeover
-from coordinator.transactional.store_side import StoreSide
+from coordinator.transactional.store_side import Barriers, StoreSide
 from coordinator.transactional.watch_side import WatchSide
 from state.attempt import TransactionAttempt
 from state.own_copy import own_copy
@@ -88,7 +88,7 @@ def assembled(
     start = _spout_start(topology, plan, options, pause or _ignore)
     with ExitStack() as resources:
         spout = start.coordinator(resources)
-        committer = start.committer(resources)
+        committer = start.committer(resources) if options.tells_spout else None
         found = Takeover(topology, store, start, spout, options, choice=replay)
         taken = found.take(nonce=nonce, new_generation=new_generation)
         coordinator = new_coordinator(
@@ -104,7 +104,8 @@ def assembled(
             on_progress=on_progress or _ignore,
             message_timeout_s=topology.message_timeout_s,
             committer=committer,
-            last_group=() if committer is None else _last_group(store),
+            untold=() if committer is None else store.last_group(),
+            withheld=() if committer is None else {record.txid for record in store.quarantined()},
             notices=taken.notices,
             earlier_notes=taken.notes,
             notes_of=lambda metadata: start.notes(spout, metadata),
@@ -113,7 +114,9 @@ def assembled(
             server_watch=store.watch(clock),
             stamps=_stamps(taken, options, wall_clock or clock),
             replays=taken.replays,
+            barriers=store if options.asked_durability().waits else None,
         )
+        coordinator.statistics.durability = store.durability
         yield resources.enter_context(closing(coordinator))
 
 
@@ -131,7 +134,7 @@ def new_coordinator(
     on_progress: Callable[[RunStatistics], None],
     message_timeout_s: float,
     committer: SpoutCommitter | None = None,
-    last_group: tuple[TransactionAttempt, ...] = (),
+    untold: tuple[TransactionAttempt, ...] = (),
     notices: tuple[str, ...] = (),
     earlier_notes: Notes | None = None,
     notes_of: Callable[[Any], Mapping[str, Any]] | None = None,
@@ -140,22 +143,21 @@ def new_coordinator(
     server_watch: ServerWatch | None = None,
     stamps: RecordStamps | None = None,
     replays: tuple[Replay, ...] | None = None,
+    withheld: Collection[int] = (),
+    barriers: Barriers | None = None,
 ) -> Coordinator:
     """Connects the machine with its driver and tells the spout where earlier runs stopped; see `assembled`."""
     spout_id = plan.wirings[plan.emitter_tasks[0]].component_id
-    stored = metadata.coordinator
-    last_txid = max(stored, default=committed_txid)
-    number_of = metadata.number_of
-    run_so_far = RunSoFar(number_of(last_txid), stored.get(last_txid), number_of(committed_txid))
+    run_so_far = _run_so_far(metadata, committed_txid)
     guarded = GuardedSpout(spout, spout_id, run_so_far)
     run_plan = _run_plan(plan, engine, start, message_timeout_s, may_hold=watch is not None)
     machine = RunMachine(
-        run_plan,
+        _waiting_for(run_plan, barriers),
         options,
         metadata,
         committed_txid=committed_txid,
         new_attempt_id=new_attempt_id,
-        earlier=_earlier(stored, guarded, earlier_notes or {}),
+        earlier=_earlier(metadata.coordinator, guarded, earlier_notes or {}),
     )
     _recall(spout, metadata.notes(earlier_notes or {}), start)
     _tell_where_it_stands(spout, run_so_far, machine.positions, start)
@@ -169,7 +171,8 @@ def new_coordinator(
             clock=clock,
             metadata=metadata,
             notes_of=notes_of or spout.notes,
-            last_group=last_group,
+            untold=untold,
+            withheld=lambda: {*withheld, *machine.statistics.quarantined},
         ),
         engine=EngineSide(engine, machine.positions),
         store=StoreSide(
@@ -179,6 +182,7 @@ def new_coordinator(
             statistics=machine.statistics,
             stamps=stamps or RecordStamps(clock, "", "", options.max_quarantined),
             server_watch=server_watch,
+            barriers=barriers,
         ),
         watch=watch_side,
         clock=clock,
@@ -208,12 +212,6 @@ def _run_plan(
     )
 
 
-def _last_group(store: RedisStore) -> tuple[TransactionAttempt, ...]:
-    """Returns what earlier runs committed last, without what they have quarantined."""
-    quarantined = {record.txid for record in store.quarantined()}
-    return tuple(attempt for attempt in store.last_group() if attempt.txid not in quarantined)
-
-
 def _stamps(taken: TakenOver, options: RunOptions, wall_clock: Callable[[], float]) -> RecordStamps:
     """Returns what the driver adds to the records of quarantined batches."""
     return RecordStamps(
@@ -222,6 +220,16 @@ def _stamps(taken: TakenOver, options: RunOptions, wall_clock: Callable[[], floa
         source_fingerprint=taken.source_fingerprint,
         limit=options.max_quarantined,
     )
+
+
+def _run_so_far(metadata: MetadataLog, committed_txid: int) -> RunSoFar:
+    last_txid, number_of = max(metadata.coordinator, default=committed_txid), metadata.number_of
+    return RunSoFar(number_of(last_txid), metadata.coordinator.get(last_txid), number_of(committed_txid))
+
+
+def _waiting_for(plan: RunPlan, barriers: Barriers | None) -> RunPlan:
+    """Returns the plan with the time that a run may wait for a barrier."""
+    return plan if barriers is None else replace(plan, barrier_timeout_s=barriers.unreachable_timeout_s)
 
 
 def _earlier(stored: Mapping[int, Any], spout: GuardedSpout, notes: Notes) -> list[TransactionRecord]:

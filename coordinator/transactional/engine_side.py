@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from coordinator.transactional.engine import Engine, Event, GroupExecuted
+from coordinator.transactional.engine import Engine, Event, GroupExecuted, WaveCrashed, WaveProcessed
 from coordinator.transactional.machine.positions import Positions
 from coordinator.transactional.machine.run_events import CancelWave, ReleaseWave, StartCommit, StartWave
+from state.fault_points import reached
 
 
 class EngineSide:
@@ -27,12 +28,17 @@ class EngineSide:
         """Passes a command to the engine; returns at once."""
         match decision:
             case StartWave(wave_id, batches, early):
+                reached("wave.submitting")
                 self._engine.process(wave_id, batches, self._stored(decision), early)
+                reached("wave.submitted")
             case StartCommit(wave_id, attempts, composed):
+                reached("group.submitting")
                 self._engine.commit(wave_id, attempts, composed=composed)
+                reached("group.submitted")
             case CancelWave(wave_id):
                 self._engine.cancel(wave_id)
             case ReleaseWave(wave_id):
+                reached("wave.releasing")
                 self._engine.release(wave_id)
 
     def _stored(self, start: StartWave) -> Mapping[str, Mapping[int, Any]]:
@@ -52,4 +58,9 @@ class EngineSide:
             EngineError: the engine can run nothing more.
         """
         ran_early, self._ran_early = self._ran_early, None
-        return ran_early or self._engine.next_event(timeout_s)
+        event = ran_early or self._engine.next_event(timeout_s)
+        if isinstance(event, (WaveProcessed, WaveCrashed)):
+            reached("wave.processed")
+        elif event is not None:
+            reached("group.executed")
+        return event

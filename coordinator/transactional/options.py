@@ -6,10 +6,12 @@ import math
 from dataclasses import dataclass, fields, replace
 
 from state.commit import COMMIT_OPERATIONS_LIMIT
+from state.durability import Durability, DurabilityLevel
 from state.errors import TopologyError
 
-SWITCHES = ("accept_state_changes", "early_commit")
+SWITCHES = ("accept_state_changes", "early_commit", "tells_spout")
 SECONDS = ("wave_target_s", "retry_backoff_s", "retry_backoff_max_s")
+MAY_BE_NONE = ("last_txid", "max_spout_pending")
 ADOPT_WORDS = {
     "skip": "input that lies before the position and was never read stays unread",
     "again": "input that was read is read a second time",
@@ -52,9 +54,16 @@ class RunOptions:
             "skip", "again" and "changed", separated by commas, or "unchecked".
         accept_state_changes: continue even if a state is no longer declared, is declared with other types, or holds
             something that the topology has no record of writing.
+        durability: what has to be confirmed of a commit before anything is released upstream: spouts are told, streams
+            trimmed, files removed, a micro-batch is returned to Spark, and the run says it is done. "memory": the
+            server has answered. "fsync": it is on the server's disk. "replica": replicas have received it.
+        durability_replicas: how many replicas have to confirm, for durability "replica".
         early_commit: run committers that only write in the job that processes their wave: one job for both phases
             instead of two. Nothing is published earlier. A run uses two jobs if a committer reads state, has external
             effects, or has bolts downstream.
+        last_txid: the run ends once this transaction is committed, whatever input is left; None runs to the end of the
+            input. A run that finds it committed already changes nothing.
+        tells_spout: tell the spout's committer what is durable; False for a run that repeats another one's work.
     """
 
     max_spout_pending: int | None = None
@@ -68,7 +77,11 @@ class RunOptions:
     retry_backoff_max_s: float = 30.0
     adopt: bool | str = False
     accept_state_changes: bool = False
+    durability: str = DurabilityLevel.MEMORY
+    durability_replicas: int = 1
     early_commit: bool = True
+    last_txid: int | None = None
+    tells_spout: bool = True
 
     def __post_init__(self) -> None:
         for entry in fields(self):
@@ -76,7 +89,10 @@ class RunOptions:
             if entry.name == "adopt":
                 adopted_words(value)
                 continue
-            if entry.name in SWITCHES or (entry.name == "max_spout_pending" and value is None):
+            if entry.name == "durability":
+                _check_level(value)
+                continue
+            if entry.name in SWITCHES or (entry.name in MAY_BE_NONE and value is None):
                 continue
             if entry.name == "on_poison":
                 _check_word(value)
@@ -91,6 +107,10 @@ class RunOptions:
                 f"option commit_operations_max is {self.commit_operations_max}; give at most "
                 f"{COMMIT_OPERATIONS_LIMIT}, the server's limit"
             )
+
+    def asked_durability(self) -> Durability:
+        """Returns what the server is to confirm."""
+        return Durability(DurabilityLevel(self.durability), self.durability_replicas)
 
     def or_window(self, window: int) -> RunOptions:
         """Returns the same options with the width that an engine wants unless the user says otherwise."""
@@ -117,6 +137,11 @@ def _check_word(on_poison: object) -> None:
     if on_poison not in POISON_WORDS:
         known = "; ".join(f"{word}: {meaning}" for word, meaning in POISON_WORDS.items())
         raise TopologyError(f"option on_poison is {on_poison!r}; give one of these words: {known}")
+
+
+def _check_level(value: object) -> None:
+    if value not in set(DurabilityLevel):
+        raise TopologyError(f"option durability is {value!r}; give one of {', '.join(DurabilityLevel)}")
 
 
 def _check_seconds(name: str, value: object) -> None:

@@ -75,6 +75,7 @@ class Publisher:
         attempts: tuple[TransactionAttempt, ...],
         write_set: WriteSet,
         metadata: MetadataChanges,
+        told_txid: int | None = None,
         *,
         set_aside: SetAside | None = None,
         replayed_txid: int | None = None,
@@ -85,6 +86,7 @@ class Publisher:
             attempts: the group, ascending.
             write_set: its changes.
             metadata: what to store and forget in the same step.
+            told_txid: the last txid that the spout's committer has heard of; None if of all that is committed.
             set_aside: see `Commit`.
             replayed_txid: see `Commit`.
 
@@ -94,7 +96,7 @@ class Publisher:
             StateRefusedError: the state is not as this run left it.
             StateUnreachableError: the store did not answer.
         """
-        commit = Commit(attempts, write_set, metadata.puts, metadata.forgets, set_aside, replayed_txid)
+        commit = Commit(attempts, write_set, metadata.puts, metadata.forgets, told_txid, set_aside, replayed_txid)
         reply = self._store.commit(commit)
         if reply.status in (CommitStatus.OK, CommitStatus.ALREADY):
             return

@@ -11,6 +11,7 @@ from committers.task_report import TaskReport
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinator.wave_statistics import WaveStatistics
+from state.durability import DurabilityReport
 
 
 @dataclass(slots=True)
@@ -22,6 +23,8 @@ class RunStatistics(WaveStatistics):
 
     Attributes:
         last_txid: last committed txid, over all runs of the topology.
+        released_txid: last txid known to be as durable as the run has asked, and released upstream; at level memory,
+            `last_txid`.
         committed: transactions committed by this run.
         tuples: tuples that the spout emitted in them.
         attempts: attempts issued.
@@ -33,11 +36,13 @@ class RunStatistics(WaveStatistics):
         notices: changes of topology and input since the run before, one sentence each.
         server_away_count: how often the server did not answer a call for a second or more.
         server_away_s: for how long in all, in seconds.
+        durability: what the run waits for, and what its server can lose; None until a server was looked at.
         quarantined: txids whose batches this run has quarantined.
         replayed: quarantined txid -> the txid that this run has published it under.
     """
 
     last_txid: int = 0
+    released_txid: int = 0
     committed: int = 0
     tuples: int = 0
     attempts: int = 0
@@ -49,6 +54,7 @@ class RunStatistics(WaveStatistics):
     notices: tuple[str, ...] = ()
     server_away_count: int = 0
     server_away_s: float = 0.0
+    durability: DurabilityReport | None = None
     quarantined: list[int] = field(default_factory=list)
     replayed: dict[int, int] = field(default_factory=dict)
 
@@ -101,6 +107,8 @@ class RunStatistics(WaveStatistics):
             "waves": self.waves,
             "commit_groups": self.commit_groups,
         }
+        if self.durability is not None:
+            fields["durability"] = self.durability.to_dict(self.released_txid)
         if self.quarantined:
             fields["quarantined"] = self.quarantined
         if self.replayed:

@@ -6,9 +6,9 @@ exactly which these are; a replay of mended code that is not disturbed for ever 
 
 from __future__ import annotations
 
-import pickle
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -16,6 +16,7 @@ from coordinator.transactional.start.replay_choice import ReplayChoice
 from state.attempt import TransactionAttempt
 from state.errors import (
     FencedError,
+    NotDurableError,
     NotReplayableError,
     ReplayLimitError,
     StateRefusedError,
@@ -27,15 +28,19 @@ from state.errors import (
 from state.keys import Keys
 from state.quarantine import QuarantineRecord, unpack_record
 from state.redis_store import RECEIPTS_KEPT
-from tests.simulation.driver import Driver
+from tests.simulation.driver import Driver, Program
+from tests.simulation.fault_plan import FaultPlan
 from tests.simulation.invariants import ViolatedError, records_of, state_of
-from tests.simulation.simulation import CALLS_WITH_FAULTS, Scenario, Simulation
+from tests.simulation.process import Process
+from tests.simulation.scenario import Scenario
+from tests.simulation.simulation import Simulation
 from tests.simulation.workload import PARTITIONS, ROWS, TOPOLOGY_ID, Audit, Post, World, topology, transfer, weight
 
 KEYS = Keys(TOPOLOGY_ID)
 QUARANTINE = {"on_poison": "quarantine", "max_quarantined": 100, "retry_backoff_s": 0.1}
 ENDS = (
     FencedError,
+    NotDurableError,
     NotReplayableError,  # of an opaque spout that was asked for rows under other circumstances
     ReplayLimitError,
     StateRefusedError,
@@ -53,6 +58,7 @@ class PoisonPost(Post):
     """
 
     def __init__(self, poison: frozenset[tuple[int, int]]) -> None:
+        super().__init__()
         self._poison = poison
 
     def execute(self, tup):
@@ -65,6 +71,7 @@ class AddingAudit(Audit):
     """The same, by reading and putting: rows need not follow one another here."""
 
     def finish_batch(self):
+        self.finish()
         for partition, found in self.rows.items():
             name = f"p{partition}"
             self.seen.put(name, (self.seen.get(name) or 0) + len(found))
@@ -81,7 +88,7 @@ class PoisonSimulation(Simulation):
     """
 
     def __init__(self, scenario: Scenario) -> None:
-        super().__init__(scenario)
+        super().__init__(replace(scenario, rates=_rates(scenario), marks=False))
         random = Random(f"{scenario.seed} poison")
         rows = [(random.randrange(PARTITIONS), random.randrange(ROWS)) for _ in range(random.randint(1, 3))]
         self._poison = frozenset(rows)
@@ -89,43 +96,34 @@ class PoisonSimulation(Simulation):
         self.set_aside: set[int] = set()
         self.replayed = 0
         self._quarantined: set[int] = set()
-        if "opaque" in scenario.kind:  # it could not read the same again
-            self.faults._rates["input.moves"] = 0.0
 
-    def _start(self) -> None:
-        self._started += 1
-        is_last = self.server.calls > CALLS_WITH_FAULTS
-        if is_last or "opaque" in self._scenario.kind:
-            World.known_rows = ROWS
+    def _program(self) -> Program:
+        if "opaque" in self._scenario.kind:
+            World.known_rows = ROWS  # it could not read the same again
         has_all = _reach(state_of(self.server.inner, TOPOLOGY_ID), self._records_now()) == [ROWS] * PARTITIONS
         may_replay = bool(self._records_now()) and (has_all or self._random.random() < 0.4)
-        driver = Driver(
-            f"driver {self._started}",
+        return Program(
             topology(
                 self._scenario.kind,
                 reads=False,
-                random=self._random,
+                tasks=[self._random.choice([1, 1, 2, 3]) for _ in range(4)],
                 post=PoisonPost(frozenset() if may_replay else self._poison),
                 audit=AddingAudit() if self._scenario.reads else None,
             ),
-            timeline=self.timeline,
-            faults=self.faults,
-            server=self.server,
-            random=Random(f"{self._scenario.seed} driver {self._started}"),
-            pickle=lambda component_id, spec: pickle.dumps(spec),
-            ended=self._ended,
+            "transfers",
+            dict.fromkeys(("balances", "seen", "weights"), "int"),
+            adopts=False,
+            accepts_states=False,
             options={**QUARANTINE, "max_attempts": self._max_attempts},
             replay=ReplayChoice() if may_replay else None,
         )
-        self._drivers[driver.nonce] = driver
 
-    def _ended(self, driver: Driver, error: TransactionError | None) -> None:
+    def _ended(self, driver: Process, error: TransactionError | None) -> None:
         self.ends["done" if error is None else type(error).__name__] += 1
         if error is not None and not isinstance(error, ENDS):
             raise ViolatedError(f"a run ended by {type(error).__name__}: {error}") from error
         state, records = state_of(self.server.inner, TOPOLOGY_ID), self._records_now()
-        is_calm = self.server.calls > CALLS_WITH_FAULTS
-        self._is_done = is_calm and not records and _reach(state, records) == [ROWS] * PARTITIONS
+        self._is_done = self._is_calm and not records and _reach(state, records) == [ROWS] * PARTITIONS
 
     def _changed(self, how: str) -> None:
         if how.startswith("server"):
@@ -141,14 +139,20 @@ class PoisonSimulation(Simulation):
         self.set_aside |= found
         self._quarantined = found
 
-    def _is_durable(self, attempt: TransactionAttempt) -> bool:
+    def _is_confirmed(self, attempt: TransactionAttempt) -> bool:
         """The spout is told under its own numbers, which do not count replays."""
-        _, receipts = records_of(self.server.inner, TOPOLOGY_ID)
-        return any(int(receipt.split()[0], 16) == attempt.attempt_id for receipt in receipts.values())
+        driver = self.timeline.actor
+        return isinstance(driver, Driver) and attempt.attempt_id in {known for _, known in driver.confirmed}
 
     def _records_now(self) -> list[QuarantineRecord]:
-        found = self.server.inner.hgetall(KEYS.quarantine)
+        found = self.server.inner.hash(KEYS.quarantine)
         return [unpack_record(KEYS, txid.decode(), packed) for txid, packed in found.items()]
+
+
+def _rates(scenario: Scenario) -> tuple[tuple[str, float], ...]:
+    """Those of the seed's swarm, without operators who drop the topology or change the input."""
+    off = ("operator.", "bolt.exceeds", *(("input.moves",) if "opaque" in scenario.kind else ()))
+    return tuple((n, 0.0 if n.startswith(off) else rate) for n, rate in FaultPlan.swarm_rates(scenario.seed).items())
 
 
 def check(state: dict[str, dict[str, int]], records: list[QuarantineRecord]) -> None:

@@ -18,7 +18,7 @@ from coordinator.transactional.machine.replay import Replay
 from state import redis_arguments
 from tests.simulation.invariants import ViolatedError
 from tests.simulation.poison import PoisonSimulation
-from tests.simulation.simulation import Scenario
+from tests.simulation.scenario import Scenario
 from tests.simulation.timeline import SimulationStuckError
 from tests.simulation.workload import SPOUTS
 

@@ -15,6 +15,7 @@ from coordinator.transactional.machine.attempt_record import AttemptState
 from coordinator.transactional.machine.early_commits import EarlyCommits
 from coordinator.transactional.machine.failures import Failures
 from coordinator.transactional.machine.poison import Poison
+from coordinator.transactional.machine.releases import Releases
 from coordinator.transactional.machine.replay import Replay
 from coordinator.transactional.machine.run_books import RunBooks
 from coordinator.transactional.machine.run_events import (
@@ -28,7 +29,6 @@ from coordinator.transactional.machine.run_events import (
     RanEarly,
     Refused,
     StartCommit,
-    Tell,
 )
 from coordinator.transactional.machine.run_phases import CommitPhase, validate_phase
 from coordinator.transactional.machine.transaction_records import IN_COMMIT_PHASE
@@ -47,14 +47,15 @@ class Commits:
     Args:
         books: of the run.
         failures: handles what fails.
+        releases: takes over what is committed.
 
     Attributes:
         phase: the group in its commit phase, None if there is none.
         early: the groups whose commit phase runs with their wave.
     """
 
-    def __init__(self, books: RunBooks, failures: Failures) -> None:
-        self._books, self._failures = books, failures
+    def __init__(self, books: RunBooks, failures: Failures, releases: Releases) -> None:
+        self._books, self._failures, self._releases = books, failures, releases
         options = books.options
         self._size = GroupSize(options.commit_group_max, options.commit_operations_max)
         self._composed = True
@@ -78,7 +79,7 @@ class Commits:
         self.early.forget_all_but(transactions.is_current)
         limit = self.early.limit(transactions.currtx, self._size.limit())
         attempts = transactions.consecutive_processed(limit if commit_limit is None else min(limit, commit_limit))
-        if not attempts:
+        if not attempts or not self._releases.has_room(len(attempts)):
             return
         transactions.move(attempts, AttemptState.COMMITTING)
         executed = self.early.take(attempts)
@@ -170,13 +171,15 @@ class Commits:
         metadata = books.metadata.commit_changes(
             last, self._positions(phase, last), books.transactions.notes(), replayed_number=_number_of(replay)
         )
-        return Publish(step.attempts, step.write_set, metadata, replay=replay)
+        return Publish(step.attempts, step.write_set, metadata, self._releases.told_txid, replay=replay)
 
     def set_aside(self, poison: Poison) -> Iterator[Decision]:
         """Commits the transaction of a batch that is given up: nothing but the record of the batch, in order.
 
         Called when everything lower is committed, so that nothing else is in flight.
         """
+        if not self._releases.has_room(1):
+            return
         transactions = self._books.transactions
         attempt = transactions.issue(poison.txid)
         yield Issued((attempt,))
@@ -185,7 +188,7 @@ class Commits:
         self.phase = phase = CommitPhase((attempt,), 1, self._books.now_s, publishing=step, poison=poison)
         positions, notes = self._positions(phase, poison.txid), transactions.notes()
         metadata = self._books.metadata.commit_changes(poison.txid, positions, notes)
-        yield Publish(step.attempts, step.write_set, metadata, poison=poison)
+        yield Publish(step.attempts, step.write_set, metadata, self._releases.told_txid, poison=poison)
 
     def _positions(self, phase: CommitPhase, last: int) -> Mapping[int, Mapping[str, Any]]:
         """Returns the positions that the commit up to `last` stores, by txid.
@@ -212,7 +215,8 @@ class Commits:
         if phase.poison is not None:
             self._failures.set_aside()
             books.statistics.set_aside(last, books.now_s)
-            return  # the spout is told of the batch when it is replayed, and keeps it until then
+            yield from self._releases.published(step.attempts)
+            return
         if replay is not None:
             books.statistics.replayed[replay.txid] = last
         self._size.published(asked=phase.asked, published=count, operation_count=step.write_set.operations())
@@ -223,7 +227,7 @@ class Commits:
         counted = [verdict.counters for report in phase.reports for verdict in report.verdicts[:count]]
         books.statistics.committed_group(books.now_s, counted)
         books.statistics.worked(work_of(phase.reports, slice(count)), is_committed=True)
-        yield Tell(step.attempts)
+        yield from self._releases.published(step.attempts)
 
     def refused(self, refused: Refused) -> Iterator[Decision]:
         """Handles a refusal, which changed nothing: transactions commit one by one until the culprit ends the run."""
@@ -243,7 +247,13 @@ class Commits:
             raise ProtocolError("the store answered a commit that was not sent")
         return phase, phase.publishing
 
-    # Time, and checks
+    # Giving up, and checks
+
+    def give_up(self) -> Iterator[Decision]:
+        """Gives up the group in its commit phase, because nothing more is to be committed; its attempts are dropped."""
+        phase, self.phase = self.phase, None
+        if phase is not None and phase.held is None and not phase.is_early:
+            yield CancelWave(self._books.transactions.wave_of(phase.attempts))
 
     def give_up_overdue(self) -> Iterator[Decision]:
         """Cancels a commit phase that exceeds the message timeout, unless it is held, when nothing runs."""

@@ -28,6 +28,7 @@ from coordinator.transactional.start.metadata_check import (
 from coordinator.transactional.start.replay_choice import ReplayChoice
 from coordinator.transactional.start.spout_start import SpoutStart
 from state.errors import StateRefusedError
+from state.fault_points import reached
 from state.handles import declared_states
 from state.keys import parse_metadata_field
 from state.redis_store import RedisStore
@@ -113,6 +114,7 @@ class Takeover:
         settled = _Settled() if found is None else self._settled(found, fingerprint, description)
         self._refuse_unknown_states(found)
         replays = self._replays(fingerprint)
+        reached("start.looked")
         acquired = self._store.acquire(
             nonce=nonce,
             new_generation=new_generation,
@@ -120,7 +122,8 @@ class Takeover:
             source_fingerprint=fingerprint,
             accepted=found,
         )
-        if found is not None and acquired.metadata != found.metadata:  # the run that is now fenced wrote meanwhile
+        if found is not None and (acquired.committed_txid, acquired.metadata) != (found.committed_txid, found.metadata):
+            # the run that is now fenced wrote meanwhile; a commit may leave the metadata as it was
             found = FoundTopology(acquired.committed_txid, found.source_fingerprint, found.topology, acquired.metadata)
             settled = self._settled(found, fingerprint, description)
         for notice in settled.notices:

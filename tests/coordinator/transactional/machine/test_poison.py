@@ -21,7 +21,9 @@ from coordinator.transactional.machine.run_events import (
     Publish,
     Refused,
     StartWave,
+    Tell,
     TimePassed,
+    Told,
 )
 from state.errors import (
     EngineError,
@@ -172,7 +174,8 @@ class TestOrder:
         run.commit()
         publish = published_poison(run.turn())
         assert [attempt.txid for attempt in publish.attempts] == [2]
-        assert run.published() == [], "the spout is not told, and keeps what a replay will need"
+        assert run.published() == [Tell(publish.attempts)]
+        assert run.handle(Told()) == []
         assert emitted(run.turn()) == [3]
 
     def test_the_next_one_is_cut_from_the_metadata_of_the_one_set_aside(self):

@@ -99,8 +99,30 @@ def test_the_number_of_replays_is_stored_once_and_grows():
     run.ends(run.started())
     assert run.published_one().metadata.puts["replayed:6"] == [4, 2]
     log = MetadataLog({"coordinator:6": "five", "replayed:6": [4, 2]}, committed_txid=6)
-    assert (log.replayed_count, log.last_replay, log.number_of(7)) == (4, (6, 2), 3)
+    assert [log.number_of(txid) for txid in (5, 6, 7)] == [2, 2, 3]
+    assert [log.told_as(txid) for txid in (5, 6, 7)] == [2, 2, 3]
     assert log.partitions == {}
+
+
+def test_entries_of_replays_that_nobody_is_told_of_any_more_are_forgotten():
+    stored = {"coordinator:2000": "last", "replayed:3": [1, 2], "replayed:900": [2, 3], "replayed:1990": [3, 9]}
+    log = MetadataLog(stored, committed_txid=2000)
+    assert [log.number_of(txid) for txid in (2, 3, 4, 899, 900, 901, 1990, 1991)] == [
+        2,
+        2,
+        3,
+        898,
+        898,
+        899,
+        1987,
+        1988,
+    ]
+    assert log.told_as(900) == 3
+    changes = log.commit_changes(2001, {}, {}, replayed_number=11)
+    assert changes.puts == {"replayed:2001": [4, 11]}
+    assert {name for name in changes.forgets if name.startswith("replayed")} == {"replayed:3", "replayed:900"}
+    log.committed(2001, {}, {}, replayed_number=11)
+    assert [log.number_of(txid) for txid in (1989, 1990, 2001, 2002)] == [1987, 1987, 1997, 1998]
 
 
 class TestPartitioned:
