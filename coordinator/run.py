@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from coordinator.building.letter_streams import with_letter_streams
 from coordinator.building.topology import Topology
 from coordinator.building.topology_checks import check_is_a
 from coordinator.planning.plan import Plan, make_plan
@@ -20,8 +21,10 @@ from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import Engine
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
+from coordinator.transactional.start.letter_choice import LetterChoice
 from coordinator.transactional.start.replay_choice import ReplayChoice
 from state.durability import Durability, DurabilityLevel
+from state.errors import TopologyError
 from state.redis_embedded import EmbeddedServer
 from state.redis_encryption import require_encryption
 from state.redis_store import RedisStore
@@ -49,6 +52,7 @@ def run(
     on_progress: Callable[[RunStatistics], None] | None = None,
     factory_module: str | None = None,
     replay: Sequence[int] | str | None = None,
+    replay_letters: Sequence[str] | str | None = None,
 ) -> RunStatistics:
     """Runs a topology from its first uncommitted transaction to the end of its input (driver).
 
@@ -68,6 +72,9 @@ def run(
         replay: txids of quarantined batches, or "all": the run publishes each as a new transaction, exactly once, and
             removes its record in the same step. It first commits what an earlier run has begun, and reads no new
             input. None, the default, reads the input and replays nothing.
+        replay_letters: ids of components, or "all": the run publishes their dead letters as new transactions, each
+            exactly once, through the components that refused them, and removes them in the same step. Otherwise as
+            `replay`, which it excludes.
 
     Returns:
         The statistics of this run.
@@ -89,6 +96,7 @@ def run(
         on_progress=on_progress,
         factory_module=factory_module,
         replay=replay,
+        replay_letters=replay_letters,
     ) as coordinator:
         if on_start is not None:
             on_start(coordinator)
@@ -109,6 +117,7 @@ def started(  # noqa: D417 - the others are those of `run`
     on_progress: Callable[[RunStatistics], None] | None = None,
     factory_module: str | None = None,
     replay: Sequence[int] | str | None = None,
+    replay_letters: Sequence[str] | str | None = None,
     intake: Intake | None = None,
 ) -> Iterator[Coordinator]:
     """Becomes the owner of a topology and yields the coordinator of its run, which has not begun; see `run`.
@@ -117,7 +126,9 @@ def started(  # noqa: D417 - the others are those of `run`
         intake: what feeds stage 0, unless the spout's tasks read by themselves.
     """
     check_is_a(Topology, topology, "use run_plain for a plain topology")
-    choice = ReplayChoice.of(replay)
+    choice = _choice(replay, replay_letters)
+    if isinstance(choice, LetterChoice):
+        topology = with_letter_streams(topology)
     server = choose_server(redis_url, data_dir, allow_plaintext=allow_plaintext)
     # imported here because importing Spark takes as long as everything else
     from coordinator.spark.engine import SparkEngine
@@ -127,7 +138,7 @@ def started(  # noqa: D417 - the others are those of `run`
     plan = make_plan(topology, pickle_spec)
     _LOG.info("topology %r runs in stages: %s", topology.topology_id, " | ".join(plan.outline()))
     nonce = secrets.token_hex(16)
-    bounds = options or RunOptions()
+    bounds = (options or RunOptions()).or_backoff(RETRY_BACKOFF_S)
     with (
         _state_store(topology, server, bounds.asked_durability()) as (store, url),
         spark_lease(topology.topology_id, spark, master, conf or {}) as lease,
@@ -138,7 +149,6 @@ def started(  # noqa: D417 - the others are those of `run`
 
             topology, intake = bound_to_spark(topology, lease, spark)
         engine = SparkEngine(lease, plan, url, nonce, topology.message_timeout_s, intake=intake)
-        bounds = (options or RunOptions()).or_backoff(RETRY_BACKOFF_S)
         with (
             closing(engine),
             _coordinated(
@@ -146,6 +156,16 @@ def started(  # noqa: D417 - the others are those of `run`
             ) as coordinator,
         ):
             yield coordinator
+
+
+def _choice(
+    replay: Sequence[int] | str | None, replay_letters: Sequence[str] | str | None
+) -> ReplayChoice | LetterChoice | None:
+    if replay_letters is None:
+        return ReplayChoice.of(replay)
+    if replay is not None:
+        raise TopologyError("arguments replay and replay_letters exclude each other; run one after the other")
+    return LetterChoice.of(replay_letters)
 
 
 def _coordinated(
@@ -157,7 +177,7 @@ def _coordinated(
     options: RunOptions,
     nonce: str,
     on_progress: Callable[[RunStatistics], None] | None,
-    replay: ReplayChoice | None,
+    replay: ReplayChoice | LetterChoice | None,
 ) -> AbstractContextManager[Coordinator]:
     """Assembles a run with this machine's clock and randomness."""
     return assembled(

@@ -5,6 +5,7 @@ Nothing here runs bolts or decides which transaction commits next.
 """
 
 from state.attempt import TransactionAttempt
+from state.dead_letters import DeadLetter
 from state.errors import (
     BadInputError,
     EngineError,
@@ -29,6 +30,7 @@ from state.redis_snapshot import Snapshot, snapshot
 
 __all__ = [
     "BadInputError",
+    "DeadLetter",
     "EmbeddedServer",
     "EngineError",
     "FailedException",

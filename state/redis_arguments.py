@@ -108,6 +108,8 @@ def _append_checks(content: list[Argument], index: int, name: str, writes: State
 def _append_state(content: list[Argument], index: int, name: str, writes: StateWrites, reach: float) -> None:
     kind, value_type = writes.kind, writes.value_type
     head: list[Argument] = [str(index), kind.value, value_type.value]
+    if writes.size_max is not None:
+        content += [*head, "bound", "1", str(writes.size_max), str(len(writes.puts) - len(writes.deletes))]
     for operation, items in (("put", list(writes.puts)), ("increment", list(writes.increments))):
         for part in _parts(items):
             content += [*head, operation, str(len(part))]
@@ -121,7 +123,8 @@ def _append_state(content: list[Argument], index: int, name: str, writes: StateW
                 values = _values(map(writes.puts.__getitem__, part), value_type)
                 content += [item for pair in zip(_fields(part), values, strict=True) for item in pair]
     for part in _parts(list(writes.deletes)):
-        content += [*head, "delete", str(len(part)), *_fields(part)]
+        operation = "delete" if writes.size_max is None else "take"
+        content += [*head, operation, str(len(part)), *_fields(part)]
     for part in _parts(writes.appends):
         content += [*head, "append", str(len(part)), *_values(part, value_type)]
 

@@ -5,7 +5,7 @@ Everything txbatch changes in Redis, as functions that check first and write las
 Lua does not roll back, so before its first write every function checks all that could fail: what is
 stored, the arguments, and whether the caller may run each command it needs on that key. An error reply
 therefore always means that nothing was changed. The version in the library name is the version of the
-stored format and of the arguments below; a driver of another version loads its own library.
+arguments below; a driver of another version loads its own library. FORMAT is the version of what is stored.
 
 The owner's writes are one sequence. Each names the revision it expects and raises it by one, so it is
 applied after exactly the writes whose answers its sender has seen, or not at all. A server that has lost
@@ -34,6 +34,8 @@ Keys, all with the hash tag {id}; every call declares those it touches:
   {id}:txbatch:metadata  hash    "scope:txid" -> packed value; opaque here
   {id}:txbatch:receipts  hash    txid -> "attempt digest first last", for the most recent 1,024 txids;
                                  first and last are the txids of the group it was published with
+  {id}:txbatch:dead_letters  zset  tuples that bolts refused: score txid, member "txid.number:packed letter"; a
+                                 state like the user's, but for its limit, and for drop_letters
   {id}:txbatch:quarantine hash   txid -> the batch that was set aside there; opaque here
   {id}:<name>            hash, string, set, zset or list: the user's state
 
@@ -370,6 +372,22 @@ local function plan_check(section)
   return nil, nil
 end
 
+-- Refuses what would let a sorted set grow beyond its limit: the limit, and how many members the commit adds less
+-- those it takes away; a set that is too large already may shrink.
+local function plan_bound(section)
+  local most, added = tonumber(section.argv[section.at]), tonumber(section.argv[section.at + 1])
+  section.at = section.at + 2
+  local held = redis.call('ZCARD', section.key)
+  if added > 0 and held + added > most then
+    local id = string.match(section.key, '{(.-)}')
+    return refuse(section, 'LIMIT', 'holds ' .. decimal(held) .. ' dead letters of at most ' .. decimal(most) ..
+      ', and ' .. decimal(added) .. ' more do not fit; look at them with `txbatch dead-letters list ' .. id ..
+      '`, make room with `txbatch dead-letters drop ' .. id .. '`, or raise the limit with ' ..
+      'builder.set_dead_letters(total=...)')
+  end
+  return nil, nil
+end
+
 -- The hash of quarantined batches takes one more, unless it is full: limit, txid, record.
 local function plan_admission(section)
   local argv, at = section.argv, section.at
@@ -391,7 +409,23 @@ local function plan_taking(section)
   return nil, step('HDEL', section.key, {txid}, 1, 1)
 end
 
+-- Dead letters are replayed: they must still be there, and go.
+local function plan_taking_letters(section)
+  local first = section.at
+  section.at = first + section.count
+  local found = redis.call('ZMSCORE', section.key, unpack(section.argv, first, section.at - 1))
+  for i = 1, section.count do
+    if not found[i] then
+      return refuse(section, 'TYPE', 'lacks a dead letter that was to be replayed: it was dropped meanwhile, and ' ..
+        'nothing was published; run the replay again for the others')
+    end
+  end
+  return nil, step('ZREM', section.key, section.argv, first, section.at - 1)
+end
+
 local planners = {
+  ['zset bound'] = plan_bound,
+  ['zset take'] = plan_taking_letters,
   ['hash admit'] = plan_admission,
   ['hash take'] = plan_taking,
   ['hash check'] = plan_check,
@@ -861,6 +895,46 @@ local function read(keys, argv)
   return reply
 end
 
+--[[ A page of dead letters and the state they belong to.
+     KEYS control letters
+     ARGV first_txid last_txid limit    the txids may be -inf and +inf
+     -> {committed txid or '', generation or '', letters stored, letters from first to last txid, (member, txid)...} --]]
+local function letters(keys, argv)
+  local sentence = wrong_kind(keys[1], 'hash') or wrong_kind(keys[2], 'zset')
+  if sentence then
+    return redis.error_reply('TYPE ' .. sentence)
+  end
+  local found = redis.call('HMGET', keys[1], 'committed', 'generation')
+  local reply = {found[1] or '', found[2] or '', redis.call('ZCARD', keys[2]),
+                 redis.call('ZCOUNT', keys[2], argv[1], argv[2])}
+  local page = redis.call('ZRANGEBYSCORE', keys[2], argv[1], argv[2], 'WITHSCORES', 'LIMIT', '0', argv[3])
+  for i = 1, #page, 2 do
+    reply[#reply + 1] = page[i]
+    reply[#reply + 1] = decimal(tonumber(page[i + 1]))
+  end
+  return reply
+end
+
+--[[ Deletes the dead letters of all transactions up to a committed one. Needs no fence: no commit ever adds letters
+     there again, so it does not matter what a run does meanwhile. The generation protects a topology started since.
+     KEYS control letters
+     ARGV generation last_txid
+     -> {'OK', number of letters deleted} or {'REGRESSED' or 'ORDER' or 'TYPE', sentence} --]]
+local function drop_letters(keys, argv)
+  local sentence = wrong_kind(keys[1], 'hash') or wrong_kind(keys[2], 'zset')
+  if sentence then
+    return {'TYPE', sentence}
+  end
+  local found = redis.call('HMGET', keys[1], 'committed', 'generation')
+  if found[2] ~= argv[1] then
+    return {'REGRESSED', 'the topology was dropped, or started again, since its letters were looked at'}
+  elseif tonumber(argv[2]) > tonumber(found[1]) then
+    return {'ORDER', 'txid ' .. argv[2] .. ' is not committed; the last one is ' .. found[1]}
+  end
+  require_right('ZREMRANGEBYSCORE', keys[2])
+  return {'OK', decimal(redis.call('ZREMRANGEBYSCORE', keys[2], '-inf', argv[2]))}
+end
+
 --[[ KEYS control metadata receipts quarantine
      -> {number of metadata fields, number of quarantined batches, receipt of the last committed txid or '',
          (field, value) of control...} --]]
@@ -999,6 +1073,8 @@ redis.register_function{function_name = 'txbatch_3_confirm', callback = confirm,
 redis.register_function{function_name = 'txbatch_3_last_group', callback = last_group, flags = {'no-writes'}}
 redis.register_function{function_name = 'txbatch_3_lacking', callback = lacking, flags = {'no-writes'}}
 redis.register_function{function_name = 'txbatch_3_read', callback = read, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_3_letters', callback = letters, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_3_drop_letters', callback = drop_letters, flags = {'allow-oom'}}
 redis.register_function{function_name = 'txbatch_3_status', callback = status, flags = {'no-writes'}}
 redis.register_function{function_name = 'txbatch_3_quarantined', callback = quarantined, flags = {'no-writes'}}
 redis.register_function{function_name = 'txbatch_3_discard', callback = discard, flags = {'allow-oom'}}

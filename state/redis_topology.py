@@ -14,6 +14,7 @@ from state.quarantine import QuarantineRecord, unpack_record
 from state.receipt import parse_receipt
 from state.redis_address import redact
 from state.redis_connection import RedisConnection, connect
+from state.redis_dead_letters import RedisDeadLetters
 from state.redis_drop import drop_topology
 from state.redis_durability import measure_durability
 from state.redis_own_connection import OwnConnection, PooledConnection
@@ -180,6 +181,11 @@ class RedisTopology:
         """
         info = self._info()
         return (ServerDurability() if info is None else measure_durability(self._connection, info)).can_lose()
+
+    @property
+    def dead_letters(self) -> RedisDeadLetters:
+        """The topology's dead letters; needs no ownership."""
+        return RedisDeadLetters(self._connection, self.keys)
 
     def has_records(self) -> bool:
         """Whether the topology's control key exists, readable or not."""

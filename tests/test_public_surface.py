@@ -16,9 +16,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 SURFACE = {
     "state": """
-        BadInputError EmbeddedServer EngineError FailedException FencedError HashState ListState NotDurableError
-        NotReplayableError QuarantineFullError ReplayLimitError SetState Snapshot SortedSetState SourceError
-        StateRefusedError StateUnreachableError TopologyError TransactionAttempt TransactionError
+        BadInputError DeadLetter EmbeddedServer EngineError FailedException FencedError HashState ListState
+        NotDurableError NotReplayableError QuarantineFullError ReplayLimitError SetState Snapshot SortedSetState
+        SourceError StateRefusedError StateUnreachableError TopologyError TransactionAttempt TransactionError
         TransactionTooLargeError UserCodeError ValueState WaveCrashError snapshot
     """,
     "coordinated_bolt": """

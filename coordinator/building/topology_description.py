@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from coordinator.building.letter_streams import is_of_letters
 from coordinator.building.topology import Component, Topology
 from state.codec import digest64
 from state.errors import StateRefusedError
@@ -139,7 +140,9 @@ def check_topology(
 
 
 def _of_component(component: Component) -> dict[str, Any]:
-    inputs = sorted(f"{s.upstream_id}/{s.stream_id}: {s.grouping!r}" for s in component.subscriptions)
+    inputs = sorted(
+        f"{s.upstream_id}/{s.stream_id}: {s.grouping!r}" for s in component.subscriptions if not is_of_letters(s)
+    )
     return {
         "kind": component.kind.value,
         "tasks": component.task_count,

@@ -29,6 +29,7 @@ from coordinator.cli.command_options import (
     WaveTarget,
     command_errors,
 )
+from coordinator.cli.commands.dead_letters import dead_letters
 from coordinator.cli.commands.doctor import doctor
 from coordinator.cli.commands.prove import prove as run_prove
 from coordinator.cli.commands.quarantine import app as quarantine_app
@@ -219,4 +220,5 @@ def prove(context: typer.Context) -> None:
 
 app.command()(doctor)
 app.command()(verify)
+app.add_typer(dead_letters, name="dead-letters")
 app.add_typer(quarantine_app, name="quarantine")

@@ -63,10 +63,6 @@ Parameters = Annotated[
     typer.Option("-p", "--param", metavar="KEY=VALUE", help="Parameter of the factory; may be repeated."),
 ]
 
-MaxAttempts = Annotated[
-    int, typer.Option("--max-attempts", min=1, metavar="N", help="Attempts at a transaction before it is given up.")
-]
-
 Adopt = Annotated[
     str | None,
     typer.Option(
@@ -76,17 +72,6 @@ Adopt = Annotated[
         "skipped or read again. To accept more, name it: --adopt=skip, again, changed or unchecked, separated by "
         "commas. A start without the option says which words it needs.",
     ),
-]
-OnPoison = Annotated[
-    str,
-    typer.Option(
-        metavar="WORD",
-        help="What becomes of a batch that fails on every attempt: halt the run, or quarantine the batch: commit its "
-        "transaction empty and keep it for `txbatch quarantine`.",
-    ),
-]
-MaxQuarantined = Annotated[
-    int, typer.Option(min=1, metavar="N", help="Most quarantined batches; poison beyond them halts the run.")
 ]
 Level = Annotated[
     DurabilityLevel,
@@ -101,6 +86,20 @@ Replicas = Annotated[
     typer.Option(
         "--durability-replicas", min=1, metavar="N", help="Replicas that have to confirm, with --durability replica."
     ),
+]
+MaxAttempts = Annotated[
+    int, typer.Option("--max-attempts", min=1, metavar="N", help="Attempts at a transaction before it is given up.")
+]
+OnPoison = Annotated[
+    str,
+    typer.Option(
+        metavar="WORD",
+        help="What becomes of a batch that fails on every attempt: halt the run, or quarantine the batch: commit "
+        "its transaction empty and keep it for `txbatch quarantine`.",
+    ),
+]
+MaxQuarantined = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Most quarantined batches; poison beyond them halts the run.")
 ]
 
 

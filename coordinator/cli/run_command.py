@@ -197,6 +197,11 @@ def summary(topology: Topology, statistics: RunStatistics, server: ServerChoice)
             f"  the server was unreachable {times}, for {statistics.server_away_s:.1f} s in all; nothing was lost"
         )
     lines += [f"  quarantined txid {old:,} was replayed as txid {new:,}" for old, new in statistics.replayed.items()]
+    if statistics.replayed_letters:
+        lines.append(f"  {counted(statistics.replayed_letters, 'dead letter')} published")
+    if statistics.dead_letters:
+        letters = counted(statistics.dead_letters, "dead letter")
+        lines.append(f"  {letters}; see `txbatch dead-letters list {topology.topology_id}`")
     if statistics.durability is not None:
         lines.append(f"  {statistics.durability.last_line(statistics.released_txid)}")
     lines += [f"  {one_line(name)}: {count:,}" for name, count in sorted(statistics.counters.items())]

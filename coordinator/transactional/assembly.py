@@ -33,6 +33,7 @@ from coordinator.transactional.record_stamps import RecordStamps
 from coordinator.transactional.replay_side import ReplaySide
 from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.spout_side import SpoutSide
+from coordinator.transactional.start.letter_choice import LetterChoice
 from coordinator.transactional.start.replay_choice import ReplayChoice
 from coordinator.transactional.start.spout_start import SpoutStart
 from coordinator.transactional.start.takeover import TakenOver, Takeover
@@ -60,7 +61,7 @@ def assembled(
     pause: Callable[[float], None] | None = None,
     watch: AttemptWatch | None = None,
     wall_clock: Callable[[], float] | None = None,
-    replay: ReplayChoice | None = None,
+    replay: ReplayChoice | LetterChoice | None = None,
 ) -> Iterator[Coordinator]:
     """Becomes the owner of a topology and yields the coordinator of a run that continues where the last one ended.
 
@@ -73,13 +74,12 @@ def assembled(
         nonce: 128 random bits, hexadecimal, different for every run; the engine's readers of state have the same one.
         new_generation: 128 random bits, hexadecimal, for a topology that starts for the first time.
         clock: seconds, monotonic.
-        draw_bits: number of bits -> a random number, for attempt ids. It may be seeded; `nonce` must not be, or two
-            runs with equal seeds would own the topology at the same time.
+        draw_bits: number of bits -> a random number, for attempt ids. It may be seeded; `nonce` must never be.
         on_progress: called with the statistics after every event.
         pause: waits for that many seconds before a failed start of the spout is tried again; None does not wait.
         watch: notified of every attempt, and may hold its phases.
         wall_clock: seconds since the epoch, for records of quarantined batches; `clock` by default.
-        replay: quarantined batches to replay, instead of reading the input.
+        replay: quarantined batches or dead letters to replay, instead of reading the input.
 
     Raises:
         TransactionError: the topology cannot be owned, see `Takeover.take`, or its spout cannot be started.
@@ -104,8 +104,7 @@ def assembled(
             on_progress=on_progress or _ignore,
             message_timeout_s=topology.message_timeout_s,
             committer=committer,
-            untold=() if committer is None else store.last_group(),
-            withheld=() if committer is None else {record.txid for record in store.quarantined()},
+            **_untold(store, committer),
             notices=taken.notices,
             earlier_notes=taken.notes,
             notes_of=lambda metadata: start.notes(spout, metadata),
@@ -150,9 +149,8 @@ def new_coordinator(
     spout_id = plan.wirings[plan.emitter_tasks[0]].component_id
     run_so_far = _run_so_far(metadata, committed_txid)
     guarded = GuardedSpout(spout, spout_id, run_so_far)
-    run_plan = _run_plan(plan, engine, start, message_timeout_s, may_hold=watch is not None)
     machine = RunMachine(
-        _waiting_for(run_plan, barriers),
+        _waiting_for(_run_plan(plan, engine, start, message_timeout_s, may_hold=watch is not None), barriers),
         options,
         metadata,
         committed_txid=committed_txid,
@@ -195,21 +193,11 @@ def _spout_start(topology: Topology, plan: Plan, options: RunOptions, pause: Cal
     return SpoutStart(topology, context, tries=options.max_attempts, pause=pause)
 
 
-def _run_plan(
-    plan: Plan, engine: Engine, start: SpoutStart | None, message_timeout_s: float, *, may_hold: bool
-) -> RunPlan:
-    """Returns the topology as the machine sees it."""
-    return RunPlan(
-        commit_tasks=plan.commit_tasks,
-        component_order=tuple(plan.component_order),
-        spout_id=plan.wirings[plan.emitter_tasks[0]].component_id,
-        has_partitions=start is not None and start.kind.has_partitions,
-        is_opaque=start is not None and start.kind.is_opaque,
-        may_commit_early=plan.has_flat_commit_phase(),
-        engine_overlaps=engine.overlaps,
-        may_hold=may_hold,
-        message_timeout_s=message_timeout_s,
-    )
+def _untold(store: RedisStore, committer: SpoutCommitter | None) -> dict[str, Any]:
+    """Returns what earlier runs committed and may not have told, and which of it is quarantined and must not be."""
+    if committer is None:
+        return {}
+    return {"untold": store.last_group(), "withheld": {record.txid for record in store.quarantined()}}
 
 
 def _stamps(taken: TakenOver, options: RunOptions, wall_clock: Callable[[], float]) -> RecordStamps:
@@ -230,6 +218,23 @@ def _run_so_far(metadata: MetadataLog, committed_txid: int) -> RunSoFar:
 def _waiting_for(plan: RunPlan, barriers: Barriers | None) -> RunPlan:
     """Returns the plan with the time that a run may wait for a barrier."""
     return plan if barriers is None else replace(plan, barrier_timeout_s=barriers.unreachable_timeout_s)
+
+
+def _run_plan(
+    plan: Plan, engine: Engine, start: SpoutStart | None, message_timeout_s: float, *, may_hold: bool
+) -> RunPlan:
+    return RunPlan(
+        commit_tasks=plan.commit_tasks,
+        component_order=tuple(plan.component_order),
+        spout_id=plan.wirings[plan.emitter_tasks[0]].component_id,
+        has_partitions=start is not None and start.kind.has_partitions,
+        is_opaque=start is not None and start.kind.is_opaque,
+        may_commit_early=plan.has_flat_commit_phase(),
+        engine_overlaps=engine.overlaps,
+        may_hold=may_hold,
+        message_timeout_s=message_timeout_s,
+        letter_limits=plan.letter_limits,
+    )
 
 
 def _earlier(stored: Mapping[int, Any], spout: GuardedSpout, notes: Notes) -> list[TransactionRecord]:

@@ -75,8 +75,8 @@ class Publisher:
         attempts: tuple[TransactionAttempt, ...],
         write_set: WriteSet,
         metadata: MetadataChanges,
-        told_txid: int | None = None,
         *,
+        told_txid: int | None = None,
         set_aside: SetAside | None = None,
         replayed_txid: int | None = None,
     ) -> None:

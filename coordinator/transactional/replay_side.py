@@ -15,8 +15,8 @@ class ReplaySide(SpoutSide):
     """Answers what the machine asks of the spout; used on the run's thread, except for `drain` and its kin.
 
     Transactions that an earlier run has begun are committed first, as in any run; then each batch becomes the next
-    transaction. The spout's
-    committer is told of it under its old number. A drain leaves out the batches that were not begun.
+    transaction. The spout's committer is told of it under its old number. A drain leaves out the batches that were not
+    begun.
 
     Args:
         replays: quarantined batches, in the order in which they become transactions.

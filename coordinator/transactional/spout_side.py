@@ -74,15 +74,13 @@ class SpoutSide:
     def tell(self, attempts: tuple[TransactionAttempt, ...]) -> Told:
         """Tells the spout's committer what is durable, under the numbers by which the spout knows it.
 
-        A quarantined batch is told when it is replayed: what a replay needs must not be freed before.
+        A quarantined batch is told when it is replayed: what a replay needs must not be freed before. Replayed letters
+        are no batch of the spout.
         """
         withheld = self._withheld()
-        numbered = (
-            TransactionAttempt(self._metadata.told_as(each.txid), each.attempt_id)
-            for each in attempts
-            if each.txid not in withheld
-        )
-        return Told(self._committer.tell(tuple(numbered)))
+        numbers = {each: self._metadata.told_as(each.txid) for each in attempts if each.txid not in withheld}
+        told = (TransactionAttempt(number, each.attempt_id) for each, number in numbers.items() if number)
+        return Told(self._committer.tell(tuple(told)))
 
     def cut(self, cut: Cut) -> BatchCut | NothingToCut:
         """Lets the spout cut a transaction; if it cannot be cut now, the next turn tries again."""

@@ -105,15 +105,17 @@ class StoreSide:
                 publish.attempts,
                 publish.write_set,
                 publish.metadata,
-                publish.told_txid,
+                told_txid=publish.told_txid,
                 set_aside=None if poison is None else self._stamps.set_aside(poison),
-                replayed_txid=None if replay is None else replay.txid,
+                replayed_txid=None if replay is None or replay.letters else replay.txid,
             )
         except RefusedGroup as refusal:
             return Refused(refusal.error)
         if poison is not None:
             _LOG.warning("txid %d is quarantined: %s", poison.txid, poison.cause.reason)
-        if replay is not None:
+        if replay is not None and replay.letters:
+            _LOG.info("%d dead letters are replayed as txid %d", len(replay.letters), publish.attempts[0].txid)
+        elif replay is not None:
             _LOG.info("quarantined txid %d is replayed as txid %d", replay.txid, publish.attempts[0].txid)
         self._on_committed(publish.attempts)
         return Published(self._clock())

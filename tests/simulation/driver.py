@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -38,8 +38,6 @@ class Program:
         states: name -> value type of the states it declares.
         adopts: whether the user accepts another input.
         accepts_states: whether the user accepts that states have changed.
-        options: of the run, in addition to those that it draws.
-        replay: the quarantined batches that it replays.
     """
 
     topology: Topology
@@ -47,8 +45,6 @@ class Program:
     states: dict[str, str]
     adopts: bool
     accepts_states: bool
-    options: Mapping[str, Any] = field(default_factory=dict)
-    replay: ReplayChoice | None = None
 
 
 class Driver(Process):
@@ -57,6 +53,8 @@ class Driver(Process):
     Args:
         program: what it is started with.
         pickle: makes shipped specs.
+        options: of the run, beside those that are drawn.
+        replay: the quarantined batches that it replays.
 
     Attributes:
         nonce: by which the server knows it.
@@ -74,11 +72,14 @@ class Driver(Process):
         random: Random,
         pickle: Callable[[str, Any], bytes],
         ended: Ended,
+        options: Mapping[str, Any] | None = None,
+        replay: ReplayChoice | None = None,
     ) -> None:
         super().__init__(name, timeline, faults, ended)
         self.program = program
         self.confirmed: set[tuple[int, int]] = set()
         self._server, self._random, self._pickle = server, random, pickle
+        self._options, self._replay = options or {}, replay
         self._stack = ExitStack()
         self._coordinator: Coordinator | None = None
         self.nonce = f"{random.getrandbits(128):032x}"
@@ -124,7 +125,7 @@ class Driver(Process):
             adopt="unchecked" if program.adopts else False,
             accept_state_changes=program.accepts_states,
             durability=self._server.durability,
-            **program.options,
+            **self._options,
         )
         store.check_server(options.asked_durability())
         self._coordinator = self._stack.enter_context(
@@ -139,7 +140,7 @@ class Driver(Process):
                 clock=lambda: timeline.now_s,
                 draw_bits=random.getrandbits,
                 pause=self.wait,
-                replay=program.replay,
+                replay=self._replay,
             )
         )
         self.later(self._turn)

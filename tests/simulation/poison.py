@@ -6,6 +6,7 @@ exactly which these are; a replay of mended code that is not disturbed for ever 
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -29,7 +30,6 @@ from state.keys import Keys
 from state.quarantine import QuarantineRecord, unpack_record
 from state.redis_store import RECEIPTS_KEPT
 from tests.simulation.driver import Driver, Program
-from tests.simulation.fault_plan import FaultPlan
 from tests.simulation.invariants import ViolatedError, records_of, state_of
 from tests.simulation.process import Process
 from tests.simulation.scenario import Scenario
@@ -88,7 +88,7 @@ class PoisonSimulation(Simulation):
     """
 
     def __init__(self, scenario: Scenario) -> None:
-        super().__init__(replace(scenario, rates=_rates(scenario), marks=False))
+        super().__init__(replace(scenario, rows=ROWS))
         random = Random(f"{scenario.seed} poison")
         rows = [(random.randrange(PARTITIONS), random.randrange(ROWS)) for _ in range(random.randint(1, 3))]
         self._poison = frozenset(rows)
@@ -96,37 +96,50 @@ class PoisonSimulation(Simulation):
         self.set_aside: set[int] = set()
         self.replayed = 0
         self._quarantined: set[int] = set()
+        if "opaque" in scenario.kind:  # it could not read the same again
+            self.faults.rule_out("input.moves")
 
-    def _program(self) -> Program:
-        if "opaque" in self._scenario.kind:
-            World.known_rows = ROWS  # it could not read the same again
+    def _start_driver(self) -> None:
+        self._started += 1
+        if self._is_calm or "opaque" in self._scenario.kind:
+            World.known_rows = ROWS
         has_all = _reach(state_of(self.server.inner, TOPOLOGY_ID), self._records_now()) == [ROWS] * PARTITIONS
         may_replay = bool(self._records_now()) and (has_all or self._random.random() < 0.4)
-        return Program(
-            topology(
-                self._scenario.kind,
-                reads=False,
-                tasks=[self._random.choice([1, 1, 2, 3]) for _ in range(4)],
-                post=PoisonPost(frozenset() if may_replay else self._poison),
-                audit=AddingAudit() if self._scenario.reads else None,
-            ),
-            "transfers",
-            dict.fromkeys(("balances", "seen", "weights"), "int"),
-            adopts=False,
-            accepts_states=False,
+        driver = Driver(
+            f"driver {self._started}",
+            self._program_for(frozenset() if may_replay else self._poison),
+            timeline=self.timeline,
+            faults=self.faults,
+            server=self.server,
+            random=Random(f"{self._scenario.seed} driver {self._started}"),
+            pickle=lambda component_id, spec: pickle.dumps(spec),
+            ended=self._ended,
             options={**QUARANTINE, "max_attempts": self._max_attempts},
             replay=ReplayChoice() if may_replay else None,
         )
+        self._drivers[driver.nonce] = driver
+
+    def _program_for(self, poison: frozenset[tuple[int, int]]) -> Program:
+        made = topology(
+            self._scenario.kind,
+            reads=False,
+            tasks=[self._random.randint(1, 3) for _ in range(4)],
+            post=PoisonPost(poison),
+            audit=AddingAudit() if self._scenario.reads else None,
+        )
+        states = dict.fromkeys(("balances", "seen", "weights"), "int")
+        return Program(made, "transfers", states, adopts=self._is_calm, accepts_states=self._is_calm)
 
     def _ended(self, driver: Process, error: TransactionError | None) -> None:
         self.ends["done" if error is None else type(error).__name__] += 1
         if error is not None and not isinstance(error, ENDS):
             raise ViolatedError(f"a run ended by {type(error).__name__}: {error}") from error
+        self._needs_drop |= error is not None and "is being dropped" in str(error)
         state, records = state_of(self.server.inner, TOPOLOGY_ID), self._records_now()
         self._is_done = self._is_calm and not records and _reach(state, records) == [ROWS] * PARTITIONS
 
     def _changed(self, how: str) -> None:
-        if how.startswith("server"):
+        if how.startswith("server") or " drop_" in how:
             self._records.forget()
         state, records = state_of(self.server.inner, TOPOLOGY_ID), self._records_now()
         check(state, records)
@@ -147,12 +160,6 @@ class PoisonSimulation(Simulation):
     def _records_now(self) -> list[QuarantineRecord]:
         found = self.server.inner.hash(KEYS.quarantine)
         return [unpack_record(KEYS, txid.decode(), packed) for txid, packed in found.items()]
-
-
-def _rates(scenario: Scenario) -> tuple[tuple[str, float], ...]:
-    """Those of the seed's swarm, without operators who drop the topology or change the input."""
-    off = ("operator.", "bolt.exceeds", *(("input.moves",) if "opaque" in scenario.kind else ()))
-    return tuple((n, 0.0 if n.startswith(off) else rate) for n, rate in FaultPlan.swarm_rates(scenario.seed).items())
 
 
 def check(state: dict[str, dict[str, int]], records: list[QuarantineRecord]) -> None:

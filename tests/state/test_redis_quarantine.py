@@ -13,7 +13,7 @@ KEY = "{wc}:txbatch:quarantine"
 
 
 def set_aside(txid: int, limit: int = 10) -> Commit:
-    return Commit((attempt(txid),), WriteSet(), {"coordinator:1": txid}, (), set_aside=SetAside(record_of(txid), limit))
+    return Commit((attempt(txid),), WriteSet(), {"coordinator:1": txid}, set_aside=SetAside(record_of(txid), limit))
 
 
 def replay(of: int, txid: int) -> Commit:

@@ -518,7 +518,7 @@ class TestLibrary:
 
     def test_every_function_carries_the_version(self):
         registered = [line for line in library_code().splitlines() if "register_function{" in line]
-        assert len(registered) == 15
+        assert len(registered) == 17
         assert all(f"function_name = '{LIBRARY_NAME}_" in line for line in registered)
 
 

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 import typer
 
-from coordinator.building.topology import Topology
 from coordinator.cli.command_options import (
     Adopt,
     AllowPlaintext,
@@ -25,13 +24,13 @@ from coordinator.cli.command_options import (
     TopologyId,
     command_errors,
 )
+from coordinator.cli.commands.alone import alone
 from coordinator.cli.run_arguments import RunArguments, adopt_option
-from coordinator.cli.run_command import Runner, RunRequest, execute
+from coordinator.cli.run_command import RunRequest, execute
 from coordinator.cli.state_commands import ask
 from coordinator.run import run
 from coordinator.server_choice import ServerChoice, choose_server
 from coordinator.transactional.options import RunOptions
-from coordinator.transactional.run_summary import RunStatistics
 from state.errors import TopologyError
 from state.printable import block, counted, one_line
 from state.quarantine import QuarantineRecord
@@ -126,7 +125,7 @@ def replay(
         )
         wanted = _wanted(txids, is_all=replay_all)
         request = RunRequest(target, parameters or (), server, master, conf or (), options, as_json, replay=wanted)
-        code = execute(request, runner=_alone(run, server))
+        code = execute(request, runner=alone(run, server))
     raise typer.Exit(code)
 
 
@@ -212,23 +211,6 @@ def _dropped(
             )
         dropped.append(record.txid)
     return dropped
-
-
-def _alone(runner: Runner, server: ServerChoice) -> Runner:
-    """Returns a runner that refuses to take a running topology over."""
-
-    def run_alone(topology: Topology, **arguments: Any) -> RunStatistics:
-        with server.store(topology.topology_id) as store:
-            _found(store, server)
-            is_running = store.connected_runs() > 0
-        if is_running:
-            raise TopologyError(
-                f"topology {topology.topology_id!r} is running, and a replay would take it over; stop that run, "
-                "replay, and start it again"
-            )
-        return runner(topology, **arguments)
-
-    return run_alone
 
 
 def _line(record: QuarantineRecord) -> str:

@@ -14,6 +14,7 @@ from coordinator.transactional.engine import EarlyCommit, GroupCrashed, GroupExe
 from coordinator.transactional.machine.attempt_record import AttemptState
 from coordinator.transactional.machine.early_commits import EarlyCommits
 from coordinator.transactional.machine.failures import Failures
+from coordinator.transactional.machine.group_letters import letters_of_group
 from coordinator.transactional.machine.poison import Poison
 from coordinator.transactional.machine.releases import Releases
 from coordinator.transactional.machine.replay import Replay
@@ -34,6 +35,7 @@ from coordinator.transactional.machine.run_phases import CommitPhase, validate_p
 from coordinator.transactional.machine.transaction_records import IN_COMMIT_PHASE
 from coordinator.transactional.phase import Phase
 from coordinator.transactional.run_summary import work_of
+from state.dead_letters import add_letters, letter_count
 from state.errors import ProtocolError
 from state.printable import counted
 from state.write_set import WriteSet
@@ -80,6 +82,8 @@ class Commits:
         limit = self.early.limit(transactions.currtx, self._size.limit())
         attempts = transactions.consecutive_processed(limit if commit_limit is None else min(limit, commit_limit))
         if not attempts or not self._releases.has_room(len(attempts)):
+            return
+        if not self._releases.may_follow(is_replay=transactions[attempts[0].txid].replay is not None):
             return
         transactions.move(attempts, AttemptState.COMMITTING)
         executed = self.early.take(attempts)
@@ -159,15 +163,20 @@ class Commits:
             component_order=self._books.plan.component_order,
             operations_max=self._books.options.commit_operations_max,
             is_flat=self._books.plan.may_commit_early,
+            letter_counts={attempt: outcome.letter_count for attempt, outcome in outcomes.items()},
+            letters_max=self._books.plan.letter_limits.per_transaction,
         )
 
     # The store
 
     def _publish(self, phase: CommitPhase, step: PublishStep, reports: tuple[TaskReport, ...]) -> Publish:
         books, last = self._books, step.attempts[-1].txid
+        letters = letters_of_group(step.attempts, books.transactions.outcomes(step.attempts), reports)
         books.transactions.move(step.attempts, AttemptState.PUBLISHING)
         phase.publishing, phase.reports = step, reports
         replay = books.transactions[last].replay
+        taken = () if replay is None else replay.letters
+        add_letters(step.write_set, letters, books.plan.letter_limits.total, taken=taken)
         metadata = books.metadata.commit_changes(
             last, self._positions(phase, last), books.transactions.notes(), replayed_number=_number_of(replay)
         )
@@ -217,8 +226,10 @@ class Commits:
             books.statistics.set_aside(last, books.now_s)
             yield from self._releases.published(step.attempts)
             return
-        if replay is not None:
+        if replay is not None and not replay.letters:
             books.statistics.replayed[replay.txid] = last
+        elif replay is not None:
+            books.statistics.replayed_letters += len(replay.letters)
         self._size.published(asked=phase.asked, published=count, operation_count=step.write_set.operations())
         for record in ended:
             books.waves.let_go(record.wave_id, record.attempt)
@@ -226,8 +237,9 @@ class Commits:
             books.statistics.committed_one(record.attempt.txid, record.outcome)
         counted = [verdict.counters for report in phase.reports for verdict in report.verdicts[:count]]
         books.statistics.committed_group(books.now_s, counted)
+        books.statistics.dead_letters += letter_count(step.write_set)
         books.statistics.worked(work_of(phase.reports, slice(count)), is_committed=True)
-        yield from self._releases.published(step.attempts)
+        yield from self._releases.published(step.attempts, is_replay=replay is not None)
 
     def refused(self, refused: Refused) -> Iterator[Decision]:
         """Handles a refusal, which changed nothing: transactions commit one by one until the culprit ends the run."""
@@ -280,4 +292,7 @@ class Commits:
 
 
 def _number_of(replay: Replay | None) -> int | None:
-    return None if replay is None else replay.batch.number
+    """Returns what the spout knows a replay by; 0 for dead letters, of which it is never told."""
+    if replay is None:
+        return None
+    return 0 if replay.letters else replay.batch.number

@@ -79,7 +79,7 @@ class MetadataLog:
         return txid if first is None else txid - self._replays[first][0] + 1
 
     def told_as(self, txid: int) -> int:
-        """Returns the number under which the spout is told of a committed transaction; a replay keeps its old one."""
+        """Returns the number under which the spout is told of a transaction; a replay keeps its old one; 0: never."""
         return self._replays[txid][1] if txid in self._replays else self.number_of(txid)
 
     def carried_to(self, txid: int) -> dict[str, Any]:

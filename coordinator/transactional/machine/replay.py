@@ -20,10 +20,13 @@ class Replay:
     Attributes:
         txid: under which it was set aside.
         batch: what re-creates it.
+        letters: the dead letters, as they are stored, that this publishes in place of a batch; the batch's metadata is
+            then what the spout's tasks emit. Empty for a quarantined batch.
     """
 
     txid: int
     batch: BatchInput
+    letters: tuple[bytes, ...] = ()
 
     def continues_from(self, txid: int, *, is_opaque: bool) -> Mapping[str, Mapping[int, Any]]:
         """Returns what its emitters are given in place of the topology's positions, for an attempt at `txid`.

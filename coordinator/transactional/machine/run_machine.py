@@ -291,7 +291,7 @@ class RunMachine:
         packed, replay = pack(record.metadata), record.replay
         if replay is not None:
             scopes = frozenset(replay.batch.positions) if self._plan.is_opaque else None
-            return Batch(current.attempt, packed, replay.batch.number, scopes)
+            return Batch(current.attempt, packed, replay.batch.number, scopes, bool(replay.letters))
         number = self._books.metadata.number_of(record.txid)
         return Batch(current.attempt, packed, None if number == record.txid else number)
 

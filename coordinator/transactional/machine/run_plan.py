@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from state.dead_letters import DEFAULT_LETTER_LIMITS, LetterLimits
+
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
@@ -20,6 +22,7 @@ class RunPlan:
         may_hold: the run has a watch, which may hold the end of each phase that succeeds.
         message_timeout_s: how long each phase of a wave may take, in seconds.
         barrier_timeout_s: how long the run may have nothing to do but wait for a barrier, in seconds.
+        letter_limits: how many dead letters may be kept.
     """
 
     commit_tasks: frozenset[int]
@@ -32,3 +35,4 @@ class RunPlan:
     may_hold: bool = False
     message_timeout_s: float = 60.0
     barrier_timeout_s: float = 60.0
+    letter_limits: LetterLimits = DEFAULT_LETTER_LIMITS

@@ -20,6 +20,7 @@ from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE, Me
 from coordinator.transactional.machine.replay import Replay
 from coordinator.transactional.options import RunOptions, adopted_words
 from coordinator.transactional.start.adoption import InputQuestion, check_input
+from coordinator.transactional.start.letter_choice import LetterChoice
 from coordinator.transactional.start.metadata_check import (
     check_coordinator_metadata,
     check_partition_metadata,
@@ -77,7 +78,7 @@ class Takeover:
         start: calls its spout.
         spout: the spout's coordinator.
         options: name the changes that the user accepts.
-        choice: the quarantined batches to replay; None in a run that reads its input.
+        choice: the quarantined batches or dead letters to replay; None in a run that reads its input.
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class Takeover:
         spout: SpoutCoordinator,
         options: RunOptions,
         *,
-        choice: ReplayChoice | None = None,
+        choice: ReplayChoice | LetterChoice | None = None,
     ) -> None:
         self._topology = topology
         self._store = store
@@ -137,6 +138,8 @@ class Takeover:
         """Returns the quarantined batches to replay, chosen before anybody is fenced."""
         if self._choice is None:
             return None
+        if isinstance(self._choice, LetterChoice):
+            return self._choice.chosen(self._topology, self._store.dead_letters.all())
         return self._choice.chosen(
             self._topology.topology_id,
             self._store.quarantined(),

@@ -131,14 +131,14 @@ class Books:
     notes: dict[int, dict[str, str]] = field(default_factory=dict)
     replaced: dict[str, str | None] = field(default_factory=dict)
     issued: dict[int, TransactionAttempt] = field(default_factory=dict)
-    own_failures: Counter[int] = field(default_factory=Counter)
-    told: dict[int, AttemptOutcome] = field(default_factory=dict)
-    poison: set[int] = field(default_factory=set)
-    quarantined: list[int] = field(default_factory=list)
     receipts: dict[int, TransactionAttempt] = field(default_factory=dict)
     last_group: int = 0
     stored_told: int | None = None
     heard: set[int] = field(default_factory=set)
+    own_failures: Counter[int] = field(default_factory=Counter)
+    told: dict[int, AttemptOutcome] = field(default_factory=dict)
+    poison: set[int] = field(default_factory=set)
+    quarantined: list[int] = field(default_factory=list)
 
 
 class RandomRun:
@@ -869,10 +869,7 @@ class RandomRun:
         assert publish.told_txid == (None if self.told == books.committed else self.told)
         assert attempts[-1].txid - self.told <= max(UNRELEASED_MAX, len(attempts)), "too much that is not released"
         self._store(publish)
-        books.stored_told, books.last_group = publish.told_txid, attempts[0].txid
-        books.receipts |= {attempt.txid: attempt for attempt in attempts}
-        if not self._waits():
-            self.to_tell, self.confirmed = attempts, books.committed
+        self._is_committed(publish)
         return Published(self.now_s)
 
     def _set_aside(self, publish: Publish) -> Published | Refused:
@@ -904,14 +901,20 @@ class RandomRun:
         self.kinds["set aside"] += 1
         books.processed[txid] = AttemptOutcome(attempt, metadata=dict(poison.batch.positions))
         books.alive[txid], books.wave_of[txid] = attempt, 0
+        assert publish.told_txid == (None if self.told == books.committed else self.told)
         self._store(publish)
         books.poison.clear()
         books.quarantined.append(txid)
-        books.stored_told, books.last_group = publish.told_txid, txid
-        books.receipts[txid] = attempt
-        if not self._waits():
-            self.to_tell, self.confirmed = publish.attempts, books.committed
+        self._is_committed(publish)
         return Published(self.now_s)
+
+    def _is_committed(self, publish: Publish) -> None:
+        """What was published has to be told: at once, or once a barrier has confirmed it."""
+        books, attempts = self.books, publish.attempts
+        books.stored_told, books.last_group = publish.told_txid, attempts[0].txid
+        books.receipts |= {attempt.txid: attempt for attempt in attempts}
+        if not self._waits():
+            self.to_tell, self.confirmed = attempts, books.committed
 
     def _ask_barrier(self, barrier: AskBarrier) -> None:
         self.kinds["barrier"] += 1

@@ -238,6 +238,28 @@ def ask_never(self, *, end_cutting=RunMachine._end_cutting):
     return (decision for decision in end_cutting(self) if isinstance(decision, StoreMetadata | StartWave | Issued))
 
 
+def tell_all(self, event, *, confirmed=Releases.confirmed):
+    """A barrier is taken to speak for what was committed after it."""
+    if self._asked == event.up_to_txid:
+        self._asked = self._committed
+        event = replace(event, up_to_txid=self._committed)
+    yield from confirmed(self, event)
+
+
+def any_barrier(self, event, *, confirmed=Releases.confirmed):
+    self._asked = min(event.up_to_txid, self._committed)
+    yield from confirmed(self, replace(event, up_to_txid=self._asked))
+
+
+def ask_again(self, *, due=Releases.due):
+    self._asked = None
+    yield from due(self)
+
+
+def forget_untold(self, untold):
+    yield from ()
+
+
 def set_aside_early(self):
     """Poison is committed empty before what lies below it."""
     return self.poison
@@ -259,28 +281,6 @@ def end_anywhere(record, plan, positions, *, number):
     """Whatever an attempt has told is believed, wherever it began."""
     found = {} if record.cut is None else record.cut.positions
     return BatchInput(number, record.metadata, found)
-
-
-def tell_all(self, event, *, confirmed=Releases.confirmed):
-    """A barrier is taken to speak for what was committed after it."""
-    if self._asked == event.up_to_txid:
-        self._asked = self._committed
-        event = replace(event, up_to_txid=self._committed)
-    yield from confirmed(self, event)
-
-
-def any_barrier(self, event, *, confirmed=Releases.confirmed):
-    self._asked = min(event.up_to_txid, self._committed)
-    yield from confirmed(self, replace(event, up_to_txid=self._asked))
-
-
-def ask_again(self, *, due=Releases.due):
-    self._asked = None
-    yield from due(self)
-
-
-def forget_untold(self, untold):
-    yield from ()
 
 
 def planted(target, name, bug):
@@ -317,11 +317,6 @@ PLANTED = {
     "an attempt that is held commits": planted(RunMachine, "_wave_processed", pass_all),
     "notes of what is not committed": planted(MetadataLog, "_fresh_notes", notes_of_all),
     "notes are forgotten": planted(TransactionRecords, "notes", lambda self: {}),
-    "poison set aside before its turn": planted(Failures, "due_poison", set_aside_early),
-    "poison that a lower failure leaves standing": planted(Failures, "_drop_from", keep_poison),
-    "poison without the positions it ends at": planted(failures, "reach_of", forget_where_it_ends),
-    "poison that ends where nobody has told": planted(failures, "reach_of", end_anywhere),
-    "attempts beyond poison": planted(Failures, "set_aside", lambda self: None),
     "a barrier speaks for what was committed after it": planted(Releases, "confirmed", tell_all),
     "any barrier is taken for the one that is out": planted(Releases, "confirmed", any_barrier),
     "a barrier every turn": planted(Releases, "due", ask_again),
@@ -329,6 +324,11 @@ PLANTED = {
     "what earlier runs did not tell is forgotten": planted(Releases, "resumed", forget_untold),
     "a commit does not say how far the spout was told": planted(Releases, "told_txid", None),
     "no bound on what is not released": planted(Releases, "has_room", lambda self, count: True),
+    "poison set aside before its turn": planted(Failures, "due_poison", set_aside_early),
+    "poison that a lower failure leaves standing": planted(Failures, "_drop_from", keep_poison),
+    "poison without the positions it ends at": planted(failures, "reach_of", forget_where_it_ends),
+    "poison that ends where nobody has told": planted(failures, "reach_of", end_anywhere),
+    "attempts beyond poison": planted(Failures, "set_aside", lambda self: None),
     "an end that never comes": planted(RunMachine, "_end_cutting", ask_never),
 }
 
