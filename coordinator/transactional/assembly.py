@@ -72,7 +72,7 @@ def assembled(
         engine: runs its waves; closed by the caller.
         options: limits of the run.
         nonce: 128 random bits, hexadecimal, different for every run; the engine's readers of state have the same one.
-        new_generation: 128 random bits, hexadecimal, for a topology that starts for the first time.
+        new_generation: as many, for a topology that starts for the first time.
         clock: seconds, monotonic.
         draw_bits: number of bits -> a random number, for attempt ids. It may be seeded; `nonce` must never be.
         on_progress: called with the statistics after every event.
@@ -103,8 +103,7 @@ def assembled(
             clock=clock,
             on_progress=on_progress or _ignore,
             message_timeout_s=topology.message_timeout_s,
-            committer=committer,
-            **_untold(store, committer),
+            **_committing(store, committer),
             notices=taken.notices,
             earlier_notes=taken.notes,
             notes_of=lambda metadata: start.notes(spout, metadata),
@@ -193,11 +192,12 @@ def _spout_start(topology: Topology, plan: Plan, options: RunOptions, pause: Cal
     return SpoutStart(topology, context, tries=options.max_attempts, pause=pause)
 
 
-def _untold(store: RedisStore, committer: SpoutCommitter | None) -> dict[str, Any]:
-    """Returns what earlier runs committed and may not have told, and which of it is quarantined and must not be."""
+def _committing(store: RedisStore, committer: SpoutCommitter | None) -> dict[str, Any]:
+    """Returns the spout's committer, what earlier runs may not have told it, and what is quarantined and withheld."""
     if committer is None:
         return {}
-    return {"untold": store.last_group(), "withheld": {record.txid for record in store.quarantined()}}
+    withheld = {record.txid for record in store.quarantined()}
+    return {"committer": committer, "untold": store.last_group(), "withheld": withheld}
 
 
 def _stamps(taken: TakenOver, options: RunOptions, wall_clock: Callable[[], float]) -> RecordStamps:

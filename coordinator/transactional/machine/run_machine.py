@@ -36,7 +36,7 @@ from coordinator.transactional.machine.commits import Commits
 from coordinator.transactional.machine.crash_causes import CrashCauses
 from coordinator.transactional.machine.failures import Failures
 from coordinator.transactional.machine.metadata_log import MetadataLog
-from coordinator.transactional.machine.position_chain import chained
+from coordinator.transactional.machine.position_chain import chained, in_order
 from coordinator.transactional.machine.positions import Positions
 from coordinator.transactional.machine.releases import Releases
 from coordinator.transactional.machine.run_books import RunBooks
@@ -66,7 +66,6 @@ from coordinator.transactional.machine.run_events import (
 )
 from coordinator.transactional.machine.run_phases import CuttingRound
 from coordinator.transactional.machine.run_plan import RunPlan
-from coordinator.transactional.machine.run_reports import in_order
 from coordinator.transactional.machine.transaction_records import TransactionRecords
 from coordinator.transactional.machine.wave_records import WaveRecords
 from coordinator.transactional.machine.wave_size import WaveSize
