@@ -14,7 +14,6 @@ from coordinator.transactional.engine import EarlyCommit, GroupCrashed, GroupExe
 from coordinator.transactional.machine.attempt_record import AttemptState
 from coordinator.transactional.machine.early_commits import EarlyCommits
 from coordinator.transactional.machine.failures import Failures
-from coordinator.transactional.machine.group_letters import letters_of_group
 from coordinator.transactional.machine.poison import Poison
 from coordinator.transactional.machine.releases import Releases
 from coordinator.transactional.machine.run_books import RunBooks
@@ -31,6 +30,7 @@ from coordinator.transactional.machine.run_events import (
     StartCommit,
 )
 from coordinator.transactional.machine.run_phases import CommitPhase, validate_phase
+from coordinator.transactional.machine.run_reports import letters_of_group
 from coordinator.transactional.machine.transaction_records import IN_COMMIT_PHASE
 from coordinator.transactional.phase import Phase
 from coordinator.transactional.run_summary import work_of
@@ -194,7 +194,7 @@ class Commits:
         self.phase = phase = CommitPhase((attempt,), 1, self._books.now_s, publishing=step, poison=poison)
         positions, notes = self._positions(phase, poison.txid), transactions.notes()
         metadata = self._books.metadata.commit_changes(poison.txid, positions, notes)
-        yield Publish(step.attempts, step.write_set, metadata, poison=poison)
+        yield Publish(step.attempts, step.write_set, metadata, self._releases.told_txid, poison=poison)
 
     def _positions(self, phase: CommitPhase, last: int) -> Mapping[int, Mapping[str, Any]]:
         """Returns the positions that the commit up to `last` stores, by txid.
