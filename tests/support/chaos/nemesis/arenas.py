@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -59,15 +59,19 @@ class Arena(ABC):
         starter: starts drivers.
         patience_s: the longest wait for a new commit.
         strikes_a_battle: after so many the battle comes to its end.
+        socket_timeouts_s: how long a driver's call waits for its answer, one of these in each battle.
+        left: processes that outlived the arena, known once it is closed.
     """
 
     name = ""
     patience_s = 60.0
     fate_timeout_s = 0.7
     strikes_a_battle = 12
+    socket_timeouts_s: tuple[float, ...] = (SHORT_SOCKET_TIMEOUT_S, 30.0)
     on_spark = False
     strikes: Mapping[Strike, float]
     starter: Starter
+    left: Sequence[int] = ()
 
     def __init__(self, folder: Path, program: str) -> None:
         self.folder, self.program = folder, program
@@ -98,7 +102,7 @@ class Arena(ABC):
             end_path=str(self.folder / f"{topology_id}.end"),
             notes_path="",
             seed=0,
-            socket_timeout_s=draw.choice((SHORT_SOCKET_TIMEOUT_S, 30.0)),
+            socket_timeout_s=draw.choice(self.socket_timeouts_s),
             bug=bug,
         )
 
@@ -234,7 +238,7 @@ class SparkArena(_OnOneServer):
     """`txbatch run` on Spark's local master, on one server with an append-only file."""
 
     name = "spark"
-    patience_s = 180.0
+    patience_s = 300.0
     fate_timeout_s = 15.0
     strikes_a_battle = 10
     on_spark = True
@@ -281,6 +285,7 @@ class ClusterArena(SparkArena):
     """The same on a standalone cluster with speculation, whose executors are killed too."""
 
     name = "cluster"
+    patience_s = 400.0
     conf = SETTINGS
 
     def __init__(self, folder: Path, program: str) -> None:
@@ -297,7 +302,7 @@ class ClusterArena(SparkArena):
             cluster.freeze_executor: 1.0,
             cluster.kill_worker: 2.0,
             cluster.freeze_worker: 1.0,
-            kill_driver: 1.0,
+            kill_driver: 0.3,
         }
 
     @property
@@ -327,4 +332,4 @@ def opened(name: str, program: str) -> Any:
         try:
             yield arena
         finally:
-            arena.left = arena.close()  # type: ignore[attr-defined]
+            arena.left = arena.close()

@@ -144,7 +144,9 @@ class Battle:
                 return
             time.sleep(POLL_S)
         if not self.found:
-            self.complain(Complaint("stuck", f"nothing new was committed for {self._patience_s:g} s after txid {before}"))
+            self.complain(
+                Complaint("stuck", f"nothing new was committed for {self._patience_s:g} s after txid {before}")
+            )
 
     @contextmanager
     def going_back(self) -> Iterator[None]:

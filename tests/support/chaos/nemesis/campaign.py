@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 
 from tests.support.chaos.nemesis.arenas import Arena
@@ -35,7 +35,7 @@ class Campaign:
         draw: Random,
         record: Record,
         *,
-        only: list[Strike] | None = None,
+        only: Sequence[Strike] | None = None,
         bug: str = "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -51,12 +51,37 @@ class Campaign:
 
     def play(self, strikes: int, deadline_s: float = float("inf")) -> list[Complaint]:
         """Plays one battle with so many strikes, fewer if the time is up, and returns what was wrong."""
+        return self._play([self._next_strike() for _ in range(strikes)], deadline_s)
+
+    def play_each(self) -> list[Complaint]:
+        """Plays one battle in which each of the strikes strikes once."""
+        return self._play(list(self._arena.strikes if self._only is None else self._only), float("inf"))
+
+    def _play(self, strikes: list[Strike], deadline_s: float) -> list[Complaint]:
+        battle = self._begin()
+        try:
+            battle.await_progress()
+            for strike in strikes:
+                if self._clock() >= deadline_s or battle.found:
+                    break
+                strike(battle)
+                pause_between(battle)
+            if not battle.found:
+                battle.close_input()
+                battle.finish()
+            if not battle.found and not self._arena.on_spark:
+                self._drop(battle)
+        finally:
+            battle.close()
+        return battle.found
+
+    def _begin(self) -> Battle:
         arena, draw = self._arena, self._draw
         kind, reads = draw.choice(sorted(SPOUTS)), draw.random() < 0.5
         self._battles += 1
         topology_id = f"{arena.name}-{self._battles}"
         arena.refresh(draw)
-        battle = Battle(
+        return Battle(
             arena.folder,
             arena.starter,
             arena.spec(topology_id, kind, reads=reads, bug=self._bug, draw=draw),
@@ -68,21 +93,6 @@ class Campaign:
             patience_s=arena.patience_s,
             fate_timeout_s=arena.fate_timeout_s,
         )
-        try:
-            battle.await_progress()
-            for _ in range(strikes):
-                if self._clock() >= deadline_s or battle.found:
-                    break
-                self._next_strike()(battle)
-                pause_between(battle)
-            if not battle.found:
-                battle.close_input()
-                battle.finish()
-            if not battle.found and not arena.on_spark:
-                self._drop(battle)
-        finally:
-            battle.close()
-        return battle.found
 
     def _next_strike(self) -> Strike:
         if self._only is not None:

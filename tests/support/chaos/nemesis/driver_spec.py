@@ -20,11 +20,13 @@ class Fate:
         point: one of `state.fault_points.POINTS`.
         visit: which one.
         signal_number: SIGKILL, or SIGSTOP for a zombie.
+        repeats: whether it is the same again after as many visits, until `Notes.calm`.
     """
 
     point: str
     visit: int
     signal_number: int = signal.SIGKILL
+    repeats: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +82,21 @@ class Notes:
     """What a driver process notes of itself, a line each; times are of the machine's monotonic clock."""
 
     def __init__(self, path: str) -> None:
-        self._path = Path(path)
+        self._path, self._calm = Path(path), Path(f"{path}.calm")
 
     def add(self, what: str, **more: Any) -> None:
         """Notes something; it is in the file when this returns, whatever becomes of the process."""
         line = json.dumps({"what": what, "at_s": time.monotonic(), **more})
         with self._path.open("a", encoding="utf-8") as file:
             file.write(f"{line}\n")
+
+    def calm(self) -> None:
+        """Has a process whose fate repeats run on undisturbed; called by others."""
+        self._calm.touch()
+
+    def is_calm(self) -> bool:
+        """Whether `calm` was called."""
+        return self._calm.exists()
 
     def all(self) -> dict[str, dict[str, Any]]:
         """What was noted -> the last note of that kind."""
@@ -102,10 +112,11 @@ def fate_visit(fate: Fate, notes: Notes) -> Callable[[str], None]:
 
     def visit(point: str) -> None:
         nonlocal left
-        if point != fate.point or left == 0:
+        if point != fate.point or left == 0 or (fate.repeats and notes.is_calm()):
             return
         left -= 1
         if left == 0:
+            left = fate.visit if fate.repeats else 0
             notes.add("fate", point=point)
             os.kill(os.getpid(), fate.signal_number)
 

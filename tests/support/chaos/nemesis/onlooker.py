@@ -15,7 +15,7 @@ from state.redis_snapshot import snapshot
 from tests.support.chaos.nemesis.ledger_job import STATES
 from tests.support.chaos.nemesis.verifier import HASHES, Complaint, Verifier, View, atomic_read
 
-PAUSE_S = 0.004
+PAUSE_S = 0.008
 RECONNECT_S = 0.01
 COMPLAINTS_MAX = 20
 

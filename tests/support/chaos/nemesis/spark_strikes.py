@@ -14,6 +14,8 @@ from tests.support.chaos.nemesis.verifier import Complaint
 
 NOTICE_TIMEOUT_S = 60.0
 START_TIMEOUT_S = 120.0
+BETWEEN_JOBS = 4
+"""So many executors are killed between two jobs while one driver lives, which is long in starting."""
 
 
 def working_owner(battle: Battle) -> Driver | None:
@@ -98,13 +100,22 @@ class ClusterStrikes:
             self._kill_one(battle, "kill -9 of an executor at a random time")
 
     def kill_between_jobs(self, battle: Battle) -> None:
-        """kill -9 of an executor when job 1 has ended and job 2 has not begun: what job 2 reads is computed again."""
+        """kill -9 of an executor when job 1 has ended and job 2 has not begun: what job 2 reads is computed again.
+
+        The driver stops itself there, so that nothing is left to chance.
+        """
         battle.kill_driver(battle.owner())
-        fate = Fate("group.submitting", battle.draw.randint(2, 6), signal.SIGSTOP)
+        fate = Fate("group.submitting", battle.draw.randint(2, 6), signal.SIGSTOP, repeats=True)
         driver = battle.start_driver(fate, early_commit=False)
-        if await_true(lambda: driver.is_frozen() or not driver.is_running(), START_TIMEOUT_S) and driver.is_running():
+        for _ in range(BETWEEN_JOBS):
+            is_due = await_true(lambda: driver.is_frozen() or not driver.is_running(), START_TIMEOUT_S)
+            if not is_due or not driver.is_running():
+                break
             self._kill_one(battle, "kill -9 of an executor between the two jobs of a wave")
             driver.thaw()
+            await_true(lambda: not driver.is_frozen(), START_TIMEOUT_S)
+        driver.notes().calm()
+        driver.thaw()
 
     def kill_worker(self, battle: Battle) -> None:
         """kill -9 of a Python worker of an executor."""

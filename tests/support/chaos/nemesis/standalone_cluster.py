@@ -22,6 +22,7 @@ SETTINGS = (
     "spark.driver.host=127.0.0.1",
     "spark.driver.bindAddress=127.0.0.1",
     "spark.executor.memory=512m",
+    "spark.executor.extraJavaOptions=-XX:TieredStopAtLevel=1",
     "spark.cores.max=2",
     "spark.speculation=true",
     "spark.speculation.interval=50ms",
@@ -92,12 +93,20 @@ class StandaloneCluster:
         found = importlib.util.find_spec("pyspark")
         assert found is not None
         assert found.origin is not None
-        jars = Path(found.origin).parent / "jars"
+        home = Path(found.origin).parent
         java = shutil.which("java", path=os.environ.get("JAVA_HOME", "") + "/bin") or shutil.which("java")
         assert java is not None
         opens = "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED"
-        command = [java, "-Xmx256m", opens, option, "-cp", f"{jars}/*", main_class, *arguments]
-        environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+        command = [java, "-Xmx256m", opens, option, "-cp", f"{home}/jars/*", main_class, *arguments]
+        (scala,) = (home / "jars").glob("scala-library-*.jar")
+        version = ".".join(scala.stem.split("-")[-1].split(".")[:2])  # the workers look for it where sources are built
+        own = {
+            "SPARK_HOME": str(home),
+            "SPARK_SCALA_VERSION": version,
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "PYSPARK_PYTHON": sys.executable,
+        }
+        environment = {**os.environ, **own}
         with (self._folder / f"{name}.log").open("wb") as log:
             self._processes.append(
                 subprocess.Popen(
