@@ -21,6 +21,7 @@ from tests.support.chaos.nemesis.fates import draw_fate, end_points, running_poi
 from tests.support.chaos.nemesis.processes import await_true
 from tests.support.chaos.nemesis.servers import ALWAYS, EVERYSEC, Server
 from tests.support.chaos.nemesis.spark_strikes import (
+    STOPS_BETWEEN_JOBS,
     ClusterStrikes,
     freeze_java,
     freeze_worker,
@@ -304,6 +305,9 @@ class ClusterArena(SparkArena):
             cluster.freeze_worker: 1.0,
             kill_driver: 0.3,
         }
+
+    def next_fate(self, battle: Battle) -> Fate:
+        return STOPS_BETWEEN_JOBS
 
     @property
     def master(self) -> str:

@@ -99,16 +99,16 @@ class Battle:
         """Starts one more driver; unless a fate is given, one is drawn."""
         self._numbers += 1
         drawn = self.draw
-        spec = replace(
-            self.spec,
-            notes_path=str(self.folder / f"{self.spec.topology_id}-{self._numbers}"),
-            seed=drawn.getrandbits(32),
-            max_pending=drawn.choice((1, 4, 8, 16)) if not self.spec.master else self.spec.max_pending,
-            commit_group_max=drawn.choice((1, 3, 16)),
-            early_commit=drawn.random() < 0.5,
-            fate=fate or self._next_fate(self),
-            **changes,
-        )
+        fate = fate or self._next_fate(self)
+        repeats = fate is not None and fate.repeats
+        limits: dict[str, Any] = {
+            "seed": drawn.getrandbits(32),
+            "max_pending": drawn.choice((1, 4, 8, 16)) if not self.spec.master else self.spec.max_pending,
+            "commit_group_max": drawn.choice((1, 3, 16)),
+            "early_commit": drawn.random() < 0.5 and not repeats,  # between two jobs, if that is where it stops
+        }
+        notes_path = str(self.folder / f"{self.spec.topology_id}-{self._numbers}")
+        spec = replace(self.spec, notes_path=notes_path, fate=fate, **(limits | changes))
         for other in self.drivers:
             other.may_be_fenced |= is_rival
         driver = self._starter.start(spec)

@@ -20,7 +20,7 @@ class Fate:
         point: one of `state.fault_points.POINTS`.
         visit: which one.
         signal_number: SIGKILL, or SIGSTOP for a zombie.
-        repeats: whether it is the same again after as many visits, until `Notes.calm`.
+        repeats: whether it is the same again after as many visits; such a fate sleeps until `Notes.stir`.
     """
 
     point: str
@@ -82,7 +82,7 @@ class Notes:
     """What a driver process notes of itself, a line each; times are of the machine's monotonic clock."""
 
     def __init__(self, path: str) -> None:
-        self._path, self._calm = Path(path), Path(f"{path}.calm")
+        self._path, self._stirred = Path(path), Path(f"{path}.stirred")
 
     def add(self, what: str, **more: Any) -> None:
         """Notes something; it is in the file when this returns, whatever becomes of the process."""
@@ -90,13 +90,17 @@ class Notes:
         with self._path.open("a", encoding="utf-8") as file:
             file.write(f"{line}\n")
 
-    def calm(self) -> None:
-        """Has a process whose fate repeats run on undisturbed; called by others."""
-        self._calm.touch()
+    def stir(self) -> None:
+        """Wakes the fate of a process that repeats; called by others."""
+        self._stirred.touch()
 
-    def is_calm(self) -> bool:
-        """Whether `calm` was called."""
-        return self._calm.exists()
+    def calm(self) -> None:
+        """Has the process run on undisturbed; called by others."""
+        self._stirred.unlink(missing_ok=True)
+
+    def is_stirred(self) -> bool:
+        """Whether it was woken."""
+        return self._stirred.exists()
 
     def all(self) -> dict[str, dict[str, Any]]:
         """What was noted -> the last note of that kind."""
@@ -112,7 +116,7 @@ def fate_visit(fate: Fate, notes: Notes) -> Callable[[str], None]:
 
     def visit(point: str) -> None:
         nonlocal left
-        if point != fate.point or left == 0 or (fate.repeats and notes.is_calm()):
+        if point != fate.point or left == 0 or (fate.repeats and not notes.is_stirred()):
             return
         left -= 1
         if left == 0:

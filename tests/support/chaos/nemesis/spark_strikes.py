@@ -14,8 +14,11 @@ from tests.support.chaos.nemesis.verifier import Complaint
 
 NOTICE_TIMEOUT_S = 60.0
 START_TIMEOUT_S = 120.0
-BETWEEN_JOBS = 4
-"""So many executors are killed between two jobs while one driver lives, which is long in starting."""
+FREEZE_TIMEOUT_S = 2.0
+BETWEEN_JOBS = 3
+"""Most executors that one strike kills between the two jobs of a wave, one after another."""
+STOPS_BETWEEN_JOBS = Fate("group.submitting", 2, signal.SIGSTOP, repeats=True)
+"""The fate of every driver on a cluster; it sleeps until a strike wakes it."""
 
 
 def working_owner(battle: Battle) -> Driver | None:
@@ -83,6 +86,13 @@ def _strike_worker(battle: Battle, top: int | None, what: str, signals: tuple[si
         send(worker, number)
 
 
+def _runs_on(driver: Driver) -> bool:
+    """Sees to it that a driver does not stay stopped; never true, since it may stop once more until it is calm."""
+    if driver.is_frozen():
+        driver.thaw()
+    return False
+
+
 class ClusterStrikes:
     """What may happen to the executors of a standalone cluster.
 
@@ -100,14 +110,15 @@ class ClusterStrikes:
             self._kill_one(battle, "kill -9 of an executor at a random time")
 
     def kill_between_jobs(self, battle: Battle) -> None:
-        """kill -9 of an executor when job 1 has ended and job 2 has not begun: what job 2 reads is computed again.
+        """kill -9 of executors when job 1 has ended and job 2 has not begun: what job 2 reads is computed again.
 
-        The driver stops itself there, so that nothing is left to chance.
+        The driver stops itself there, so that nothing is left to chance; see `STOPS_BETWEEN_JOBS`.
         """
-        battle.kill_driver(battle.owner())
-        fate = Fate("group.submitting", battle.draw.randint(2, 6), signal.SIGSTOP, repeats=True)
-        driver = battle.start_driver(fate, early_commit=False)
-        for _ in range(BETWEEN_JOBS):
+        driver = working_owner(battle)
+        if driver is None:
+            return
+        driver.notes().stir()
+        for _ in range(battle.draw.randint(1, BETWEEN_JOBS)):
             is_due = await_true(lambda: driver.is_frozen() or not driver.is_running(), START_TIMEOUT_S)
             if not is_due or not driver.is_running():
                 break
@@ -115,7 +126,7 @@ class ClusterStrikes:
             driver.thaw()
             await_true(lambda: not driver.is_frozen(), START_TIMEOUT_S)
         driver.notes().calm()
-        driver.thaw()
+        await_true(lambda: _runs_on(driver), FREEZE_TIMEOUT_S)
 
     def kill_worker(self, battle: Battle) -> None:
         """kill -9 of a Python worker of an executor."""

@@ -25,6 +25,7 @@ from tests.support.chaos.nemesis.verifier import Complaint
 
 Strike = Callable[[Battle], None]
 FREEZE_TIMEOUT_S = 5.0
+ZOMBIES = "zombies: SIGSTOP of a driver, a second one takes over, SIGCONT"
 ZOMBIE_TIMEOUT_S = 60.0
 NOTICE_TIMEOUT_S = 20.0
 
@@ -58,24 +59,32 @@ def freeze_driver(battle: Battle) -> None:
 def raise_zombie(battle: Battle) -> None:
     """SIGSTOP of a driver, anywhere or at a fault point; a second one takes over; SIGCONT of the first.
 
-    The first has to notice that it was fenced, whatever it was about to do.
+    The first has to notice that it was fenced, whatever it was about to do. Unless it had not yet taken over when it
+    was stopped: then it is the newer one, and the second has to notice.
     """
     zombie = _stopped_driver(battle)
     if zombie is None:
         return
     zombie.is_zombie = True
     battle.await_progress()
-    battle.count("zombies: SIGSTOP of a driver, a second one takes over, SIGCONT")
-    if not await_true(lambda: _has_ended(zombie), ZOMBIE_TIMEOUT_S):
-        battle.complain(Complaint("stuck", f"a zombie does not end within {ZOMBIE_TIMEOUT_S:g} s"))
+    rivals = [*battle.drivers]
+    for rival in rivals:
+        rival.may_be_fenced = True
+    battle.count(ZOMBIES)
+    if not await_true(lambda: _one_has_ended(zombie, rivals), ZOMBIE_TIMEOUT_S):
+        battle.complain(Complaint("stuck", f"of two drivers, none has ended within {ZOMBIE_TIMEOUT_S:g} s"))
         zombie.kill()
+    if zombie.is_running():
+        battle.count(ZOMBIES, -1)
+        battle.count("SIGSTOP of a driver before it takes over, SIGCONT after another one did")
+        zombie.is_zombie = False
     battle.collect()
 
 
-def _has_ended(zombie: Driver) -> bool:
+def _one_has_ended(zombie: Driver, rivals: list[Driver]) -> bool:
     if zombie.is_frozen():
         zombie.thaw()  # it may have a fault point to stop at before it
-    return not zombie.is_running()
+    return not all(rival.is_running() for rival in rivals)
 
 
 def _stopped_driver(battle: Battle) -> Driver | None:
