@@ -121,9 +121,12 @@ class ServerStrikes:
         battle.owner()
         battle.count(f"kill -9 of the server, {self._server.fsync}")
         with nullcontext() if self._server.fsync == ALWAYS else battle.going_back():
+            before = battle.committed() or 0
             self._server.kill()
             wait(battle, 0.1)
             self._server.start()
+            if (battle.committed() or 0) < before:
+                battle.record.totals["kills of a server, everysec, that lost answered commits"] += 1
 
     def freeze(self, battle: Battle) -> None:
         """SIGSTOP, and SIGCONT some time later: calls time out, and were applied all the same."""
