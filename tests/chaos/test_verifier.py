@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import sys
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from tests.support.chaos.nemesis import verifier
 from tests.support.chaos.nemesis.transfers import PARTITIONS, chained, transfer, weight
 from tests.support.chaos.nemesis.verifier import Receipts, Verifier, View
 
@@ -38,6 +42,14 @@ SHORT = view_of([place for place in ALL if place != (1, ROWS - 1)])
 
 def kinds(view: View, *, has_order: bool = True) -> set[str]:
     return {complaint.kind for complaint in Verifier().complaints(view, has_order=has_order)}
+
+
+def test_the_verifier_imports_nothing_of_what_it_checks():
+    tree = ast.parse(Path(verifier.__file__).read_text(encoding="utf-8"))
+    froms = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    ours = {name for name in froms | names if name and name.partition(".")[0] not in sys.stdlib_module_names}
+    assert ours == {"tests.support.chaos.nemesis.transfers"}
 
 
 def test_whole_transactions_are_right():

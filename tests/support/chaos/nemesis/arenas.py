@@ -13,12 +13,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from tests.support.chaos.jobs import await_true
 from tests.support.chaos.nemesis.battle import Battle, Starter
 from tests.support.chaos.nemesis.driver_spec import DriverSpec, Fate
 from tests.support.chaos.nemesis.drivers import Nursery, Programs, marked
 from tests.support.chaos.nemesis.failover import ReplicatedServers
 from tests.support.chaos.nemesis.fates import draw_fate, end_points, running_points
-from tests.support.chaos.nemesis.processes import await_true
 from tests.support.chaos.nemesis.servers import ALWAYS, EVERYSEC, Server
 from tests.support.chaos.nemesis.spark_strikes import (
     STOPS_BETWEEN_JOBS,

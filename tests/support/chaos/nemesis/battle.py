@@ -12,11 +12,11 @@ from typing import Any, Protocol
 
 import redis
 
+from tests.support.chaos.jobs import POLL_S, await_true
 from tests.support.chaos.nemesis.driver_spec import DriverSpec, Fate
 from tests.support.chaos.nemesis.drivers import Driver
 from tests.support.chaos.nemesis.ledger_job import TAKE
 from tests.support.chaos.nemesis.onlooker import Onlooker
-from tests.support.chaos.nemesis.processes import POLL_S, await_true
 from tests.support.chaos.nemesis.record import Record
 from tests.support.chaos.nemesis.verifier import Complaint, Receipts, Verifier, atomic_read, receipts_of
 
@@ -47,8 +47,10 @@ class Battle:
         fate_timeout_s: how long a strike waits for a driver to reach its fault point.
 
     Attributes:
-        drivers: that are not known to have ended; the last one is the owner.
+        drivers: those not known to have ended, in the order of their starts.
         is_closed: whether the end of the input is known.
+        end: rows of each partition, once it is.
+        found: everything that was wrong so far.
     """
 
     def __init__(

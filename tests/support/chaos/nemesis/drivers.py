@@ -12,10 +12,10 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.support.chaos.jobs import REPOSITORY, await_true
 from tests.support.chaos.nemesis.driver_spec import DriverSpec, Notes
-from tests.support.chaos.nemesis.processes import await_true, descendants_of, send
+from tests.support.chaos.nemesis.processes import descendants_of, send
 
-REPOSITORY = Path(__file__).resolve().parents[4]
 FORK_TIMEOUT_S = 60.0
 KILLED = -int(signal.SIGKILL)
 

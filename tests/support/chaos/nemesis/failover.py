@@ -10,8 +10,8 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from tests.support.chaos.jobs import POLL_S
 from tests.support.chaos.nemesis.battle import Battle
-from tests.support.chaos.nemesis.processes import POLL_S
 from tests.support.chaos.nemesis.proxy import BlackHoleProxy
 from tests.support.chaos.nemesis.servers import Server
 from tests.support.chaos.nemesis.strikes import wait

@@ -5,11 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import time
-from collections.abc import Callable
 from pathlib import Path
-
-POLL_S = 0.005
 
 
 def parent_of(pid: int) -> int | None:
@@ -63,13 +59,3 @@ def send(pid: int, number: signal.Signals) -> bool:
         os.kill(pid, number)
         return True
     return False
-
-
-def await_true(condition: Callable[[], object], timeout_s: float) -> bool:
-    """Returns as soon as it is so, or False after the time; there is no event to wait for."""
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(POLL_S)
-    return True

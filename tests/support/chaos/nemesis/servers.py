@@ -16,7 +16,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from tests.support.chaos.nemesis.processes import POLL_S
+from tests.support.chaos.jobs import POLL_S
 
 START_TIMEOUT_S = 15.0
 ANSWER_TIMEOUT_S = 10.0

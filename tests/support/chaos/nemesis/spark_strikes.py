@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import signal
 
+from tests.support.chaos.jobs import await_true
 from tests.support.chaos.nemesis.battle import Battle
 from tests.support.chaos.nemesis.driver_spec import Fate
 from tests.support.chaos.nemesis.drivers import Driver
-from tests.support.chaos.nemesis.processes import await_true, java_of, python_workers_of, send
+from tests.support.chaos.nemesis.processes import java_of, python_workers_of, send
 from tests.support.chaos.nemesis.standalone_cluster import StandaloneCluster
 from tests.support.chaos.nemesis.strikes import wait
 from tests.support.chaos.nemesis.verifier import Complaint

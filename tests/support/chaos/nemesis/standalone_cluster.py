@@ -12,8 +12,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.support.chaos.nemesis.drivers import REPOSITORY
-from tests.support.chaos.nemesis.processes import await_true, command_of, descendants_of, send
+from tests.support.chaos.jobs import REPOSITORY, await_true
+from tests.support.chaos.nemesis.processes import command_of, descendants_of, send
 from tests.support.chaos.nemesis.servers import free_port
 
 WORKERS = 2

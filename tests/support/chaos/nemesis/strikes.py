@@ -16,10 +16,10 @@ from typing import Any
 
 import redis
 
+from tests.support.chaos.jobs import POLL_S, await_true
 from tests.support.chaos.nemesis.battle import Battle
 from tests.support.chaos.nemesis.drivers import Driver
 from tests.support.chaos.nemesis.fates import draw_fate, running_points
-from tests.support.chaos.nemesis.processes import POLL_S, await_true
 from tests.support.chaos.nemesis.servers import ALWAYS, Server
 from tests.support.chaos.nemesis.verifier import Complaint
 
