@@ -54,6 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         {
             "seed": given.seed,
             "arenas": names,
+            "program": Path(given.program or find_server_program()).name,
             "seconds": round(time.monotonic() - started_s),
             "ended": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
         }
