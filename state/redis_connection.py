@@ -23,7 +23,7 @@ from state.printable import said_by
 from state.redis_address import check_address
 from state.redis_errors import Remedy, hint_for, remedy_of, stop_error
 
-LIBRARY_NAME = "txbatch_2"
+LIBRARY_NAME = "txbatch_3"
 SOCKET_TIMEOUT_S = 30.0
 """A commit of 500,000 operations may block the server for three seconds, a slow disk for longer."""
 CONNECT_TIMEOUT_S = 5.0

@@ -72,7 +72,7 @@ class Battle:
         self.is_closed = False
         self.end = 0
         self._starter, self._verifier, self._next_fate = starter, verifier, next_fate
-        self._connect, self._patience_s = connect, patience_s
+        self._connect, self.patience_s = connect, patience_s
         self.fate_timeout_s = fate_timeout_s
         self._allowed = {"killed"}
         self._receipts = Receipts()
@@ -135,7 +135,7 @@ class Battle:
     def await_progress(self) -> None:
         """Waits until something new is committed, with as many restarts as that takes."""
         before = None
-        deadline = time.monotonic() + self._patience_s
+        deadline = time.monotonic() + self.patience_s
         while time.monotonic() < deadline and not self.found:
             self.owner()
             now = self.committed()
@@ -147,7 +147,7 @@ class Battle:
             time.sleep(POLL_S)
         if not self.found:
             self.complain(
-                Complaint("stuck", f"nothing new was committed for {self._patience_s:g} s after txid {before}")
+                Complaint("stuck", f"nothing new was committed for {self.patience_s:g} s after txid {before}")
             )
 
     @contextmanager
@@ -205,7 +205,7 @@ class Battle:
 
     def finish(self) -> None:
         """Lets a run come to its end, and looks whether all of the input is in, once."""
-        deadline = time.monotonic() + self._patience_s
+        deadline = time.monotonic() + self.patience_s
         is_done = False
         while not is_done and time.monotonic() < deadline:
             driver = self.owner()
@@ -213,7 +213,7 @@ class Battle:
             is_done = not driver.is_running() and driver.ending() == "done"
             self.collect()
         if not is_done:
-            self.complain(Complaint("stuck", f"the run did not come to its end within {self._patience_s:g} s"))
+            self.complain(Complaint("stuck", f"the run did not come to its end within {self.patience_s:g} s"))
         for driver in self.drivers:
             driver.kill()
         self.collect()
@@ -249,7 +249,7 @@ class Battle:
                 return False
             return True
 
-        if not await_true(look, self._patience_s):
+        if not await_true(look, self.patience_s):
             raise RuntimeError("the server does not answer")
         return views[-1]
 

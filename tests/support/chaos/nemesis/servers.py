@@ -49,10 +49,27 @@ class Server:
     """
 
     def __init__(self, program: str, folder: Path, *, append_only: bool = True) -> None:
-        self.folder, self._program, self._append_only = folder, program, append_only
+        self.folder, self.program, self._append_only = folder, program, append_only
         self.port = free_port()
         self.fsync = EVERYSEC
         self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def program_name(self) -> str:
+        """redis-server or valkey-server."""
+        return Path(self.program).name
+
+    @property
+    def keeps_halves(self) -> bool:
+        """Whether it leaves half a write in a file that was cut there; operations says what to do about it."""
+        return self.program_name == "redis-server"
+
+    def rewrite(self) -> None:
+        """Has it rewrite its append-only file from what it holds, so that no half of a write stays in it."""
+        with self.client() as client:
+            client.bgrewriteaof()
+            while client.info("persistence")["aof_rewrite_in_progress"]:
+                time.sleep(POLL_S)
 
     @property
     def url(self) -> str:
@@ -92,7 +109,7 @@ class Server:
         arguments = [part for name, value in options.items() for part in (f"--{name}", value)]
         with (self.folder / "server.log").open("ab") as log:
             self._process = subprocess.Popen(
-                [self._program, *arguments], stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                [self.program, *arguments], stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
         deadline = time.monotonic() + START_TIMEOUT_S
         with self.client() as client:
@@ -131,7 +148,7 @@ class Server:
 
         The server must have been killed. Half of a cut lands in the middle of a command, which the server then drops.
         """
-        (log,) = self.folder.glob("appendonlydir/*.incr.aof")
+        log = max(self.folder.glob("appendonlydir/*.incr.aof"), key=lambda path: int(path.name.split(".")[2]))
         size = log.stat().st_size
         most = size // 2 if draw.randrange(8) == 0 else min(size // 2, NEWEST_BYTES)
         lost = int(most ** draw.random())

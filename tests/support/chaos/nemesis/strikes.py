@@ -26,7 +26,6 @@ from tests.support.chaos.nemesis.verifier import Complaint
 Strike = Callable[[Battle], None]
 FREEZE_TIMEOUT_S = 5.0
 ZOMBIES = "zombies: SIGSTOP of a driver, a second one takes over, SIGCONT"
-ZOMBIE_TIMEOUT_S = 60.0
 NOTICE_TIMEOUT_S = 20.0
 
 
@@ -71,8 +70,8 @@ def raise_zombie(battle: Battle) -> None:
     for rival in rivals:
         rival.may_be_fenced = True
     battle.count(ZOMBIES)
-    if not await_true(lambda: _one_has_ended(zombie, rivals), ZOMBIE_TIMEOUT_S):
-        battle.complain(Complaint("stuck", f"of two drivers, none has ended within {ZOMBIE_TIMEOUT_S:g} s"))
+    if not await_true(lambda: _one_has_ended(zombie, rivals), battle.patience_s):
+        battle.complain(Complaint("stuck", f"of two drivers, none has ended within {battle.patience_s:g} s"))
         zombie.kill()
     if zombie.is_running():
         battle.count(ZOMBIES, -1)
@@ -145,6 +144,8 @@ class ServerStrikes:
             battle.count("append-only file cut, bytes", self._server.cut(battle.draw))
             battle.count("append-only file cut")
             self._server.start()
+            if self._server.keeps_halves:
+                self._server.rewrite()
 
     def flush_functions(self, battle: Battle) -> None:
         """The function library is gone."""
