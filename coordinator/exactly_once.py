@@ -120,10 +120,11 @@ class _BoundRun:
         self.rows: Any = None
 
     def commit(self, batch: MicroBatch, rows: Any) -> None:
-        """Drives the run until the batch is durable."""
+        """Drives the run until the batch is durable; one that was committed before is not processed again."""
         statistics = self.coordinator.statistics
         txid = self.source.txid_of(batch, statistics.last_txid)
         if txid <= statistics.last_txid:
+            self.coordinator.confirm()
             _LOG.info("%s is transaction %d, which is committed: skipped", batch, txid)
             return
         self.rows = rows

@@ -30,9 +30,11 @@ class FailureKind(IntEnum):
     """The input cannot be read the way it was cut: halt."""
     STATE = 3
     """Redis refused a read: halt."""
-    FAILED = 4
+    UNREACHABLE = 4
+    """Redis did not answer, and nothing can be replayed: halt."""
+    FAILED = 5
     """A FailedException, or a read that was not answered: replay."""
-    INCOMPLETE = 5
+    INCOMPLETE = 6
     """Counts, reports or edges do not match: replay."""
 
 
@@ -58,7 +60,14 @@ class Failure:
 
     @classmethod
     def of_user(cls, error: BaseException, component_id: str, task_index: int, tuple_text: str = "") -> Failure:
-        """What user code raised where nothing may be replayed, so even a `FailedException` is the user's mistake."""
+        """What a component raised where nothing may be replayed, so even a `FailedException` is the user's mistake.
+
+        What a source or a state of ours says of the input or the server keeps its meaning.
+        """
+        if isinstance(error, StateUnreachableError):
+            return cls(FailureKind.UNREACHABLE, component_id, task_index, said_by(error, SENTENCE_LIMIT), tuple_text)
+        if isinstance(error, (SourceError, StateRefusedError)):
+            return cls.from_exception(error, component_id, task_index, tuple_text)
         return cls(FailureKind.USER, component_id, task_index, user_traceback(error), tuple_text)
 
     @classmethod
@@ -76,7 +85,7 @@ class Failure:
 
     def halts(self) -> bool:
         """Whether a replay would only fail again."""
-        return self.kind <= FailureKind.STATE
+        return self.kind <= FailureKind.UNREACHABLE
 
     def to_error(self, attempt: TransactionAttempt | None = None) -> TransactionError:
         """Returns the error that ends a run which halts on this failure; called by the driver.
@@ -98,6 +107,8 @@ class Failure:
             return SourceError(where)
         if self.kind is FailureKind.STATE:
             return StateRefusedError(where)
+        if self.kind is FailureKind.UNREACHABLE:
+            return StateUnreachableError(where)
         return ProtocolError(where)
 
     def to_wire(self) -> list[Any]:

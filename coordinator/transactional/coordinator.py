@@ -104,6 +104,14 @@ class Coordinator:
             pass  # bounded by the input; a continuous one ends with a drain
         return self.statistics
 
+    def confirm(self) -> None:
+        """Checks that the store still holds everything this run has committed.
+
+        Raises:
+            FencedError, StateRefusedError, StateUnreachableError: it does not, or cannot be asked.
+        """
+        self._store.confirm()
+
     def close(self) -> None:
         """Logs what the replay log left out; called once, however the run has ended."""
         self._watch.close()

@@ -9,7 +9,7 @@ import os
 
 import pytest
 
-from tests.support.chaos.kill_kafka import kill_kafka
+from tests.support.chaos.kill_kafka import FACTORIES, kill_kafka
 
 MESSAGES = int(os.environ.get("TXBATCH_CHAOS_MESSAGES", "200_000"))
 KILLS = int(os.environ.get("TXBATCH_CHAOS_KILLS", "1"))
@@ -26,7 +26,8 @@ pytestmark = [
 ]
 
 
-def test_a_topic_is_counted_exactly_whenever_driver_and_broker_are_killed(tmp_path, own_broker):
+@pytest.mark.parametrize("is_opaque", FACTORIES, ids=["transactional", "opaque"])
+def test_a_topic_is_counted_exactly_whenever_driver_and_broker_are_killed(tmp_path, own_broker, is_opaque):
     outcome = kill_kafka(
         tmp_path,
         own_broker,
@@ -36,6 +37,7 @@ def test_a_topic_is_counted_exactly_whenever_driver_and_broker_are_killed(tmp_pa
         seed=SEED,
         per_batch=5000,
         timeout_s=TIMEOUT_S,
+        factory=FACTORIES[is_opaque],
     )
     assert outcome.is_exact, f"{outcome.stored} messages are counted"
     assert outcome.broker_kills, "the broker was killed"

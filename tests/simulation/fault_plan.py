@@ -7,9 +7,12 @@ from a stream of its own for the same reason.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import log
 from random import Random
+
+from state.fault_points import POINTS
 
 RATES: dict[str, tuple[float, ...]] = {
     # the server, at each call
@@ -24,10 +27,18 @@ RATES: dict[str, tuple[float, ...]] = {
     "server.loses_library": (0.01, 0.05),
     "server.is_busy": (0.02, 0.1),
     "server.refuses": (0.005, 0.02),
+    "server.has_another_version": (0.0, 0.0, 0.002, 0.01),
+    "server.lends_a_key": (0.0, 0.0, 0.005, 0.02),
     # the driver's process, at each call and each wait
     "driver.is_killed": (0.002, 0.01, 0.03),
     "driver.is_stopped": (0.005, 0.02),
     "driver.has_a_rival": (0.005, 0.02),
+    # the operator, at each start
+    "operator.drops": (0.0, 0.02, 0.1),
+    "operator.changes_input": (0.0, 0.0, 0.1, 0.3),
+    "operator.changes_states": (0.0, 0.1, 0.3),
+    "operator.changes_code": (0.3,),
+    "operator.accepts_changes": (0.3,),
     # tasks of a wave
     "task.is_retried": (0.02, 0.1),
     "task.has_a_twin": (0.02, 0.1),
@@ -41,10 +52,24 @@ RATES: dict[str, tuple[float, ...]] = {
     # user code
     "bolt.fails": (0.005, 0.03),
     "bolt.draws": (0.2,),
+    "bolt.exceeds": (0.0, 0.02, 0.1),
     "spout.fails": (0.01,),
     "input.moves": (0.3,),
 }
-"""Name -> the rates a swarm may draw, apart from zero."""
+"""Name -> the rates a swarm may draw, apart from as many zeros."""
+
+TASK_POINTS = ("task.beginning", "batch.emitted", "batch.executed", "batch.finished", "frame.packed")
+"""What tasks reach, on executors: there a death costs a task, not the driver."""
+PLAIN_POINTS = ("offset.saving", "offset.saved", "plain_wave.submitting", "plain_wave.drained", "plain_message.told")
+DRIVER_POINTS = tuple(point for point in POINTS if point not in (*TASK_POINTS, *PLAIN_POINTS))
+
+RATES |= {f"kill@{point}": (0.0, 0.0, 0.0, 0.03, 0.2) for point in (*DRIVER_POINTS, *PLAIN_POINTS)}
+RATES |= {f"stop@{point}": (0.0, 0.0, 0.0, 0.03, 0.1) for point in (*DRIVER_POINTS, *PLAIN_POINTS)}
+RATES |= {f"die@{point}": (0.0, 0.003, 0.02) for point in TASK_POINTS if point != "frame.packed"}
+RATES["die@frame.packed"] = (0.0, 0.0002, 0.001)
+
+
+_NEVER = -1
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -77,14 +102,17 @@ class FaultPlan:
         opportunities: fault -> how often it might have struck.
     """
 
-    def __init__(self, seed: object, rates: dict[str, float], exactly: frozenset[Strike] | None = None) -> None:
+    def __init__(self, seed: object, rates: Mapping[str, float], exactly: frozenset[Strike] | None = None) -> None:
         self._seed = seed
-        self._rates = rates
-        self._exactly = exactly
-        self._is_over = False
-        self._chances = {fault: Random(f"{seed} {fault}") for fault in RATES}
+        self._strikes = {
+            fault: _by_chance(Random(f"{seed} {fault}"), rates.get(fault, 0.0))
+            if exactly is None
+            else iter(sorted(strike.opportunity for strike in exactly if strike.fault == fault))
+            for fault in RATES
+        }
+        self._next = {fault: next(strikes, _NEVER) for fault, strikes in self._strikes.items()}
         self.struck: list[Strike] = []
-        self.opportunities: Counter[str] = Counter()
+        self.opportunities: dict[str, int] = dict.fromkeys(RATES, 0)
 
     @classmethod
     def swarm(cls, seed: object) -> FaultPlan:
@@ -95,16 +123,13 @@ class FaultPlan:
 
     def strikes(self, fault: str) -> bool:
         """Whether the fault strikes at this opportunity."""
-        if self._is_over:
-            return False
         opportunity = self.opportunities[fault]
-        self.opportunities[fault] += 1
-        strike = Strike(fault, opportunity)
-        chance = self._chances[fault].random()
-        hits = strike in self._exactly if self._exactly is not None else chance < self._rates.get(fault, 0.0)
-        if hits:
-            self.struck.append(strike)
-        return hits
+        self.opportunities[fault] = opportunity + 1
+        if opportunity != self._next[fault]:
+            return False
+        self._next[fault] = next(self._strikes[fault], _NEVER)
+        self.struck.append(Strike(fault, opportunity))
+        return True
 
     def drawn(self, fault: str) -> Random:
         """What the strike that was last answered is made of."""
@@ -112,4 +137,12 @@ class FaultPlan:
 
     def end(self) -> None:
         """From now on nothing goes wrong."""
-        self._is_over = True
+        self._next = dict.fromkeys(RATES, _NEVER)
+
+
+def _by_chance(random: Random, rate: float) -> Iterator[int]:
+    """The opportunities at which a fault of this rate strikes: gaps are drawn, because most opportunities pass."""
+    opportunity = -1
+    while rate:  # endless: whoever asks stops asking
+        opportunity += 1 + int(log(1 - random.random()) / log(1 - rate))
+        yield opportunity

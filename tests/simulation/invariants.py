@@ -5,11 +5,20 @@ It looks at the server's keys as Redis would show them, and at the input. It imp
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any
+from functools import lru_cache
+from typing import Protocol
 
 Transfer = Callable[[int, int], tuple[str, str, int]]
+
+
+class Hashes(Protocol):
+    """What holds hashes."""
+
+    def hash(self, key: str) -> Mapping[bytes, bytes]:
+        """One of them, empty if there is none."""
 
 
 class ViolatedError(AssertionError):
@@ -92,16 +101,78 @@ class Records:
         self._receipts, self._committed = dict(receipts), committed
 
 
-def state_of(client: Any, topology_id: str) -> dict[str, dict[str, int]]:
-    """The state's hashes, read as any client would."""
+class Program(Protocol):
+    """What a run was started with."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Of its input."""
+
+    @property
+    def states(self) -> Mapping[str, str]:
+        """Name -> value type of the states it declares."""
+
+    @property
+    def adopts(self) -> bool:
+        """Whether another input is accepted."""
+
+    @property
+    def accepts_states(self) -> bool:
+        """Whether states that were declared otherwise are accepted."""
+
+
+class Takeovers:
+    """Input and states that another run has used are taken over only by a run that was told to accept it."""
+
+    def __init__(self) -> None:
+        self._input, self._states, self._committed, self._has_metadata = "", dict[str, str](), 0, False
+
+    def check(self, server: Hashes, topology_id: str, *, is_write: bool, programs: Mapping[str, Program]) -> None:
+        """Compares with what was there before.
+
+        Args:
+            server: what it holds now.
+            is_write: whether the owner of the topology has written.
+            programs: nonce of a run -> what it was started with.
+        """
+        control = server.hash(f"{{{topology_id}}}:txbatch:control")
+        if is_write:
+            self._check(programs[control[b"fence"].decode().partition(":")[2]])
+        self._input = control.get(b"source_fingerprint", b"").decode()
+        self._states = _declared(control.get(b"topology", b"{}"))
+        self._committed = int(control.get(b"committed", 0))
+        self._has_metadata = bool(server.hash(f"{{{topology_id}}}:txbatch:metadata"))
+
+    def _check(self, program: Program) -> None:
+        was_read = self._committed or self._has_metadata
+        if was_read and self._input != program.fingerprint and not program.adopts:
+            raise ViolatedError(
+                f"a run on {program.fingerprint!r} continues in silence from txid {self._committed} of {self._input!r}"
+            )
+        changed = {name for name, value in self._states.items() if program.states.get(name) != value}
+        if self._committed and changed and not program.accepts_states:
+            raise ViolatedError(
+                f"a run that declares {dict(program.states)} continues in silence from txid {self._committed}, whose "
+                f"states are {self._states}"
+            )
+
+
+@lru_cache(maxsize=64)
+def _declared(description: bytes) -> dict[str, str]:
+    """Name -> value type of the states in a stored description."""
+    return {name: state["value"] for name, state in json.loads(description).get("states", {}).items()}
+
+
+def state_of(server: Hashes, topology_id: str) -> dict[str, dict[str, int]]:
+    """The state's hashes, as any client would read them."""
     return {
-        name: {field.decode(): int(value) for field, value in client.hgetall(f"{{{topology_id}}}:{name}").items()}
+        name: {field.decode(): int(value) for field, value in server.hash(f"{{{topology_id}}}:{name}").items()}
         for name in ("balances", "seen", "weights")
     }
 
 
-def records_of(client: Any, topology_id: str) -> tuple[int, dict[int, bytes]]:
+def records_of(server: Hashes, topology_id: str) -> tuple[int, dict[int, bytes]]:
     """The last committed txid, and txid -> receipt."""
-    committed = client.hget(f"{{{topology_id}}}:txbatch:control", "committed")
-    receipts = client.hgetall(f"{{{topology_id}}}:txbatch:receipts")
-    return int(committed or 0), {int(txid): value for txid, value in receipts.items()}
+    committed = server.hash(f"{{{topology_id}}}:txbatch:control").get(b"committed", 0)
+    receipts = server.hash(f"{{{topology_id}}}:txbatch:receipts")
+    return int(committed), {int(txid): value for txid, value in receipts.items()}

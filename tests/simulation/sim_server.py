@@ -1,4 +1,4 @@
-"""The server of a simulation: the real function library on fakeredis, with a history it can fall back to.
+"""The server of a simulation: the real function library on a `MemoryRedis`, with a history it can fall back to.
 
 What it holds is always what some prefix of the applied writes left, or a copy of an earlier time, or nothing.
 Between a request, its execution and its answer time passes, in which anybody else may act.
@@ -6,7 +6,6 @@ Between a request, its execution and its answer time passes, in which anybody el
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,12 +13,16 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-import fakeredis
 import redis
 
 from tests.simulation.fault_plan import FaultPlan
+from tests.simulation.invariants import records_of
+from tests.simulation.memory_redis import Content, MemoryRedis
 from tests.simulation.timeline import Timeline
+from tests.simulation.workload import MARKS, TOPOLOGY_ID
 
+ASKS = ("_confirm", "_last_group")
+TELL = ("_commit", "_last_group")
 WRITES = ("_acquire", "_metadata", "_commit", "_drop_begin", "_drop_keys", "_drop_end")
 HISTORY = 200
 REFUSALS = (
@@ -33,9 +36,9 @@ BUSY = (
     redis.exceptions.ResponseError("BUSY Redis is busy running a script."),
     redis.exceptions.ResponseError("TRYAGAIN Multiple keys request during rehashing of slot"),
 )
+CONTROL, MARKS_KEY = f"{{{TOPOLOGY_ID}}}:txbatch:control", f"{{{TOPOLOGY_ID}}}:{MARKS}"
 LATENCY_S = 0.001
 TIMEOUT_S = 30.0
-Content = dict[bytes, Any]
 
 
 @dataclass(slots=True)
@@ -58,18 +61,27 @@ class SimServer:
         timeline: where time passes.
         faults: what goes wrong.
         random: draws latencies.
-        changed: called after everything that may have changed what is held, with whether a fault did it.
+        changed: called after everything that may have changed what is held, with who did what; "server" is a fault.
+        answered: called with a caller's name and the receipts that were there, when it hears what is committed.
 
     Attributes:
+        inner: what it holds, to be looked at.
         replies: (function, status) -> how often it was answered.
         calls: how many commands it was sent.
     """
 
-    def __init__(self, timeline: Timeline, faults: FaultPlan, random: Random, changed: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        timeline: Timeline,
+        faults: FaultPlan,
+        random: Random,
+        *,
+        changed: Callable[[str], None],
+        answered: Callable[[str, dict[int, bytes]], None],
+    ) -> None:
         self._timeline, self._faults, self._random = timeline, faults, random
-        self._changed = changed
-        self._fake = fakeredis.FakeServer(version=(7,))
-        self.inner: Any = fakeredis.FakeRedis(server=self._fake)
+        self._changed, self._answered = changed, answered
+        self.inner = MemoryRedis()
         self._history: list[Content] = [{}]
         self._copies: list[Content] = [{}]
         self._sent: list[tuple[Any, ...]] = []
@@ -97,19 +109,23 @@ class SimServer:
             self._apply_later(arguments)
             raise redis.TimeoutError("no answer in time")
         reply = self._apply(caller.name, arguments)
+        is_receipt = arguments[0] != "INFO" and str(arguments[1]).endswith(TELL) and reply[0] in (b"OK", b"ALREADY")
+        receipts = records_of(self.inner, TOPOLOGY_ID)[1] if is_receipt else {}
         if faults.strikes("server.loses_answer"):
             caller.wait(self._patience("server.loses_answer"))
             raise redis.TimeoutError("the answer was lost")
         if faults.strikes("server.answers_late"):
             caller.wait(faults.drawn("server.answers_late").choice([0.5, 3.0, TIMEOUT_S - 1]))
         caller.wait(self._latency())
+        if receipts:
+            self._answered(caller.name, receipts)
         return reply
 
     def _befall(self) -> None:
         """What happens to the server itself."""
         faults = self._faults
         if faults.strikes("server.loses_library"):
-            self.inner.function_flush()
+            self.inner.flush_library()
         if faults.strikes("server.goes_back"):
             self._go_back(faults.drawn("server.goes_back"))
         if faults.strikes("server.is_restored"):
@@ -117,10 +133,16 @@ class SimServer:
             self._becomes(faults.drawn("server.is_restored").choice(copies), "restored")
         if faults.strikes("server.comes_back_empty"):
             self._becomes({}, "empty")
+        if faults.strikes("server.has_another_version"):
+            self._changes_for_a_while("server.has_another_version", CONTROL, "format")
+        if faults.strikes("server.lends_a_key"):
+            self._changes_for_a_while("server.lends_a_key", MARKS_KEY, "")
         if self._sent and faults.strikes("server.repeats_earlier_call"):
             self._apply("repeated", faults.drawn("server.repeats_earlier_call").choice(self._sent))
 
     def _apply(self, caller: str, arguments: tuple[Any, ...]) -> Any:
+        if arguments[0] == "HSET":
+            self._keep()
         is_write = arguments[0] == "FCALL" and arguments[1].endswith(WRITES)
         try:
             reply = self.inner.execute_command(*arguments)
@@ -129,17 +151,21 @@ class SimServer:
             raise
         if arguments[0] in ("FCALL", "FCALL_RO"):
             function = arguments[1].partition("_")[2].partition("_")[2]
-            status = reply[0].decode() if is_write else "answered"
+            status = reply[0].decode() if is_write or arguments[1].endswith(ASKS) else "answered"
             self.replies[function, status] += 1
             self._timeline.note(f"{caller} {function} -> {status}")
             if is_write:
                 self._sent = [*self._sent[-HISTORY:], arguments]
                 if status == "OK":
-                    self._history = [*self._history[-HISTORY:], self.content()]
-                    if self._random.random() < 0.05:
-                        self._copies = [*self._copies[-5:], self._history[-1]]
+                    self._keep()
                 self._changed(f"{caller} {function} {status}")
         return reply
+
+    def _keep(self) -> None:
+        """What it holds now is what some prefix of the applied writes has left."""
+        self._history = [*self._history[-HISTORY:], self.inner.content()]
+        if self._random.random() < 0.05:
+            self._copies = [*self._copies[-5:], self._history[-1]]
 
     def _apply_later(self, arguments: tuple[Any, ...]) -> None:
         """The request lies in some buffer and is executed when nobody waits for it any more."""
@@ -151,6 +177,22 @@ class SimServer:
         delay_s = self._faults.drawn("server.applies_later").choice([0.01, 0.1, 1.0, 40.0])
         self._timeline.after(delay_s, object(), arrive)
 
+    def _changes_for_a_while(self, fault: str, key: str, field: str) -> None:
+        """Another program has changed a key, and changes it back later."""
+        if field and self.inner.hash(key):
+            self.inner.execute_command("HSET", key, field, "9")
+        elif not field:
+            self.inner.execute_command("SET", key, "somebody else's")
+        self._timeline.note(f"{fault} {key}")
+        self._timeline.after(self._faults.drawn(fault).choice([0.01, 1.0, 60.0]), object(), self.mend)
+
+    def mend(self) -> None:
+        """What other programs have changed is as it was."""
+        if self.inner.hash(CONTROL).get(b"format") == b"9":
+            self.inner.execute_command("HSET", CONTROL, "format", "2")
+        if self.inner.execute_command("TYPE", MARKS_KEY) == b"string":
+            self.inner.execute_command("DEL", MARKS_KEY)
+
     def _go_back(self, random: Random) -> None:
         """Loses the last writes: mostly few, at times nearly all."""
         most = len(self._history) - 1
@@ -160,16 +202,10 @@ class SimServer:
             self._becomes(self._history[-1], f"back by {lost}")
 
     def _becomes(self, content: Content, how: str) -> None:
-        database = self._fake.dbs[0]._dict
-        database.clear()
-        database.update(copy.deepcopy(content))
+        self.inner.become(content)
         self._history = [*self._history[-HISTORY:], content]
         self._timeline.note(f"server {how}")
         self._changed(f"server {how}")
-
-    def content(self) -> Content:
-        """A copy of all it holds."""
-        return copy.deepcopy(dict(self._fake.dbs[0]._dict))
 
     def _latency(self) -> float:
         return LATENCY_S * self._random.random()

@@ -120,6 +120,16 @@ def test_a_batch_whose_end_the_checkpoint_has_lost_counts_once_with_the_bridge_a
     assert clicks.cluster.hash("plain") == {**clicks.counted, "a": clicks.counted["a"] + 11}
 
 
+def test_a_repeated_batch_that_the_server_has_lost_is_not_taken_for_committed(clicks, sinks):
+    sinks.append(clicks.sink())
+    clicks.run(sinks[-1])
+    clicks.forget("commits", 2)
+    clicks.cluster.client.delete(*clicks.cluster.client.keys("{clicks}:*"))
+
+    with pytest.raises(Exception, match="has lost"):
+        clicks.run(sinks[-1])
+
+
 def test_a_query_that_is_started_again_continues_with_the_next_batch(clicks, sinks):
     sinks.append(clicks.sink())
     clicks.run(sinks[-1])

@@ -1,7 +1,8 @@
-"""Random commits: fakeredis, Redis and Valkey give equal replies and end in equal state."""
+"""Random commits, and random calls of all functions: fakeredis, Redis and Valkey give equal replies and equal state."""
 
 from __future__ import annotations
 
+import itertools
 from contextlib import nullcontext
 from random import Random
 
@@ -10,14 +11,35 @@ import pytest
 import redis
 
 from state.commit import Commit
+from state.redis_connection import LIBRARY_NAME
 from state.redis_store import RedisStore
-from state.write_set import MAX_INTEGER, VALUE_FIELD, StateKind, ValueType, WriteSet
-from tests.support.stores.builders import acquire, attempt, dump, unanswered, writes
+from state.write_set import WriteSet
+from tests.support.stores.builders import acquire, attempt, dump, unanswered
+from tests.support.stores.random_calls import Story, sent
+from tests.support.stores.random_writes import random_write_set
 
 pytestmark = pytest.mark.redis
 SEQUENCES, COMMITS = 300, 8
-INTEGERS = [0, 1, -1, 127, 128, -129, 10**8, 10**15, MAX_INTEGER, -MAX_INTEGER]
-FLOATS = [0.0, -0.0, 0.1, 0.2, -0.3, 1e-320, 1e16, 1e22, 123456.789, 1.7e308]
+CALLS = 10_000
+ANSWERS = {
+    (function, answer)
+    for function, answers in {
+        "acquire": "OK RACED DROPPING REGRESSED VERSION content error",
+        "commit": "OK ALREADY CONFLICT DROPPED FENCED LIMIT ORDER REGRESSED TYPE VERSION error",
+        "confirm": "OK CONFLICT DROPPED FENCED REGRESSED",
+        "drop_begin": "OK GONE RACED",
+        "drop_end": "OK ALREADY FENCED",
+        "drop_keys": "OK FENCED",
+        "lacking": "content",
+        "last_group": "OK CONFLICT DROPPED FENCED REGRESSED",
+        "look": "content",
+        "metadata": "OK ALREADY CONFLICT DROPPED FENCED REGRESSED TYPE VERSION",
+        "read": "content error",
+        "status": "content error",
+    }.items()
+    for answer in answers.split()
+}
+"""What the random calls have to meet at least."""
 PLANTED = [
     ("set", "{ID}:h_int", "x"),
     ("hset", "{ID}:h_int", "a", "1e3"),
@@ -29,35 +51,6 @@ PLANTED = [
     ("hset", "{ID}:txbatch:control", "committed", "3"),
     ("hset", "{ID}:txbatch:control", "revision", "1"),
 ]
-
-
-def random_write_set(random: Random) -> WriteSet:
-    def some(values):
-        return {field: random.choice(values) for field in random.sample("abcd", random.randint(0, 3))}
-
-    def split(kind, value_type, puts, increments):
-        """Puts, increments and deletes of disjoint fields."""
-        rest = {field: delta for field, delta in increments.items() if field not in puts}
-        deletes = {field: True for field in random.sample("abcd", 2) if field not in puts and field not in rest}
-        return writes(kind, value_type, puts=puts, increments=rest, deletes=deletes)
-
-    deltas = [[random.choice(FLOATS) for _ in range(random.randint(1, 3))] for _ in range(4)]
-    states = {
-        "h_int": split(StateKind.HASH, ValueType.INT, some(INTEGERS), some(INTEGERS)),
-        "h_float": split(StateKind.HASH, ValueType.FLOAT, some(FLOATS), some(deltas)),
-        "h_str": split(StateKind.HASH, ValueType.STR, some(["", "ä", "x y"]), {}),
-        "s": split(StateKind.SET, ValueType.STR, some([True]), {}),
-        "z": split(StateKind.SORTED_SET, ValueType.FLOAT, some(FLOATS), some(deltas)),
-        "v": writes(StateKind.VALUE, ValueType.INT, increments={VALUE_FIELD: random.choice(INTEGERS)}),
-        "w": writes(StateKind.VALUE, ValueType.FLOAT, increments={VALUE_FIELD: random.choice(deltas)}),
-        "l": writes(
-            StateKind.LIST,
-            ValueType.INT,
-            deletes={VALUE_FIELD: True} if random.random() < 0.3 else {},
-            appends=random.choices(INTEGERS, k=random.randint(0, 3)),
-        ),
-    }
-    return WriteSet({name: states[name] for name in random.sample(sorted(states), random.randint(0, 4))})
 
 
 def play(seed: int, client: redis.Redis) -> tuple[list[str], dict[bytes, object]]:
@@ -109,3 +102,35 @@ def test_random_commits_agree_with_fakeredis(name, request, reference):
             reference.flushdb()
             client.flushdb()
     assert seen == {"OK", "ALREADY", "CONFLICT", "FENCED", "ORDER", "TYPE", "REGRESSED", "VERSION", "LIMIT"}
+
+
+@pytest.mark.parametrize("name", ["valkey", "redis"])
+def test_random_calls_of_every_function_agree_with_fakeredis(name, request, reference):
+    url = request.getfixturevalue("valkey_url" if name == "valkey" else "redis_server_url")
+    count = 0
+    seen: set[tuple[str, str]] = set()
+    RedisStore("redis://in-memory", "t", client=reference).check_server()
+    with redis.Redis.from_url(url, protocol=2) as client:
+        client.flushall()
+        RedisStore(url, "t", client=client).check_server()
+        for seed in itertools.count():
+            calls = Story(seed, reference).play()
+            reference.flushall()
+            expected, actual = sent(reference, calls), sent(client, calls)
+            assert actual == expected, f"seed {seed}"
+            assert dump(client) == dump(reference), f"seed {seed}"
+            seen.update((call[1].removeprefix(f"{LIBRARY_NAME}_"), answer_of(reply)) for call, reply in actual)
+            count += len(actual)
+            reference.flushall()
+            client.flushall()
+            if count >= CALLS:
+                break
+    assert seen >= ANSWERS
+
+
+def answer_of(reply) -> str:
+    """What kind of reply it is: a status, an error, or content."""
+    if isinstance(reply, type):
+        return "error"
+    first = reply[0] if isinstance(reply, list) and reply else reply
+    return first.decode() if isinstance(first, bytes) and first.isalpha() and first.isupper() else "content"

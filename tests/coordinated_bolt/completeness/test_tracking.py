@@ -282,7 +282,7 @@ def test_a_failure_that_halts_counts_only_if_all_that_was_sent_has_come(kind):
     tell_all(tracking, ("coord", 1, 2), ("regular", 1, 1))
     tracking.fail(A, failure(kind, "the story"))
     found = tracking.failure(A)
-    if kind <= FailureKind.STATE:
+    if kind <= FailureKind.UNREACHABLE:
         story = "task 1 sent 2 tuples, 1 arrived; given these tuples, the bolt raised: the story"
         assert found == Failure(FailureKind.INCOMPLETE, "bolt", 0, story)
     else:

@@ -6,7 +6,7 @@ import pytest
 
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.trees.user_calls import UserCalls
-from state.errors import FailedException, Interruption
+from state.errors import FailedException, Interruption, SourceError, StateRefusedError, StateUnreachableError
 from tests.support.tasks.wirings import RecordingBolt, wire
 
 
@@ -28,6 +28,16 @@ def test_what_user_code_raises_ends_the_run_even_if_it_asks_for_a_replay(error):
         wiring.task_index,
     )
     assert type(error).__name__ in failure.text
+
+
+@pytest.mark.parametrize("kind", [SourceError, StateRefusedError, StateUnreachableError])
+def test_what_a_source_says_of_its_input_or_server_is_not_told_as_a_bug_of_the_user(kind):
+    failure = UserCalls(wire(RecordingBolt())).call(raising(kind("topic t has no partition 3")))
+    assert failure is not None
+    assert failure.halts()
+    error = failure.to_error()
+    assert type(error) is kind
+    assert str(error) == f"topic t has no partition 3 (component {failure.component_id!r})"
 
 
 def test_a_call_that_returns_is_not_a_failure():

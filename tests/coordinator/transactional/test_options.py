@@ -13,14 +13,17 @@ from state.attempt import TransactionAttempt
 from state.commit import COMMIT_OPERATIONS_LIMIT
 from state.errors import TopologyError
 
-BOUNDS = ["max_spout_pending", "commit_group_max", "commit_operations_max", "max_attempts"]
+BOUNDS = ["max_spout_pending", "commit_group_max", "commit_operations_max", "max_attempts", "last_txid"]
+MAY_BE_NONE = ("max_spout_pending", "last_txid")
 
 
 WRONG_BOUNDS = [(name, value) for name in BOUNDS for value in (0, -1, True, 1.0, "1")]
 
 
 @pytest.mark.case(id="P-12")
-@pytest.mark.parametrize(("name", "value"), [*WRONG_BOUNDS, *((name, None) for name in BOUNDS[1:])])
+@pytest.mark.parametrize(
+    ("name", "value"), [*WRONG_BOUNDS, *((name, None) for name in BOUNDS if name not in MAY_BE_NONE)]
+)
 def test_a_bound_that_is_not_an_integer_from_1_is_refused(name, value):
     with pytest.raises(TopologyError, match=f"option {name} is {value!r}; give an integer of at least 1"):
         RunOptions(**{name: value})
@@ -34,8 +37,14 @@ def test_a_group_may_not_be_larger_than_the_server_takes():
 
 def test_a_window_that_is_not_given_is_the_engines_whatever_else_is_given():
     given = RunOptions(commit_group_max=2)
-    assert (given.window(), given.or_window(1).window(), given.or_window(1).commit_group_max) == (64, 1, 2)
-    assert RunOptions(max_spout_pending=4).or_window(1).window() == 4
+    assert (given.or_window(1).max_spout_pending, given.or_window(1).commit_group_max) == (1, 2)
+    assert RunOptions(max_spout_pending=4).or_window(1).max_spout_pending == 4
+
+
+@pytest.mark.parametrize("value", [0, -1, True, "0.3", float("inf"), float("nan")], ids=repr)
+def test_the_time_a_wave_should_take_is_a_number_of_seconds(value):
+    with pytest.raises(TopologyError, match=f"option wave_target_s is {value!r}; give a number of seconds above 0"):
+        RunOptions(wave_target_s=value)
 
 
 def test_the_switches_are_no_bounds():
@@ -43,8 +52,8 @@ def test_the_switches_are_no_bounds():
 
 
 def test_every_bound_may_be_one():
-    least = RunOptions(max_spout_pending=1, commit_group_max=1, commit_operations_max=1, max_attempts=1)
-    assert [getattr(least, name) for name in BOUNDS] == [1, 1, 1, 1]
+    least = RunOptions(max_spout_pending=1, commit_group_max=1, commit_operations_max=1, max_attempts=1, last_txid=1)
+    assert [getattr(least, name) for name in BOUNDS] == [1, 1, 1, 1, 1]
 
 
 def test_seconds_run_from_the_first_issue_to_the_last_commit():

@@ -23,15 +23,17 @@ from confluent_kafka import Producer
 from state.redis_embedded import EmbeddedServer
 from tests.support.chaos.jobs import Kill, Site, await_true, kill_at_random_moments, print_summary
 from tests.support.chaos.kill_word_count import LEFTOVER_TIMEOUT_S, counts_of
+from tests.support.chaos.source_jobs import PARTITIONS
 from tests.support.kafka.broker import Broker
 
 TOPOLOGY_ID = "page_views"
 TOPIC = "page_views"
-PARTITIONS = 4
 PAGES = 5000
 AWAY_S = 1.0
 """How long the broker stays away after a kill, in addition to what its start takes."""
 POLL_EVERY = 1000
+FACTORIES = {False: "examples.kafka_to_redis:topology", True: "tests.support.chaos.source_jobs:opaque_views"}
+"""Is it opaque? -> what makes the topology."""
 FLUSH_S = 120.0
 
 
@@ -128,16 +130,15 @@ def kill_kafka(
     seed: int,
     per_batch: int,
     timeout_s: float,
+    factory: str = FACTORIES[False],
 ) -> Outcome:
-    """Writes messages to a broker, counts them under fire, and compares."""
+    """Writes messages to a broker, counts them under fire by the topology that `factory` makes, and compares."""
     draw = random.Random(seed)
     broker.create_topic(TOPIC, PARTITIONS)
     truth = write_views(broker.address, TOPIC, messages, draw)
     given = {"servers": broker.address, "topic": TOPIC, "messages_per_batch": per_batch}
     parameters = [part for name, value in given.items() for part in ("-p", f"{name}={value}")]
-    site = Site(
-        folder, TOPOLOGY_ID, ["examples.kafka_to_redis:topology", *parameters, "--max-pending", "16"], timeout_s
-    )
+    site = Site(folder, TOPOLOGY_ID, [factory, *parameters, "--max-pending", "16"], timeout_s)
     total = -(-messages // per_batch)
     killer = BrokerKiller(broker, site, [draw.randrange(1, max(2, total * 3 // 4)) for _ in range(broker_kills)])
     killer.start()
@@ -164,6 +165,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--per-batch", type=int, default=5000)
     parser.add_argument("--timeout-s", type=float, default=900.0)
+    parser.add_argument("--opaque", action="store_true", help="with KafkaOpaqueSpout")
     options = parser.parse_args()
     started_s = time.monotonic()
     broker = Broker()
@@ -179,6 +181,7 @@ def main() -> int:
                 seed=options.seed,
                 per_batch=options.per_batch,
                 timeout_s=options.timeout_s,
+                factory=FACTORIES[options.opaque],
             )
     finally:
         broker.stop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from typing import Any
 
 from committers.committer import ICommitter
@@ -11,11 +12,16 @@ from coordinator.building.topology import Topology
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.sources.batches import Batches
 from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches
+from coordinator.sources.kafka.opaque_spout import KafkaOpaqueSpout
+from coordinator.sources.records.text_line import TextLine
 from coordinator.sources.redis_streams.redis_streams import RedisStreams
+from examples.kafka_to_redis import topology as page_views
 from state.handles import HashState
 
 TOPOLOGY_ID = "sources"
 KEYS = 17
+PARTITIONS = 4
+"""Of a Kafka topic."""
 
 
 def amount_of(number: int) -> int:
@@ -84,3 +90,11 @@ def redis_streams(url: str, take: int) -> Topology:
     return summed(
         RedisStreams(["numbers:0", "numbers:1"], fields={"key": int, "amount": int}, take=int(take), url=url, trim=True)
     )
+
+
+def opaque_views(servers: str, topic: str, messages_per_batch: int) -> Topology:
+    """The topology of examples/kafka_to_redis.py, reading with `KafkaOpaqueSpout`."""
+    transactional: Topology = page_views(servers, topic)
+    spout = KafkaOpaqueSpout(servers, topic, TextLine("page"), messages_per_partition=messages_per_batch // PARTITIONS)
+    read = replace(transactional.spout, spec=spout)
+    return replace(transactional, components=(read, *transactional.components[1:]))

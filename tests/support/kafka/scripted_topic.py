@@ -134,7 +134,8 @@ class Played:
         self.world = world
         self.collector = Emissions()
         options.setdefault("instance_id", "one")
-        self.spout = KafkaSpout("nowhere:9092", "t", redis="unix:///nowhere", drivers=world, **options)
+        self.spout = KafkaSpout("nowhere:9092", "t", redis="unix:///nowhere", **options)
+        self.spout._drivers = world
         self.spout.open({}, context(), self.collector)
 
     def ask(self, times: int = 1) -> list[Any]:

@@ -68,7 +68,6 @@ class KafkaSpout(ISpout):
         max_behind: a run that finds itself further behind the log's end leaves out, counts and logs what lies
             between; None leaves out nothing.
         origin_fields, start, isolation_level, on_gone, on_bad_record, on_tombstone, options: see `KafkaInput`.
-        drivers: for tests.
 
     Raises:
         TopologyError: an argument cannot be used, or a secret is given in plain text.
@@ -99,7 +98,6 @@ class KafkaSpout(ISpout):
         on_bad_record: str = OnBadRecord.FAIL,
         on_tombstone: str = OnTombstone.FAIL,
         options: Mapping[str, Option] | None = None,
-        drivers: Drivers | None = None,
     ) -> None:
         self._input = KafkaInput(
             servers,
@@ -131,7 +129,7 @@ class KafkaSpout(ISpout):
             max_behind=None if max_behind is None else positive("max_behind", max_behind),
             on_gone=self._input.on_gone,
         )
-        self._drivers = drivers or Drivers()
+        self._drivers = Drivers()
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         self._input.declare(declarer)
