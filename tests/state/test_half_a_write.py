@@ -63,7 +63,8 @@ def kill(pid: int) -> None:
 
 def stored(server: Server) -> dict[bytes, bytes]:
     with server.client() as client:
-        return client.hgetall("{t}:counts")
+        found: dict[bytes, bytes] = client.hgetall("{t}:counts")
+        return found
 
 
 def test_half_a_write_that_the_server_has_kept_is_refused_or_not_there(server):
@@ -81,8 +82,9 @@ def test_half_a_write_that_the_server_has_kept_is_refused_or_not_there(server):
         log_of(server).write_bytes(data[:size])
         server.start()
         second = owner(server, "c" * 32)
-        committed = int(second.status().committed_txid)
-        assert committed == 1
+        status = second.status()
+        assert status is not None
+        assert status.committed_txid == 1
         second.commit(commit_of(counts(x=100), attempt(2)))
         second.close()
         assert stored(server) == {b"x": b"101", b"y": b"1"}
