@@ -36,6 +36,7 @@ COMMIT = f"{redis_connection.LIBRARY_NAME}_commit"
 REGISTER_DATA = REGISTER % (f"{COMMIT}_data", "function(keys, argv) return commit(keys, argv, 'data') end")
 IN_TWO_STEPS = [
     ("local function commit(keys, argv)\n", "local function commit(keys, argv, step)\n"),
+    ("  if begun == ended then\n", "  if true then\n"),
     (WRITE_DATA, WRITE_DATA.replace("(steps)", "(step == 'data' and steps or {})")),
     (WRITE_THE_REST, f"  if step == 'data' then return {{'OK', ''}} end\n{WRITE_THE_REST}"),
     (REGISTER % (COMMIT, "commit"), f"{REGISTER % (COMMIT, 'commit')}\n{REGISTER_DATA}"),
