@@ -15,13 +15,14 @@ from pathlib import Path
 import pytest
 import redis
 
+from state.commit import CommitStatus
 from state.errors import StateRefusedError
 from state.redis_embedded import EmbeddedServer
 from state.redis_program import find_server_program
 from state.redis_store import RedisStore
 from tests.support.chaos.jobs import await_true
 from tests.support.chaos.nemesis.servers import ALWAYS, Server
-from tests.support.stores.builders import acquire, attempt, commit_of, counts
+from tests.support.stores.builders import acquire, attempt, commit_of, counts, dump
 
 pytestmark = [pytest.mark.redis, pytest.mark.timeout(120)]
 EVERY_BYTES = 61
@@ -150,3 +151,22 @@ def test_an_embedded_server_rewrites_a_file_that_it_has_cut(server, tmp_path_fac
             assert client.hgetall("{t}:counts") == {b"x": b"101", b"y": b"1", b"z": b"1"}
         store.confirm()
         store.close()
+
+
+def test_a_state_that_has_half_a_write_in_it_takes_nothing_more_and_says_why(backend):
+    store = RedisStore("redis://given", "t", client=backend.client())
+    store.check_server()
+    acquire(store)
+    store.commit(commit_of(counts(x=1), attempt(1)))
+    backend.client().hincrby("{t}:txbatch:control", "begun", 1)
+    before = dump(backend.client())
+
+    assert store.commit(commit_of(counts(x=1), attempt(2))).status is CommitStatus.TORN
+    for refused in (
+        lambda: store.store_metadata({"coordinator:2": 2}),
+        store.confirm,
+        lambda: acquire(store, "c" * 32),
+    ):
+        with pytest.raises(StateRefusedError, match=r"TORN.* part of a write .*restore its data from a copy"):
+            refused()
+    assert dump(backend.client()) == before
