@@ -13,6 +13,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import redis
+
 from tests.support.chaos.jobs import await_true
 from tests.support.chaos.nemesis.battle import Battle, Starter
 from tests.support.chaos.nemesis.driver_spec import DriverSpec, Fate
@@ -116,7 +118,7 @@ class Arena(ABC):
             points = [point for point in points if not point.startswith("spout.")]
         fate = draw_fate(battle.draw, points, battle.record.points)
         if fate.point == "library.loading":
-            with contextlib.suppress(OSError), self.connect() as client:
+            with contextlib.suppress(redis.RedisError), self.connect() as client:
                 client.function_flush()
         return fate
 
