@@ -61,6 +61,7 @@ class TaskWiring:
         upstream: task id -> task, for every task upstream.
         streams: stream id -> stream, for every stream the component declares.
         targets: every task downstream.
+        chained_targets: those of them that run after it in the same process and are handed their tuples in memory.
         needs_id: whether a batch also waits for the ID tuple, as a committer's does.
         frame_tuples: most tuples in one frame.
         hook_specs: the pickled hooks of the topology.
@@ -78,6 +79,7 @@ class TaskWiring:
     upstream: Mapping[int, UpstreamTask] = field(default_factory=dict)
     streams: Mapping[str, OutputStream] = field(default_factory=dict)
     targets: tuple[int, ...] = ()
+    chained_targets: tuple[int, ...] = ()
     needs_id: bool = False
     frame_tuples: int = FRAME_TUPLES
     hook_specs: tuple[bytes, ...] = ()

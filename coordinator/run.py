@@ -20,6 +20,7 @@ from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import Engine
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
+from state.durability import Durability, DurabilityLevel
 from state.redis_embedded import EmbeddedServer
 from state.redis_encryption import require_encryption
 from state.redis_store import RedisStore
@@ -114,9 +115,11 @@ def started(  # noqa: D417 - the others are those of `run`
     from coordinator.spark.shipping import pickle_spec, ship_topology
 
     plan = make_plan(topology, pickle_spec)
+    _LOG.info("topology %r runs in stages: %s", topology.topology_id, " | ".join(plan.outline()))
     nonce = secrets.token_hex(16)
+    bounds = options or RunOptions()
     with (
-        _state_store(topology, server) as (store, url),
+        _state_store(topology, server, bounds.asked_durability()) as (store, url),
         spark_lease(topology.topology_id, spark, master, conf or {}) as lease,
     ):
         lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
@@ -125,7 +128,6 @@ def started(  # noqa: D417 - the others are those of `run`
 
             topology, intake = bound_to_spark(topology, lease, spark)
         engine = SparkEngine(lease, plan, url, nonce, topology.message_timeout_s, intake=intake)
-        bounds = options or RunOptions()
         with (
             closing(engine),
             _coordinated(
@@ -162,19 +164,20 @@ def _coordinated(
 
 
 @contextmanager
-def _state_store(topology: Topology, chosen: ServerChoice) -> Iterator[tuple[RedisStore, str]]:
+def _state_store(topology: Topology, chosen: ServerChoice, asked: Durability) -> Iterator[tuple[RedisStore, str]]:
     _LOG.info("the state of topology %r is in %s", topology.topology_id, chosen)
     if chosen.redis_url is not None:
         require_encryption(chosen.redis_url, allow_plaintext=chosen.allow_plaintext)
-        yield from _checked(RedisStore(chosen.redis_url, topology.topology_id), chosen.redis_url)
+        yield from _checked(RedisStore(chosen.redis_url, topology.topology_id), chosen.redis_url, asked)
         return
-    with EmbeddedServer(chosen.data_dir) as server:
-        yield from _checked(RedisStore(server.url, topology.topology_id, revive=server.ensure), server.url)
+    with EmbeddedServer(chosen.data_dir, syncs_always=asked.level is DurabilityLevel.FSYNC) as server:
+        yield from _checked(RedisStore(server.url, topology.topology_id, revive=server.ensure), server.url, asked)
 
 
-def _checked(store: RedisStore, url: str) -> Iterator[tuple[RedisStore, str]]:
+def _checked(store: RedisStore, url: str, asked: Durability) -> Iterator[tuple[RedisStore, str]]:
     try:
-        store.check_server()
+        store.check_server(asked)
+        _LOG.info("durability of topology %r: %s", store.keys.topology_id, store.durability.first_line())
         yield store, url
     finally:
         store.close()

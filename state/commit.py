@@ -49,12 +49,14 @@ class Commit:
         write_set: their composed changes.
         metadata: metadata fields to store in the same step (positions of opaque spouts).
         forget: metadata fields to delete in the same step.
+        told: the last txid that the spout's committer has heard of; None if it has heard of everything before.
     """
 
     attempts: tuple[TransactionAttempt, ...]
     write_set: WriteSet
     metadata: Mapping[str, Any] = field(default_factory=dict)
     forget: tuple[str, ...] = ()
+    told: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@
     ├── FencedError                 a newer run owns the topology, or it was dropped: do not restart
     ├── StateError                  Redis, or what it holds, stops the job
     │   ├── StateRefusedError       wrong server, wrong type, foreign or older state
-    │   └── StateUnreachableError   no answer: start the server or check the address
+    │   ├── StateUnreachableError   no answer: start the server or check the address
+    │   └── NotDurableError         committed, but not as durable as asked: mend disk or replica, run again
     ├── EngineError                 Spark is gone or cannot work: mend that, run again
     └── ProtocolError               a bug in txbatch: report it
 
@@ -181,6 +182,27 @@ class StateRefusedError(StateError):
 
 class StateUnreachableError(StateError):
     """The server gave no answer within the time allowed."""
+
+
+class NotDurableError(StateError):
+    """The server did not confirm in time that what it had committed was as durable as the run had asked.
+
+    Nothing of the rest was released upstream; the next run releases it once it is confirmed.
+    """
+
+    def __init__(self, level: str, committed_txid: int, confirmed_txid: int, waited_s: float) -> None:
+        super().__init__(level, committed_txid, confirmed_txid, waited_s)
+        self.level, self.committed_txid, self.confirmed_txid = level, committed_txid, confirmed_txid
+        self.waited_s = waited_s
+
+    def __str__(self) -> str:
+        cause = "a replica is away or lags" if self.level == "replica" else "its disk does not keep up"
+        done = f"only up to txid {self.confirmed_txid:,}" if self.confirmed_txid else "none of it in this run"
+        return (
+            f"transactions are committed up to txid {self.committed_txid:,}, but the server has confirmed {done} at "
+            f"durability {self.level}, and nothing more for {self.waited_s:g} s: {cause}; mend that, or ask for less, "
+            "and run again: nothing is lost, and what was not confirmed was not released upstream"
+        )
 
 
 class EngineError(TransactionError):

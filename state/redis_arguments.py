@@ -53,7 +53,8 @@ def commit_arguments(
         )
     names = [keys.control, keys.metadata, keys.receipts, *map(keys.state, commit.write_set.states)]
     attempts = commit.attempts
-    content: list[Argument] = [str(attempts[0].txid), str(len(attempts))]
+    told = "" if commit.told is None else str(commit.told)
+    content: list[Argument] = [told, str(attempts[0].txid), str(len(attempts))]
     content += [f"{attempt.attempt_id:016x}" for attempt in attempts]
     content += metadata_arguments(packed_metadata, commit.forget)
     is_group = len(attempts) > 1

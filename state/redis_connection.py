@@ -24,8 +24,8 @@ from state.redis_address import check_address
 from state.redis_errors import Remedy, hint_for, remedy_of, stop_error
 
 LIBRARY_NAME = "txbatch_3"
-STORED_FORMAT = "2"
-"""The format of what is stored, as the library writes it into the control hash."""
+STORED_FORMAT = LIBRARY_NAME.rpartition("_")[2]
+"""The format of what is stored: the version of the library that writes it."""
 SOCKET_TIMEOUT_S = 30.0
 """A commit of 500,000 operations may block the server for three seconds, a slow disk for longer."""
 CONNECT_TIMEOUT_S = 5.0

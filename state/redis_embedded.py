@@ -52,6 +52,7 @@ class EmbeddedServer:
     Args:
         data_dir: created if missing; holds the append-only file, the lock, the log and the socket. It is private to
             this user: a directory open to others is closed to them if it holds nothing else, and refused otherwise.
+        syncs_always: have it sync every write, also if another process has started it; see `RunOptions.durability`.
         program: path of the server to run; None finds one.
         start_timeout_s: how long `ensure` tries.
         clock, sleep: in seconds; injected by tests.
@@ -61,12 +62,14 @@ class EmbeddedServer:
         self,
         data_dir: str | Path = ".txbatch",
         *,
+        syncs_always: bool = False,
         program: str | None = None,
         start_timeout_s: float = START_TIMEOUT_S,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.data_dir = Path(data_dir).resolve()
+        self._syncs_always = syncs_always
         self._program, self._start_timeout_s = program, start_timeout_s
         self._clock, self._sleep = clock, sleep
         self._socket_path = socket_path_of(self.data_dir)
@@ -121,6 +124,8 @@ class EmbeddedServer:
             self._await_loaded()
             if self.is_owned:
                 self._rewrite_cut_file()
+            if self._syncs_always:
+                self._sync_always()
 
     def close(self) -> None:
         """Stops the server if this process started it, and waits until it is gone."""
@@ -181,6 +186,11 @@ class EmbeddedServer:
                 client.bgrewriteaof()
                 while client.info("persistence")["aof_rewrite_in_progress"]:
                     self._sleep(POLL_S)
+
+    def _sync_always(self) -> None:
+        """Has it sync every write; a server that has just died is found out by whoever uses it next."""
+        with self._client() as client, contextlib.suppress(redis.RedisError):
+            client.config_set("appendfsync", "always")
 
     def _noted(self) -> dict[str, Any]:
         try:

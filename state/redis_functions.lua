@@ -27,6 +27,10 @@ Keys, all with the hash tag {id}; every call declares those it touches:
     format                       version of this layout
     topology                     description of the topology, as of the last write; opaque here
     source_fingerprint           of the input, as of the last write
+    told                         present only if the spout's committer had not heard of everything before the
+                                 last commit: the last txid it had heard of then
+    durable_fsync                last txid known to be on the server's disk
+    durable_replica              last txid known to be on as many replicas as the run asked for
     dropping                     present only while the topology is being dropped
   {id}:txbatch:metadata  hash    "scope:txid" -> packed value; opaque here
   {id}:txbatch:receipts  hash    txid -> "attempt digest first last", for the most recent 1,024 txids;
@@ -48,7 +52,7 @@ what was written since. `begun` is therefore counted up (HINCRBY, which adds wha
 what the write computed: once a write that nobody has heard of is applied under later ones, they differ for good.
 --]]
 
-local FORMAT = '2'
+local FORMAT = '3'
 local MAX = 9007199254740991
 local OPERATIONS_LIMIT = 500000
 local SECTION_LIMIT = 1000
@@ -605,8 +609,9 @@ local function require_steps(steps)
 end
 
 --[[ KEYS control metadata receipts state...
-     ARGV fence generation revision digest metadata_sum source topology first_txid count attempt...
+     ARGV fence generation revision digest metadata_sum source topology told first_txid count attempt...
           put_count (field value)... forget_count field... section...
+          told is empty if the spout's committer has heard of everything before this group
      -> {status, sentence} --]]
 local function commit(keys, argv)
   local control, metadata, receipts = keys[1], keys[2], keys[3]
@@ -615,7 +620,8 @@ local function commit(keys, argv)
   if reply then
     return reply
   end
-  local group, puts = read_group(argv, OWNER_WRITES + 1, owner.digest)
+  local told = argv[OWNER_WRITES + 1]
+  local group, puts = read_group(argv, OWNER_WRITES + 2, owner.digest)
   reply = check_order(committed, group)
   if reply then
     return reply
@@ -631,7 +637,7 @@ local function commit(keys, argv)
   if reply then
     return reply
   end
-  require_rights(control, 'HSET', 'HINCRBY')
+  require_rights(control, 'HSET', 'HDEL', 'HINCRBY')
   require_rights(metadata, 'HSET', 'HDEL')
   require_rights(receipts, 'HSET', 'HDEL')
   require_steps(steps)
@@ -642,7 +648,12 @@ local function commit(keys, argv)
   put_pairs(metadata, argv, puts + 1, forgets - 1)
   delete_fields(metadata, argv, forgets + 1, sections - 1)
   write_receipts(receipts, group)
-  write_control(control, owner, 'committed', decimal(group.last))
+  if told == '' then
+    redis.call('HDEL', control, 'told')
+    write_control(control, owner, 'committed', decimal(group.last))
+  else
+    write_control(control, owner, 'committed', decimal(group.last), 'told', told)
+  end
   return {'OK', ''}
 end
 
@@ -673,6 +684,28 @@ local function store_metadata(keys, argv)
   return {'OK', ''}
 end
 
+--[[ A small write of the owner, for WAIT to wait for: it vouches for everything up to the last write of its own
+     connection. A repeated call writes again, because the first one may have been on another connection.
+     KEYS control
+     ARGV fence generation revision digest metadata_sum source topology field txid
+          field is durable_fsync or durable_replica, and txid what was confirmed before; both may be empty
+     -> {status, sentence} --]]
+local function barrier(keys, argv)
+  local control, owner = keys[1], read_owner(argv)
+  local reply = check_owner(control, owner)
+  if reply and reply[1] ~= 'ALREADY' then
+    return reply
+  end
+  require_right('HSET', control)
+  local field, txid = argv[OWNER_WRITES + 1], argv[OWNER_WRITES + 2]
+  if field == '' then
+    write_control(control, owner)
+  else
+    write_control(control, owner, field, txid)
+  end
+  return reply or {'OK', ''}
+end
+
 --[[ Tells whether everything the owner has written is still there; changes nothing.
      KEYS control
      ARGV fence generation revision
@@ -681,7 +714,8 @@ local function confirm(keys, argv)
   return check_owner(keys[1], read_owner(argv)) or {'OK', ''}
 end
 
---[[ The last committed group; answers only the owner.
+--[[ What the spout's committer may not have heard of: the last committed group, or everything after `told`; answers
+     only the owner.
      KEYS control receipts
      ARGV fence generation revision
      -> {status, sentence, (txid, receipt)...} --]]
@@ -699,7 +733,8 @@ local function last_group(keys, argv)
   if not last then
     return reply
   end
-  local first = tonumber(string.match(last, '(%d+) %d+$'))
+  local told = redis.call('HGET', keys[1], 'told')
+  local first = told and tonumber(told) + 1 or tonumber(string.match(last, '(%d+) %d+$'))
   for txid = math.max(first, tonumber(committed) - RECEIPTS + 1), tonumber(committed) do
     reply[#reply + 1] = decimal(txid)
     reply[#reply + 1] = redis.call('HGET', keys[2], decimal(txid)) or ''
@@ -936,6 +971,7 @@ redis.register_function{function_name = 'txbatch_3_acquire', callback = acquire}
 redis.register_function{function_name = 'txbatch_3_look', callback = look, flags = {'no-writes'}}
 redis.register_function{function_name = 'txbatch_3_metadata', callback = store_metadata}
 redis.register_function{function_name = 'txbatch_3_commit', callback = commit}
+redis.register_function{function_name = 'txbatch_3_barrier', callback = barrier}
 redis.register_function{function_name = 'txbatch_3_confirm', callback = confirm, flags = {'no-writes'}}
 redis.register_function{function_name = 'txbatch_3_last_group', callback = last_group, flags = {'no-writes'}}
 redis.register_function{function_name = 'txbatch_3_lacking', callback = lacking, flags = {'no-writes'}}

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
+from coordinated_bolt.batches.hand_over import HandOver
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.transport.edges import EdgeDigest
 from coordinated_bolt.transport.frames import Frame, FrameKind, unpack_frame
@@ -98,6 +99,20 @@ class BatchTask:
             return
         for origin, rows in stretches:
             self._bolt.regular(attempt, origin, rows)
+
+    def take_over(self, handed: HandOver) -> None:
+        """Executes the tuples that a task in the same process hands over, and handles its report.
+
+        Of a task that has failed there is no report; its tuples are left alone, and the attempt fails here too.
+        """
+        if handed.reported_count is None:
+            return
+        attempt, sender = handed.attempt, handed.sender
+        edge = self._edges_of(attempt)[sender]
+        for stream, rows in handed.stretches:
+            edge.count(len(rows))
+            self._bolt.regular(attempt, self._wiring.origin(attempt, sender, stream), rows)
+        self._bolt.coord(attempt, sender, handed.reported_count)
 
     def id(self, attempt: TransactionAttempt) -> None:
         """Notes that the attempt's commit phase has begun."""

@@ -59,6 +59,7 @@ class Component:
         subscriptions: the streams it receives.
         conf: its own configuration, which takes precedence over the topology's.
         master_id: id of the master of its sub-topology, its own id if it is the master; None outside of one.
+        may_chain: whether it may run in one Spark task with a component it hears or is heard by.
     """
 
     component_id: str
@@ -70,6 +71,7 @@ class Component:
     subscriptions: tuple[Subscription, ...] = ()
     conf: Mapping[str, Any] = field(default_factory=dict)
     master_id: str | None = None
+    may_chain: bool = True
 
     @property
     def executor_count(self) -> int:

@@ -62,7 +62,11 @@ class BoltDeclarer(ComponentConfigurationDeclarer):
         self.subscriptions: list[Subscription] = []
 
     def shuffle_grouping(self, component_id: str, stream_id: str = DEFAULT_STREAM) -> BoltDeclarer:
-        """Distributes tuples evenly over the tasks."""
+        """Distributes tuples evenly over the tasks.
+
+        On Spark, with as many tasks as the emitter has, each task hands its tuples to the task beside it; see
+        `disable_chaining`.
+        """
         return self.grouping(component_id, ShuffleGrouping(), stream_id)
 
     def fields_grouping(
@@ -93,7 +97,11 @@ class BoltDeclarer(ComponentConfigurationDeclarer):
         return self.grouping(component_id, NoneGrouping(), stream_id)
 
     def local_or_shuffle_grouping(self, component_id: str, stream_id: str = DEFAULT_STREAM) -> BoltDeclarer:
-        """Prefers tasks on the emitter's worker; on Spark, where that is not known in advance, the same as shuffle."""
+        """Prefers tasks on the emitter's worker.
+
+        On Spark workers are not known in advance, so there it is the same as shuffle. Like shuffle, it makes a chain
+        between components with equal numbers of tasks; see `disable_chaining`.
+        """
         return self.grouping(component_id, LocalOrShuffleGrouping(), stream_id)
 
     def direct_grouping(self, component_id: str, stream_id: str = DEFAULT_STREAM) -> BoltDeclarer:
@@ -180,6 +188,7 @@ class GraphBuilder:
             subscriptions=tuple(declarer.subscriptions) if isinstance(declarer, BoltDeclarer) else (),
             conf=component_configuration(component_id, spec, declarer),
             master_id=self._master_of.get(component_id),
+            may_chain=declarer.may_chain,
         )
 
     def _add(self, kind: ComponentKind, spec: Any, parallelism: int, declarer: BoltDeclarer | SpoutDeclarer) -> None:

@@ -105,6 +105,8 @@ def _run(
         def begun(coordinator: Coordinator) -> None:
             signals.drain_by(coordinator.drain)
             progress.begun()
+            if coordinator.statistics.durability is not None:
+                progress.note(coordinator.statistics.durability.first_line())
 
         statistics = runner(
             topology,
@@ -127,9 +129,9 @@ def _run_plain(
 ) -> tuple[PlainStatistics, int | None]:
     if request.options != RunOptions():
         raise TopologyError(
-            "--max-pending, --wave-target-ms, --commit-group-max, --adopt and --accept-state-changes are for "
-            f"transactional topologies, but {topology.topology_id!r} is a plain one; leave them out, and limit what "
-            "is in flight with the builder's set_max_spout_pending"
+            "--max-pending, --wave-target-ms, --commit-group-max, --adopt, --accept-state-changes and --durability are "
+            f"for transactional topologies, but {topology.topology_id!r} is a plain one; leave them out, and limit "
+            "what is in flight with the builder's set_max_spout_pending"
         )
     figures = PlainFigures(time.monotonic)
     shown = progress_on_stderr(topology.topology_id, time.monotonic, figures, leaves_line=request.as_json)
@@ -176,6 +178,8 @@ def summary(topology: Topology, statistics: RunStatistics, server: ServerChoice)
         lines.append(
             f"  the server was unreachable {times}, for {statistics.server_away_s:.1f} s in all; nothing was lost"
         )
+    if statistics.durability is not None:
+        lines.append(f"  {statistics.durability.last_line(statistics.released_txid)}")
     lines += [f"  {one_line(name)}: {count:,}" for name, count in sorted(statistics.counters.items())]
     keys = Keys(topology.topology_id)
     for component in topology.components:

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
-from coordinated_bolt.batches.attempt_outbox import attempt_outbox
+from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
 from coordinated_bolt.batches.batch_task import TaskResult
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.components.task_hook import install_hooks
 from coordinated_bolt.transport.edges import batch_edge
-from coordinated_bolt.transport.outbox import Send
+from coordinated_bolt.transport.outbox import NewOutbox, Send
 from coordinated_bolt.user_code import is_interruption
 from coordinated_bolt.watching.hook_observer import HookObserver
 from coordinated_bolt.watching.metrics import TaskMetrics
@@ -74,6 +74,7 @@ class EmitterTask:
         stored: scope -> txid -> metadata of the partitions, as far as the driver knows it; empty without partitions.
         observer: is notified of what the task emits, before the hooks of the topology and its emitter.
         rows: what a spout over DataFrames emits in its only batch.
+        new_outbox: makes the outbox of an attempt; by default, one that sends everything.
     """
 
     def __init__(
@@ -84,10 +85,11 @@ class EmitterTask:
         *,
         observer: TaskObserver | None = None,
         rows: Rows | None = None,
+        new_outbox: NewOutbox | None = None,
     ) -> None:
         self._wiring = wiring
         self._rows = rows
-        self._send = send
+        self._new_outbox = new_outbox or attempt_outboxes(wiring, send)
         self._stored = stored
         self._context: TopologyContext = wiring.context()
         self._observer = HookObserver(observer, self._context)
@@ -123,7 +125,7 @@ class EmitterTask:
         if self._failed is not None:
             return Emitted(attempt, TaskResult(self._failed))
         self._context.counters = Counter()
-        outbox = attempt_outbox(self._wiring, attempt, self._send)
+        outbox = self._new_outbox(attempt)
         collector = AttemptCollector(self._wiring, attempt, outbox, self._observer)
         metrics = TaskMetrics()
         try:

@@ -130,7 +130,7 @@ class LocalCluster:
         _refuse_given("a transactional topology", message_fault=message_fault)
         run = TransactionalRun(
             topology,
-            make_plan(topology, pickle_spec, worker_count=self._worker_count),
+            make_plan(topology, pickle_spec, worker_count=self._worker_count, is_chained=False),
             self.client,
             server=self._server,
             random=self._random,

@@ -30,7 +30,7 @@ from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.spout_side import SpoutSide
 from coordinator.transactional.start.spout_start import SpoutStart
 from coordinator.transactional.start.takeover import Takeover
-from coordinator.transactional.store_side import StoreSide
+from coordinator.transactional.store_side import Barriers, StoreSide
 from coordinator.transactional.watch_side import WatchSide
 from state.attempt import TransactionAttempt
 from state.own_copy import own_copy
@@ -95,14 +95,16 @@ def assembled(
             on_progress=on_progress or _ignore,
             message_timeout_s=topology.message_timeout_s,
             committer=committer,
-            last_group=() if committer is None else store.last_group(),
+            untold=() if committer is None else store.last_group(),
             notices=taken.notices,
             earlier_notes=taken.notes,
             notes_of=lambda metadata: start.notes(spout, metadata),
             start=start,
             watch=watch,
             server_watch=store.watch(clock),
+            barriers=store if options.asked_durability().waits else None,
         )
+        coordinator.statistics.durability = store.durability
         yield resources.enter_context(closing(coordinator))
 
 
@@ -120,19 +122,18 @@ def new_coordinator(
     on_progress: Callable[[RunStatistics], None],
     message_timeout_s: float,
     committer: SpoutCommitter | None = None,
-    last_group: tuple[TransactionAttempt, ...] = (),
+    untold: tuple[TransactionAttempt, ...] = (),
     notices: tuple[str, ...] = (),
     earlier_notes: Notes | None = None,
     notes_of: Callable[[Any], Mapping[str, Any]] | None = None,
     start: SpoutStart | None = None,
     watch: AttemptWatch | None = None,
     server_watch: ServerWatch | None = None,
+    barriers: Barriers | None = None,
 ) -> Coordinator:
     """Connects the machine with its driver and tells the spout where earlier runs stopped; see `assembled`."""
     spout_id = plan.wirings[plan.emitter_tasks[0]].component_id
-    stored = metadata.coordinator
-    last_txid = max(stored, default=committed_txid)
-    run_so_far = RunSoFar(last_txid, stored.get(last_txid), committed_txid)
+    run_so_far = _run_so_far(metadata, committed_txid)
     guarded = GuardedSpout(spout, spout_id, run_so_far)
     run_plan = RunPlan(
         commit_tasks=plan.commit_tasks,
@@ -144,12 +145,12 @@ def new_coordinator(
         message_timeout_s=message_timeout_s,
     )
     machine = RunMachine(
-        run_plan,
+        _waiting_for(run_plan, barriers),
         options,
         metadata,
         committed_txid=committed_txid,
         new_attempt_id=new_attempt_id,
-        earlier=_earlier(stored, guarded, earlier_notes or {}),
+        earlier=_earlier(metadata.coordinator, guarded, earlier_notes or {}),
     )
     _recall(spout, metadata.notes(earlier_notes or {}), start)
     _tell_where_it_stands(spout, run_so_far, machine.positions, start)
@@ -162,7 +163,7 @@ def new_coordinator(
             GuardedSpoutCommitter(committer, spout_id),
             clock=clock,
             notes_of=notes_of or spout.notes,
-            last_group=last_group,
+            untold=untold,
         ),
         engine=EngineSide(engine, machine.positions),
         store=StoreSide(
@@ -171,11 +172,22 @@ def new_coordinator(
             on_committed=watch_side.committed,
             statistics=machine.statistics,
             server_watch=server_watch,
+            barriers=barriers,
         ),
         watch=watch_side,
         clock=clock,
         on_progress=on_progress,
     )
+
+
+def _run_so_far(metadata: MetadataLog, committed_txid: int) -> RunSoFar:
+    last_txid = max(metadata.coordinator, default=committed_txid)
+    return RunSoFar(last_txid, metadata.coordinator.get(last_txid), committed_txid)
+
+
+def _waiting_for(plan: RunPlan, barriers: Barriers | None) -> RunPlan:
+    """Returns the plan with the time that a run may wait for a barrier."""
+    return plan if barriers is None else replace(plan, barrier_timeout_s=barriers.unreachable_timeout_s)
 
 
 def _earlier(stored: Mapping[int, Any], spout: GuardedSpout, notes: Notes) -> list[TransactionRecord]:

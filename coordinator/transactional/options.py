@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, fields, replace
 
 from state.commit import COMMIT_OPERATIONS_LIMIT
+from state.durability import Durability, DurabilityLevel
 from state.errors import TopologyError
 
 SWITCHES = ("accept_state_changes", "early_commit", "tells_spout")
@@ -37,6 +38,10 @@ class RunOptions:
             "skip", "again" and "changed", separated by commas, or "unchecked".
         accept_state_changes: continue even if a state is no longer declared, is declared with other types, or holds
             something that the topology has no record of writing.
+        durability: what has to be confirmed of a commit before anything is released upstream: spouts are told, streams
+            trimmed, files removed, a micro-batch is returned to Spark, and the run says it is done. "memory": the
+            server has answered. "fsync": it is on the server's disk. "replica": replicas have received it.
+        durability_replicas: how many replicas have to confirm, for durability "replica".
         early_commit: run committers that only write in the job that processes their wave: one job for both phases
             instead of two. Nothing is published earlier. A run uses two jobs if a committer reads state, has external
             effects, or has bolts downstream.
@@ -52,6 +57,8 @@ class RunOptions:
     max_attempts: int = 5
     adopt: bool | str = False
     accept_state_changes: bool = False
+    durability: str = DurabilityLevel.MEMORY
+    durability_replicas: int = 1
     early_commit: bool = True
     last_txid: int | None = None
     tells_spout: bool = True
@@ -61,6 +68,9 @@ class RunOptions:
             value = getattr(self, entry.name)
             if entry.name == "adopt":
                 adopted_words(value)
+                continue
+            if entry.name == "durability":
+                _check_level(value)
                 continue
             if entry.name in SWITCHES or (entry.name in MAY_BE_NONE and value is None):
                 continue
@@ -75,9 +85,18 @@ class RunOptions:
                 f"{COMMIT_OPERATIONS_LIMIT}, the server's limit"
             )
 
+    def asked_durability(self) -> Durability:
+        """Returns what the server is to confirm."""
+        return Durability(DurabilityLevel(self.durability), self.durability_replicas)
+
     def or_window(self, window: int) -> RunOptions:
         """Returns the same options with the width that an engine wants unless the user says otherwise."""
         return self if self.max_spout_pending is not None else replace(self, max_spout_pending=window)
+
+
+def _check_level(value: object) -> None:
+    if value not in set(DurabilityLevel):
+        raise TopologyError(f"option durability is {value!r}; give one of {', '.join(DurabilityLevel)}")
 
 
 def _check_seconds(name: str, value: object) -> None:

@@ -63,13 +63,20 @@ class Publisher:
         """
         self._store.confirm()
 
-    def commit(self, attempts: tuple[TransactionAttempt, ...], write_set: WriteSet, metadata: MetadataChanges) -> None:
+    def commit(
+        self,
+        attempts: tuple[TransactionAttempt, ...],
+        write_set: WriteSet,
+        metadata: MetadataChanges,
+        told_txid: int | None = None,
+    ) -> None:
         """Publishes a group; returns once this call or an earlier identical one has published it.
 
         Args:
             attempts: the group, ascending.
             write_set: its changes.
             metadata: what to store and forget in the same step.
+            told_txid: the last txid that the spout's committer has heard of; None if of all that is committed.
 
         Raises:
             RefusedGroup: the store refused the content of the group and changed nothing.
@@ -77,7 +84,7 @@ class Publisher:
             StateRefusedError: the state is not as this run left it.
             StateUnreachableError: the store did not answer.
         """
-        reply = self._store.commit(Commit(attempts, write_set, metadata.puts, metadata.forgets))
+        reply = self._store.commit(Commit(attempts, write_set, metadata.puts, metadata.forgets, told_txid))
         if reply.status in (CommitStatus.OK, CommitStatus.ALREADY):
             return
         detail = one_line(reply.detail)

@@ -11,6 +11,7 @@ from committers.task_report import TaskReport
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinator.wave_statistics import WaveStatistics
+from state.durability import DurabilityReport
 
 
 @dataclass(slots=True)
@@ -22,6 +23,8 @@ class RunStatistics(WaveStatistics):
 
     Attributes:
         last_txid: last committed txid, over all runs of the topology.
+        released_txid: last txid known to be as durable as the run has asked, and released upstream; at level memory,
+            `last_txid`.
         committed: transactions committed by this run.
         tuples: tuples that the spout emitted in them.
         attempts: attempts issued.
@@ -33,9 +36,11 @@ class RunStatistics(WaveStatistics):
         notices: changes of topology and input since the run before, one sentence each.
         server_away_count: how often the server did not answer a call for a second or more.
         server_away_s: for how long in all, in seconds.
+        durability: what the run waits for, and what its server can lose; None until a server was looked at.
     """
 
     last_txid: int = 0
+    released_txid: int = 0
     committed: int = 0
     tuples: int = 0
     attempts: int = 0
@@ -47,6 +52,7 @@ class RunStatistics(WaveStatistics):
     notices: tuple[str, ...] = ()
     server_away_count: int = 0
     server_away_s: float = 0.0
+    durability: DurabilityReport | None = None
 
     def started(self, attempt_count: int, now_s: float) -> None:
         """Counts a wave that was started."""
@@ -91,6 +97,8 @@ class RunStatistics(WaveStatistics):
             "waves": self.waves,
             "commit_groups": self.commit_groups,
         }
+        if self.durability is not None:
+            fields["durability"] = self.durability.to_dict(self.released_txid)
         if self.notices:
             fields["notices"] = list(self.notices)
         if self.server_away_count:

@@ -7,7 +7,7 @@ from typing import Any
 
 from coordinator.transactional.guarded_spout import GuardedSpout
 from coordinator.transactional.guarded_spout_committer import GuardedSpoutCommitter
-from coordinator.transactional.machine.run_events import BatchCut, Cut, InputState, NothingToCut, Told
+from coordinator.transactional.machine.run_events import BatchCut, Cut, InputState, NothingToCut, Resumed, Told
 from state.attempt import TransactionAttempt
 from state.errors import FailedException
 
@@ -20,7 +20,7 @@ class SpoutSide:
         committer: calls its committer, if there is one.
         clock: seconds, monotonic.
         notes_of: metadata of the spout's coordinator -> name -> what to remember.
-        last_group: the group that earlier runs committed last, to be told again.
+        untold: what earlier runs committed and may not have told.
     """
 
     def __init__(
@@ -30,13 +30,14 @@ class SpoutSide:
         *,
         clock: Callable[[], float],
         notes_of: Callable[[Any], Mapping[str, Any]],
-        last_group: tuple[TransactionAttempt, ...] = (),
+        untold: tuple[TransactionAttempt, ...] = (),
     ) -> None:
         self._spout = spout
         self._committer = committer
         self._clock = clock
         self._notes_of = notes_of
-        self._last_group = last_group
+        self._untold = untold
+        self._has_resumed = False
 
     def drain(self) -> None:
         """Stops cutting for the rest of the run. Any thread."""
@@ -58,10 +59,10 @@ class SpoutSide:
         """Notes how far the run is; called before anything is asked of the spout."""
         self._spout.committed_txid = txid
 
-    def tell_last_group(self) -> Told | None:
-        """Tells the committer, with the first call, what earlier runs committed last; None if there is nothing."""
-        told, self._last_group = self._last_group, ()
-        return self.tell(told) if told else None
+    def resume(self) -> Resumed | None:
+        """Returns, once, what earlier runs committed and may not have told; None from then on."""
+        has_resumed, self._has_resumed = self._has_resumed, True
+        return None if has_resumed else Resumed(self._untold)
 
     def tell(self, attempts: tuple[TransactionAttempt, ...]) -> Told:
         """Tells the spout's committer what is durable."""

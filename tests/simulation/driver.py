@@ -102,8 +102,15 @@ class Driver(Process):
     def _start(self) -> None:
         random, timeline, program = self._random, self.timeline, self.program
         plan = make_plan(program.topology, self._pickle)
-        client = self._server.client(Caller(self.name, self.wait))
-        store = RedisStore("redis://sim", TOPOLOGY_ID, client=client, clock=lambda: timeline.now_s, sleep=self.wait)
+        caller = Caller(self.name, self.wait)
+        store = RedisStore(
+            "redis://sim",
+            TOPOLOGY_ID,
+            client=self._server.client(caller),
+            clock=lambda: timeline.now_s,
+            sleep=self.wait,
+            **self._server.connection_options(caller),
+        )
         self.engine = SimEngine(plan, timeline, self.faults, random, nonce=self.nonce, wait=self.wait)
         options = RunOptions(
             max_spout_pending=random.choice(WINDOWS),
@@ -111,8 +118,9 @@ class Driver(Process):
             early_commit=random.random() < 0.5,
             adopt="unchecked" if program.adopts else False,
             accept_state_changes=program.accepts_states,
+            durability=self._server.durability,
         )
-        store.check_server()
+        store.check_server(options.asked_durability())
         self._coordinator = self._stack.enter_context(
             assembled(
                 program.topology,

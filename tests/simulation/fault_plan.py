@@ -117,9 +117,13 @@ class FaultPlan:
     @classmethod
     def swarm(cls, seed: object) -> FaultPlan:
         """Some faults, each often or seldom: half of them are off in any one seed."""
+        return cls(seed, cls.swarm_rates(seed))
+
+    @staticmethod
+    def swarm_rates(seed: object) -> dict[str, float]:
+        """How often each fault of a swarm strikes."""
         random = Random(f"{seed} swarm")
-        rates = {fault: random.choice((*(0.0,) * len(choices), *choices)) for fault, choices in RATES.items()}
-        return cls(seed, rates)
+        return {fault: random.choice((*(0.0,) * len(choices), *choices)) for fault, choices in RATES.items()}
 
     def strikes(self, fault: str) -> bool:
         """Whether the fault strikes at this opportunity."""

@@ -15,6 +15,7 @@ from typing import Any
 
 import redis
 
+from state.redis_connection import STORED_FORMAT
 from tests.simulation.fault_plan import FaultPlan
 from tests.simulation.invariants import records_of
 from tests.simulation.memory_redis import Content, MemoryRedis
@@ -23,7 +24,7 @@ from tests.simulation.workload import MARKS, TOPOLOGY_ID
 
 ASKS = ("_confirm", "_last_group")
 TELL = ("_commit", "_last_group")
-WRITES = ("_acquire", "_metadata", "_commit", "_drop_begin", "_drop_keys", "_drop_end")
+WRITES = ("_acquire", "_metadata", "_commit", "_barrier", "_drop_begin", "_drop_keys", "_drop_end")
 HISTORY = 200
 REFUSALS = (
     redis.exceptions.OutOfMemoryError("command not allowed when used memory > 'maxmemory'."),
@@ -68,7 +69,10 @@ class SimServer:
         inner: what it holds, to be looked at.
         replies: (function, status) -> how often it was answered.
         calls: how many commands it was sent.
+        durability: the level that runs on it ask for.
     """
+
+    durability = "memory"
 
     def __init__(
         self,
@@ -91,6 +95,10 @@ class SimServer:
     def client(self, caller: Caller) -> SimClient:
         """A client of it."""
         return SimClient(self, caller)
+
+    def connection_options(self, caller: Caller) -> dict[str, Any]:
+        """What a run's store is given beyond a client."""
+        return {}
 
     def call(self, caller: Caller, arguments: tuple[Any, ...]) -> Any:
         """One command, from its request to its answer."""
@@ -189,7 +197,7 @@ class SimServer:
     def mend(self) -> None:
         """What other programs have changed is as it was."""
         if self.inner.hash(CONTROL).get(b"format") == b"9":
-            self.inner.execute_command("HSET", CONTROL, "format", "2")
+            self.inner.execute_command("HSET", CONTROL, "format", STORED_FORMAT)
         if self.inner.execute_command("TYPE", MARKS_KEY) == b"string":
             self.inner.execute_command("DEL", MARKS_KEY)
 

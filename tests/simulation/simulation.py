@@ -17,6 +17,7 @@ from coordinator.spark import stage
 from state.attempt import TransactionAttempt
 from state.errors import (
     FencedError,
+    NotDurableError,
     ReplayLimitError,
     StateRefusedError,
     StateUnreachableError,
@@ -38,7 +39,14 @@ from tests.simulation.workload import MARKS, PARTITIONS, TOPOLOGY_ID, World, top
 
 RESTART_S = (0.0, 0.1, 5.0, 120.0)
 DRIVERS_MAX = 4
-EXPECTED_ENDS = (FencedError, ReplayLimitError, StateRefusedError, StateUnreachableError, WaveCrashError)
+EXPECTED_ENDS = (
+    FencedError,
+    NotDurableError,
+    ReplayLimitError,
+    StateRefusedError,
+    StateUnreachableError,
+    WaveCrashError,
+)
 
 
 @cache

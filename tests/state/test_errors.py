@@ -27,6 +27,7 @@ ARGUMENTS: dict[type, Any] = {
     errors.WaveCrashError: (5, "a reason"),
     errors.TransactionTooLargeError: (7, 600_000, 500_000),
     errors.FencedError: ("wc",),
+    errors.NotDurableError: ("replica", 120, 80, 60.0),
 }
 CLASSES = [
     *(value for _, value in inspect.getmembers(errors, inspect.isclass) if value.__module__ == "state.errors"),

@@ -6,6 +6,7 @@ import pytest
 
 from state.codec import CodecError
 from state.commit import CommitStatus
+from state.durability import Durability, DurabilityLevel
 from state.errors import FencedError, ProtocolError, StaleReadError, StateRefusedError
 from state.redis_connection import LIBRARY_NAME, RedisConnection, library_code
 from state.redis_reader import RedisReader, load_redis_url, save_redis_url
@@ -324,6 +325,48 @@ class TestStatusAndDrop:
         owner.commit(commit_of(WriteSet(), *map(attempt, range(1, RECEIPTS_KEPT + 7))))
         assert owner.last_group() == tuple(map(attempt, range(7, RECEIPTS_KEPT + 7)))
 
+    def test_after_a_run_that_told_late_everything_it_may_not_have_told_is_known(self, open_store, client):
+        owner = open_store()
+        acquire(owner)
+        owner.commit(commit_of(counts(a=1), attempt(1)))
+        owner.commit(commit_of(counts(a=1), attempt(2), told=0))
+        owner.commit(commit_of(counts(a=1), attempt(3), attempt(4), told=1))
+        successor = open_store()
+        acquire(successor, "c" * 32)
+        assert successor.last_group() == (attempt(2), attempt(3), attempt(4))
+        successor.commit(commit_of(counts(a=1), attempt(5)))
+        assert successor.last_group() == (attempt(5),)
+        assert not client.hexists("{wc}:txbatch:control", "told")
+
+    def test_what_is_durable_is_stored_by_level_and_shown_by_status(self, open_store):
+        owner = open_store()
+        acquire(owner)
+        owner.commit(commit_of(counts(a=1), attempt(1)))
+        for level, txid in ((DurabilityLevel.FSYNC, 1), (DurabilityLevel.REPLICA, 7), (DurabilityLevel.FSYNC, 3)):
+            owner._asked = Durability(level)
+            owner.note_durable(txid)
+        assert open_store().status().durable == {"fsync": 3, "replica": 7}
+        assert owner.commit(commit_of(counts(a=1), attempt(2))).status is CommitStatus.OK
+
+    def test_a_barrier_is_a_write_of_the_owner_and_refused_like_one(self, open_store, client):
+        owner = open_store()
+        acquire(owner)
+        acquire(open_store(), "c" * 32)
+        before = dump(client)
+        with pytest.raises(FencedError):
+            owner.note_durable(1)
+        assert dump(client) == before
+
+    def test_a_barrier_whose_answer_was_lost_is_made_again_once_in_effect(self, open_store, client):
+        owner = open_store()
+        acquire(owner)
+        with unanswered(owner):
+            owner.note_durable(1)
+        revision = client.hget("{wc}:txbatch:control", "revision")
+        owner.note_durable(1)
+        assert client.hget("{wc}:txbatch:control", "revision") == revision
+        assert owner.commit(commit_of(counts(a=1), attempt(1))).status is CommitStatus.OK
+
     def test_drop_removes_every_key_and_a_running_owner_stays_out(self, open_store, client):
         owner = open_store()
         acquire(owner)
@@ -475,7 +518,7 @@ class TestLibrary:
 
     def test_every_function_carries_the_version(self):
         registered = [line for line in library_code().splitlines() if "register_function{" in line]
-        assert len(registered) == 12
+        assert len(registered) == 13
         assert all(f"function_name = '{LIBRARY_NAME}_" in line for line in registered)
 
 

@@ -13,6 +13,7 @@ from coordinator.transactional.engine import EarlyCommit, GroupCrashed, GroupExe
 from coordinator.transactional.machine.attempt_record import AttemptState
 from coordinator.transactional.machine.early_commits import EarlyCommits
 from coordinator.transactional.machine.failures import Failures
+from coordinator.transactional.machine.releases import Releases
 from coordinator.transactional.machine.run_books import RunBooks
 from coordinator.transactional.machine.run_events import (
     AskWatch,
@@ -24,7 +25,6 @@ from coordinator.transactional.machine.run_events import (
     RanEarly,
     Refused,
     StartCommit,
-    Tell,
 )
 from coordinator.transactional.machine.run_phases import CommitPhase, validate_phase
 from coordinator.transactional.machine.transaction_records import IN_COMMIT_PHASE
@@ -42,14 +42,15 @@ class Commits:
     Args:
         books: of the run.
         failures: handles what fails.
+        releases: takes over what is committed.
 
     Attributes:
         phase: the group in its commit phase, None if there is none.
         early: the groups whose commit phase runs with their wave.
     """
 
-    def __init__(self, books: RunBooks, failures: Failures) -> None:
-        self._books, self._failures = books, failures
+    def __init__(self, books: RunBooks, failures: Failures, releases: Releases) -> None:
+        self._books, self._failures, self._releases = books, failures, releases
         options = books.options
         self._size = GroupSize(options.commit_group_max, options.commit_operations_max)
         self._composed = True
@@ -73,7 +74,7 @@ class Commits:
         self.early.forget_all_but(transactions.is_current)
         limit = self.early.limit(transactions.currtx, self._size.limit())
         attempts = transactions.consecutive_processed(limit if commit_limit is None else min(limit, commit_limit))
-        if not attempts:
+        if not attempts or not self._releases.has_room(len(attempts)):
             return
         transactions.move(attempts, AttemptState.COMMITTING)
         executed = self.early.take(attempts)
@@ -162,7 +163,7 @@ class Commits:
         books.transactions.move(step.attempts, AttemptState.PUBLISHING)
         phase.publishing, phase.reports = step, reports
         metadata = books.metadata.commit_changes(last, books.positions.uncommitted(), books.transactions.notes())
-        return Publish(step.attempts, step.write_set, metadata)
+        return Publish(step.attempts, step.write_set, metadata, self._releases.told_txid)
 
     def published(self, published: Published) -> Iterator[Decision]:
         """Takes down that the store has committed what was sent, and forgets it."""
@@ -179,7 +180,7 @@ class Commits:
         counted = [verdict.counters for report in phase.reports for verdict in report.verdicts[:count]]
         books.statistics.committed_group(books.now_s, counted)
         books.statistics.worked(work_of(phase.reports, slice(count)), is_committed=True)
-        yield Tell(step.attempts)
+        yield from self._releases.published(step.attempts)
 
     def refused(self, refused: Refused) -> Iterator[Decision]:
         """Handles a refusal, which changed nothing: transactions commit one by one until the culprit ends the run."""
@@ -195,7 +196,13 @@ class Commits:
             raise ProtocolError("the store answered a commit that was not sent")
         return phase, phase.publishing
 
-    # Time, and checks
+    # Giving up, and checks
+
+    def give_up(self) -> Iterator[Decision]:
+        """Gives up the group in its commit phase, because nothing more is to be committed; its attempts are dropped."""
+        phase, self.phase = self.phase, None
+        if phase is not None and phase.held is None and not phase.is_early:
+            yield CancelWave(self._books.transactions.wave_of(phase.attempts))
 
     def give_up_overdue(self) -> Iterator[Decision]:
         """Cancels a commit phase that exceeds the message timeout, unless it is held, when nothing runs."""

@@ -1,7 +1,8 @@
 """The events that go into the run machine and the decisions that it returns. Plain data.
 
 The driver carries out decisions in order. Five of them have an answer, an event that goes into the machine before
-anything else happens: Cut, Publish, Tell, AskForEnd and, unless the watch holds the phase, AskWatch.
+anything else happens: Cut, Publish, Tell, AskForEnd and, unless the watch holds the phase, AskWatch. A sixth,
+AskBarrier, is answered later.
 """
 
 from __future__ import annotations
@@ -32,16 +33,29 @@ Attempts = tuple[TransactionAttempt, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class Resumed:
+    """The run begins where earlier ones have stopped; handled before anything else.
+
+    Attributes:
+        untold: what they committed and may not have told the spout's committer, ascending.
+    """
+
+    untold: Attempts = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
     """The driver is ready: commit, cut and start what is due.
 
     Attributes:
         now_s: the time.
         commit_limit: most transactions of a group that begins now, if the watch wants fewer than the options do.
+        is_awaited: the caller has nothing more to give until what is committed is released.
     """
 
     now_s: float
     commit_limit: int | None = None
+    is_awaited: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +100,19 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True)
+class BarrierConfirmed:
+    """The server has confirmed the level that the run asked for.
+
+    Attributes:
+        up_to_txid: of the barrier; everything up to it is confirmed.
+        now_s: the time.
+    """
+
+    up_to_txid: int
+    now_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Refused:
     """The store refused the group because of its content and changed nothing.
 
@@ -125,7 +152,19 @@ class InputState:
 
 
 EngineEvent = WaveProcessed | WaveCrashed | GroupExecuted | GroupCrashed | PhaseEnded
-RunEvent = Turn | TimePassed | BatchCut | NothingToCut | Published | Refused | Told | InputState | EngineEvent
+RunEvent = (
+    Resumed
+    | Turn
+    | TimePassed
+    | BatchCut
+    | NothingToCut
+    | Published
+    | BarrierConfirmed
+    | Refused
+    | Told
+    | InputState
+    | EngineEvent
+)
 
 # Decisions
 
@@ -172,16 +211,37 @@ class StartCommit:
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """Commit a group in one atomic step; answered by Published or Refused."""
+    """Commit a group in one atomic step; answered by Published or Refused.
+
+    Attributes:
+        attempts: the group, ascending.
+        write_set: its changes.
+        metadata: what to store and forget in the same step.
+        told_txid: the last txid that the spout's committer has heard of; None if of all that is committed.
+    """
 
     attempts: Attempts
     write_set: WriteSet
     metadata: MetadataChanges
+    told_txid: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AskBarrier:
+    """Ask the server whether all that is committed is as durable as the run has asked; BarrierConfirmed says so later.
+
+    Attributes:
+        up_to_txid: the last committed txid.
+        confirmed_txid: up to where that is known, 0 if nothing is; stored on this occasion.
+    """
+
+    up_to_txid: int
+    confirmed_txid: int
 
 
 @dataclass(frozen=True, slots=True)
 class Tell:
-    """Tell the spout's committer what is durable; answered by Told."""
+    """Tell the spout's committer what is as durable as the run has asked; answered by Told."""
 
     attempts: Attempts
 
@@ -279,6 +339,7 @@ Decision = (
     | StartWave
     | StartCommit
     | Publish
+    | AskBarrier
     | Tell
     | CancelWave
     | ReleaseWave

@@ -33,10 +33,12 @@ from coordinator.transactional.machine.failures import Failures
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.machine.position_chain import chained
 from coordinator.transactional.machine.positions import Positions
+from coordinator.transactional.machine.releases import Releases
 from coordinator.transactional.machine.run_books import RunBooks
 from coordinator.transactional.machine.run_events import (
     AskForEnd,
     AskWatch,
+    BarrierConfirmed,
     BatchCut,
     CancelWave,
     Cut,
@@ -49,6 +51,7 @@ from coordinator.transactional.machine.run_events import (
     Published,
     Refused,
     ReleaseWave,
+    Resumed,
     RunEvent,
     StartWave,
     StoreMetadata,
@@ -111,9 +114,11 @@ class RunMachine:
         )
         self._transactions = transactions
         self._failures = Failures(self._books)
-        self._commits = Commits(self._books, self._failures)
+        self._releases = Releases(self._books, committed_txid)
+        self._commits = Commits(self._books, self._failures, self._releases)
         self._round: CuttingRound | None = None
         self._handlers: dict[type[RunEvent], Callable[[Any], Iterator[Decision]]] = {
+            Resumed: lambda resumed: self._releases.resumed(resumed.untold),
             Turn: self._begin_turn,
             TimePassed: self._give_up_overdue,
             BatchCut: self._take_in,
@@ -124,6 +129,7 @@ class RunMachine:
             GroupCrashed: self._commits.crashed,
             PhaseEnded: self._phase_ended,
             Published: self._commits.published,
+            BarrierConfirmed: self._barrier_confirmed,
             Refused: self._commits.refused,
             Told: self._told,
             InputState: self._judge_input,
@@ -171,6 +177,10 @@ class RunMachine:
         """Returns whether no attempt is active."""
         return not any(self._transactions.active())
 
+    def is_blocked(self) -> bool:
+        """Returns whether nothing more may be committed, or the run may not end, before a barrier is confirmed."""
+        return self._releases.is_blocked()
+
     def last_metadata(self) -> Any:
         """Returns the metadata of the highest txid cut so far, None before the first."""
         return self._transactions.last_metadata()
@@ -195,6 +205,9 @@ class RunMachine:
             yield Halt(self._failures.error)
             return
         self._round = CuttingRound()
+        yield from self._releases.due()
+        if turn.is_awaited and self.is_idle() and self._releases.is_pending():
+            self._releases.block()
         yield from self._commits.start_next(turn.commit_limit)
         yield from self._continue_cutting()
 
@@ -260,15 +273,26 @@ class RunMachine:
     def _judge_input(self, state: InputState) -> Iterator[Decision]:
         if state.error is not None:
             yield Halt(state.error)
+        elif (state.is_exhausted or state.is_draining) and self._failures.error is None and self._releases.is_pending():
+            self._releases.block()  # the end waits too
         elif state.is_exhausted or state.is_draining:
             self._books.statistics.is_interrupted = state.is_finite and not state.is_exhausted
             error = self._failures.error  # what is missing below it will not be cut again
             yield Done() if error is None else Halt(error)
 
+    # What is released upstream
+
+    def _barrier_confirmed(self, confirmed: BarrierConfirmed) -> Iterator[Decision]:
+        self._books.now_s = confirmed.now_s
+        yield from self._releases.confirmed(confirmed)
+
     def _told(self, told: Told) -> Iterator[Decision]:
-        """Publishes nothing more once the spout cannot be told what is durable: the next run tells only one group."""
-        if told.error is not None:
-            yield from self._failures.halt_now(told.error, "the spout could not be told what is durable")
+        """Publishes nothing more once the spout cannot be told what is durable: it has to hear of all, in order."""
+        if told.error is None:
+            self._releases.told()
+            return
+        yield from self._commits.give_up()
+        yield from self._failures.halt_now(told.error, "the spout could not be told what is durable")
 
     # What engines report
 
@@ -335,6 +359,7 @@ class RunMachine:
             self._books.causes.cancelled(wave.wave_id)
             yield CancelWave(wave.wave_id)
         yield from self._commits.give_up_overdue()
+        yield from self._releases.give_up_overdue()
 
     def _window_end(self) -> int:
         end, last_txid = self.currtx + self._books.waves.size.window(), self._books.options.last_txid
@@ -356,5 +381,6 @@ class RunMachine:
         self._books.waves.validate({record.attempt: record.wave_id for record in active if record.wave_id})
         self._failures.validate([record.attempt.txid for record in active])
         self._commits.validate()
+        self._releases.validate()
         held = [record for record in active if record.state is AttemptState.HELD]
         assert self._plan.may_hold or not held, "attempts are held in a run without a watch"

@@ -17,6 +17,7 @@ class RunPlan:
         engine_overlaps: a wave may be processed while a group commits.
         may_hold: the run has a watch, which may hold the end of each phase that succeeds.
         message_timeout_s: how long each phase of a wave may take, in seconds.
+        barrier_timeout_s: how long the run may have nothing to do but wait for a barrier, in seconds.
     """
 
     commit_tasks: frozenset[int]
@@ -26,3 +27,4 @@ class RunPlan:
     engine_overlaps: bool = True
     may_hold: bool = False
     message_timeout_s: float = 60.0
+    barrier_timeout_s: float = 60.0

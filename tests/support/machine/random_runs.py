@@ -8,9 +8,10 @@ them. First come faults, for as many events as the seed says; then all works, an
 from __future__ import annotations
 
 from collections import Counter, deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
+from unittest import mock
 
 from committers.task_report import AttemptVerdict, TaskReport
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
@@ -23,12 +24,15 @@ from coordinator.transactional.engine import (
     WaveCrashed,
     WaveProcessed,
 )
+from coordinator.transactional.machine import releases
 from coordinator.transactional.machine.attempt_record import TransactionRecord
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.machine.run_events import (
+    AskBarrier,
     AskForEnd,
     AskWatch,
     Attempts,
+    BarrierConfirmed,
     BatchCut,
     CancelWave,
     Cut,
@@ -45,6 +49,7 @@ from coordinator.transactional.machine.run_events import (
     Refused,
     ReleaseWave,
     Replayed,
+    Resumed,
     RunEvent,
     StartCommit,
     StartWave,
@@ -59,7 +64,14 @@ from coordinator.transactional.machine.run_plan import RunPlan
 from coordinator.transactional.options import RunOptions
 from state.attempt import TransactionAttempt
 from state.codec import unpack
-from state.errors import EngineError, ReplayLimitError, StateRefusedError, TransactionError, UserCodeError
+from state.errors import (
+    EngineError,
+    NotDurableError,
+    ReplayLimitError,
+    StateRefusedError,
+    TransactionError,
+    UserCodeError,
+)
 from state.write_set import StateKind, StateWrites, ValueType, WriteSet, compose
 from tests.support.machine.links import linked
 
@@ -67,6 +79,8 @@ TASKS = {7: "count", 8: "sum"}
 TIMEOUT_S = 10.0
 TURNS_TO_END = 100
 """A run without faults that needs more turns has lost something."""
+UNRELEASED_MAX = 5
+"""Few enough for a run to be blocked by a barrier that is not confirmed."""
 
 
 @dataclass(slots=True)
@@ -94,6 +108,7 @@ class Group:
     runs: bool = True
     is_held: bool = False
     is_late: bool = False
+    is_void: bool = False
     stuck: int = 0
 
 
@@ -114,6 +129,10 @@ class Books:
     notes: dict[int, dict[str, str]] = field(default_factory=dict)
     replaced: dict[str, str | None] = field(default_factory=dict)
     issued: dict[int, TransactionAttempt] = field(default_factory=dict)
+    receipts: dict[int, TransactionAttempt] = field(default_factory=dict)
+    last_group: int = 0
+    stored_told: int | None = None
+    heard: set[int] = field(default_factory=set)
 
 
 class RandomRun:
@@ -142,13 +161,17 @@ class RandomRun:
             engine_overlaps=draw() < 0.6,
             may_hold=draw() < 0.4,
             message_timeout_s=TIMEOUT_S,
+            barrier_timeout_s=TIMEOUT_S,
         )
+        self.apart = Random(f"{seed} durability")
+        self.confirms = self.apart.choice((0.0, 0.02, 0.3, 0.3, 1.0))
         self.window = self.random.choice((1, 2, 3, 4, 6, 8))
         self.options = RunOptions(
             max_spout_pending=self.window,
             commit_group_max=self.random.randint(1, 6),
             commit_operations_max=self.random.choice((4, 8, 1000)),
             max_attempts=self.random.choice((2, 4, 40, 40, 40)),
+            durability=self.apart.choice(("memory", "memory", "fsync", "replica")),
         )
         self.may_halt = draw() < 0.35
         self.badness = self.random.choice((0.1, 0.3, 0.6))
@@ -164,7 +187,12 @@ class RandomRun:
 
     def _begin_at(self, committed: int, ahead: int) -> None:
         """An earlier run has committed so much and stored more."""
-        self.books.committed = committed
+        books = self.books
+        books.committed = committed
+        books.receipts = {txid: TransactionAttempt(txid, 1 << 50) for txid in range(1, committed + 1)}
+        books.last_group = self.apart.randint(1, committed)
+        books.stored_told = self.apart.choice((None, books.last_group - 1, 0))
+        books.heard = set(range(1, self._untold()[0].txid))
         if self.plan.is_opaque:
             self.books.stored["partition.0:1"] = 1
             return
@@ -180,6 +208,8 @@ class RandomRun:
         if self.plan.is_opaque:
             books.cut.clear()
             books.notes.clear()
+        level = self.apart.choice((self.options.durability, "memory", "fsync"))  # a restart may ask for another
+        self.options = replace(self.options, durability=level)
         self.machine = RunMachine(
             self.plan,
             self.options,
@@ -204,6 +234,9 @@ class RandomRun:
         self.group: Group | None = None
         self.late: list[RunEvent] = []
         self.to_tell: Attempts = ()
+        self.told = self._untold()[0].txid - 1 if books.committed else 0
+        self.confirmed = 0 if self._waits() else books.committed
+        self.barrier: AskBarrier | None = None
         self.told_error: TransactionError | None = None
         self.ran_early: dict[int, GroupExecuted] = {}
         self.reads_early = False
@@ -216,8 +249,11 @@ class RandomRun:
 
     def play(self) -> None:
         """Faults first, then none; whatever is wrong raises an AssertionError."""
-        if self.random.random() < 0.2:
-            self._feed(self._told())  # what earlier runs have committed last
+        with mock.patch.object(releases, "UNRELEASED_MAX", UNRELEASED_MAX):
+            self._play()
+
+    def _play(self) -> None:
+        self._resume()
         self._step_for(self.random.randint(20, 60))
         self.is_faulty, self.says_no, self.may_halt = False, 0.0, False
         last = max(self.books.cut, default=self.books.committed)
@@ -229,15 +265,46 @@ class RandomRun:
         for _ in range(TURNS_TO_END):
             if self.ended is not None:
                 break
+            self._confirm()
             self._turn()
             self._engine_works()
             self._feed(TimePassed(self.now_s))
         self._check_end()
 
+    def _resume(self) -> None:
+        """The run is told what earlier ones have committed and may not have told."""
+        if self.books.committed:
+            self.kinds["resumed"] += 1
+            self.to_tell = () if self._waits() else self._untold()
+            self._feed(Resumed(self._untold()))
+
+    def _untold(self) -> Attempts:
+        """What the store says may not have been told: from what it was last told of, or the last group."""
+        books = self.books
+        first = books.last_group if books.stored_told is None else books.stored_told + 1
+        return tuple(books.receipts[txid] for txid in range(first, books.committed + 1))
+
+    def _waits(self) -> bool:
+        return self.options.durability != "memory"
+
+    def _confirm(self) -> None:
+        """The server has confirmed the barrier that is out, and at times one that is not."""
+        barrier, self.barrier = self.barrier, None
+        if self.is_faulty and self.apart.random() < 0.1:
+            self._feed(BarrierConfirmed(self.books.committed + 5, self.now_s))
+        if barrier is None or self.ended is not None:
+            return
+        self.kinds["confirmed"] += 1
+        self.confirmed = barrier.up_to_txid
+        self._feed(BarrierConfirmed(barrier.up_to_txid, self.now_s))
+        assert self.told_error or self.told == self.confirmed, "confirmed and not told"
+
     def _step_for(self, event_count: int) -> None:
         limit = self.events + event_count
         while self.events < limit and self.ended is None:
             fate = self.random.random()
+            if self._waits() and self.apart.random() < self.confirms:
+                self._confirm()
             if fate < 0.50:
                 self._turn()
             if fate < 0.92:
@@ -249,6 +316,7 @@ class RandomRun:
             elif fate > 0.992:
                 self.kinds["restart"] += 1
                 self._restart()
+                self._resume()
             if self.ended is None:
                 self._feed(TimePassed(self.now_s))
 
@@ -558,6 +626,8 @@ class RandomRun:
                 return self._cut(decision)
             case Publish():
                 return self._publish(decision)
+            case AskBarrier():
+                self._ask_barrier(decision)
             case Tell(attempts):
                 return self._tell(attempts)
             case AskForEnd(last_metadata):
@@ -710,9 +780,22 @@ class RandomRun:
                 books.halts[attempts[0].txid] = StateRefusedError
                 self._void_from(attempts[0].txid)
             return Refused(StateRefusedError("drawn"))
+        assert publish.told_txid == (None if self.told == books.committed else self.told)
+        assert attempts[-1].txid - self.told <= max(UNRELEASED_MAX, len(attempts)), "too much that is not released"
         self._store(publish)
-        self.to_tell = attempts
+        books.stored_told, books.last_group = publish.told_txid, attempts[0].txid
+        books.receipts |= {attempt.txid: attempt for attempt in attempts}
+        if not self._waits():
+            self.to_tell, self.confirmed = attempts, books.committed
         return Published(self.now_s)
+
+    def _ask_barrier(self, barrier: AskBarrier) -> None:
+        self.kinds["barrier"] += 1
+        assert self._waits(), "a barrier at level memory"
+        assert self.barrier is None, "two barriers"
+        assert barrier == AskBarrier(self.books.committed, self.confirmed)
+        assert barrier.up_to_txid > self.confirmed, "a barrier for nothing"
+        self.barrier = barrier
 
     def _store(self, publish: Publish) -> None:
         """What the commit stores and forgets leaves exactly what the next run needs."""
@@ -761,9 +844,15 @@ class RandomRun:
         self.books.replaced = {}
 
     def _tell(self, attempts: Attempts) -> Told:
-        assert attempts == self.to_tell, "told what is not durable"
+        txids = range(self.told + 1, self.confirmed + 1)
+        assert attempts == tuple(self.books.receipts[txid] for txid in txids), "told what is not confirmed, or not all"
+        assert not self.to_tell or attempts == self.to_tell
         self.to_tell = ()
-        return self._told()
+        told = self._told()
+        if told.error is None:
+            self.books.heard |= set(txids)
+            self.told = self.confirmed
+        return told
 
     def _told(self) -> Told:
         if self.may_halt and self.random.random() < 0.06:
@@ -775,6 +864,8 @@ class RandomRun:
             self.void_count = void_count  # none of them has failed
             self.books.issued.clear()
             self.held.clear()
+            if self.group is not None:
+                self.group.is_void = True
         return Told(self.told_error)
 
     def _cancel(self, wave_id: int) -> None:
@@ -785,7 +876,8 @@ class RandomRun:
         group_is_late = (
             group is not None and group.runs and group.wave_id == wave_id and self.now_s - group.started_s > TIMEOUT_S
         )
-        assert wave.runs or group_is_late, "nothing runs"
+        is_given_up = group is not None and group.is_void and group.wave_id == wave_id
+        assert wave.runs or group_is_late or is_given_up, "nothing runs"
         assert not wanted or is_late or group_is_late, "work that is wanted was cancelled"
         wave.cancelled = wave.runs
         if is_late:
@@ -825,6 +917,8 @@ class RandomRun:
             self.kinds["done"] += 1
             state = self.input_state
             assert state is not None
+            assert self.confirmed == self.told == books.committed, "done before everything is confirmed and told"
+            assert books.heard >= set(range(1, books.committed + 1)), "never told"
             assert state.error is None
             assert state.is_exhausted or state.is_draining
             assert not books.alive
@@ -836,6 +930,10 @@ class RandomRun:
             return
         assert isinstance(self.ended, Halt), f"after {TURNS_TO_END} turns committed {books.committed} of {last}"
         self.kinds["halt"] += 1
+        if isinstance(self.ended.error, NotDurableError):
+            self.kinds["not durable"] += 1
+            assert self.barrier is not None, "it was confirmed"
+            return
         if self.input_state is not None and self.ended.error is self.input_state.error:
             return
         halt = self._halt_before()

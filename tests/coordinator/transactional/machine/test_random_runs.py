@@ -24,6 +24,7 @@ from coordinator.transactional.machine.commits import Commits
 from coordinator.transactional.machine.early_commits import EarlyCommits
 from coordinator.transactional.machine.failures import Failures
 from coordinator.transactional.machine.metadata_log import MetadataLog
+from coordinator.transactional.machine.releases import Releases
 from coordinator.transactional.machine.run_events import (
     AskWatch,
     Done,
@@ -86,6 +87,7 @@ def test_everything_happens():
         *("stale outcome", "cancelled", "drained", "spout raised"),
         *("group executed", "group lost", "group failed", "group reads", "again", "early", "late", "restart"),
         *("published", "refused", "not told", "nothing to cut", "done", "halt"),
+        *("resumed", "barrier", "confirmed", "not durable"),
     }
     plans = {
         (run.plan.is_opaque, run.plan.may_commit_early, run.plan.engine_overlaps, run.plan.may_hold) for run in runs
@@ -232,6 +234,28 @@ def ask_never(self, *, end_cutting=RunMachine._end_cutting):
     return (decision for decision in end_cutting(self) if isinstance(decision, StoreMetadata | StartWave | Issued))
 
 
+def tell_all(self, event, *, confirmed=Releases.confirmed):
+    """A barrier is taken to speak for what was committed after it."""
+    if self._asked == event.up_to_txid:
+        self._asked = self._committed
+        event = replace(event, up_to_txid=self._committed)
+    yield from confirmed(self, event)
+
+
+def any_barrier(self, event, *, confirmed=Releases.confirmed):
+    self._asked = min(event.up_to_txid, self._committed)
+    yield from confirmed(self, replace(event, up_to_txid=self._asked))
+
+
+def ask_again(self, *, due=Releases.due):
+    self._asked = None
+    yield from due(self)
+
+
+def forget_untold(self, untold):
+    yield from ()
+
+
 def planted(target, name, bug):
     return mock.patch.object(target, name, bug)
 
@@ -266,6 +290,13 @@ PLANTED = {
     "an attempt that is held commits": planted(RunMachine, "_wave_processed", pass_all),
     "notes of what is not committed": planted(MetadataLog, "_fresh_notes", notes_of_all),
     "notes are forgotten": planted(TransactionRecords, "notes", lambda self: {}),
+    "a barrier speaks for what was committed after it": planted(Releases, "confirmed", tell_all),
+    "any barrier is taken for the one that is out": planted(Releases, "confirmed", any_barrier),
+    "a barrier every turn": planted(Releases, "due", ask_again),
+    "done before everything is confirmed": planted(Releases, "is_pending", lambda self: False),
+    "what earlier runs did not tell is forgotten": planted(Releases, "resumed", forget_untold),
+    "a commit does not say how far the spout was told": planted(Releases, "told_txid", None),
+    "no bound on what is not released": planted(Releases, "has_room", lambda self, count: True),
     "an end that never comes": planted(RunMachine, "_end_cutting", ask_never),
 }
 
