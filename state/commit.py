@@ -33,6 +33,8 @@ class CommitStatus(StrEnum):
     """A key has another Redis type, or a field is not a number of the declared type."""
     REGRESSED = "REGRESSED"
     """The server holds an older state than this coordinator has seen, or none."""
+    TORN = "TORN"
+    """The server has applied part of a write that it had lost: its state is damaged."""
     VERSION = "VERSION"
     """The stored format has another version."""
     LIMIT = "LIMIT"

@@ -19,6 +19,7 @@ COMMANDS_ON_KEYS = (
     "HEXISTS",
     "HGET",
     "HGETALL",
+    "HINCRBY",
     "HLEN",
     "HMGET",
     "HSET",

@@ -79,7 +79,7 @@ def test_a_library_is_told_from_one_of_another_build(server):
     connection = RedisConnection(connect(server.url), "there", timeout_s=5.0)
     connection.load_library()
     assert examined(server.url)["library"].found == "the function library of this version is loaded"
-    client.function_load("#!lua name=txbatch_2\nredis.register_function('other', function() end)", replace=True)
+    client.function_load("#!lua name=txbatch_3\nredis.register_function('other', function() end)", replace=True)
     assert "has other code" in troubled(server.url)["library"].found
     connection.close()
 

@@ -95,6 +95,7 @@ def test_verifying_changes_nothing(kept):
         (lambda c: c.hdel(CONTROL, "generation"), "control", ["'generation'", "32 hexadecimal digits"]),
         (lambda c: c.hset(CONTROL, "fence", "1:me"), "control", ["'fence'", "holds '1:me'"]),
         (lambda c: c.hset(CONTROL, "revision", "2"), "control", ["revision is 2, fewer writes than"]),
+        (lambda c: c.hincrby(CONTROL, "begun", 1), "control", ["was applied over"]),
         (lambda c: c.hset(CONTROL, "format", "1"), "control", ["stored format is '1', expected '2'"]),
         (lambda c: c.hset(CONTROL, "topology", "{"), "control", ["description '{' of the topology cannot be read"]),
         (lambda c: c.hdel(CONTROL, "source_fingerprint"), "control", ["fingerprint of the input is missing"]),
