@@ -1,0 +1,57 @@
+"""Hunts mutants: ``python -m tests.simulation.mutants --seeds 200 --processes 2 --markdown docs/mutants.md``.
+
+Each mutant is hunted where it has to die: in the simulation, seed after seed until one fails, or by the test that it
+names. Mutants that the simulation spares are played there too, to show that it does, and their test has to fail.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+from tests.simulation.mutants.catalogue import MUTANTS, named
+from tests.simulation.mutants.hunt import Hunt, hunt
+from tests.simulation.mutants.table import markdown
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Returns how many mutants are still alive, 1 at most."""
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation.mutants", description=__doc__)
+    parser.add_argument("--only", nargs="*", default=[*MUTANTS], help="names; all if left out")
+    parser.add_argument("--seeds", type=int, default=200, help="how many to play until a mutant is given up")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--processes", type=int, default=1, help="how many hunt at a time")
+    parser.add_argument("--markdown", type=Path, help="write the table here")
+    given = parser.parse_args(arguments)
+    unknown = set(given.only) - MUTANTS.keys()
+    if unknown:
+        parser.error(f"there are no mutants {', '.join(sorted(unknown))}")
+    hunts = {}
+    for ended in hunted(given.only, range(given.first, given.first + given.seeds), given.processes):
+        hunts[ended.mutant] = ended
+        print(line_of(ended), flush=True)
+    alive = [ended.mutant for ended in hunts.values() if not ended.found]
+    print(f"{len(hunts)} mutants, {len(alive)} alive{': ' if alive else ''}{', '.join(alive)}")
+    if given.markdown:
+        given.markdown.write_text(markdown(hunts), encoding="utf-8")
+    return int(bool(alive))
+
+
+def hunted(names: list[str], seeds: range, processes: int) -> Iterator[Hunt]:
+    """Hunts mutants in processes of their own; each hunt is given back as it ends, in the order of the names."""
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(hunt, map(named, names), [seeds] * len(names))
+
+
+def line_of(ended: Hunt) -> str:
+    """One line about a hunt."""
+    where = f"seed {ended.seed}, {ended.played} played" if ended.seed is not None else f"{ended.played} seeds played"
+    return f"{ended.mutant:40} {ended.seconds:6.1f} s  {where}: {ended.found or 'ALIVE'}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

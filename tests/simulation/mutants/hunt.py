@@ -1,0 +1,101 @@
+"""Looks for a mutant: by playing seeds until one fails, or by running the test that has to fail."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+
+from tests.simulation.mutants.mutant import SIMULATION, Mutant
+from tests.simulation.mutants.patch import ROOT, planted
+from tests.simulation.simulation import Scenario, simulate
+
+VARIABLE = "TXBATCH_MUTANT"
+"""Names the mutant that `plugin` plants in a process of pytest."""
+PLUGIN = "tests.simulation.mutants.plugin"
+SUITE_TIMEOUT_S = 300
+ALL_PASSED, SOME_FAILED = 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class Hunt:
+    """How a hunt has ended.
+
+    Attributes:
+        mutant: name of what was hunted.
+        played: how many seeds were played.
+        seed: the seed that found it; None if none did.
+        found: what the seed or the test said; empty if the mutant is still alive.
+        seconds: how long it took.
+    """
+
+    mutant: str
+    played: int
+    seed: int | None
+    found: str
+    seconds: float
+
+
+def hunt(mutant: Mutant, seeds: Iterable[int]) -> Hunt:
+    """Looks for a mutant where it has to die; a seed counts only if it passes without the mutant."""
+    if mutant.dies_in == SIMULATION:
+        return by_simulation(mutant, seeds)
+    started_s = time.monotonic()
+    return Hunt(mutant.name, 0, None, failure_of(mutant), time.monotonic() - started_s)
+
+
+def by_simulation(mutant: Mutant, seeds: Iterable[int]) -> Hunt:
+    """Plays seeds until one fails."""
+    started_s, played = time.monotonic(), 0
+    for seed in seeds:
+        played += 1
+        with planted(mutant.patches):
+            found = violation_of(seed)
+        if found and not _is_known_to_fail(seed):
+            return Hunt(mutant.name, played, seed, found, time.monotonic() - started_s)
+    return Hunt(mutant.name, played, None, "", time.monotonic() - started_s)
+
+
+def violation_of(seed: int) -> str:
+    """Plays one seed; returns what does not hold, empty if everything does."""
+    disabled = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        violation: BaseException | None = simulate(Scenario.of(seed)).violation
+    except Exception as error:  # noqa: BLE001 - a bug may raise anything, anywhere
+        violation = error
+    finally:
+        logging.disable(disabled)
+    if violation is None:
+        return ""
+    text = str(violation).strip().split("\n", maxsplit=1)[0]
+    return text if isinstance(violation, AssertionError) and text else f"{type(violation).__name__}: {text}"
+
+
+@cache
+def _is_known_to_fail(seed: int) -> bool:
+    return bool(violation_of(seed))
+
+
+def failure_of(mutant: Mutant) -> str:
+    """Runs the mutant's test in a process of its own; returns the id of what failed, empty if nothing did.
+
+    Raises:
+        RuntimeError: the test could not be run.
+    """
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", PLUGIN, "-p", "no:cacheprovider", mutant.dies_in]
+    environment = {**os.environ, VARIABLE: mutant.name}
+    run = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=SUITE_TIMEOUT_S, check=False
+    )
+    if run.returncode == ALL_PASSED:
+        return ""
+    failed = [line for line in run.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    if run.returncode != SOME_FAILED or not failed:
+        raise RuntimeError(f"{mutant.dies_in} could not be run with {mutant.name}:\n{run.stdout[-3000:]}{run.stderr}")
+    return failed[0].partition(" - ")[0].partition("::")[2] or failed[0]

@@ -1,0 +1,116 @@
+"""Bugs in what runs on executors: instances, order, draws, and in the driver's half of a job."""
+
+from __future__ import annotations
+
+from tests.simulation.mutants.groups import RESIDUE_IGNORED
+from tests.simulation.mutants.mutant import Mutant, together
+from tests.simulation.mutants.patch import Patch
+
+BOLTS = "coordinated_bolt/batches/batch_bolt_executor.py"
+STAGE = "coordinator/spark/stage.py"
+
+SHARED_INSTANCE = Mutant(
+    "instance-shared",
+    "One instance of a bolt serves all attempts of its task.",
+    (
+        Patch(
+            BOLTS,
+            "        live = self._attempts.get(attempt)\n        if live is None:\n            spec:",
+            "        live = next(iter(self._attempts.values()), None)\n        if live is None:\n            spec:",
+        ),
+        Patch(BOLTS, "        live = self._attempts.pop(attempt, None)\n        failure = None", "        live, failure = None, None"),
+    ),
+)
+UNSORTED_STAGE = Mutant(
+    "frames-unsorted-by-stage",
+    "A stage executes frames in the order in which it fetched them.",
+    (
+        Patch(
+            "coordinator/spark/stage_entry.py",
+            "        return sorted(own if fault is None else fault(self.task_id, own))",
+            "        return list(own if fault is None else fault(self.task_id, own))",
+        ),
+    ),
+)
+UNSORTED_INBOX = Mutant(
+    "frames-unsorted-by-inbox",
+    "A task's inbox leaves its frames in the order in which they are handed in.",
+    (Patch("coordinated_bolt/batches/batch_task.py", "        for packed in sorted(packed_frames):", "        for packed in packed_frames:"),),
+)
+UNSEEDED = Mutant(
+    "grouping-unseeded",
+    "A shuffle grouping draws at random: a task that runs again sends the same rows elsewhere.",
+    (
+        Patch(
+            "coordinated_bolt/batches/attempt_collector.py",
+            '        seed = digest64(b"%d %d %d" % (attempt.txid, attempt.attempt_id, wiring.task_id))\n',
+            "        from random import getrandbits\n\n        seed = getrandbits(64)\n",
+        ),
+    ),
+)
+EMITTER_CONTINUES = Mutant(
+    "emitter-continues-after-failure",
+    "An emitter that failed an attempt emits the later ones of the wave, from a position that was never reached.",
+    (
+        Patch(
+            "coordinator/emitting/emitter_task.py",
+            "        if self._failed is not None:\n            return Emitted(attempt, TaskResult(self._failed))\n",
+            "",
+        ),
+    ),
+)
+EARLY_RUNS_ON = Mutant(
+    "early-groups-run-on",
+    "A committer that could not finish a group early begins the next one.",
+    (
+        Patch(
+            STAGE,
+            "                if report.good_count() < len(attempts):\n                    break\n",
+            "",
+        ),
+    ),
+)
+COMMIT_WITHOUT_SORTED_GROUP = Mutant(
+    "void-frames-executed",
+    "A commit task executes what has arrived of a txid, whichever attempt it is of.",
+    (
+        Patch(
+            "coordinated_bolt/batches/batch_task.py",
+            "        return self._frames.pop(attempt, [])",
+            "        return [\n"
+            "            frame\n"
+            "            for other in [key for key in self._frames if key.txid == attempt.txid]\n"
+            "            for frame in self._frames.pop(other)\n"
+            "        ]",
+        ),
+    ),
+)
+ROWS_NOT_COPIED = Mutant(
+    "half-a-retry-sent",
+    "What a task had sent before it was retried is sent once more with the retry.",
+    (
+        Patch(
+            "coordinator/spark/frame_flow.py",
+            "        held, self._held = self._held, []\n        return held",
+            "        held = list(self._held)\n        return held",
+        ),
+    ),
+)
+
+MUTANTS = (
+    SHARED_INSTANCE,
+    UNSORTED_STAGE,
+    UNSORTED_INBOX,
+    together("frames-unsorted", "Frames are executed in the order in which they were fetched.", UNSORTED_STAGE, UNSORTED_INBOX),
+    UNSEEDED,
+    together(
+        "grouping-unseeded-residue-ignored",
+        "A shuffle grouping draws at random, and nobody compares what commit tasks read.",
+        UNSEEDED,
+        RESIDUE_IGNORED,
+    ),
+    EMITTER_CONTINUES,
+    EARLY_RUNS_ON,
+    COMMIT_WITHOUT_SORTED_GROUP,
+    ROWS_NOT_COPIED,
+)
