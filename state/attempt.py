@@ -22,5 +22,8 @@ class TransactionAttempt:
     txid: int
     attempt_id: int
 
+    def __hash__(self) -> int:
+        return self.attempt_id  # random bits already, and a key of everything: a tuple's hash costs five times as much
+
     def __str__(self) -> str:
         return f"{self.txid}:{self.attempt_id:016x}"

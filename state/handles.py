@@ -11,7 +11,9 @@ bool is refused.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from state.errors import TopologyError
 from state.session import MISSING, StateSession
@@ -279,12 +281,24 @@ class ListState(StateHandle):
         self._open().delete(VALUE_FIELD)
 
 
-def declared_states(committer_class: type) -> dict[str, StateHandle]:
+_declared: WeakKeyDictionary[type, Mapping[str, StateHandle]] = WeakKeyDictionary()
+
+
+def declared_states(committer_class: type) -> Mapping[str, StateHandle]:
     """Returns attribute name -> handle for every state a committer class declares, bases included.
+
+    Called for each committer in every attempt, so the answer is kept: a class declares its states when it is defined.
 
     Raises:
         TopologyError: two attributes declare the same state name.
     """
+    known = _declared.get(committer_class)
+    if known is None:
+        known = _declared[committer_class] = MappingProxyType(_found_states(committer_class))
+    return known
+
+
+def _found_states(committer_class: type) -> dict[str, StateHandle]:
     found: dict[str, StateHandle] = {}
     for base in reversed(committer_class.__mro__):
         for attribute, value in vars(base).items():

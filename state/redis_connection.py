@@ -18,6 +18,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from state.errors import ProtocolError, StateRefusedError, StateUnreachableError, TransactionError
+from state.fault_points import reached
 from state.printable import said_by
 from state.redis_address import check_address
 from state.redis_errors import Remedy, hint_for, remedy_of, stop_error
@@ -178,7 +179,9 @@ class RedisConnection:
         try:
             found = self.call("FUNCTION", "LIST", "LIBRARYNAME", LIBRARY_NAME, "WITHCODE")
             if not _holds(found, code.encode()):
+                reached("library.loading")
                 self.call("FUNCTION", "LOAD", "REPLACE", code)
+                reached("library.loaded")
         except StateRefusedError as error:
             if not isinstance(error.__cause__, redis.exceptions.NoPermissionError):
                 raise

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from state.errors import FencedError, StateRefusedError
+from state.fault_points import reached
 from state.keys import Keys
 from state.redis_connection import RedisConnection
 from state.redis_replies import text_of
@@ -35,13 +36,17 @@ def drop_topology(connection: RedisConnection, keys: Keys, *, nonce: str) -> int
     found = _scan(connection, keys.pattern)
     if not found:
         return 0
+    reached("drop.scanned")
     fence = _begin(connection, keys, own, nonce)
+    reached("drop.fenced")
     found |= _scan(connection, keys.pattern)  # again: the last owner may have written until it was fenced
     states = sorted(found - {name.encode() for name in own})
     for start in range(0, len(states), KEYS_PER_CALL):
         batch = states[start : start + KEYS_PER_CALL]
         _check(keys, connection.function("drop_keys", str(1 + len(batch)), keys.control, *batch, fence))
+        reached("drop.states_deleted")
     _check(keys, connection.function("drop_end", "3", *own, fence))
+    reached("drop.ended")
     return len(found)
 
 

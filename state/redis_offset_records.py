@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from state.fault_points import reached
 from state.keys import Keys
 from state.redis_address import redact
 from state.redis_connection import RedisConnection, connect
@@ -41,7 +42,9 @@ class RedisOffsetRecords:
 
     def save(self, field: str, text: str) -> None:
         """Replaces the record of a partition; raises as `load`."""
+        reached("offset.saving")
         self._connection.call("HSET", self._key, field, text)
+        reached("offset.saved")
 
     def close(self) -> None:
         """Closes the sockets."""

@@ -16,6 +16,7 @@ from state.attempt import TransactionAttempt
 from state.codec import pack_exact
 from state.commit import Commit, CommitReply, CommitStatus
 from state.errors import FencedError, ProtocolError, StateRefusedError
+from state.fault_points import reached
 from state.metadata_sum import MetadataSum, MetadataSumChange
 from state.receipt import parse_receipt
 from state.redis_arguments import (
@@ -102,7 +103,9 @@ class RedisStore(RedisTopology):
         given += ["", ""] if accepted is None else [accepted.topology, accepted.source_fingerprint]
         previous = self._control().get("fence", "")
         for _ in range(ACQUIRE_TRIES):
+            reached("acquire.sending")
             reply = self._connection.function("acquire", "3", *own, previous, *given)
+            reached("acquire.answered")
             status = text_of(reply[0])
             if status == "OK":
                 acquired = self._acquired(reply, source_fingerprint, topology)
@@ -125,7 +128,9 @@ class RedisStore(RedisTopology):
         packed = {field: pack_exact(value) for field, value in entries.items()}
         keys = [self.keys.control, self.keys.metadata]
         change = self._metadata_sum.change(packed, forget)
+        reached("metadata.sending")
         reply = self._write("metadata", keys, metadata_arguments(packed, forget), change)
+        reached("metadata.answered")
         self._refuse_strangers(reply.status)
         if reply.status not in (CommitStatus.OK, CommitStatus.ALREADY):
             raise self._not_as_left("cannot store metadata", reply)
@@ -146,7 +151,10 @@ class RedisStore(RedisTopology):
             keys, arguments = commit_arguments(self.keys, commit, packed)
         except CommitTooLargeError as error:
             return CommitReply(CommitStatus.LIMIT, str(error))
-        return self._write("commit", keys, arguments, self._metadata_sum.change(packed, commit.forget))
+        reached("commit.sending")
+        reply = self._write("commit", keys, arguments, self._metadata_sum.change(packed, commit.forget))
+        reached("commit.answered")
+        return reply
 
     def confirm(self) -> None:
         """Checks that the server still holds every write of this owner; called before a run reports success.
@@ -158,7 +166,9 @@ class RedisStore(RedisTopology):
         """
         if any(self._new_descriptions):  # accepted, but no write has stored them yet
             self.store_metadata({})
+        reached("confirm.sending")
         self._owned_reply("confirm", self.keys.control)
+        reached("confirm.answered")
 
     def last_group(self) -> tuple[TransactionAttempt, ...]:
         """Returns the attempts of the last committed group, in order; at most its last `RECEIPTS_KEPT`.

@@ -44,6 +44,7 @@ PURE_MODULES = (
     "state/codec",
     "state/commit",
     "state/errors",
+    "state/fault_points",
     "state/handles",
     "state/keys",
     "state/metadata_sum",

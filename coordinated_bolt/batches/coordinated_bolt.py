@@ -27,6 +27,7 @@ from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
 from state.codec import CodecError
+from state.fault_points import reached
 
 
 @dataclass(slots=True)
@@ -141,7 +142,9 @@ class CoordinatedBolt:
     def _finish_when_complete(self, attempt: TransactionAttempt) -> None:
         if attempt in self._finished or self._tracking.status(attempt) is not TrackingStatus.COMPLETE:
             return
+        reached("batch.executed")
         failure = self.executor.finished_id(attempt)
+        reached("batch.finished")
         finished = self._finished[attempt] = Finished(failure, metrics=self.executor.metrics(attempt))
         finished.failure = failure or self._report(attempt, finished)
         if finished.failure is not None:

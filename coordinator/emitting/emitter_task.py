@@ -32,6 +32,7 @@ from coordinator.spouts.kinds.spout_kind import BatchEmitter, StoredPositions
 from coordinator.spouts.row_spout import Rows
 from state.attempt import TransactionAttempt
 from state.codec import unpack
+from state.fault_points import reached
 
 _LOG = logging.getLogger("txbatch")
 
@@ -136,6 +137,7 @@ class EmitterTask:
             self._failed = Failure(FailureKind.INCOMPLETE, *where, f"attempt {attempt} failed earlier in this task")
             collector.count_into(metrics)
             return Emitted(attempt, TaskResult(Failure.from_exception(error, *where), metrics=metrics))
+        reached("batch.emitted")
         collector.count_into(metrics)
         metrics.batches = 1
         edge = batch_edge(attempt, self._wiring.task_id, batch.packed_metadata)

@@ -31,6 +31,7 @@ from coordinator.planning.plain_plan import PlainPlan
 from coordinator.transactional.engine import CrashKind, WaveCrashed
 from state.attempt import TransactionAttempt
 from state.errors import EngineError, WaveCrashError
+from state.fault_points import reached
 from state.printable import counted
 
 _LOG = logging.getLogger("txbatch")
@@ -167,7 +168,9 @@ class PlainCoordinator:
     def _run_wave(self) -> None:
         wave, self._wave = self._wave, self._new_wave()
         self.statistics.wave_started(self._clock())
+        reached("plain_wave.submitting")
         ended = self._engine.run_wave(wave.close())
+        reached("plain_wave.drained")
         self.statistics.last_result_s = self._clock()
         acked: frozenset[int] = frozenset()
         if isinstance(ended, WaveDrained):
@@ -180,6 +183,7 @@ class PlainCoordinator:
         for task, root in wave.roots:  # in the order of their emission
             kind = MessageKind.ACKED if root in acked else MessageKind.FAILED
             end_on(self._spouts[task].receive(tree_message(kind, DRIVER, task, root)))
+            reached("plain_message.told")
         if self._on_progress is not None:
             self._on_progress(self.statistics)
 

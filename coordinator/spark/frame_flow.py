@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from coordinated_bolt.transport.frames import Frame, frame_target
 from coordinated_bolt.transport.wave_frames import WaveFrame
+from state.fault_points import reached
 
 if TYPE_CHECKING:
     from pyspark import RDD
@@ -32,7 +33,9 @@ class Post(Generic[FrameT]):
 
     def send(self, frame: FrameT) -> None:
         """Takes one frame."""
-        self._held.append((self._routes[frame.target], self._pack(frame)))
+        packed = self._pack(frame)
+        reached("frame.packed")
+        self._held.append((self._routes[frame.target], packed))
 
     def take(self) -> list[Addressed]:
         """What was sent since the last call."""

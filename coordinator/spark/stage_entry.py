@@ -17,6 +17,7 @@ from coordinator.planning.wave_plan import WavePlan
 from coordinator.spark.alarm import Alarm, Deadline, alarm_for
 from coordinator.spark.frame_flow import Addressed, FrameFault, sort_out
 from coordinator.spark.worker import settle_worker
+from state.fault_points import reached
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
@@ -41,6 +42,7 @@ class StageEntry(Generic[PlanT]):
     def task(self, stage_index: int, partition: int) -> StageTask[PlanT]:
         """Begins a task (executor); every stage calls it first, once a partition."""
         settle_worker()
+        reached("task.beginning")
         plan = self.plan.value
         task_id = plan.chain.stages[stage_index].tasks[partition]
         return StageTask(plan, task_id, plan.chain.routes_into(stage_index + 1), self)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from coordinator.transactional.engine import Engine, Event, GroupExecuted
+from coordinator.transactional.engine import Engine, Event, GroupExecuted, WaveCrashed, WaveProcessed
 from coordinator.transactional.machine.positions import Positions
 from coordinator.transactional.machine.run_events import CancelWave, ReleaseWave, StartCommit, StartWave
+from state.fault_points import reached
 
 
 class EngineSide:
@@ -24,12 +25,17 @@ class EngineSide:
         """Passes a command to the engine; returns at once."""
         match decision:
             case StartWave(wave_id, batches, early):
+                reached("wave.submitting")
                 self._engine.process(wave_id, batches, self._positions.by_scope(), early)
+                reached("wave.submitted")
             case StartCommit(wave_id, attempts, composed):
+                reached("group.submitting")
                 self._engine.commit(wave_id, attempts, composed=composed)
+                reached("group.submitted")
             case CancelWave(wave_id):
                 self._engine.cancel(wave_id)
             case ReleaseWave(wave_id):
+                reached("wave.releasing")
                 self._engine.release(wave_id)
 
     def hand_in(self, executed: GroupExecuted) -> None:
@@ -43,4 +49,9 @@ class EngineSide:
             EngineError: the engine can run nothing more.
         """
         ran_early, self._ran_early = self._ran_early, None
-        return ran_early or self._engine.next_event(timeout_s)
+        event = ran_early or self._engine.next_event(timeout_s)
+        if isinstance(event, (WaveProcessed, WaveCrashed)):
+            reached("wave.processed")
+        elif event is not None:
+            reached("group.executed")
+        return event

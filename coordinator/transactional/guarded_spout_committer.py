@@ -11,6 +11,7 @@ from coordinated_bolt.user_traceback import user_traceback
 from coordinator.spouts.committing import SpoutCommitter
 from state.attempt import TransactionAttempt
 from state.errors import SourceError, TransactionError, UserCodeError
+from state.fault_points import reached
 from state.printable import said_by
 
 _LOG = logging.getLogger("txbatch")
@@ -37,10 +38,12 @@ class GuardedSpoutCommitter:
         if self._committer is None or not attempts:
             return None
         committer, last = self._committer, attempts[-1]
+        reached("spout.telling")
         for attempt in attempts:
             error = self._guarded("commit", str(attempt), partial(committer.commit, attempt))
             if error is not None:
                 return error
+            reached("spout.told")
         return self._guarded("cleanup_before", str(last), partial(committer.cleanup_before, last.txid))
 
     def _guarded(self, method: str, attempt: str, call: Callable[[], None]) -> TransactionError | None:

@@ -99,7 +99,7 @@ class Driver:
         store = RedisStore("redis://sim", TOPOLOGY_ID, client=client, clock=lambda: timeline.now_s, sleep=self._wait)
         engine = SimEngine(plan, timeline, self._faults, random, nonce=self.nonce, wait=self._wait)
         options = RunOptions(
-            max_spout_pending=random.choice([1, 2, 5, 16]),
+            max_spout_pending=random.choice([1, 2, 4, 8]),
             commit_group_max=random.choice([1, 3, 8]),
             early_commit=random.random() < 0.5,
         )

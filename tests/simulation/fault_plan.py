@@ -7,8 +7,9 @@ from a stream of its own for the same reason.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import log
 from random import Random
 
 RATES: dict[str, tuple[float, ...]] = {
@@ -47,6 +48,9 @@ RATES: dict[str, tuple[float, ...]] = {
 """Name -> the rates a swarm may draw, apart from zero."""
 
 
+_NEVER = -1
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Strike:
     """One fault that has struck: its name, and at which opportunity, counted from 0."""
@@ -77,14 +81,17 @@ class FaultPlan:
         opportunities: fault -> how often it might have struck.
     """
 
-    def __init__(self, seed: object, rates: dict[str, float], exactly: frozenset[Strike] | None = None) -> None:
+    def __init__(self, seed: object, rates: Mapping[str, float], exactly: frozenset[Strike] | None = None) -> None:
         self._seed = seed
-        self._rates = rates
-        self._exactly = exactly
-        self._is_over = False
-        self._chances = {fault: Random(f"{seed} {fault}") for fault in RATES}
+        self._strikes = {
+            fault: _by_chance(Random(f"{seed} {fault}"), rates.get(fault, 0.0))
+            if exactly is None
+            else iter(sorted(strike.opportunity for strike in exactly if strike.fault == fault))
+            for fault in RATES
+        }
+        self._next = {fault: next(strikes, _NEVER) for fault, strikes in self._strikes.items()}
         self.struck: list[Strike] = []
-        self.opportunities: Counter[str] = Counter()
+        self.opportunities: dict[str, int] = dict.fromkeys(RATES, 0)
 
     @classmethod
     def swarm(cls, seed: object) -> FaultPlan:
@@ -95,16 +102,13 @@ class FaultPlan:
 
     def strikes(self, fault: str) -> bool:
         """Whether the fault strikes at this opportunity."""
-        if self._is_over:
-            return False
         opportunity = self.opportunities[fault]
-        self.opportunities[fault] += 1
-        strike = Strike(fault, opportunity)
-        chance = self._chances[fault].random()
-        hits = strike in self._exactly if self._exactly is not None else chance < self._rates.get(fault, 0.0)
-        if hits:
-            self.struck.append(strike)
-        return hits
+        self.opportunities[fault] = opportunity + 1
+        if opportunity != self._next[fault]:
+            return False
+        self._next[fault] = next(self._strikes[fault], _NEVER)
+        self.struck.append(Strike(fault, opportunity))
+        return True
 
     def drawn(self, fault: str) -> Random:
         """What the strike that was last answered is made of."""
@@ -112,4 +116,12 @@ class FaultPlan:
 
     def end(self) -> None:
         """From now on nothing goes wrong."""
-        self._is_over = True
+        self._next = dict.fromkeys(RATES, _NEVER)
+
+
+def _by_chance(random: Random, rate: float) -> Iterator[int]:
+    """The opportunities at which a fault of this rate strikes: gaps are drawn, because most opportunities pass."""
+    opportunity = -1
+    while rate:  # endless: whoever asks stops asking
+        opportunity += 1 + int(log(1 - random.random()) / log(1 - rate))
+        yield opportunity

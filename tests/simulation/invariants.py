@@ -7,9 +7,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Protocol
 
 Transfer = Callable[[int, int], tuple[str, str, int]]
+
+
+class Hashes(Protocol):
+    """What holds hashes."""
+
+    def hash(self, key: str) -> Mapping[bytes, bytes]:
+        """One of them, empty if there is none."""
 
 
 class ViolatedError(AssertionError):
@@ -92,16 +99,16 @@ class Records:
         self._receipts, self._committed = dict(receipts), committed
 
 
-def state_of(client: Any, topology_id: str) -> dict[str, dict[str, int]]:
-    """The state's hashes, read as any client would."""
+def state_of(server: Hashes, topology_id: str) -> dict[str, dict[str, int]]:
+    """The state's hashes, as any client would read them."""
     return {
-        name: {field.decode(): int(value) for field, value in client.hgetall(f"{{{topology_id}}}:{name}").items()}
+        name: {field.decode(): int(value) for field, value in server.hash(f"{{{topology_id}}}:{name}").items()}
         for name in ("balances", "seen", "weights")
     }
 
 
-def records_of(client: Any, topology_id: str) -> tuple[int, dict[int, bytes]]:
+def records_of(server: Hashes, topology_id: str) -> tuple[int, dict[int, bytes]]:
     """The last committed txid, and txid -> receipt."""
-    committed = client.hget(f"{{{topology_id}}}:txbatch:control", "committed")
-    receipts = client.hgetall(f"{{{topology_id}}}:txbatch:receipts")
-    return int(committed or 0), {int(txid): value for txid, value in receipts.items()}
+    committed = server.hash(f"{{{topology_id}}}:txbatch:control").get(b"committed", 0)
+    receipts = server.hash(f"{{{topology_id}}}:txbatch:receipts")
+    return int(committed), {int(txid): value for txid, value in receipts.items()}

@@ -1,4 +1,4 @@
-"""The server of a simulation: the real function library on fakeredis, with a history it can fall back to.
+"""The server of a simulation: the real function library on a `MemoryRedis`, with a history it can fall back to.
 
 What it holds is always what some prefix of the applied writes left, or a copy of an earlier time, or nothing.
 Between a request, its execution and its answer time passes, in which anybody else may act.
@@ -6,7 +6,6 @@ Between a request, its execution and its answer time passes, in which anybody el
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,10 +13,10 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-import fakeredis
 import redis
 
 from tests.simulation.fault_plan import FaultPlan
+from tests.simulation.memory_redis import Content, MemoryRedis
 from tests.simulation.timeline import Timeline
 
 WRITES = ("_acquire", "_metadata", "_commit", "_drop_begin", "_drop_keys", "_drop_end")
@@ -35,7 +34,6 @@ BUSY = (
 )
 LATENCY_S = 0.001
 TIMEOUT_S = 30.0
-Content = dict[bytes, Any]
 
 
 @dataclass(slots=True)
@@ -61,6 +59,7 @@ class SimServer:
         changed: called after everything that may have changed what is held, with whether a fault did it.
 
     Attributes:
+        inner: what it holds, to be looked at.
         replies: (function, status) -> how often it was answered.
         calls: how many commands it was sent.
     """
@@ -68,8 +67,7 @@ class SimServer:
     def __init__(self, timeline: Timeline, faults: FaultPlan, random: Random, changed: Callable[[str], None]) -> None:
         self._timeline, self._faults, self._random = timeline, faults, random
         self._changed = changed
-        self._fake = fakeredis.FakeServer(version=(7,))
-        self.inner: Any = fakeredis.FakeRedis(server=self._fake)
+        self.inner = MemoryRedis()
         self._history: list[Content] = [{}]
         self._copies: list[Content] = [{}]
         self._sent: list[tuple[Any, ...]] = []
@@ -109,7 +107,7 @@ class SimServer:
         """What happens to the server itself."""
         faults = self._faults
         if faults.strikes("server.loses_library"):
-            self.inner.function_flush()
+            self.inner.flush_library()
         if faults.strikes("server.goes_back"):
             self._go_back(faults.drawn("server.goes_back"))
         if faults.strikes("server.is_restored"):
@@ -135,7 +133,7 @@ class SimServer:
             if is_write:
                 self._sent = [*self._sent[-HISTORY:], arguments]
                 if status == "OK":
-                    self._history = [*self._history[-HISTORY:], self.content()]
+                    self._history = [*self._history[-HISTORY:], self.inner.content()]
                     if self._random.random() < 0.05:
                         self._copies = [*self._copies[-5:], self._history[-1]]
                 self._changed(f"{caller} {function} {status}")
@@ -160,16 +158,10 @@ class SimServer:
             self._becomes(self._history[-1], f"back by {lost}")
 
     def _becomes(self, content: Content, how: str) -> None:
-        database = self._fake.dbs[0]._dict
-        database.clear()
-        database.update(copy.deepcopy(content))
+        self.inner.become(content)
         self._history = [*self._history[-HISTORY:], content]
         self._timeline.note(f"server {how}")
         self._changed(f"server {how}")
-
-    def content(self) -> Content:
-        """A copy of all it holds."""
-        return copy.deepcopy(dict(self._fake.dbs[0]._dict))
 
     def _latency(self) -> float:
         return LATENCY_S * self._random.random()

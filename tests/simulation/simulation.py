@@ -115,7 +115,7 @@ class Simulation:
         """
         World.faults, World.known_rows = self.faults, self._random.randint(ROWS // 2, ROWS)
         World.durable = self._is_durable
-        with mock.patch.object(stage, "_LazyReader", side_effect=self._reader):
+        with mock.patch.object(stage, "_LazyReader", self._reader):
             self._supervise()
             self.timeline.run(until=lambda: self._is_done)
         if not self._is_done:

@@ -26,6 +26,7 @@ from coordinator.transactional.start.metadata_check import (
 )
 from coordinator.transactional.start.spout_start import SpoutStart
 from state.errors import StateRefusedError
+from state.fault_points import reached
 from state.handles import declared_states
 from state.keys import parse_metadata_field
 from state.redis_store import RedisStore
@@ -95,6 +96,7 @@ class Takeover:
         found = self._store.look()
         settled = _Settled() if found is None else self._settled(found, fingerprint, description)
         self._refuse_unknown_states(found)
+        reached("start.looked")
         acquired = self._store.acquire(
             nonce=nonce,
             new_generation=new_generation,

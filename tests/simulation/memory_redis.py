@@ -1,0 +1,285 @@
+"""A Redis in this process, with what txbatch asks of one: some twenty commands, and functions.
+
+It is made for simulation: a copy of all it holds costs next to nothing, and no bytes travel. What a command does is
+written here a second time, so test_memory_redis.py compares it with other servers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Any
+
+import redis
+from redis._parsers.base import BaseParser
+
+from tests.simulation.lua_library import LuaLibrary
+
+Content = dict[bytes, Any]
+"""Key -> a dict (hash), bytes (string), set, `SortedSet` or list. Never changed once it was handed out."""
+INFO = {"redis_version": "7.0.15", "role": "master", "maxmemory_policy": "noeviction", "evicted_keys": 0}
+WRONG_TYPE = b"WRONGTYPE Operation against a key holding the wrong kind of value"
+
+
+class SortedSet(dict[bytes, float]):
+    """Member -> score."""
+
+
+class MemoryRedis:
+    """The server.
+
+    Attributes:
+        info: what INFO answers.
+        denied: commands that the user may not run.
+    """
+
+    def __init__(self) -> None:
+        self.info: dict[str, Any] = dict(INFO)
+        self.denied: set[str] = set()
+        self._data: Content = {}
+        self._own: set[bytes] = set()
+        self._library = LuaLibrary(self._call_from_lua, self._may_run)
+
+    def content(self) -> Content:
+        """All it holds, for `become`."""
+        self._own.clear()  # from now on a value is copied before it is changed
+        return dict(self._data)
+
+    def become(self, content: Content) -> None:
+        """Holds this from now on, and nothing else."""
+        self._data = dict(content)
+        self._own.clear()
+
+    def flush_library(self) -> None:
+        """Forgets all functions."""
+        self._library.flush()
+
+    def hash(self, key: str) -> dict[bytes, bytes]:
+        """A hash, to be looked at."""
+        value: dict[bytes, bytes] = self._data.get(key.encode(), {})
+        return value
+
+    def execute_command(self, *arguments: Any) -> Any:
+        """One command from a client.
+
+        Raises:
+            redis.ResponseError: as a server's error.
+        """
+        name, *given = [item if isinstance(item, bytes) else str(item).encode() for item in arguments]
+        command = name.decode().upper()
+        if command in self.denied:
+            raise _error(f"NOPERM User default has no permissions to run the '{command.lower()}' command")
+        if command in ("FCALL", "FCALL_RO"):
+            return self._call_function(given)
+        if command == "INFO":
+            return dict(self.info)
+        if command == "FUNCTION":
+            return self._function(given)
+        if command == "SCAN":
+            return 0, [key for key in self._data if fnmatchcase(key.decode(), given[2].decode())]
+        if command == "CLIENT":
+            return b"OK" if given[0] == b"SETNAME" else b""
+        reply = _COMMANDS[command](self, *given)
+        if isinstance(reply, tuple):
+            raise _error(reply[1].decode())
+        return reply
+
+    def _call_function(self, given: list[bytes]) -> Any:
+        function, count = given[0], int(given[1])
+        if not self._library.has(function):
+            raise _error("ERR Function not found")
+        message, reply = self._library.run(function, given[2 : 2 + count], given[2 + count :])
+        if message:
+            raise _error(message)
+        return reply
+
+    def _function(self, given: list[bytes]) -> Any:
+        if given[0] == b"LIST":
+            return [[b"library_code", self._library.code]] if self._library.code else []
+        if given[0] == b"FLUSH":
+            self._library.flush()
+            return b"OK"
+        self._library.load(given[-1])
+        return b"txbatch"
+
+    def _may_run(self, command: bytes, key: bytes) -> bool:
+        return command.decode() not in self.denied
+
+    def _call_from_lua(self, command: bytes, *arguments: Any) -> Any:
+        reply = _COMMANDS[command.decode()](self, *[_text(argument) for argument in arguments])
+        if reply is None:
+            return False
+        if command == b"TYPE":
+            return self._library.status(reply)
+        if isinstance(reply, list):
+            return self._library.table([False if item is None else item for item in reply])
+        return reply
+
+    # What a key holds -----------------------------------------------------------------------------------------
+
+    def get(self, key: bytes, kind: type) -> Any:
+        """What a key holds, None if it does not exist, a tuple with an error if it is of another kind."""
+        value = self._data.get(key)
+        return value if value is None or type(value) is kind else (None, WRONG_TYPE)
+
+    def change(self, key: bytes, kind: type[Any]) -> Any:
+        """The same, made if it does not exist, to be changed in place."""
+        value = self._data.get(key)
+        if value is None:
+            value = self._data[key] = kind()
+        elif type(value) is not kind:
+            return (None, WRONG_TYPE)
+        elif key not in self._own:
+            value = self._data[key] = kind(value)
+        self._own.add(key)
+        return value
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Replaces what a key holds."""
+        self._data[key] = value
+
+    def kind(self, key: bytes) -> str:
+        """As TYPE names it."""
+        return _KINDS[type(self._data[key])] if key in self._data else "none"
+
+    def delete(self, keys: Iterable[bytes]) -> int:
+        """Deletes keys; returns how many there were."""
+        return sum(self._data.pop(key, None) is not None for key in keys)
+
+    def delete_if_empty(self, key: bytes) -> None:
+        """Ends a key whose last element was removed."""
+        if not self._data[key]:
+            del self._data[key]
+
+    def count(self, keys: Iterable[bytes]) -> int:
+        """How many of the keys exist."""
+        return sum(key in self._data for key in keys)
+
+
+_KINDS: dict[type, str] = {dict: "hash", bytes: "string", set: "set", SortedSet: "zset", list: "list"}
+
+
+def _text(argument: Any) -> bytes:
+    return argument if type(argument) is bytes else b"%.17g" % argument
+
+
+@lru_cache(maxsize=64)
+def _parsed(message: str) -> redis.ResponseError:
+    error: redis.ResponseError = BaseParser.parse_error(message)
+    return error
+
+
+def _error(message: str) -> redis.ResponseError:
+    """As redis-py makes it of the server's message."""
+    found = _parsed(message)
+    return type(found)(*found.args)
+
+
+def _type(server: MemoryRedis, key: bytes) -> Any:
+    return server.kind(key).encode()
+
+
+def _hset(server: MemoryRedis, key: bytes, *pairs: bytes) -> Any:
+    found = server.change(key, dict)
+    if type(found) is tuple:
+        return found
+    before = len(found)
+    found.update(zip(pairs[::2], pairs[1::2], strict=True))
+    return len(found) - before
+
+
+def _removed(server: MemoryRedis, key: bytes, kind: type, names: Iterable[bytes]) -> Any:
+    found = server.get(key, kind)
+    if found is None or type(found) is tuple:
+        return 0 if found is None else found
+    found, count = server.change(key, kind), 0
+    for name in names:
+        if name in found:
+            found.remove(name) if kind is set else found.pop(name)
+            count += 1
+    server.delete_if_empty(key)
+    return count
+
+
+def _looked_up(server: MemoryRedis, key: bytes, kind: type, look_up: Callable[[Any], Any]) -> Any:
+    found = server.get(key, kind)
+    if type(found) is tuple:
+        return found
+    return look_up(kind() if found is None else found)
+
+
+def _zadd(server: MemoryRedis, key: bytes, *pairs: bytes) -> Any:
+    found = server.change(key, SortedSet)
+    if type(found) is tuple:
+        return found
+    before = len(found)
+    found.update((member, float(score)) for score, member in zip(pairs[::2], pairs[1::2], strict=True))
+    return len(found) - before
+
+
+def _sadd(server: MemoryRedis, key: bytes, *members: bytes) -> Any:
+    found = server.change(key, set)
+    if type(found) is tuple:
+        return found
+    before = len(found)
+    found.update(members)
+    return len(found) - before
+
+
+def _rpush(server: MemoryRedis, key: bytes, *values: bytes) -> Any:
+    found = server.change(key, list)
+    if type(found) is tuple:
+        return found
+    found.extend(values)
+    return len(found)
+
+
+def _lpush(server: MemoryRedis, key: bytes, value: bytes) -> Any:
+    found = server.change(key, list)
+    if type(found) is tuple:
+        return found
+    found.insert(0, value)
+    return len(found)
+
+
+def _set(server: MemoryRedis, key: bytes, value: bytes) -> Any:
+    server.put(key, value)
+    return True  # as redis-py has it
+
+
+def _score(score: float | None) -> bytes | None:
+    return None if score is None else b"%.17g" % score
+
+
+_COMMANDS: dict[str, Callable[..., Any]] = {
+    "DEL": lambda server, *keys: server.delete(keys),
+    "EXISTS": lambda server, *keys: server.count(keys),
+    "GET": lambda server, key: server.get(key, bytes),
+    "HDEL": lambda server, key, *fields: _removed(server, key, dict, fields),
+    "HEXISTS": lambda server, key, field: _looked_up(server, key, dict, lambda found: int(field in found)),
+    "HGET": lambda server, key, field: _looked_up(server, key, dict, lambda found: found.get(field)),
+    "HGETALL": lambda server, key: _looked_up(
+        server, key, dict, lambda found: [item for pair in found.items() for item in pair]
+    ),
+    "HLEN": lambda server, key: _looked_up(server, key, dict, len),
+    "HMGET": lambda server, key, *fields: _looked_up(
+        server, key, dict, lambda found: [found.get(field) for field in fields]
+    ),
+    "HSET": _hset,
+    "LPUSH": _lpush,
+    "RPUSH": _rpush,
+    "SADD": _sadd,
+    "SET": _set,
+    "SMISMEMBER": lambda server, key, *members: _looked_up(
+        server, key, set, lambda found: [int(member in found) for member in members]
+    ),
+    "SREM": lambda server, key, *members: _removed(server, key, set, members),
+    "TYPE": _type,
+    "UNLINK": lambda server, *keys: server.delete(keys),
+    "ZADD": _zadd,
+    "ZMSCORE": lambda server, key, *members: _looked_up(
+        server, key, SortedSet, lambda found: [_score(found.get(member)) for member in members]
+    ),
+    "ZREM": lambda server, key, *members: _removed(server, key, SortedSet, members),
+}
