@@ -61,6 +61,11 @@ class Driver:
         timeline.note(f"{name} starts")
         timeline.after(0.0, self, self._start)
 
+    @property
+    def was_assembled(self) -> bool:
+        """Whether it has taken the topology over."""
+        return self._coordinator is not None
+
     def reader(self) -> RedisReader:
         """What one of its executors reads state with; an executor may outlive its driver."""
         caller = Caller(f"{self.name}'s executor", self._timeline.let_pass)
@@ -127,7 +132,9 @@ class Driver:
     def _turn(self) -> None:
         def turn() -> None:
             assert self._coordinator is not None
-            if self._coordinator.turn():
+            is_done = self._coordinator.turn()
+            self._coordinator._machine.validate()  # noqa: SLF001 - what the books of a run have to say of themselves
+            if is_done:
                 self._end(None)
             else:
                 self._timeline.after(0.0, self, self._turn)

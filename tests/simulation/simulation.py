@@ -25,6 +25,7 @@ from state.errors import (
     WaveCrashError,
 )
 from state.redis_store import RECEIPTS_KEPT
+from tests.simulation.causes import Causes
 from tests.simulation.driver import Driver
 from tests.simulation.fault_plan import FaultPlan, Strike
 from tests.simulation.invariants import Ledger, Records, ViolatedError, records_of, state_of
@@ -102,6 +103,8 @@ class Simulation:
         self.server = SimServer(self.timeline, self.faults, Random(f"{scenario.seed} server"), self._changed)
         self.ends: Counter[str] = Counter()
         self._records = Records()
+        self._causes = Causes(self.faults.struck)
+        self._told: set[TransactionAttempt] = set()
         self._drivers: dict[str, Driver] = {}
         self._started = 0
         self._replacements = 0
@@ -123,6 +126,7 @@ class Simulation:
         state = state_of(self.server.inner, TOPOLOGY_ID)
         if not _LEDGER.is_whole(state):
             raise ViolatedError(f"a run says it is done, and the state lacks rows: {state['seen']}")
+        self._check_told()
 
     def _supervise(self) -> None:
         """Starts drivers: one if there is none, at times a second one."""
@@ -151,6 +155,7 @@ class Simulation:
             ended=self._ended,
         )
         self._drivers[driver.nonce] = driver
+        self._causes.began(driver.nonce)
 
     def _ended(self, driver: Driver, error: TransactionError | None) -> None:
         if error is None:
@@ -162,6 +167,7 @@ class Simulation:
         self.ends[type(error).__name__] += 1
         if not isinstance(error, EXPECTED_ENDS):
             raise ViolatedError(f"a run ended by {type(error).__name__}: {error}") from error
+        self._causes.check(driver.nonce, error, was_assembled=driver.was_assembled)
 
     def _changed(self, how: str) -> None:
         """Something may have changed what the server holds."""
@@ -172,9 +178,17 @@ class Simulation:
         self._records.check(*records_of(self.server.inner, TOPOLOGY_ID), RECEIPTS_KEPT)
 
     def _is_durable(self, attempt: TransactionAttempt) -> bool:
+        self._told.add(attempt)
         _, receipts = records_of(self.server.inner, TOPOLOGY_ID)
         receipt = receipts.get(attempt.txid)
         return receipt is not None and int(receipt.split()[0], 16) == attempt.attempt_id
+
+    def _check_told(self) -> None:
+        """Checks that a spout with a committer has heard of everything that the server holds."""
+        _, receipts = records_of(self.server.inner, TOPOLOGY_ID)
+        held = {TransactionAttempt(txid, int(receipt.split()[0], 16)) for txid, receipt in receipts.items()}
+        if self._scenario.kind.startswith("told") and held - self._told:
+            raise ViolatedError(f"the spout was never told of {', '.join(map(str, sorted(held - self._told)))}")
 
     def _reader(self, reading: Any, topology_id: str) -> Any:
         return self._drivers[reading.nonce].reader()

@@ -10,6 +10,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -23,6 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation.mutants", description=__doc__)
     parser.add_argument("--only", nargs="*", default=[*MUTANTS], help="names; all if left out")
     parser.add_argument("--seeds", type=int, default=200, help="how many to play until a mutant is given up")
+    parser.add_argument("--spared-seeds", type=int, default=30, help="how many for those that the simulation spares")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--processes", type=int, default=1, help="how many hunt at a time")
     parser.add_argument("--markdown", type=Path, help="write the table here")
@@ -31,26 +33,28 @@ def main(arguments: list[str] | None = None) -> int:
     if unknown:
         parser.error(f"there are no mutants {', '.join(sorted(unknown))}")
     hunts = {}
-    for ended in hunted(given.only, range(given.first, given.first + given.seeds), given.processes):
+    seeds = range(given.first, given.first + given.seeds)
+    for ended in hunted(given.only, seeds, given.spared_seeds, given.processes):
         hunts[ended.mutant] = ended
         print(line_of(ended), flush=True)
-    alive = [ended.mutant for ended in hunts.values() if not ended.found]
+    alive = [ended.mutant for ended in hunts.values() if ended.is_alive]
     print(f"{len(hunts)} mutants, {len(alive)} alive{': ' if alive else ''}{', '.join(alive)}")
     if given.markdown:
         given.markdown.write_text(markdown(hunts), encoding="utf-8")
     return int(bool(alive))
 
 
-def hunted(names: list[str], seeds: range, processes: int) -> Iterator[Hunt]:
+def hunted(names: list[str], seeds: range, spared_seeds: int, processes: int) -> Iterator[Hunt]:
     """Hunts mutants in processes of their own; each hunt is given back as it ends, in the order of the names."""
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(hunt, map(named, names), [seeds] * len(names))
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn"), max_tasks_per_child=4) as pool:
+        yield from pool.map(hunt, map(named, names), repeat(seeds), repeat(spared_seeds))
 
 
 def line_of(ended: Hunt) -> str:
     """One line about a hunt."""
-    where = f"seed {ended.seed}, {ended.played} played" if ended.seed is not None else f"{ended.played} seeds played"
-    return f"{ended.mutant:40} {ended.seconds:6.1f} s  {where}: {ended.found or 'ALIVE'}"
+    where = f"{ended.played} seeds played" if ended.seed is None else f"seed {ended.seed}, {ended.played} played"
+    told = [f"{where}: {ended.found}" if ended.found else where, ended.failed_test, "ALIVE" if ended.is_alive else ""]
+    return f"{ended.mutant:40} {ended.seconds:6.1f} s  {'; '.join(filter(None, told))}"
 
 
 if __name__ == "__main__":

@@ -23,7 +23,11 @@ MISSING_COUNT = Mutant(
     (
         Patch(TRACKING, "        if len(entry.expected) < self._report_count:", "        if False:"),
         Patch(TRACKING, "            if expected is None:", "            if expected is None and received < 0:"),
-        Patch(TRACKING, "            elif expected != received:", "            elif expected is not None and expected != received:"),
+        Patch(
+            TRACKING,
+            "            elif expected != received:",
+            "            elif expected is not None and expected != received:",
+        ),
     ),
 )
 COUNTS_ADDED = Mutant(
@@ -90,7 +94,13 @@ REPORTS_IGNORED = Mutant(
 FAILURES_IGNORED = Mutant(
     "failed-report-is-processed",
     "An acker does not look whether a task says that it has failed.",
-    (Patch(ACKER, "        if failure is not None:\n            self._fail(frame.attempt, Failure.from_wire(failure))\n", ""),),
+    (
+        Patch(
+            ACKER,
+            "        if failure is not None:\n            self._fail(frame.attempt, Failure.from_wire(failure))\n",
+            "",
+        ),
+    ),
 )
 REPORT_TWICE = Mutant(
     "report-counted-twice",

@@ -12,7 +12,13 @@ SESSION = "state/session.py"
 RESIDUE_IGNORED = Mutant(
     "residue-ignored",
     "What commit tasks have read is not compared with what the processing phase sent them.",
-    (Patch(GROUP, "        has_read_other = edges != 0 and (group.is_flat or not failures)", "        has_read_other = False"),),
+    (
+        Patch(
+            GROUP,
+            "        has_read_other = edges != 0 and (group.is_flat or not failures)",
+            "        has_read_other = False",
+        ),
+    ),
 )
 FAILED_PUBLISHED = Mutant(
     "past-the-first-failure",
@@ -97,7 +103,13 @@ COMPOSED_TWICE = Mutant(
 GROUP_BY_TASK = Mutant(
     "failed-attempt-ends-no-task",
     "A task goes on to the attempts after the one that failed on it.",
-    (Patch(EXECUTOR, "            if not self.conclude(attempt):\n                break", "            self.conclude(attempt)"),),
+    (
+        Patch(
+            EXECUTOR,
+            "            if not self.conclude(attempt):\n                break",
+            "            self.conclude(attempt)",
+        ),
+    ),
 )
 EARLIER_KEPT_OVER_GROUPS = Mutant(
     "writes-of-the-last-group-kept",

@@ -1,4 +1,4 @@
-"""Looks for a mutant: by playing seeds until one fails, or by running the test that has to fail."""
+"""Looks for a mutant: by playing seeds until one fails, and by running the test that has to fail."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from tests.simulation.mutants.mutant import SIMULATION, Mutant
@@ -18,7 +18,7 @@ from tests.simulation.simulation import Scenario, simulate
 VARIABLE = "TXBATCH_MUTANT"
 """Names the mutant that `plugin` plants in a process of pytest."""
 PLUGIN = "tests.simulation.mutants.plugin"
-SUITE_TIMEOUT_S = 300
+SUITE_TIMEOUT_S = 600
 ALL_PASSED, SOME_FAILED = 0, 1
 
 
@@ -30,35 +30,51 @@ class Hunt:
         mutant: name of what was hunted.
         played: how many seeds were played.
         seed: the seed that found it; None if none did.
-        found: what the seed or the test said; empty if the mutant is still alive.
+        found: what that seed said.
+        failed_test: the test that found it; empty if none was to, or did.
         seconds: how long it took.
     """
 
     mutant: str
     played: int
-    seed: int | None
-    found: str
-    seconds: float
+    seed: int | None = None
+    found: str = ""
+    failed_test: str = ""
+    seconds: float = 0.0
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether nothing has found it."""
+        return self.seed is None and not self.failed_test
 
 
-def hunt(mutant: Mutant, seeds: Iterable[int]) -> Hunt:
-    """Looks for a mutant where it has to die; a seed counts only if it passes without the mutant."""
-    if mutant.dies_in == SIMULATION:
-        return by_simulation(mutant, seeds)
+def hunt(mutant: Mutant, seeds: range, spared_seeds: int) -> Hunt:
+    """Looks for a mutant where it has to die.
+
+    Args:
+        mutant: what to look for.
+        seeds: to play until one fails.
+        spared_seeds: how many of them to play with a mutant that the simulation spares.
+    """
     started_s = time.monotonic()
-    return Hunt(mutant.name, 0, None, failure_of(mutant), time.monotonic() - started_s)
+    if mutant.dies_in == SIMULATION:
+        ended = by_simulation(mutant, seeds)
+    else:
+        played = by_simulation(mutant, seeds[:spared_seeds])
+        ended = replace(played, failed_test=failed_test(mutant))
+    return replace(ended, seconds=time.monotonic() - started_s)
 
 
 def by_simulation(mutant: Mutant, seeds: Iterable[int]) -> Hunt:
-    """Plays seeds until one fails."""
-    started_s, played = time.monotonic(), 0
+    """Plays seeds until one fails; it counts only if it passes without the mutant."""
+    played = 0
     for seed in seeds:
         played += 1
         with planted(mutant.patches):
             found = violation_of(seed)
         if found and not _is_known_to_fail(seed):
-            return Hunt(mutant.name, played, seed, found, time.monotonic() - started_s)
-    return Hunt(mutant.name, played, None, "", time.monotonic() - started_s)
+            return Hunt(mutant.name, played, seed, found)
+    return Hunt(mutant.name, played)
 
 
 def violation_of(seed: int) -> str:
@@ -82,20 +98,25 @@ def _is_known_to_fail(seed: int) -> bool:
     return bool(violation_of(seed))
 
 
-def failure_of(mutant: Mutant) -> str:
-    """Runs the mutant's test in a process of its own; returns the id of what failed, empty if nothing did.
+def failed_test(mutant: Mutant) -> str:
+    """Runs the mutant's test in a process of its own; returns the name of what failed, empty if nothing did.
 
     Raises:
         RuntimeError: the test could not be run.
     """
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", PLUGIN, "-p", "no:cacheprovider", mutant.dies_in]
-    environment = {**os.environ, VARIABLE: mutant.name}
     run = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=SUITE_TIMEOUT_S, check=False
+        command,
+        cwd=ROOT,
+        env={**os.environ, VARIABLE: mutant.name},
+        capture_output=True,
+        text=True,
+        timeout=SUITE_TIMEOUT_S,
+        check=False,
     )
     if run.returncode == ALL_PASSED:
         return ""
     failed = [line for line in run.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
     if run.returncode != SOME_FAILED or not failed:
         raise RuntimeError(f"{mutant.dies_in} could not be run with {mutant.name}:\n{run.stdout[-3000:]}{run.stderr}")
-    return failed[0].partition(" - ")[0].partition("::")[2] or failed[0]
+    return failed[0].partition(" - ")[0].partition("[")[0].rpartition("::")[2]

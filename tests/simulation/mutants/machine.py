@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tests.simulation.mutants.mutant import Mutant
+from tests.simulation.mutants.mutant import Mutant, together
 from tests.simulation.mutants.patch import Patch
+from tests.simulation.mutants.store import NO_DIGEST, NO_REVISION
 
 MACHINE = "coordinator/transactional/machine/run_machine.py"
 RECORDS = "coordinator/transactional/machine/transaction_records.py"
@@ -31,6 +32,8 @@ LATE_CRASH = Mutant(
             "live = [attempt for attempt in attempts if attempt.txid in self._books.transactions]",
         ),
     ),
+    dies_in=RANDOM_RUNS,
+    spared="attempts are dropped too often and replayed, which changes no result",
 )
 LATE_GROUP = Mutant(
     "given-up-group-believed",
@@ -42,6 +45,8 @@ LATE_GROUP = Mutant(
             "        if phase is None:\n            return  # this group was given up\n        if self",
         ),
     ),
+    dies_in="tests/coordinator/transactional/machine/test_run_machine.py",
+    spared="a group in its commit phase is the lowest there is, so nothing but its own end gives it up",
 )
 FAILURE_STAYS_ALONE = Mutant(
     "failure-drops-itself-only",
@@ -64,6 +69,8 @@ GAP_IN_GROUP = Mutant(
             "            if current is None or current.state is not AttemptState.PROCESSED:\n                continue\n",
         ),
     ),
+    dies_in="tests/coordinator/transactional/machine/test_run_machine.py",
+    spared="a failure drops whatever is above it, so nothing is processed above a gap",
 )
 TWO_WAVES = Mutant(
     "group-over-two-waves",
@@ -75,6 +82,8 @@ TWO_WAVES = Mutant(
             "",
         ),
     ),
+    dies_in="tests/coordinator/transactional/machine/test_run_machine.py",
+    spared="what the job does not read is missed by the counts, and replayed",
 )
 CUTS_OF_VOID = Mutant(
     "cuts-of-void-attempts-stored",
@@ -86,6 +95,8 @@ CUTS_OF_VOID = Mutant(
             "            if outcome.failure is not None:\n                break\n",
         ),
     ),
+    dies_in="tests/coordinator/transactional/machine",
+    spared="what a void attempt has cut is complete and follows what is below it, so it is as good as another cut",
 )
 CUTS_PAST_FAILURE = Mutant(
     "cuts-past-a-failure-stored",
@@ -135,6 +146,8 @@ OPAQUE_EARLY = Mutant(
             "        good",
         ),
     ),
+    dies_in="tests/coordinator/transactional/machine/test_metadata_log.py",
+    spared="a start discards positions of what is not committed",
 )
 TOLD_FIRST = Mutant(
     "told-before-durable",
@@ -160,6 +173,8 @@ REISSUED = Mutant(
             "        except TransactionError as error:\n            return Refused(error)",
         ),
     ),
+    dies_in="tests/coordinator/transactional",
+    spared="the digest and the revision tell another commit from the one that was sent",
 )
 STORED_LAST = Mutant(
     "cut-stored-after-wave",
@@ -180,6 +195,8 @@ STORED_LAST = Mutant(
             "        if self.is_idle():",
         ),
     ),
+    dies_in="tests/coordinator/transactional/machine/test_run_machine.py",
+    spared="nothing commits within the turn that stores it",
 )
 NO_ATTEMPT_LIMIT = Mutant(
     "attempts-without-limit",
@@ -191,6 +208,8 @@ NO_ATTEMPT_LIMIT = Mutant(
             "        if False:",
         ),
     ),
+    dies_in="tests/coordinator/transactional/machine/test_run_machine.py",
+    spared="its faults end, so every transaction gets through",
 )
 WINDOW_UNBOUNDED = Mutant(
     "window-ignored",
@@ -270,6 +289,12 @@ MUTANTS = (
     LATE_GROUP,
     FAILURE_STAYS_ALONE,
     GAP_IN_GROUP,
+    together(
+        "gap-above-a-failure",
+        "A failure drops itself only, and a group does not wait for what is below it.",
+        FAILURE_STAYS_ALONE,
+        GAP_IN_GROUP,
+    ),
     TWO_WAVES,
     CUTS_OF_VOID,
     CUTS_PAST_FAILURE,
@@ -279,6 +304,18 @@ MUTANTS = (
     OPAQUE_EARLY,
     TOLD_FIRST,
     REISSUED,
+    together(
+        "commit-reissued-already-for-anything",
+        "A commit that was not answered is sent otherwise, and whatever stands at its revision is taken for it.",
+        REISSUED,
+        NO_DIGEST,
+    ),
+    together(
+        "commit-reissued-no-revision",
+        "A commit that was not answered is sent otherwise, at whatever revision.",
+        REISSUED,
+        NO_REVISION,
+    ),
     STORED_LAST,
     NO_ATTEMPT_LIMIT,
     WINDOW_UNBOUNDED,

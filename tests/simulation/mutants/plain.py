@@ -29,7 +29,13 @@ VALUE_NOT_XORED = Mutant(
 SECOND_INIT = Mutant(
     "plain-second-init-cancels",
     "A second INIT of a tree is xored in like the first.",
-    (Patch(ACKER, "        if not tree.initialised:\n            tree.initialised = True", "        if True:\n            tree.initialised = True"),),
+    (
+        Patch(
+            ACKER,
+            "        if not tree.initialised:\n            tree.initialised = True",
+            "        if True:\n            tree.initialised = True",
+        ),
+    ),
     dies_in=GOLDEN_ACKS,
     spared=NOT_SIMULATED,
 )
@@ -43,7 +49,13 @@ EARLY_FAIL_LOST = Mutant(
 NO_REFRESH = Mutant(
     "plain-timeout-resets-twice",
     "A put leaves the key in its old bucket, too: the message times out at its old time and at its new one.",
-    (Patch("coordinated_bolt/rotating_map.py", "        self.remove(key)\n        self._buckets[0][key] = value", "        self._buckets[0][key] = value"),),
+    (
+        Patch(
+            "coordinated_bolt/rotating_map.py",
+            "        self.remove(key)\n        self._buckets[0][key] = value",
+            "        self._buckets[0][key] = value",
+        ),
+    ),
     dies_in="tests/coordinated_bolt/test_rotating_map.py",
     spared=NOT_SIMULATED,
 )
@@ -76,14 +88,24 @@ UNNAMED_ACKED = Mutant(
 UNANCHORED = Mutant(
     "plain-edge-not-anchored",
     "What a bolt emits leaves no edge in the trees of its anchors.",
-    (Patch("coordinated_bolt/trees/output_collector.py", "            anchor.ack_value ^= edge", "            del anchor, edge"),),
+    (
+        Patch(
+            "coordinated_bolt/trees/output_collector.py",
+            "            anchor.ack_value ^= edge",
+            "            del anchor, edge",
+        ),
+    ),
     dies_in="tests/coordinated_bolt/trees/test_output_collector.py",
     spared=NOT_SIMULATED,
 )
 OFFSET_AHEAD = Mutant(
     "offset-ahead-of-acks",
     "The offset that is stored is the one after the last message emitted, acked or not.",
-    (Patch(PARTITION, "        return self.emitted_to if lowest is None else lowest", "        return self.emitted_to"),),
+    (
+        Patch(
+            PARTITION, "        return self.emitted_to if lowest is None else lowest", "        return self.emitted_to"
+        ),
+    ),
     dies_in=KAFKA_SPOUT,
     spared=NOT_SIMULATED,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.simulation.mutants.machine import OPAQUE_EARLY
 from tests.simulation.mutants.mutant import Mutant, together
 from tests.simulation.mutants.patch import Patch
 
@@ -13,17 +14,35 @@ TOLD = "coordinator/transactional/guarded_spout_committer.py"
 UNCHAINED = Mutant(
     "positions-unchained",
     "The batches of a partition need not follow one another.",
-    (Patch(CHAIN, "        loose = [scope for scope in outcome.metadata if not _follows(outcome, scope, below.get(scope, {}))]", "        loose: list[str] = []"),),
+    (
+        Patch(
+            CHAIN,
+            "        loose = [scope for scope in outcome.metadata if not _follows(outcome, scope, below.get(scope, {}))]",
+            "        loose: list[str] = []",
+        ),
+    ),
 )
 OPAQUE_FROM_COMMITTED = Mutant(
     "opaque-from-committed",
     "An opaque batch begins at the last committed position, whatever is in flight below it.",
-    (Patch(OPAQUE, "below = max((txid for txid in by_txid if txid < attempt.txid), default=None)", "below = min(by_txid, default=None)"),),
+    (
+        Patch(
+            OPAQUE,
+            "below = max((txid for txid in by_txid if txid < attempt.txid), default=None)",
+            "below = min(by_txid, default=None)",
+        ),
+    ),
 )
 OPAQUE_FROM_VOID = Mutant(
     "opaque-from-any-position",
     "An opaque replay begins at the last position there is, its own first try's and later ones' too.",
-    (Patch(OPAQUE, "below = max((txid for txid in by_txid if txid < attempt.txid), default=None)", "below = max(by_txid, default=None)"),),
+    (
+        Patch(
+            OPAQUE,
+            "below = max((txid for txid in by_txid if txid < attempt.txid), default=None)",
+            "below = max(by_txid, default=None)",
+        ),
+    ),
 )
 RECUT = Mutant(
     "partition-cut-again",
@@ -126,6 +145,12 @@ MUTANTS = (
     ),
     CUT_UNDER_LATER,
     FOREIGN_POSITIONS,
+    together(
+        "opaque-positions-before-commit-adopted",
+        "The positions of an opaque spout are stored before the commit, and adopted by the next run.",
+        OPAQUE_EARLY,
+        FOREIGN_POSITIONS,
+    ),
     CLEANUP_TOO_FAR,
     LAST_UNTOLD,
     FIRST_UNTOLD,

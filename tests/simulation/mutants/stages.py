@@ -18,7 +18,11 @@ SHARED_INSTANCE = Mutant(
             "        live = self._attempts.get(attempt)\n        if live is None:\n            spec:",
             "        live = next(iter(self._attempts.values()), None)\n        if live is None:\n            spec:",
         ),
-        Patch(BOLTS, "        live = self._attempts.pop(attempt, None)\n        failure = None", "        live, failure = None, None"),
+        Patch(
+            BOLTS,
+            "        live = self._attempts.pop(attempt, None)\n        failure = None",
+            "        live, failure = None, None",
+        ),
     ),
 )
 UNSORTED_STAGE = Mutant(
@@ -35,7 +39,13 @@ UNSORTED_STAGE = Mutant(
 UNSORTED_INBOX = Mutant(
     "frames-unsorted-by-inbox",
     "A task's inbox leaves its frames in the order in which they are handed in.",
-    (Patch("coordinated_bolt/batches/batch_task.py", "        for packed in sorted(packed_frames):", "        for packed in packed_frames:"),),
+    (
+        Patch(
+            "coordinated_bolt/batches/batch_task.py",
+            "        for packed in sorted(packed_frames):",
+            "        for packed in packed_frames:",
+        ),
+    ),
 )
 UNSEEDED = Mutant(
     "grouping-unseeded",
@@ -101,7 +111,12 @@ MUTANTS = (
     SHARED_INSTANCE,
     UNSORTED_STAGE,
     UNSORTED_INBOX,
-    together("frames-unsorted", "Frames are executed in the order in which they were fetched.", UNSORTED_STAGE, UNSORTED_INBOX),
+    together(
+        "frames-unsorted",
+        "Frames are executed in the order in which they were fetched.",
+        UNSORTED_STAGE,
+        UNSORTED_INBOX,
+    ),
     UNSEEDED,
     together(
         "grouping-unseeded-residue-ignored",

@@ -25,16 +25,22 @@ NO_GENERATION = Mutant(
     "no-generation",
     "The generation is not compared: another life of the topology is taken for this one.",
     (Patch(LIBRARY, "if found[3] ~= owner.generation then", "if false then"),),
+    dies_in=COMMITS,
+    spared="the fence has 128 random bits of its own, so another life has another fence",
 )
 NO_ORDER = Mutant(
     "no-order",
     "A group need not follow the last committed txid.",
     (Patch(LIBRARY, "if decimal(group.first) == decimal(tonumber(committed) + 1) then", "if true then"),),
+    dies_in=COMMITS,
+    spared="the revision admits no other call than the next",
 )
 NO_DIGEST = Mutant(
     "already-for-anything",
     "Whatever call stands at the next revision is taken for this one, and answered ALREADY.",
     (Patch(LIBRARY, "and owner.digest and found[7] == owner.digest then", "and owner.digest then"),),
+    dies_in=COMMITS,
+    spared="a run sends nothing else until it is answered, and a newer run has another fence",
 )
 NO_ATTEMPT = Mutant(
     "digest-without-attempts",
@@ -46,6 +52,8 @@ NO_ATTEMPT = Mutant(
             "digest = call_digest([str(len(arguments))])",
         ),
     ),
+    dies_in=COMMITS,
+    spared="a run sends nothing else until it is answered, and a newer run has another fence",
 )
 NO_LAST_CALL = Mutant(
     "no-last-call",
@@ -63,13 +71,23 @@ METADATA_WITHOUT_WITNESS = Mutant(
             "  owner.revision = tonumber(redis.call('HGET', keys[1], 'revision') or '') or owner.revision\n"
             "  local reply = check_owner(keys[1], owner)\n",
         ),
-        Patch(LIBRARY, "  write_control(keys[1], owner)\n", "  owner.revision = tonumber(argv[3])\n  write_control(keys[1], owner)\n"),
+        Patch(
+            LIBRARY,
+            "  write_control(keys[1], owner)\n",
+            "  owner.revision = tonumber(argv[3])\n  write_control(keys[1], owner)\n",
+        ),
     ),
 )
 RECEIPTS_DROPPED = Mutant(
     "receipts-dropped",
     "A commit of one transaction writes no receipt.",
-    (Patch(LIBRARY, "  write_receipts(receipts, group)\n", "  if group.count > 1 then write_receipts(receipts, group) end\n"),),
+    (
+        Patch(
+            LIBRARY,
+            "  write_receipts(receipts, group)\n",
+            "  if group.count > 1 then write_receipts(receipts, group) end\n",
+        ),
+    ),
 )
 RECEIPTS_REWRITTEN = Mutant(
     "receipts-rewritten",
@@ -99,7 +117,9 @@ DATA_FIRST = Mutant(
             "            keys, arguments = commit_arguments(self.keys, commit, packed)\n",
             "            for name, writes in commit.write_set.states.items():\n"
             "                for field, amount in writes.increments.items():\n"
-            '                    self._connection.call("HINCRBY", self.keys.state(name), str(field), str(amount))\n'
+            "                    key = self.keys.state(name)\n"
+            '                    stored = int(self._connection.call("HGET", key, str(field)) or 0)\n'
+            '                    self._connection.call("HSET", key, str(field), str(stored + amount))\n'
             "            commit.write_set.states.clear()\n"
             "            keys, arguments = commit_arguments(self.keys, commit, packed)\n",
         ),
@@ -118,12 +138,13 @@ POSITION_FIRST = Mutant(
         ),
         Patch(
             STORE,
-            '        return self._write("commit", keys, arguments, self._metadata_sum.change(packed, commit.forget))',
-            '        reply = self._write("commit", keys, arguments, self._metadata_sum.change(packed, commit.forget))\n'
+            '        reached("commit.answered")\n',
             "        for name, changes in writes.items():\n"
             "            for field, amount in changes.increments.items():\n"
-            '                self._connection.call("HINCRBY", self.keys.state(name), str(field), str(amount))\n'
-            "        return reply",
+            "                key = self.keys.state(name)\n"
+            '                stored = int(self._connection.call("HGET", key, str(field)) or 0)\n'
+            '                self._connection.call("HSET", key, str(field), str(stored + amount))\n'
+            '        reached("commit.answered")\n',
         ),
     ),
 )
@@ -156,38 +177,66 @@ EVERYTHING_WORKED = Mutant(
             "        if reply.status in (CommitStatus.OK, CommitStatus.ALREADY, CommitStatus.CONFLICT):\n            return",
         ),
     ),
+    dies_in="tests/coordinator/transactional/test_publisher.py",
+    spared="a run sends nothing else until it is answered, so no run ever hears of a conflict",
 )
 DIGEST_BEFORE_SUM = Mutant(
     "sum-not-updated",
     "A commit leaves the checksum over the metadata as it was.",
-    (Patch(STORE, "            head = [*owned.arguments(), digest, str(change), *descriptions]", "            head = [*owned.arguments(), digest, str(self._metadata_sum), *descriptions]"),),
+    (
+        Patch(
+            STORE,
+            "            head = [*owned.arguments(), digest, str(change), *descriptions]",
+            "            head = [*owned.arguments(), digest, str(self._metadata_sum), *descriptions]",
+        ),
+    ),
 )
 SUM_IGNORED = Mutant(
     "metadata-sum-ignored",
     "A start does not compare the checksum over the stored metadata.",
     (Patch("state/stored_metadata.py", "    if str(found_sum) != stored_sum:", "    if False:"),),
+    dies_in=SUITE,
+    spared="the revision leaves no server with other metadata than the last write left",
 )
 HOLE_ACCEPTED = Mutant(
     "hole-accepted",
     "A start does not look for holes in the stored metadata: the second critical of the last review.",
     (
-        Patch("coordinator/transactional/start/metadata_check.py", "        if txid not in metadata:", "        if False:"),
+        Patch(
+            "coordinator/transactional/start/metadata_check.py", "        if txid not in metadata:", "        if False:"
+        ),
         Patch(
             "coordinator/transactional/start/metadata_check.py",
             "            if txid not in partitions.get(partition_scope(partition), {}):",
             "            if False:",
         ),
     ),
+    dies_in="tests/coordinator/transactional/start",
+    spared="the revision leaves no hole, and the checksum would find one",
 )
 LATE_ACQUIRE = Mutant(
     "acquire-without-compare",
     "A takeover does not compare the fence it saw: one that was delayed fences a newer run out.",
-    (Patch(LIBRARY, "  elseif fence ~= given.previous_fence then\n    return {'RACED', fence}\n  elseif found[3] ~= given.source", "  elseif found[3] ~= given.source"),),
+    (
+        Patch(
+            LIBRARY,
+            "  elseif fence ~= given.previous_fence then\n    return {'RACED', fence}\n  elseif found[3] ~= given.source",
+            "  elseif found[3] ~= given.source",
+        ),
+    ),
 )
 ACQUIRE_KEEPS_REVISION = Mutant(
     "acquire-keeps-revision",
     "A takeover does not raise the revision.",
-    (Patch(LIBRARY, "    'revision', decimal(tonumber(found[5]) + 1), 'last_call', '')", "    'revision', found[5], 'last_call', '')"),),
+    (
+        Patch(
+            LIBRARY,
+            "    'revision', decimal(tonumber(found[5]) + 1), 'last_call', '')",
+            "    'revision', found[5], 'last_call', '')",
+        ),
+    ),
+    dies_in=SUITE,
+    spared="the fence admits no call of a former owner",
 )
 DROP_WITHOUT_FENCE = Mutant(
     "drop-without-fence",
