@@ -133,7 +133,7 @@ class Driver:
         def turn() -> None:
             assert self._coordinator is not None
             is_done = self._coordinator.turn()
-            self._coordinator._machine.validate()  # noqa: SLF001 - what the books of a run have to say of themselves
+            self._coordinator._machine.validate()  # its books have to agree
             if is_done:
                 self._end(None)
             else:

@@ -9,14 +9,16 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from itertools import repeat
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
 
+from tests.simulation.mutants import results
 from tests.simulation.mutants.catalogue import MUTANTS, named
 from tests.simulation.mutants.hunt import Hunt, hunt
 from tests.simulation.mutants.table import markdown
+
+HUNTS_PER_PROCESS = 4
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -27,27 +29,34 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--spared-seeds", type=int, default=30, help="how many for those that the simulation spares")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--processes", type=int, default=1, help="how many hunt at a time")
-    parser.add_argument("--markdown", type=Path, help="write the table here")
+    parser.add_argument("--results", type=Path, help="keep results in this file, together with those of earlier rounds")
+    parser.add_argument("--markdown", type=Path, help="write the table of all results here")
     given = parser.parse_args(arguments)
     unknown = set(given.only) - MUTANTS.keys()
     if unknown:
         parser.error(f"there are no mutants {', '.join(sorted(unknown))}")
-    hunts = {}
+    hunts = results.read(given.results) if given.results else {}
     seeds = range(given.first, given.first + given.seeds)
     for ended in hunted(given.only, seeds, given.spared_seeds, given.processes):
         hunts[ended.mutant] = ended
         print(line_of(ended), flush=True)
-    alive = [ended.mutant for ended in hunts.values() if ended.is_alive]
-    print(f"{len(hunts)} mutants, {len(alive)} alive{': ' if alive else ''}{', '.join(alive)}")
+        if given.results:
+            results.write(given.results, hunts)
     if given.markdown:
         given.markdown.write_text(markdown(hunts), encoding="utf-8")
+    alive = [name for name in given.only if hunts[name].is_alive]
+    print(f"{len(given.only)} mutants, {len(alive)} alive{': ' if alive else ''}{', '.join(alive)}")
     return int(bool(alive))
 
 
 def hunted(names: list[str], seeds: range, spared_seeds: int, processes: int) -> Iterator[Hunt]:
-    """Hunts mutants in processes of their own; each hunt is given back as it ends, in the order of the names."""
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn"), max_tasks_per_child=4) as pool:
-        yield from pool.map(hunt, map(named, names), repeat(seeds), repeat(spared_seeds))
+    """Hunts mutants in processes of their own; gives each hunt as it ends."""
+    pool = ProcessPoolExecutor(
+        processes, mp_context=get_context("spawn"), max_tasks_per_child=HUNTS_PER_PROCESS
+    )  # what one mutant has left in memory ends with its process
+    with pool:
+        for done in as_completed([pool.submit(hunt, named(name), seeds, spared_seeds) for name in names]):
+            yield done.result()
 
 
 def line_of(ended: Hunt) -> str:
