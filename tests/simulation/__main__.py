@@ -1,83 +1,133 @@
-"""Plays seeds until the time is up: ``python -m tests.simulation --seeds 1000``.
+"""Plays schedules of faults against the real run machine, tasks and function library: ``txbatch prove --seeds 1000``.
 
-A seed that fails is made small, and printed with the command that plays it again.
+Each seed is one schedule. A schedule that breaks an invariant is made small, and printed with the command that plays it
+again; at the end a table says what was hit, and what never was. Needs a source checkout with its test requirements.
 """
 
 from __future__ import annotations
 
 import argparse
-import logging
+import json
+import os
 import sys
 import time
-from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
 
-from tests.simulation.fault_plan import RATES, Strike
+from tests.simulation.coverage import Coverage
+from tests.simulation.exhaustive import SMALL, pairs, singles
+from tests.simulation.fault_plan import Strike
+from tests.simulation.playing import played, settle
 from tests.simulation.reduce import reduced
-from tests.simulation.simulation import Outcome, Scenario, simulate
+from tests.simulation.simulation import Outcome, Scenario
 
 STORY_LINES = 40
+KEEP_EVERY = 200
+"""Scenarios between two writes of the file that remembers how far an exhaustive search is."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Returns how many seeds have failed, 1 at most."""
-    parser = argparse.ArgumentParser(prog="prove", description=__doc__)
-    parser.add_argument("--seeds", type=int, default=100, help="how many")
-    parser.add_argument("--seed", type=int, default=0, help="the first")
-    parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after this time")
-    parser.add_argument("--kind", default="", help="of spout, instead of the seed's own")
-    parser.add_argument("--exactly", default="", help="faults that strike, as printed, instead of the seed's own")
-    given = parser.parse_args(arguments)
-    logging.getLogger("txbatch").setLevel(logging.CRITICAL)
-    started_s, totals, failed, played = time.monotonic(), Totals(), 0, 0
-    for seed in range(given.seed, given.seed + given.seeds):
-        if time.monotonic() - started_s > 60 * given.minutes:
-            break
-        scenario = Scenario.of(seed, kind=given.kind)
-        if given.exactly:
-            scenario = scenario.with_faults(Strike.parse(text) for text in given.exactly.split(","))
-        outcome = simulate(scenario)
-        totals.add(outcome)
-        played += 1
-        if outcome.violation is not None:
-            failed += 1
-            tell(outcome)
+    """Plays what is asked for; returns 1 if anything failed, else 0."""
+    given = _parser().parse_args(arguments)
+    settle()
+    progress = Progress(given.resume)
+    started_s, coverage = time.monotonic(), Coverage()
+    end_s = started_s + 60 * given.minutes
+    scenarios = _until(end_s, islice(_scenarios(given), progress.done, None))
+    for outcome in played(scenarios, given.processes):
+        coverage.add(outcome)
+        progress.add()
+        if outcome.violation:
+            _tell(outcome)
+    progress.keep()
     seconds = time.monotonic() - started_s
-    print(f"{played} seeds in {seconds:.0f} s ({played / seconds:.1f}/s), {failed} failed")
-    totals.tell()
-    return int(failed > 0)
+    if given.json:
+        print(json.dumps({"seconds": round(seconds, 1), **coverage.to_json()}))
+    else:
+        print("\n".join(coverage.lines()))
+        rate = coverage.played / max(seconds, 0.001)
+        print(f"\n{coverage.played:,} schedules in {seconds:,.0f} s ({rate:.1f}/s), {coverage.failed:,} failed")
+    return int(coverage.failed > 0)
 
 
-def tell(outcome: Outcome) -> None:
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="txbatch prove", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=100, help="how many [100]")
+    parser.add_argument("--seed", type=int, default=0, help="the first [0]")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="start nothing more after this time")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="[number of processors]")
+    parser.add_argument("--kind", default="", help="of spout, instead of the seed's own")
+    parser.add_argument("--small", choices=SMALL, help="plays one of the small runs of --exhaustive, instead of seeds")
+    parser.add_argument("--exactly", help="faults that strike, as printed, instead of the seed's own")
+    parser.add_argument(
+        "--exhaustive",
+        choices=("singles", "pairs"),
+        help="every fault at each of its first opportunities, alone or with every other, instead of seeds",
+    )
+    parser.add_argument("--resume", type=Path, help="file that remembers how far a search is, to continue it later")
+    parser.add_argument("--json", action="store_true", help="print the table as one line of JSON")
+    return parser
+
+
+def _scenarios(given: argparse.Namespace) -> Iterator[Scenario]:
+    if given.exhaustive:
+        yield from singles() if given.exhaustive == "singles" else pairs()
+        return
+    seeds = range(given.seed, given.seed + given.seeds)
+    for scenario in [SMALL[given.small]] if given.small else (Scenario.of(seed, kind=given.kind) for seed in seeds):
+        if given.exactly is not None:
+            faults = map(Strike.parse, filter(None, given.exactly.split(",")))
+            yield scenario.with_faults(faults)
+        else:
+            yield scenario
+
+
+def _until(end_s: float, scenarios: Iterator[Scenario]) -> Iterator[Scenario]:
+    for scenario in scenarios:
+        if time.monotonic() > end_s:
+            return
+        yield scenario
+
+
+class Progress:
+    """How many scenarios of a search are done.
+
+    Args:
+        path: of the file that remembers it; None if it is not wanted.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self.done = int(path.read_text()) if path is not None and path.exists() else 0
+
+    def add(self) -> None:
+        """One more is done."""
+        self.done += 1
+        if self.done % KEEP_EVERY == 0:
+            self.keep()
+
+    def keep(self) -> None:
+        """Remembers it."""
+        if self._path is not None:
+            self._path.write_text(f"{self.done}\n")
+
+
+def _tell(outcome: Outcome) -> None:
     """Prints a violation, the faults it needs, and how to see it again."""
     small = reduced(outcome)
-    faults = ",".join(map(str, sorted(small.struck)))
-    print(f"\nseed {outcome.scenario.seed} ({outcome.scenario.kind}, reads={outcome.scenario.reads}) failed:")
-    print(f"  {small.violation}")
-    print("\n".join(f"  | {line}" for line in small.story[-STORY_LINES:]))
-    print(f"  again: python -m tests.simulation --seed {outcome.scenario.seed} --seeds 1 --exactly {faults}\n")
-    sys.stdout.flush()
+    print(f"\n{outcome.scenario} failed:", file=sys.stderr)
+    print(f"  {small.violation}", file=sys.stderr)
+    print("\n".join(f"  | {line}" for line in small.story[-STORY_LINES:]), file=sys.stderr)
+    print(f"  again: {again(small)}\n", file=sys.stderr, flush=True)
 
 
-class Totals:
-    """What all seeds together have hit."""
-
-    def __init__(self) -> None:
-        self.struck: Counter[str] = Counter()
-        self.ends: Counter[str] = Counter()
-        self.replies: Counter[tuple[str, str]] = Counter()
-
-    def add(self, outcome: Outcome) -> None:
-        """Takes in one outcome."""
-        self.struck.update(strike.fault for strike in outcome.struck)
-        self.ends += outcome.ends
-        self.replies += outcome.replies
-
-    def tell(self) -> None:
-        """Prints the coverage."""
-        print("faults:", ", ".join(f"{fault} {self.struck[fault]:,}" for fault in RATES))
-        print("ends:", ", ".join(f"{end} {count:,}" for end, count in sorted(self.ends.items())))
-        answers = sorted(self.replies.items())
-        print("answers:", ", ".join(f"{function} {status} {count:,}" for (function, status), count in answers))
+def again(outcome: Outcome) -> str:
+    """The command that plays an outcome again."""
+    faults = ",".join(map(str, sorted(outcome.struck)))
+    scenario = outcome.scenario
+    where = f"--small '{scenario.name}'" if scenario.name else f"--seed {scenario.seed} --seeds 1"
+    return f"txbatch prove {where} --exactly {faults}"
 
 
 if __name__ == "__main__":

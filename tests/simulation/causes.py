@@ -65,7 +65,7 @@ class Causes:
             case StateRefusedError():
                 has_cause = bool(since & REFUSED) or not was_assembled
             case StateUnreachableError():
-                has_cause = bool(since & SILENT)
+                has_cause = bool(since & SILENT) or any(fault.startswith("stop@") for fault in since)
             case _:
                 has_cause = bool(since)
         if not has_cause:

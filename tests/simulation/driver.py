@@ -78,15 +78,22 @@ class Driver:
         )
         return RedisReader("redis://sim", TOPOLOGY_ID, nonce=self.nonce, connection=connection)
 
+    def reach(self, point: str) -> None:
+        """A point of the code, at which the process may be killed or stopped."""
+        if self._faults.strikes(f"kill@{point}"):
+            self._die()
+        if self.is_alive and self._faults.strikes(f"stop@{point}"):
+            self._stop(f"stop@{point}")
+        if not self.is_alive:
+            raise Killed
+
     def _wait(self, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
         """Everything a process waits for, and where it may be killed or stopped."""
         faults = self._faults
         if faults.strikes("driver.is_killed"):
             self._die()
         if self.is_alive and faults.strikes("driver.is_stopped"):
-            self._timeline.note(f"{self.name} is stopped")
-            self._timeline.let_pass(faults.drawn("driver.is_stopped").choice(STOPS_S))
-            self._timeline.note(f"{self.name} continues")
+            self._stop("driver.is_stopped")
         if self.is_alive:
             self._timeline.let_pass(seconds, until)
         if not self.is_alive:
@@ -95,6 +102,11 @@ class Driver:
     def _die(self) -> None:
         self.is_alive = False
         self._timeline.note(f"{self.name} is killed")
+
+    def _stop(self, fault: str) -> None:
+        self._timeline.note(f"{self.name} is stopped")
+        self._timeline.let_pass(self._faults.drawn(fault).choice(STOPS_S))
+        self._timeline.note(f"{self.name} continues")
 
     def _start(self) -> None:
         random, timeline = self._random, self._timeline

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from math import log
 from random import Random
 
+from state.fault_points import POINTS
+
 RATES: dict[str, tuple[float, ...]] = {
     # the server, at each call
     "server.loses_request": (0.01, 0.05, 0.2),
@@ -45,7 +47,17 @@ RATES: dict[str, tuple[float, ...]] = {
     "spout.fails": (0.01,),
     "input.moves": (0.3,),
 }
-"""Name -> the rates a swarm may draw, apart from zero."""
+"""Name -> the rates a swarm may draw, apart from as many zeros."""
+
+TASK_POINTS = ("task.beginning", "batch.emitted", "batch.executed", "batch.finished", "frame.packed")
+"""What tasks reach, on executors: there a death costs a task, not the driver."""
+PLAIN_POINTS = ("offset.saving", "offset.saved", "plain_wave.submitting", "plain_wave.drained", "plain_message.told")
+DRIVER_POINTS = tuple(point for point in POINTS if point not in (*TASK_POINTS, *PLAIN_POINTS))
+
+RATES |= {f"kill@{point}": (0.0, 0.0, 0.0, 0.03, 0.2) for point in DRIVER_POINTS}
+RATES |= {f"stop@{point}": (0.0, 0.0, 0.0, 0.03, 0.1) for point in DRIVER_POINTS}
+RATES |= {f"die@{point}": (0.0, 0.003, 0.02) for point in TASK_POINTS if point != "frame.packed"}
+RATES["die@frame.packed"] = (0.0, 0.0002, 0.001)
 
 
 _NEVER = -1

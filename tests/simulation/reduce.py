@@ -10,10 +10,8 @@ from tests.simulation.simulation import Outcome, simulate
 
 def kind_of(outcome: Outcome) -> str:
     """What a violation is, whatever its figures are; empty if there is none."""
-    if outcome.violation is None:
-        return ""
-    words = str(outcome.violation).split("\n", maxsplit=1)[0]
-    return f"{type(outcome.violation).__name__} {''.join(c for c in words if c.isalpha() or c == ' ')[:40]}"
+    words = outcome.violation.split("\n", maxsplit=1)[0]
+    return "".join(c for c in words if c.isalpha() or c == " ")[:60]
 
 
 def reduced(outcome: Outcome, play: Callable[..., Outcome] = simulate) -> Outcome:

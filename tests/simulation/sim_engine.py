@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from random import Random
 from types import SimpleNamespace
@@ -38,22 +39,35 @@ from coordinator.transactional.engine import (
 )
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, unpack
-from tests.simulation.fault_plan import FaultPlan
+from state.errors import Interruption
+from tests.simulation.fault_plan import TASK_POINTS, FaultPlan
 from tests.simulation.timeline import Timeline
 
 STEP_S = 0.02
 FOREVER_S = 1e6
+TASK_TRIES = 4
+"""spark.task.maxFailures"""
 Output = list[tuple[int, bytes]]
 Stage = Callable[[int, Any], Any]
 
 
+class TaskDiedError(Interruption):
+    """The worker of a task was ended by SIGKILL."""
+
+
 @dataclass(slots=True, eq=False)
-class _Job:
+class Job:
     """What runs for a wave: its processing phase, or the commit phase of a group."""
 
     steps: Iterator[float]
     crashed: WaveCrashed | GroupCrashed
+    faults: FaultPlan
     is_over: bool = False
+
+    def reach(self, point: str) -> None:
+        """A point of the code, at which the worker may be killed."""
+        if point in TASK_POINTS and self.faults.strikes(f"die@{point}"):
+            raise TaskDiedError
 
 
 @dataclass(slots=True)
@@ -66,7 +80,7 @@ class _Wave:
 
     given: WaveInput
     shuffled: list[Output] = field(default_factory=list)
-    job: _Job | None = None
+    job: Job | None = None
 
 
 class SimEngine:
@@ -135,19 +149,22 @@ class SimEngine:
             self.release(wave_id)
 
     def _begin(self, wave: _Wave, steps: Iterator[float], crashed: WaveCrashed | GroupCrashed) -> None:
-        wave.job = _Job(steps, crashed)
+        wave.job = Job(steps, crashed, self._faults)
         self._resume_later(wave.job, 0.0)
 
-    def _resume_later(self, job: _Job, seconds: float) -> None:
+    def _resume_later(self, job: Job, seconds: float) -> None:
         self._timeline.after(seconds + STEP_S * self._random.random(), job, lambda: self._resume(job))
 
-    def _resume(self, job: _Job) -> None:
+    def _resume(self, job: Job) -> None:
         if job.is_over:
             return
         try:
             seconds = next(job.steps, None)
         except CodecError as error:  # as on Spark, where whatever a job raises makes it a crash
             self._events.append(replace(job.crashed, reason=str(error)))
+            seconds = None
+        except TaskDiedError:
+            self._events.append(replace(job.crashed, reason="a worker died again and again", kind=CrashKind.LOST))
             seconds = None
         if seconds is None:
             job.is_over = True
@@ -213,14 +230,26 @@ class SimEngine:
         """What one task leaves, however often it is run."""
         if self._faults.strikes("task.is_retried"):
             given_up = iter(stage(partition, iter(records)))
-            for _ in range(self._faults.drawn("task.is_retried").randint(0, 3)):
-                next(given_up, None)
+            with suppress(TaskDiedError):
+                for _ in range(self._faults.drawn("task.is_retried").randint(0, 3)):
+                    next(given_up, None)
             del given_up
-        output = list(stage(partition, iter(records)))
+        output = self._tried(stage, partition, records)
         if self._faults.strikes("task.has_a_twin"):
-            twin = list(stage(partition, iter(records)))
+            twin = self._tried(stage, partition, records)
             return self._mixed([output], [twin], self._faults.drawn("task.has_a_twin"))[0]
         return output
+
+    def _tried(self, stage: Stage, partition: int, records: Output) -> Output:
+        """Runs a task, again if its worker dies; what it wrote until then is lost.
+
+        Raises:
+            TaskDiedError: as often as Spark tries.
+        """
+        for _ in range(TASK_TRIES - 1):
+            with suppress(TaskDiedError):
+                return list(stage(partition, iter(records)))
+        return list(stage(partition, iter(records)))
 
     def _read(self, shuffled: list[Output]) -> dict[int, Output]:
         """What each partition fetches, in whatever order and with whatever has become of it on the way."""

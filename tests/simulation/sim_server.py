@@ -19,6 +19,7 @@ from tests.simulation.fault_plan import FaultPlan
 from tests.simulation.memory_redis import Content, MemoryRedis
 from tests.simulation.timeline import Timeline
 
+ASKS = ("_confirm", "_last_group")
 WRITES = ("_acquire", "_metadata", "_commit", "_drop_begin", "_drop_keys", "_drop_end")
 HISTORY = 200
 REFUSALS = (
@@ -127,7 +128,7 @@ class SimServer:
             raise
         if arguments[0] in ("FCALL", "FCALL_RO"):
             function = arguments[1].partition("_")[2].partition("_")[2]
-            status = reply[0].decode() if is_write else "answered"
+            status = reply[0].decode() if is_write or arguments[1].endswith(ASKS) else "answered"
             self.replies[function, status] += 1
             self._timeline.note(f"{caller} {function} -> {status}")
             if is_write:

@@ -12,8 +12,10 @@ from collections.abc import Callable
 from hashlib import blake2b
 from typing import Any
 
+from state.errors import Interruption
 
-class Killed(BaseException):
+
+class Killed(Interruption):
     """The process of an actor was ended by SIGKILL: nothing of it runs any more, no handler and no clean-up."""
 
 
@@ -42,6 +44,11 @@ class Timeline:
         self._due: list[tuple[float, int, Any, Callable[[], None]]] = []
         self._sequence = 0
         self._busy: list[Any] = []
+
+    @property
+    def actor(self) -> Any:
+        """Whoever acts at this moment; None if nobody does."""
+        return self._busy[-1] if self._busy else None
 
     @property
     def trace(self) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from random import Random
 from typing import Any, ClassVar
 from zlib import crc32
 
@@ -312,17 +311,16 @@ class ReadingAudit(Audit):
         super().finish_batch()
 
 
-def topology(kind: str, *, reads: bool, random: Random) -> Topology:
-    """One of the topologies; how many tasks do what differs from run to run.
+def topology(kind: str, *, reads: bool, tasks: Sequence[int]) -> Topology:
+    """One of the topologies.
 
     Args:
         kind: of spout.
         reads: whether a committer reads state, so that nothing commits early.
-        random: draws the numbers of tasks.
+        tasks: of spout, bolt, committer and acker.
     """
-    tasks: Sequence[int] = [random.choice([1, 1, 2, 3]) for _ in range(3)]
     builder = TransactionalTopologyBuilder(TOPOLOGY_ID, "transfers", SPOUTS[kind](), parallelism=tasks[0])
-    builder.set_acker_count(random.randint(1, 2))
+    builder.set_acker_count(tasks[3])
     builder.set_bolt("post", Post(), tasks[1]).shuffle_grouping("transfers")
     builder.set_committer_bolt("balances", Balances(), tasks[2]).fields_grouping("post", ("shard",))
     audit = ReadingAudit() if reads else Audit()
