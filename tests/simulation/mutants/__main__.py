@@ -9,16 +9,17 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
 
 from tests.simulation.mutants import results
 from tests.simulation.mutants.catalogue import MUTANTS, named
-from tests.simulation.mutants.hunt import Hunt, hunt
+from tests.simulation.mutants.hunt import Hunt, hunt_given
 from tests.simulation.mutants.table import markdown
+from tests.simulation.playing import settle
 
 HUNTS_PER_PROCESS = 4
+"""What mutants have left in memory ends with the process."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -51,12 +52,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 def hunted(names: list[str], seeds: range, spared_seeds: int, processes: int) -> Iterator[Hunt]:
     """Hunts mutants in processes of their own; gives each hunt as it ends."""
-    pool = ProcessPoolExecutor(
-        processes, mp_context=get_context("spawn"), max_tasks_per_child=HUNTS_PER_PROCESS
-    )  # what one mutant has left in memory ends with its process
-    with pool:
-        for done in as_completed([pool.submit(hunt, named(name), seeds, spared_seeds) for name in names]):
-            yield done.result()
+    with get_context("spawn").Pool(processes, settle, maxtasksperchild=HUNTS_PER_PROCESS) as pool:
+        hunts = [(named(name), seeds, spared_seeds) for name in names]
+        yield from pool.imap_unordered(hunt_given, hunts)
 
 
 def line_of(ended: Hunt) -> str:

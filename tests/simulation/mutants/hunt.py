@@ -66,6 +66,11 @@ def hunt(mutant: Mutant, seeds: range, spared_seeds: int) -> Hunt:
     return replace(ended, seconds=time.monotonic() - started_s)
 
 
+def hunt_given(given: tuple[Mutant, range, int]) -> Hunt:
+    """Hunts with the arguments of `hunt`; for pools of processes, which find functions by module."""
+    return hunt(*given)
+
+
 def by_simulation(mutant: Mutant, seeds: Iterable[int]) -> Hunt:
     """Plays seeds until one fails; it counts only if it passes without the mutant."""
     played = 0

@@ -1,4 +1,7 @@
-"""Plants a mutant in a process of pytest: ``TXBATCH_MUTANT=<name> python -m pytest -p tests.simulation.mutants.plugin``."""
+"""Plants a mutant in a process of pytest.
+
+``TXBATCH_MUTANT=<name> python -m pytest -p tests.simulation.mutants.plugin`` runs any test with it.
+"""
 
 from __future__ import annotations
 

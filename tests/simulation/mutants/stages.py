@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.simulation.mutants.groups import RESIDUE_IGNORED
+from tests.simulation.mutants.completeness import TREE_IGNORED
 from tests.simulation.mutants.mutant import Mutant, together
 from tests.simulation.mutants.patch import Patch
 
@@ -119,10 +119,10 @@ MUTANTS = (
     ),
     UNSEEDED,
     together(
-        "grouping-unseeded-residue-ignored",
-        "A shuffle grouping draws at random, and nobody compares what commit tasks read.",
+        "grouping-unseeded-tree-ignored",
+        "A shuffle grouping draws at random, and nobody compares what bolts have read.",
         UNSEEDED,
-        RESIDUE_IGNORED,
+        TREE_IGNORED,
     ),
     EMITTER_CONTINUES,
     EARLY_RUNS_ON,

@@ -62,7 +62,7 @@ NO_LAST_CALL = Mutant(
 )
 METADATA_WITHOUT_WITNESS = Mutant(
     "metadata-without-witness",
-    "Metadata is stored at whatever revision the server has: the first critical of the last review.",
+    "Only commits have a revision; metadata is stored at any: the first critical of the last review.",
     (
         Patch(
             LIBRARY,
@@ -74,7 +74,14 @@ METADATA_WITHOUT_WITNESS = Mutant(
         Patch(
             LIBRARY,
             "  write_control(keys[1], owner)\n",
-            "  owner.revision = tonumber(argv[3])\n  write_control(keys[1], owner)\n",
+            "  redis.call('HSET', keys[1], 'metadata_sum', owner.sum)\n"
+            "  if owner.source ~= '' then redis.call('HSET', keys[1], 'source_fingerprint', owner.source) end\n"
+            "  if owner.topology ~= '' then redis.call('HSET', keys[1], 'topology', owner.topology) end\n",
+        ),
+        Patch(
+            STORE,
+            "self._owned = Ownership(owned.fence, owned.generation, owned.revision + 1)",
+            'self._owned = Ownership(owned.fence, owned.generation, owned.revision + (name == "commit"))',
         ),
     ),
 )

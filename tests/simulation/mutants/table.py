@@ -60,7 +60,7 @@ def _row(mutant: Mutant, hunt: Hunt) -> str:
     how = f"Spared: {mutant.spared}." if mutant.spared else "**Alive.**"
     if hunt.failed_test:
         how += f" Found by `{hunt.failed_test}`."
-    return _cells(f"**{mutant.name}**", what, f"none in {hunt.played}" if hunt.played else "–", how)
+    return _cells(f"**{mutant.name}**", what, f"none in {hunt.played}" if hunt.played else "not played", how)
 
 
 def _shortened(text: str) -> str:
