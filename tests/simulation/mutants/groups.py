@@ -47,6 +47,8 @@ MISSING_IS_GOOD = Mutant(
         ),
         Patch(GROUP, " and all(place < len(report.verdicts) for report in reports):", ":"),
     ),
+    dies_in="tests/committers/test_group_commit.py::test_a_missing_verdict_is_a_failure",
+    spared="a task leaves out only verdicts above one that failed",
 )
 MISSING_REPORT = Mutant(
     "missing-report-is-good",
@@ -64,6 +66,8 @@ CONFLICT_IGNORED = Mutant(
     "read-conflict-ignored",
     "A group goes on past a transaction that read what a lower one wrote on another task.",
     (Patch(GROUP, "        if place and _reads_anothers_write(reports, place, writers):\n            break\n", ""),),
+    dies_in="tests/committers/test_group_commit.py",
+    spared="no two of its tasks read and write the same field",
 )
 WRITES_KEPT = Mutant(
     "earlier-writes-kept",
@@ -110,6 +114,8 @@ GROUP_BY_TASK = Mutant(
             "            self.conclude(attempt)",
         ),
     ),
+    dies_in="tests/committers/test_commit_task.py",
+    spared="nobody looks at what a task reports above its first failure",
 )
 EARLIER_KEPT_OVER_GROUPS = Mutant(
     "writes-of-the-last-group-kept",
@@ -132,6 +138,8 @@ SUMS_LOST = Mutant(
             "            other.increments[key] += 0\n",
         ),
     ),
+    dies_in="tests/committers/test_group_sizes_agree.py",
+    spared="each of its fields is written by one task",
 )
 
 MUTANTS = (

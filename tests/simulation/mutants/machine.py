@@ -232,6 +232,8 @@ MISSING_VERDICT = Mutant(
             "return [found.get(attempt) or AttemptOutcome(attempt) for attempt in attempts]",
         ),
     ),
+    dies_in="tests/coordinator/transactional/machine/test_run_machine.py",
+    spared="its ackers report on every attempt that they were given, as those on Spark do, or the job crashes",
 )
 EARLY_OF_OTHERS = Mutant(
     "early-commit-of-void-attempts",

@@ -30,7 +30,7 @@ class Mutant:
     parts: tuple[str, ...] = ()
 
 
-def together(name: str, mistake: str, *mutants: Mutant) -> Mutant:
+def together(name: str, mistake: str, *mutants: Mutant, dies_in: str = SIMULATION, spared: str = "") -> Mutant:
     """All these bugs at once: guards that hide one another are taken out together."""
     patches = tuple(patch for mutant in mutants for patch in mutant.patches)
-    return Mutant(name, mistake, patches, parts=tuple(mutant.name for mutant in mutants))
+    return Mutant(name, mistake, patches, dies_in, spared, tuple(mutant.name for mutant in mutants))
