@@ -51,7 +51,7 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
         metavar="WORDS",
         help="in addition, as many lines as hold about this many words (default 1000)",
     )
-    add("--window", type=int, nargs="+", default=[128], help="transactions in flight (default 128)")
+    add("--window", type=int, nargs="+", default=[128], help="transactions in flight, 0: by time (default 128)")
     add("--group", type=int, nargs="+", default=[64], help="most transactions per commit (default 64)")
     add(
         "--control",
@@ -84,7 +84,7 @@ def make_cases(options: argparse.Namespace, corpus: Corpus) -> list[Case]:
     where = {"corpus": corpus.folder, "work_dir": str(options.work_dir.resolve()), "master": options.master}
     conf = dict(entry.split("=", 1) for entry in options.conf)
     sizes = [*options.lines, *(corpus.lines_for_words(words) for words in options.words_per_transaction)]
-    pairs = [(window, group) for window in options.window for group in options.group if group <= window]
+    pairs = [(window, group) for window in options.window for group in options.group if group <= (window or group)]
     largest = max(options.window)
     pairs += [(largest, 1), (1, 1)]  # show the gain from grouping, and from keeping many in flight
     cases: list[Case] = []

@@ -17,7 +17,7 @@ class TxbatchCase:
         corpus: folder of the corpus.
         work_dir: folder for the server's data; on a disk.
         lines: lines per transaction.
-        window: most transactions in flight.
+        window: most transactions in flight; 0 lets the run decide.
         group: most transactions per commit.
         seconds: how long the run takes new transactions.
         master: Spark master.
@@ -41,7 +41,7 @@ class TxbatchCase:
     @property
     def name(self) -> str:
         """The name in tables."""
-        return f"txbatch, window {self.window}, group {self.group}"
+        return f"txbatch, window {self.window or 'by time'}, group {self.group}"
 
     def to_json(self) -> str:
         """Returns an argument for a process of its own."""

@@ -68,7 +68,7 @@ def measure(case: TxbatchCase) -> Result:
                 redis_url=server.url,
                 master=case.master,
                 conf=case.conf,
-                options=RunOptions(max_spout_pending=case.window, commit_group_max=case.group),
+                options=RunOptions(max_spout_pending=case.window or None, commit_group_max=case.group),
                 on_start=deadline.start,
                 on_progress=deadline.check,
             )

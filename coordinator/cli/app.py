@@ -13,6 +13,7 @@ import typer
 
 from coordinator.cli.acl_command import show_acl
 from coordinator.cli.bench_command import bench as run_bench
+from coordinator.cli.commands.prove import prove as run_prove
 from coordinator.cli.exits import errors_reported
 from coordinator.cli.logs import logging_to_stderr
 from coordinator.cli.run_arguments import RunArguments, adopt_option
@@ -28,6 +29,7 @@ from state.redis_encryption import PLAINTEXT_VARIABLE
 from state.redis_reader import URL_VARIABLE
 
 DEFAULTS = RunOptions()
+WAVE_TARGET_MS = round(1000 * DEFAULTS.wave_target_s)
 
 Redis = Annotated[
     str | None,
@@ -51,6 +53,18 @@ AllowPlaintext = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one line of JSON on standard output, nothing else.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the full log, and the traceback of an error.")]
+MaxPending = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="N", help="Most transactions in flight. [default: as --wave-target-ms wants]"),
+]
+WaveTarget = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        metavar="MS",
+        help="How long a wave should take; the transactions in flight follow, unless --max-pending is given.",
+    ),
+]
 TopologyId = Annotated[str, typer.Argument(metavar="TOPOLOGY", help="Topology id.")]
 
 app = typer.Typer(
@@ -101,10 +115,8 @@ def run_topology(
     allow_plaintext: AllowPlaintext = False,
     master: Annotated[str, typer.Option(metavar="MASTER", help="Spark master.")] = "local[*]",
     conf: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Spark setting; may be repeated.")] = None,
-    max_pending: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help=f"Most transactions in flight. [default: {DEFAULTS.window()}]"),
-    ] = None,
+    max_pending: MaxPending = None,
+    wave_target_ms: WaveTarget = WAVE_TARGET_MS,
     commit_group_max: Annotated[
         int, typer.Option(min=1, metavar="N", help="Most transactions in one commit.")
     ] = DEFAULTS.commit_group_max,
@@ -146,6 +158,7 @@ def run_topology(
         server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
         options = RunOptions(
             max_spout_pending=max_pending,
+            wave_target_s=wave_target_ms / 1000,
             commit_group_max=commit_group_max,
             adopt=adopt_option(adopt),
             accept_state_changes=accept_state_changes,
@@ -215,6 +228,14 @@ def bench(context: typer.Context) -> None:
     """Run the benchmark of this checkout, with the arguments that follow."""
     with _errors():
         code = run_bench(context.args)
+    raise typer.Exit(code)
+
+
+@app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def prove(context: typer.Context) -> None:
+    """Play the simulation of this checkout, with the arguments that follow: --seeds N, --minutes M, --help."""
+    with _errors():
+        code = run_prove(context.args)
     raise typer.Exit(code)
 
 

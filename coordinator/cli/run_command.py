@@ -127,9 +127,9 @@ def _run_plain(
 ) -> tuple[PlainStatistics, int | None]:
     if request.options != RunOptions():
         raise TopologyError(
-            f"--max-pending, --commit-group-max, --adopt and --accept-state-changes are for transactional topologies, "
-            f"but {topology.topology_id!r} is a plain one; leave them out, and limit what is in flight with the "
-            "builder's set_max_spout_pending"
+            "--max-pending, --wave-target-ms, --commit-group-max, --adopt and --accept-state-changes are for "
+            f"transactional topologies, but {topology.topology_id!r} is a plain one; leave them out, and limit what "
+            "is in flight with the builder's set_max_spout_pending"
         )
     figures = PlainFigures(time.monotonic)
     shown = progress_on_stderr(topology.topology_id, time.monotonic, figures, leaves_line=request.as_json)

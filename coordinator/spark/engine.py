@@ -7,6 +7,7 @@ import queue
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -87,8 +88,9 @@ class SparkEngine:
         entry = StageEntry(self._deployment.shipped_plan, self.frame_fault, self._deadline())
 
         def job() -> Event:
+            started_s = time.monotonic()
             wave = self._waves[wave_id] = Wave(self._deployment, wave_input, entry)
-            return wave.process(early)
+            return replace(wave.process(early), seconds=time.monotonic() - started_s)
 
         crashed = partial(WaveCrashed, wave_id)
         self._processing_lane.submit(partial(self._run, "processing", wave_id, job, crashed))

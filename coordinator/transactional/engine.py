@@ -50,11 +50,13 @@ class WaveProcessed:
         wave_id: of the wave.
         outcomes: what the ackers report of each attempt.
         executed: groups whose commit phase ran early; may lack some or all that were asked for.
+        seconds: how long it took, 0 if nobody has measured.
     """
 
     wave_id: int
     outcomes: tuple[AttemptOutcome, ...]
     executed: tuple[GroupExecuted, ...] = ()
+    seconds: float = 0.0
 
 
 class CrashKind(Enum):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
 
 from state.commit import COMMIT_OPERATIONS_LIMIT
@@ -15,8 +16,6 @@ ADOPT_WORDS = {
     "unchecked": "nothing is compared, for spouts that cannot compare",
 }
 """The changes of the input that a user may accept, and what each means."""
-DEFAULT_WINDOW = 64
-"""Most transactions in flight unless the user or the engine sets another number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +23,10 @@ class RunOptions:
     """The limits of a run, and the changes since earlier runs that it accepts.
 
     Attributes:
-        max_spout_pending: most uncommitted transactions in flight; None uses the engine's default: 64 on Spark, and
-            1 on LocalCluster, as in Storm.
+        max_spout_pending: most uncommitted transactions in flight. None leaves it to the engine: LocalCluster has 1,
+            as Storm; Spark starts with 64, and then has as many as `wave_target_s` wants, up to 2,048.
+        wave_target_s: how long a wave should take, in seconds, if `max_spout_pending` is None: the number of
+            transactions that share a Spark job grows while waves take less, and shrinks if they take more.
         commit_group_max: most transactions of one atomic commit; 1 commits them one by one.
         commit_operations_max: most changes in a group of more than one transaction; the default blocks the server for
             about 60 ms.
@@ -41,7 +42,8 @@ class RunOptions:
     """
 
     max_spout_pending: int | None = None
-    commit_group_max: int = 64
+    wave_target_s: float = 0.3
+    commit_group_max: int = 1024
     commit_operations_max: int = 75_000
     max_attempts: int = 5
     adopt: bool | str = False
@@ -56,6 +58,9 @@ class RunOptions:
                 continue
             if entry.name in SWITCHES or (entry.name == "max_spout_pending" and value is None):
                 continue
+            if entry.name == "wave_target_s":
+                _check_seconds(entry.name, value)
+                continue
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise TopologyError(f"option {entry.name} is {value!r}; give an integer of at least 1")
         if self.commit_operations_max > COMMIT_OPERATIONS_LIMIT:
@@ -64,13 +69,14 @@ class RunOptions:
                 f"{COMMIT_OPERATIONS_LIMIT}, the server's limit"
             )
 
-    def window(self) -> int:
-        """Returns the width of the window, as given or by default."""
-        return DEFAULT_WINDOW if self.max_spout_pending is None else self.max_spout_pending
-
     def or_window(self, window: int) -> RunOptions:
-        """Returns the same options with the default width that an engine wants."""
+        """Returns the same options with the width that an engine wants unless the user says otherwise."""
         return self if self.max_spout_pending is not None else replace(self, max_spout_pending=window)
+
+
+def _check_seconds(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise TopologyError(f"option {name} is {value!r}; give a number of seconds above 0")
 
 
 def adopted_words(adopt: bool | str) -> frozenset[str] | None:

@@ -20,7 +20,7 @@ from tests.simulation.exhaustive import SMALL, pairs, singles
 from tests.simulation.fault_plan import Strike
 from tests.simulation.playing import played, settle
 from tests.simulation.reduce import reduced
-from tests.simulation.simulation import Outcome, Scenario
+from tests.simulation.scenario import Outcome, Scenario
 
 STORY_LINES = 40
 KEEP_EVERY = 200

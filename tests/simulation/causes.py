@@ -14,7 +14,9 @@ from tests.simulation.fault_plan import Strike
 from tests.simulation.invariants import ViolatedError
 
 REPLACED = frozenset({"server.goes_back", "server.is_restored", "server.comes_back_empty"})
-REFUSED = REPLACED | {"server.refuses"}
+REFUSED = REPLACED | {"server.refuses", "bolt.exceeds"}
+LASTING = frozenset({"server.has_another_version", "server.lends_a_key"})
+"""May stop runs that begin long after they have struck."""
 SILENT = frozenset(
     {
         *("server.loses_request", "server.loses_answer", "server.answers_late", "server.applies_later"),
@@ -39,10 +41,15 @@ class Causes:
     def __init__(self, struck: Sequence[Strike]) -> None:
         self._struck = struck
         self._runs: dict[str, _Run] = {}
+        self._has_dropped = False
 
     def began(self, nonce: str) -> None:
         """A run has begun; called in the order in which runs begin."""
         self._runs[nonce] = _Run(len(self._runs), len(self._struck))
+
+    def drop_began(self) -> None:
+        """A drop has begun; it may take its time."""
+        self._has_dropped = True
 
     def check(self, nonce: str, error: TransactionError, *, was_assembled: bool) -> None:
         """Checks the error that a run ended with.
@@ -58,16 +65,17 @@ class Causes:
         """
         run = self._runs[nonce]
         since = {strike.fault for strike in self._struck[run.strikes_before :]}
+        lasting = LASTING.intersection(strike.fault for strike in self._struck)
         is_newest = run.number == len(self._runs) - 1
         match error:
             case FencedError():
-                has_cause = bool(since & REPLACED) or not is_newest
+                has_cause = bool(since & REPLACED) or not is_newest or self._has_dropped
             case StateRefusedError():
-                has_cause = bool(since & REFUSED) or not was_assembled
+                has_cause = bool(since & REFUSED or lasting) or not was_assembled
             case StateUnreachableError():
                 has_cause = bool(since & SILENT) or any(fault.startswith("stop@") for fault in since)
             case _:
-                has_cause = bool(since)
+                has_cause = bool(since or lasting)
         if not has_cause:
             happened = ", ".join(sorted(since)) or "nothing"
             raise ViolatedError(f"a run ended by {type(error).__name__} without cause: {error}; it met {happened}")

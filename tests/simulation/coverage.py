@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.simulation.fault_plan import RATES
-from tests.simulation.simulation import Outcome
+from tests.simulation.scenario import Outcome
 
 _OWNED = "OK CONFLICT FENCED DROPPED REGRESSED VERSION"
 REPLIES: dict[str, tuple[str, ...]] = {
-    "acquire": ("OK", "RACED", "DROPPING", "SOURCE_CHANGED", "TOPOLOGY_CHANGED", "REGRESSED", "VERSION"),
+    "acquire": ("OK", "RACED", "DROPPING", "SOURCE_CHANGED", "TOPOLOGY_CHANGED", "VERSION"),
     "metadata": tuple(f"{_OWNED} ALREADY".split()),
     "commit": tuple(f"{_OWNED} ALREADY TYPE LIMIT".split()),
-    "confirm": tuple(_OWNED.split()),
+    "confirm": tuple(_OWNED.replace(" CONFLICT", "").split()),
     "last_group": tuple(_OWNED.split()),
     "drop_begin": ("OK", "RACED", "GONE"),
     "drop_keys": ("OK", "FENCED"),
@@ -25,8 +25,12 @@ REPLIES: dict[str, tuple[str, ...]] = {
     "read": ("answered",),
     "status": ("answered",),
 }
-"""Function -> the statuses that can occur. ORDER cannot: the revision is compared first, and vouches for the order.
-TYPE of a txbatch key and malformed arguments are left to the tests of the functions."""
+"""Function -> the statuses that can occur.
+
+These cannot: ORDER, because the revision is compared first and vouches for it. REGRESSED of `acquire`, because a server
+holds a prefix of its history, and in none of them a part of txbatch's keys is missing. CONFLICT of `confirm`, because a
+run confirms after its last write. TYPE of txbatch's own keys and malformed arguments are left to the functions' tests.
+"""
 
 
 @dataclass(slots=True)

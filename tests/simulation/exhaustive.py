@@ -1,4 +1,4 @@
-"""Every fault at each of its first opportunities, alone and in pairs, on three small topologies.
+"""Every fault at each of its first opportunities, alone and in pairs, on small topologies.
 
 What a swarm may miss for a long time, this tries for certain: the small runs have few opportunities, and each is taken.
 """
@@ -10,7 +10,8 @@ from functools import cache
 from itertools import combinations
 
 from tests.simulation.fault_plan import RATES, Strike
-from tests.simulation.simulation import Scenario, simulate
+from tests.simulation.scenario import PLAIN, Scenario
+from tests.simulation.simulation import simulate
 
 SMALL_ROWS = 9
 
@@ -26,9 +27,10 @@ SMALL = {
         _small("one-task", "cut", reads=False, tasks=1),
         _small("two-tasks", "told partitioned", reads=False, tasks=2),
         _small("reading", "told opaque", reads=True, tasks=1),
+        _small("plain", PLAIN, reads=False, tasks=1),
     )
 }
-"""Name -> a run that ends as soon as everything is read. All have two committers."""
+"""Name -> a run that ends as soon as everything is read. The first three have two committers."""
 FIRST_OF_SINGLES, FIRST_OF_PAIRS = 8, 2
 
 

@@ -27,10 +27,18 @@ RATES: dict[str, tuple[float, ...]] = {
     "server.loses_library": (0.01, 0.05),
     "server.is_busy": (0.02, 0.1),
     "server.refuses": (0.005, 0.02),
+    "server.has_another_version": (0.0, 0.0, 0.002, 0.01),
+    "server.lends_a_key": (0.0, 0.0, 0.005, 0.02),
     # the driver's process, at each call and each wait
     "driver.is_killed": (0.002, 0.01, 0.03),
     "driver.is_stopped": (0.005, 0.02),
     "driver.has_a_rival": (0.005, 0.02),
+    # the operator, at each start
+    "operator.drops": (0.0, 0.02, 0.1),
+    "operator.changes_input": (0.0, 0.0, 0.1, 0.3),
+    "operator.changes_states": (0.0, 0.1, 0.3),
+    "operator.changes_code": (0.3,),
+    "operator.accepts_changes": (0.3,),
     # tasks of a wave
     "task.is_retried": (0.02, 0.1),
     "task.has_a_twin": (0.02, 0.1),
@@ -44,6 +52,7 @@ RATES: dict[str, tuple[float, ...]] = {
     # user code
     "bolt.fails": (0.005, 0.03),
     "bolt.draws": (0.2,),
+    "bolt.exceeds": (0.0, 0.02, 0.1),
     "spout.fails": (0.01,),
     "input.moves": (0.3,),
 }
@@ -54,8 +63,8 @@ TASK_POINTS = ("task.beginning", "batch.emitted", "batch.executed", "batch.finis
 PLAIN_POINTS = ("offset.saving", "offset.saved", "plain_wave.submitting", "plain_wave.drained", "plain_message.told")
 DRIVER_POINTS = tuple(point for point in POINTS if point not in (*TASK_POINTS, *PLAIN_POINTS))
 
-RATES |= {f"kill@{point}": (0.0, 0.0, 0.0, 0.03, 0.2) for point in DRIVER_POINTS}
-RATES |= {f"stop@{point}": (0.0, 0.0, 0.0, 0.03, 0.1) for point in DRIVER_POINTS}
+RATES |= {f"kill@{point}": (0.0, 0.0, 0.0, 0.03, 0.2) for point in (*DRIVER_POINTS, *PLAIN_POINTS)}
+RATES |= {f"stop@{point}": (0.0, 0.0, 0.0, 0.03, 0.1) for point in (*DRIVER_POINTS, *PLAIN_POINTS)}
 RATES |= {f"die@{point}": (0.0, 0.003, 0.02) for point in TASK_POINTS if point != "frame.packed"}
 RATES["die@frame.packed"] = (0.0, 0.0002, 0.001)
 

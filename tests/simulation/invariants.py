@@ -5,6 +5,7 @@ It looks at the server's keys as Redis would show them, and at the input. It imp
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Protocol
@@ -97,6 +98,63 @@ class Records:
             if txid in receipts and receipts[txid] != receipt:
                 raise ViolatedError(f"the receipt of txid {txid} was {receipt!r}, and is {receipts[txid]!r}")
         self._receipts, self._committed = dict(receipts), committed
+
+
+class Program(Protocol):
+    """What a run was started with."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Of its input."""
+
+    @property
+    def states(self) -> Mapping[str, str]:
+        """Name -> value type of the states it declares."""
+
+    @property
+    def adopts(self) -> bool:
+        """Whether another input is accepted."""
+
+    @property
+    def accepts_states(self) -> bool:
+        """Whether states that were declared otherwise are accepted."""
+
+
+class Takeovers:
+    """Input and states that another run has used are taken over only by a run that was told to accept it."""
+
+    def __init__(self) -> None:
+        self._input, self._states, self._committed, self._has_metadata = "", dict[str, str](), 0, False
+
+    def check(self, server: Hashes, topology_id: str, *, is_write: bool, programs: Mapping[str, Program]) -> None:
+        """Compares with what was there before.
+
+        Args:
+            server: what it holds now.
+            is_write: whether the owner of the topology has written.
+            programs: nonce of a run -> what it was started with.
+        """
+        control = server.hash(f"{{{topology_id}}}:txbatch:control")
+        if is_write:
+            self._check(programs[control[b"fence"].decode().partition(":")[2]])
+        self._input = control.get(b"source_fingerprint", b"").decode()
+        states = json.loads(control.get(b"topology", b"{}")).get("states", {})
+        self._states = {name: state["value"] for name, state in states.items()}
+        self._committed = int(control.get(b"committed", 0))
+        self._has_metadata = bool(server.hash(f"{{{topology_id}}}:txbatch:metadata"))
+
+    def _check(self, program: Program) -> None:
+        was_read = self._committed or self._has_metadata
+        if was_read and self._input != program.fingerprint and not program.adopts:
+            raise ViolatedError(
+                f"a run on {program.fingerprint!r} continues in silence from txid {self._committed} of {self._input!r}"
+            )
+        changed = {name for name, value in self._states.items() if program.states.get(name) != value}
+        if self._committed and changed and not program.accepts_states:
+            raise ViolatedError(
+                f"a run that declares {dict(program.states)} continues in silence from txid {self._committed}, whose "
+                f"states are {self._states}"
+            )
 
 
 def state_of(server: Hashes, topology_id: str) -> dict[str, dict[str, int]]:

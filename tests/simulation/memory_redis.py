@@ -57,8 +57,8 @@ class MemoryRedis:
 
     def hash(self, key: str) -> dict[bytes, bytes]:
         """A hash, to be looked at."""
-        value: dict[bytes, bytes] = self._data.get(key.encode(), {})
-        return value
+        value = self._data.get(key.encode())
+        return value if type(value) is dict else {}
 
     def execute_command(self, *arguments: Any) -> Any:
         """One command from a client.

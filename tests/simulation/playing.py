@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing import get_context
 
-from tests.simulation.simulation import Outcome, Scenario, simulate
+from tests.simulation.scenario import Outcome, Scenario
+from tests.simulation.simulation import simulate
 
 AHEAD = 8
 """Scenarios handed out for each process, so that none of them waits for the slowest."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.simulation.fault_plan import Strike
-from tests.simulation.simulation import Outcome, simulate
+from tests.simulation.scenario import Outcome
+from tests.simulation.simulation import simulate
 
 
 def kind_of(outcome: Outcome) -> str:

@@ -1,15 +1,13 @@
 """The stages Spark runs, run in virtual time: tasks are retried, twinned, recomputed and lost, frames too.
 
 A job is a generator that yields how long its next step takes; whatever is cancelled or released meanwhile is
-never resumed. Every shuffle keeps what each task wrote, so that a reader may find the output of one execution of
-a task and another reader that of another, as it happens on a cluster that loses executors.
+never resumed. What becomes of its tasks and frames is in `executors`.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from random import Random
 from types import SimpleNamespace
@@ -39,20 +37,12 @@ from coordinator.transactional.engine import (
 )
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, unpack
-from state.errors import Interruption
-from tests.simulation.fault_plan import TASK_POINTS, FaultPlan
+from tests.simulation.executors import Executors, Output, Stage, TaskDiedError
+from tests.simulation.fault_plan import FaultPlan
 from tests.simulation.timeline import Timeline
 
 STEP_S = 0.02
 FOREVER_S = 1e6
-TASK_TRIES = 4
-"""spark.task.maxFailures"""
-Output = list[tuple[int, bytes]]
-Stage = Callable[[int, Any], Any]
-
-
-class TaskDiedError(Interruption):
-    """The worker of a task was ended by SIGKILL."""
 
 
 @dataclass(slots=True, eq=False)
@@ -61,13 +51,12 @@ class Job:
 
     steps: Iterator[float]
     crashed: WaveCrashed | GroupCrashed
-    faults: FaultPlan
+    executors: Executors
     is_over: bool = False
 
     def reach(self, point: str) -> None:
-        """A point of the code, at which the worker may be killed."""
-        if point in TASK_POINTS and self.faults.strikes(f"die@{point}"):
-            raise TaskDiedError
+        """A point of the code, at which the worker of a task may be killed."""
+        self.executors.reach(point)
 
 
 @dataclass(slots=True)
@@ -90,6 +79,9 @@ class SimEngine:
         plan: what to run.
         nonce: of the run, for its readers.
         wait: the driver's, for `next_event`.
+
+    Attributes:
+        waves: what is kept, by wave.
     """
 
     overlaps = True
@@ -108,10 +100,11 @@ class SimEngine:
         shipped: Any = SimpleNamespace(value=plan)
         self._entry: StageEntry[Plan] = StageEntry(shipped)
         self._timeline, self._faults, self._random = timeline, faults, random
+        self._executors = Executors(faults, random)
         self._reading = Reading("", nonce)
         self._wait = wait
         self._events: deque[Event] = deque()
-        self._waves: dict[int, _Wave] = {}
+        self.waves: dict[int, _Wave] = {}
 
     def process(
         self,
@@ -121,22 +114,22 @@ class SimEngine:
         early: EarlyCommit,
     ) -> None:
         copied = {scope: dict(values) for scope, values in stored.items()}
-        wave = self._waves[wave_id] = _Wave(WaveInput(wave_id, batches, copied))
+        wave = self.waves[wave_id] = _Wave(WaveInput(wave_id, batches, copied))
         self._begin(wave, self._processing(wave, early), WaveCrashed(wave_id, "cancelled"))
 
     def commit(self, wave_id: int, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> None:
-        wave = self._waves[wave_id]
+        wave = self.waves[wave_id]
         crashed = GroupCrashed(wave_id, attempts, "cancelled")
         self._begin(wave, self._committing(wave, attempts, composed=composed), crashed)
 
     def cancel(self, wave_id: int) -> None:
-        job = self._waves[wave_id].job
+        job = self.waves[wave_id].job
         if job is not None and not job.is_over:
             job.is_over = True
             self._events.append(job.crashed)
 
     def release(self, wave_id: int) -> None:
-        wave = self._waves.pop(wave_id)
+        wave = self.waves.pop(wave_id)
         if wave.job is not None:
             wave.job.is_over = True
 
@@ -145,11 +138,11 @@ class SimEngine:
         return self._events.popleft() if self._events else None
 
     def close(self) -> None:
-        for wave_id in list(self._waves):
+        for wave_id in list(self.waves):
             self.release(wave_id)
 
     def _begin(self, wave: _Wave, steps: Iterator[float], crashed: WaveCrashed | GroupCrashed) -> None:
-        wave.job = Job(steps, crashed, self._faults)
+        wave.job = Job(steps, crashed, self._executors)
         self._resume_later(wave.job, 0.0)
 
     def _resume_later(self, job: Job, seconds: float) -> None:
@@ -189,8 +182,8 @@ class SimEngine:
             return
         stage = MeetingStage(self._entry, wave.given, early)
         partitions = plan.acker_partitions() + (plan.commit_partitions() if early.groups else [])
-        records = self._read(wave.shuffled)
-        verdicts = [verdict for p in partitions for verdict in self._executed(stage, p, records.get(p, []))]
+        records = self._executors.read(wave.shuffled)
+        verdicts = [verdict for p in partitions for verdict in self._executors.run(stage, p, records.get(p, []))]
         yield STEP_S
         self._over(wave, wave_processed(plan, wave_id, early, verdicts))
 
@@ -203,14 +196,14 @@ class SimEngine:
             for outputs in self._chain(wave):
                 again = outputs
                 yield STEP_S
-            shuffled = self._mixed(shuffled, again, self._faults.drawn("stage.is_recomputed"))
+            shuffled = self._executors.mixed(shuffled, again, self._faults.drawn("stage.is_recomputed"))
         if self._faults.strikes("wave.is_lost"):
             self._over(wave, GroupCrashed(wave.given.wave_id, attempts, "a worker died", CrashKind.LOST))
             return
         for index in range(plan.meeting_stage, len(plan.stages)):
             stage = CommitStage(self._entry, index, attempts, composed, self._reading)
-            records = self._read(shuffled)
-            shuffled = [self._executed(stage, p, records.get(p, [])) for p in range(len(plan.stages[index].tasks))]
+            records = self._executors.read(shuffled)
+            shuffled = [self._executors.run(stage, p, records.get(p, [])) for p in range(len(plan.stages[index].tasks))]
             yield STEP_S
         frames = [unpack_frame(packed) for output in shuffled for _, packed in output]
         reports = [TaskReport.from_wire(unpack(f.payload)) for f in frames if f.kind is FrameKind.VERDICT]
@@ -222,63 +215,6 @@ class SimEngine:
         outputs: list[Output] = []
         for index in range(plan.meeting_stage):
             stage: Stage = ProcessingStage(self._entry, lean, index) if index else EmitterStage(self._entry, wave.given)
-            records = self._read(outputs)
-            outputs = [self._executed(stage, p, records.get(p, [])) for p in range(len(plan.stages[index].tasks))]
+            records = self._executors.read(outputs)
+            outputs = [self._executors.run(stage, p, records.get(p, [])) for p in range(len(plan.stages[index].tasks))]
             yield outputs
-
-    def _executed(self, stage: Stage, partition: int, records: Output) -> Any:
-        """What one task leaves, however often it is run."""
-        if self._faults.strikes("task.is_retried"):
-            given_up = iter(stage(partition, iter(records)))
-            with suppress(TaskDiedError):
-                for _ in range(self._faults.drawn("task.is_retried").randint(0, 3)):
-                    next(given_up, None)
-            del given_up
-        output = self._tried(stage, partition, records)
-        if self._faults.strikes("task.has_a_twin"):
-            twin = self._tried(stage, partition, records)
-            return self._mixed([output], [twin], self._faults.drawn("task.has_a_twin"))[0]
-        return output
-
-    def _tried(self, stage: Stage, partition: int, records: Output) -> Output:
-        """Runs a task, again if its worker dies; what it wrote until then is lost.
-
-        Raises:
-            TaskDiedError: as often as Spark tries.
-        """
-        for _ in range(TASK_TRIES - 1):
-            with suppress(TaskDiedError):
-                return list(stage(partition, iter(records)))
-        return list(stage(partition, iter(records)))
-
-    def _read(self, shuffled: list[Output]) -> dict[int, Output]:
-        """What each partition fetches, in whatever order and with whatever has become of it on the way."""
-        records: dict[int, Output] = {}
-        for output in shuffled:
-            for partition, packed in output:
-                for arriving in self._arriving(packed):
-                    records.setdefault(partition, []).append((partition, arriving))
-        for fetched in records.values():
-            self._random.shuffle(fetched)
-        return records
-
-    def _arriving(self, packed: bytes) -> list[bytes]:
-        faults = self._faults
-        if faults.strikes("frame.is_lost"):
-            return []
-        if faults.strikes("frame.is_doubled"):
-            return [packed, packed]
-        if faults.strikes("frame.is_altered"):
-            random = faults.drawn("frame.is_altered")
-            place = random.randrange(len(packed))
-            return [packed[:place] + bytes([packed[place] ^ (1 << random.randrange(8))]) + packed[place + 1 :]]
-        return [packed]
-
-    def _mixed(self, first: list[Output], second: list[Output], random: Random) -> list[Output]:
-        """Each reader finds, of each task, the output of one of two executions; the driver too."""
-        mixed = []
-        for one, other in zip(first, second, strict=True):
-            readers = sorted({partition for partition, _ in (*one, *other)})
-            chosen = {partition: random.choice([one, other]) for partition in readers}
-            mixed.append([record for p in readers for record in chosen[p] if record[0] == p])
-        return mixed

@@ -16,10 +16,13 @@ from typing import Any
 import redis
 
 from tests.simulation.fault_plan import FaultPlan
+from tests.simulation.invariants import records_of
 from tests.simulation.memory_redis import Content, MemoryRedis
 from tests.simulation.timeline import Timeline
+from tests.simulation.workload import MARKS, TOPOLOGY_ID
 
 ASKS = ("_confirm", "_last_group")
+TELL = ("_commit", "_last_group")
 WRITES = ("_acquire", "_metadata", "_commit", "_drop_begin", "_drop_keys", "_drop_end")
 HISTORY = 200
 REFUSALS = (
@@ -33,6 +36,7 @@ BUSY = (
     redis.exceptions.ResponseError("BUSY Redis is busy running a script."),
     redis.exceptions.ResponseError("TRYAGAIN Multiple keys request during rehashing of slot"),
 )
+CONTROL, MARKS_KEY = f"{{{TOPOLOGY_ID}}}:txbatch:control", f"{{{TOPOLOGY_ID}}}:{MARKS}"
 LATENCY_S = 0.001
 TIMEOUT_S = 30.0
 
@@ -57,7 +61,8 @@ class SimServer:
         timeline: where time passes.
         faults: what goes wrong.
         random: draws latencies.
-        changed: called after everything that may have changed what is held, with whether a fault did it.
+        changed: called after everything that may have changed what is held, with who did what; "server" is a fault.
+        answered: called with a caller's name and the receipts that were there, when it hears what is committed.
 
     Attributes:
         inner: what it holds, to be looked at.
@@ -65,9 +70,17 @@ class SimServer:
         calls: how many commands it was sent.
     """
 
-    def __init__(self, timeline: Timeline, faults: FaultPlan, random: Random, changed: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        timeline: Timeline,
+        faults: FaultPlan,
+        random: Random,
+        *,
+        changed: Callable[[str], None],
+        answered: Callable[[str, dict[int, bytes]], None],
+    ) -> None:
         self._timeline, self._faults, self._random = timeline, faults, random
-        self._changed = changed
+        self._changed, self._answered = changed, answered
         self.inner = MemoryRedis()
         self._history: list[Content] = [{}]
         self._copies: list[Content] = [{}]
@@ -96,12 +109,16 @@ class SimServer:
             self._apply_later(arguments)
             raise redis.TimeoutError("no answer in time")
         reply = self._apply(caller.name, arguments)
+        is_receipt = arguments[0] != "INFO" and str(arguments[1]).endswith(TELL) and reply[0] in (b"OK", b"ALREADY")
+        receipts = records_of(self.inner, TOPOLOGY_ID)[1] if is_receipt else {}
         if faults.strikes("server.loses_answer"):
             caller.wait(self._patience("server.loses_answer"))
             raise redis.TimeoutError("the answer was lost")
         if faults.strikes("server.answers_late"):
             caller.wait(faults.drawn("server.answers_late").choice([0.5, 3.0, TIMEOUT_S - 1]))
         caller.wait(self._latency())
+        if receipts:
+            self._answered(caller.name, receipts)
         return reply
 
     def _befall(self) -> None:
@@ -116,10 +133,16 @@ class SimServer:
             self._becomes(faults.drawn("server.is_restored").choice(copies), "restored")
         if faults.strikes("server.comes_back_empty"):
             self._becomes({}, "empty")
+        if faults.strikes("server.has_another_version"):
+            self._changes_for_a_while("server.has_another_version", CONTROL, "format")
+        if faults.strikes("server.lends_a_key"):
+            self._changes_for_a_while("server.lends_a_key", MARKS_KEY, "")
         if self._sent and faults.strikes("server.repeats_earlier_call"):
             self._apply("repeated", faults.drawn("server.repeats_earlier_call").choice(self._sent))
 
     def _apply(self, caller: str, arguments: tuple[Any, ...]) -> Any:
+        if arguments[0] == "HSET":
+            self._keep()
         is_write = arguments[0] == "FCALL" and arguments[1].endswith(WRITES)
         try:
             reply = self.inner.execute_command(*arguments)
@@ -134,11 +157,15 @@ class SimServer:
             if is_write:
                 self._sent = [*self._sent[-HISTORY:], arguments]
                 if status == "OK":
-                    self._history = [*self._history[-HISTORY:], self.inner.content()]
-                    if self._random.random() < 0.05:
-                        self._copies = [*self._copies[-5:], self._history[-1]]
+                    self._keep()
                 self._changed(f"{caller} {function} {status}")
         return reply
+
+    def _keep(self) -> None:
+        """What it holds now is what some prefix of the applied writes has left."""
+        self._history = [*self._history[-HISTORY:], self.inner.content()]
+        if self._random.random() < 0.05:
+            self._copies = [*self._copies[-5:], self._history[-1]]
 
     def _apply_later(self, arguments: tuple[Any, ...]) -> None:
         """The request lies in some buffer and is executed when nobody waits for it any more."""
@@ -149,6 +176,22 @@ class SimServer:
 
         delay_s = self._faults.drawn("server.applies_later").choice([0.01, 0.1, 1.0, 40.0])
         self._timeline.after(delay_s, object(), arrive)
+
+    def _changes_for_a_while(self, fault: str, key: str, field: str) -> None:
+        """Another program has changed a key, and changes it back later."""
+        if field and self.inner.hash(key):
+            self.inner.execute_command("HSET", key, field, "9")
+        elif not field:
+            self.inner.execute_command("SET", key, "somebody else's")
+        self._timeline.note(f"{fault} {key}")
+        self._timeline.after(self._faults.drawn(fault).choice([0.01, 1.0, 60.0]), object(), self.mend)
+
+    def mend(self) -> None:
+        """What other programs have changed is as it was."""
+        if self.inner.hash(CONTROL).get(b"format") == b"9":
+            self.inner.execute_command("HSET", CONTROL, "format", "2")
+        if self.inner.execute_command("TYPE", MARKS_KEY) == b"string":
+            self.inner.execute_command("DEL", MARKS_KEY)
 
     def _go_back(self, random: Random) -> None:
         """Loses the last writes: mostly few, at times nearly all."""

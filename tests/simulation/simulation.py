@@ -1,4 +1,4 @@
-"""One seed, one schedule: drivers come, overlap and go, everything goes wrong, then nothing does.
+"""One seed, one schedule: processes come, overlap and go, everything goes wrong, then nothing does.
 
 While faults strike, the state has to be right after everything that changes it (safety); when they stop, a run
 has to finish (liveness).
@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from functools import cache
 from random import Random
 from typing import Any
@@ -28,16 +26,17 @@ from state.errors import (
 from state.fault_points import installed
 from state.redis_store import RECEIPTS_KEPT
 from tests.simulation.causes import Causes
-from tests.simulation.driver import Driver
-from tests.simulation.fault_plan import FaultPlan, Strike
-from tests.simulation.invariants import Ledger, Records, ViolatedError, records_of, state_of
+from tests.simulation.driver import Driver, Program
+from tests.simulation.drop import Drop
+from tests.simulation.invariants import Ledger, Records, Takeovers, ViolatedError, records_of, state_of
+from tests.simulation.plain_simulation import PlainSimulation
+from tests.simulation.process import Process
+from tests.simulation.scenario import CALLS_AT_MOST, PLAIN, Outcome, Scenario
 from tests.simulation.sim_engine import Job
 from tests.simulation.sim_server import SimServer
 from tests.simulation.timeline import Timeline
-from tests.simulation.workload import PARTITIONS, ROWS, SPOUTS, TOPOLOGY_ID, World, topology, transfer, weight
+from tests.simulation.workload import MARKS, PARTITIONS, TOPOLOGY_ID, World, topology, transfer, weight
 
-CALLS_WITH_FAULTS = 250
-CALLS_AT_MOST = 1_000
 RESTART_S = (0.0, 0.1, 5.0, 120.0)
 DRIVERS_MAX = 4
 EXPECTED_ENDS = (FencedError, ReplayLimitError, StateRefusedError, StateUnreachableError, WaveCrashError)
@@ -49,78 +48,6 @@ def ledger(rows: int) -> Ledger:
     return Ledger(PARTITIONS, rows, transfer, weight)
 
 
-@dataclass(frozen=True, slots=True)
-class Scenario:
-    """What a seed stands for.
-
-    Attributes:
-        seed: of everything.
-        kind: of spout.
-        reads: whether a committer reads state.
-        exactly: the faults that strike; None for a swarm.
-        rates: fault -> probability, instead of a swarm's; for tests that look for one kind of bug.
-        rows: of each partition of the input.
-        calls: for how many calls to the server things go wrong; 0 if the first run that reads everything ends it.
-        tasks: how many of each component; 0 draws it for every run.
-        name: of a small run, "" if its seed says everything.
-    """
-
-    seed: int
-    kind: str
-    reads: bool
-    exactly: frozenset[Strike] | None = None
-    rates: tuple[tuple[str, float], ...] | None = None
-    rows: int = ROWS
-    calls: int = CALLS_WITH_FAULTS
-    tasks: int = 0
-    name: str = ""
-
-    @classmethod
-    def of(cls, seed: int, kind: str = "") -> Scenario:
-        """The scenario of a seed, on a spout of this kind if one is given."""
-        random = Random(f"{seed} scenario")
-        drawn = random.choice(sorted(SPOUTS))
-        return cls(seed, kind or drawn, random.random() < 0.5)
-
-    def with_rates(self, **rates: float) -> Scenario:
-        """The same with these faults alone, each as often; in their names, "__" stands for a dot."""
-        return replace(self, rates=tuple((name.replace("__", "."), rate) for name, rate in rates.items()))
-
-    def plan(self) -> FaultPlan:
-        """What goes wrong."""
-        if self.exactly is not None or self.rates is not None:
-            return FaultPlan(self.seed, dict(self.rates or ()), self.exactly)
-        return FaultPlan.swarm(self.seed)
-
-    def with_faults(self, faults: Iterable[Strike]) -> Scenario:
-        """The same schedule with exactly these faults."""
-        return replace(self, exactly=frozenset(faults))
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a simulation has ended.
-
-    Attributes:
-        violation: the error that says what did not hold; empty if everything did.
-        trace: digest of all that has happened.
-        struck: the faults, in order.
-        ends: how drivers have ended -> how many.
-        replies: (function, status) -> how often the server has answered it.
-        opportunities: fault -> how often it might have struck.
-        story: the last things that have happened.
-    """
-
-    scenario: Scenario
-    violation: str
-    trace: str
-    struck: tuple[Strike, ...]
-    ends: Counter[str]
-    replies: Counter[tuple[str, str]]
-    opportunities: dict[str, int]
-    story: tuple[str, ...]
-
-
 class Simulation:
     """The world of one scenario."""
 
@@ -129,15 +56,22 @@ class Simulation:
         self._random = Random(f"{scenario.seed} schedule")
         self.faults = scenario.plan()
         self.timeline = Timeline()
-        self.server = SimServer(self.timeline, self.faults, Random(f"{scenario.seed} server"), self._changed)
+        self.server = SimServer(
+            self.timeline,
+            self.faults,
+            Random(f"{scenario.seed} server"),
+            changed=self._changed,
+            answered=self._answered,
+        )
         self.ends: Counter[str] = Counter()
-        self._ledger, self._records = ledger(scenario.rows), Records()
+        self._ledger, self._records, self._takeovers = ledger(scenario.rows), Records(), Takeovers()
         self._causes = Causes(self.faults.struck)
         self._told: set[TransactionAttempt] = set()
         self._drivers: dict[str, Driver] = {}
+        self._drop: Drop | None = None
+        self._needs_drop = False
         self._started = 0
-        self._replacements = 0
-        self._is_done = False
+        self._is_calm = self._is_done = False
 
     def play(self) -> None:
         """Lets everything happen.
@@ -145,51 +79,52 @@ class Simulation:
         Raises:
             AssertionError: something does not hold.
         """
-        World.faults, World.known_rows = (
-            self.faults,
-            self._random.randint(self._scenario.rows // 2, self._scenario.rows),
-        )
-        World.durable = self._is_durable
+        rows = self._scenario.rows
+        World.faults, World.known_rows = self.faults, self._random.randint(rows // 2, rows)
+        World.durable = self._is_confirmed
         with mock.patch.object(stage, "_LazyReader", self._reader), installed(self._reached):
             self._supervise()
             self.timeline.run(until=lambda: self._is_done)
         if not self._is_done:
             raise ViolatedError("nothing is due any more, and no run is done")
-        state = state_of(self.server.inner, TOPOLOGY_ID)
-        if not self._ledger.is_whole(state):
-            raise ViolatedError(f"a run says it is done, and the state lacks rows: {state['seen']}")
         self._check_told()
 
     def _reached(self, point: str) -> None:
         """Whoever acts has reached a point of the code."""
         actor = self.timeline.actor
-        if isinstance(actor, (Driver, Job)):
+        if isinstance(actor, (Process, Job)):
             actor.reach(point)
 
     def _supervise(self) -> None:
-        """Starts drivers: one if there is none, at times a second one."""
+        """Starts runs: one if there is none, at times a second one, or a drop."""
         if self.server.calls > self._scenario.calls:
             self._calm_down()
         alive = sum(driver.is_alive for driver in self._drivers.values())
         has_rival = alive < DRIVERS_MAX and self.faults.strikes("driver.has_a_rival")
-        if alive == 0 or has_rival:
-            self._start()
+        is_dropping = self._drop is not None and self._drop.is_alive
+        if not is_dropping and (self.faults.strikes("operator.drops") or (alive == 0 and self._needs_drop)):
+            self._start_drop()
+        elif alive == 0 or has_rival:
+            self._start_driver()
         delay_s = self._random.choice(RESTART_S) if alive else 0.1
         if not self._is_done:
             self.timeline.after(delay_s + 0.01, object(), self._supervise)
 
     def _calm_down(self) -> None:
         """From now on nothing goes wrong by chance, and the input does not grow any more."""
+        self._is_calm = True
         if self._scenario.exactly is None or self.server.calls > CALLS_AT_MOST:
             self.faults.end()
+            self.server.mend()
         World.known_rows = self._scenario.rows
 
-    def _start(self) -> None:
+    def _start_driver(self) -> None:
         self._started += 1
-        World.known_rows = max(World.known_rows, self._random.randint(self._scenario.rows // 2, self._scenario.rows))
+        rows = self._scenario.rows
+        World.known_rows = max(World.known_rows, self._random.randint(rows // 2, rows))
         driver = Driver(
             f"driver {self._started}",
-            topology(self._scenario.kind, reads=self._scenario.reads, tasks=self._tasks()),
+            self._program(),
             timeline=self.timeline,
             faults=self.faults,
             server=self.server,
@@ -200,35 +135,84 @@ class Simulation:
         self._drivers[driver.nonce] = driver
         self._causes.began(driver.nonce)
 
-    def _tasks(self) -> list[int]:
-        """How many tasks of which component; that may change from run to run."""
-        return [self._scenario.tasks or self._random.choice([1, 1, 2, 3]) for _ in range(4)]
+    def _program(self) -> Program:
+        """What the next run is started with: usually what the last one was."""
+        scenario, faults = self._scenario, self.faults
+        tasks = [scenario.tasks or self._random.choice([1, 1, 2, 3]) for _ in range(4)]
+        is_other = faults.strikes("operator.changes_input")
+        fingerprint = "other transfers" if is_other else "transfers"
+        marks = "int" if scenario.marks else ""
+        if scenario.marks and faults.strikes("operator.changes_states"):
+            marks = faults.drawn("operator.changes_states").choice(["str", ""])
+        asks = faults.strikes("operator.accepts_changes")
+        return Program(
+            topology(
+                scenario.kind,
+                reads=scenario.reads,
+                tasks=tasks,
+                fingerprint=fingerprint,
+                marks=marks,
+                shift=int(faults.strikes("operator.changes_code")),
+            ),
+            fingerprint,
+            dict.fromkeys(("balances", "seen", "weights"), "int") | ({MARKS: marks} if marks else {}),
+            adopts=asks or self._is_calm,
+            accepts_states=asks or self._is_calm,
+        )
 
-    def _ended(self, driver: Driver, error: TransactionError | None) -> None:
+    def _start_drop(self) -> None:
+        self._started += 1
+        self._causes.drop_began()
+        name = f"drop {self._started}"
+        random = Random(f"{self._scenario.seed} {name}")
+        self._drop = Drop(
+            name, timeline=self.timeline, faults=self.faults, server=self.server, random=random, ended=self._dropped
+        )
+
+    def _dropped(self, drop: Process, error: TransactionError | None) -> None:
+        self._end_of("drop", error)
         if error is None:
-            self.ends["done"] += 1
-            self._is_done = self.server.calls > self._scenario.calls and self._ledger.is_whole(
-                state_of(self.server.inner, TOPOLOGY_ID)
-            )
-            return
-        self.ends[type(error).__name__] += 1
-        if not isinstance(error, EXPECTED_ENDS):
-            raise ViolatedError(f"a run ended by {type(error).__name__}: {error}") from error
-        self._causes.check(driver.nonce, error, was_assembled=driver.was_assembled)
+            self._needs_drop = False
+
+    def _ended(self, driver: Process, error: TransactionError | None) -> None:
+        self._end_of("run", error)
+        if error is not None and isinstance(driver, Driver):
+            self._causes.check(driver.nonce, error, was_assembled=driver.was_assembled)
+        self._needs_drop |= error is not None and "is being dropped" in str(error)
+        if error is None:
+            is_whole = self._ledger.is_whole(state_of(self.server.inner, TOPOLOGY_ID))
+            self._is_done = self.server.calls > self._scenario.calls and is_whole
+
+    def _end_of(self, what: str, error: TransactionError | None) -> None:
+        self.ends[f"{what}: {'done' if error is None else type(error).__name__}"] += 1
+        if error is not None and not isinstance(error, EXPECTED_ENDS):
+            raise ViolatedError(f"a {what} ended by {type(error).__name__}: {error}") from error
 
     def _changed(self, how: str) -> None:
         """Something may have changed what the server holds."""
-        if how.startswith("server"):
+        server = self.server.inner
+        if how.startswith("server") or " drop_" in how:
             self._records.forget()
-            self._replacements += 1
-        self._ledger.check(state_of(self.server.inner, TOPOLOGY_ID))
-        self._records.check(*records_of(self.server.inner, TOPOLOGY_ID), RECEIPTS_KEPT)
+        self._ledger.check(state_of(server, TOPOLOGY_ID))
+        self._records.check(*records_of(server, TOPOLOGY_ID), RECEIPTS_KEPT)
+        self._takeovers.check(
+            server,
+            TOPOLOGY_ID,
+            is_write=how.endswith((" metadata OK", " commit OK")),
+            programs={nonce: driver.program for nonce, driver in self._drivers.items()},
+        )
 
-    def _is_durable(self, attempt: TransactionAttempt) -> bool:
+    def _answered(self, caller: str, receipts: dict[int, bytes]) -> None:
+        """A process was told that these transactions are committed."""
+        for driver in self._drivers.values():
+            if driver.name == caller:
+                driver.confirmed.update((txid, int(receipt.split()[0], 16)) for txid, receipt in receipts.items())
+
+    def _is_confirmed(self, attempt: TransactionAttempt) -> bool:
+        """Whether the run that acts has been told by the server that it holds the attempt."""
         self._told.add(attempt)
-        _, receipts = records_of(self.server.inner, TOPOLOGY_ID)
-        receipt = receipts.get(attempt.txid)
-        return receipt is not None and int(receipt.split()[0], 16) == attempt.attempt_id
+        driver = self.timeline.actor
+        return isinstance(driver, Driver) and (attempt.txid, attempt.attempt_id) in driver.confirmed
 
     def _check_told(self) -> None:
         """Checks that a spout with a committer has heard of everything that the server holds."""
@@ -243,7 +227,7 @@ class Simulation:
 
 def simulate(scenario: Scenario) -> Outcome:
     """Plays a scenario and tells how it ended; never raises what it finds."""
-    simulation = Simulation(scenario)
+    simulation = PlainSimulation(scenario) if scenario.kind == PLAIN else Simulation(scenario)
     violation = ""
     try:
         simulation.play()
@@ -258,5 +242,5 @@ def simulate(scenario: Scenario) -> Outcome:
         simulation.ends,
         simulation.server.replies,
         simulation.faults.opportunities,
-        tuple(timeline.story[-200:]),
+        tuple(timeline.story[-200:]) if violation else (),
     )

@@ -1,6 +1,6 @@
-"""Whatever goes wrong, the ledger balances, and once nothing goes wrong any more, a run finishes.
+"""Whatever goes wrong, every invariant holds, and once nothing goes wrong any more, a run finishes.
 
-TXBATCH_SIMULATION_SEEDS sets how many seeds are played; `python -m tests.simulation` plays any number of them.
+TXBATCH_SIMULATION_SEEDS sets how many seeds are played; `txbatch prove` plays any number of them.
 """
 
 from __future__ import annotations
@@ -18,16 +18,25 @@ import pytest
 
 from committers.group_commit import Group, GroupDecision, decide_group
 from committers.task_report import TaskReport
+from coordinated_bolt.transport.messages import MessageKind, tree_message
+from coordinator.plain import coordinator as plain_coordinator
+from coordinator.sources.kafka.plain.offset_manager import OffsetManager
 from coordinator.transactional.machine import commits, run_machine
 from tests.simulation.__main__ import again
-from tests.simulation.fault_plan import RATES, FaultPlan, Strike
+from tests.simulation.coverage import Coverage
+from tests.simulation.exhaustive import FIRST_OF_SINGLES, singles
+from tests.simulation.fault_plan import FaultPlan, Strike
 from tests.simulation.permanent_seeds import PERMANENT
+from tests.simulation.playing import played
 from tests.simulation.reduce import kind_of, reduced
-from tests.simulation.simulation import Outcome, Scenario, simulate
+from tests.simulation.scenario import PLAIN, Outcome, Scenario
+from tests.simulation.simulation import simulate
 from tests.simulation.workload import SPOUTS
 
 SEEDS = int(os.environ.get("TXBATCH_SIMULATION_SEEDS", "60"))
-CHUNK = 20
+IS_FULL = SEEDS >= 2_000
+"""Whether as much is played as CI does: then everything has to be hit, and each fault is tried at all of its places."""
+PROCESSES = (os.cpu_count() or 1) if IS_FULL else 1
 LOOK_FOR = 40
 """A planted bug has to be found within this many seeds."""
 
@@ -37,19 +46,33 @@ def assert_holds(outcome: Outcome) -> None:
 
 
 @cache
-def played(seed: int) -> Outcome:
+def play(seed: int) -> Outcome:
     return simulate(Scenario.of(seed))
 
 
+@pytest.fixture(scope="module")
+def coverage() -> Coverage:
+    """What all schedules of this module have hit together."""
+    return Coverage()
+
+
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
-def test_every_schedule_keeps_every_invariant_and_ends(first):
-    for seed in range(first, min(SEEDS, first + CHUNK)):
-        assert_holds(played(seed))
+def test_every_schedule_keeps_every_invariant_and_ends(coverage):
+    for outcome in played(map(Scenario.of, range(SEEDS)), PROCESSES):
+        coverage.add(outcome)
+        assert_holds(outcome)
 
 
-def test_each_fault_strikes_in_some_swarm():
-    assert {strike.fault for seed in range(SEEDS) for strike in played(seed).struck} == set(RATES)
+@pytest.mark.timeout(3600)
+def test_every_single_fault_at_its_first_opportunities_keeps_every_invariant(coverage):
+    for outcome in played(singles(FIRST_OF_SINGLES if IS_FULL else 1), PROCESSES):
+        coverage.add(outcome)
+        assert_holds(outcome)
+
+
+@pytest.mark.skipif(not IS_FULL, reason="needs as many seeds as CI plays")
+def test_together_they_have_hit_every_fault_and_every_answer(coverage):
+    assert coverage.never() == []
 
 
 @pytest.mark.parametrize("seed", PERMANENT)
@@ -57,12 +80,12 @@ def test_a_schedule_that_failed_once_does_not_fail_again(seed):
     assert_holds(simulate(Scenario.of(seed)))
 
 
-@pytest.mark.parametrize("kind", SPOUTS)
+@pytest.mark.parametrize("kind", [*SPOUTS, PLAIN])
 def test_without_faults_one_run_reads_everything(kind):
     outcome = simulate(Scenario.of(7, kind=kind).with_faults(()))
     assert_holds(outcome)
     assert outcome.struck == ()
-    assert set(outcome.ends) == {"done"}
+    assert {end.partition(": ")[2] for end in outcome.ends} == {"done"}
 
 
 def test_a_seed_is_the_same_schedule_whatever_the_hash_seed():
@@ -76,11 +99,11 @@ def test_a_seed_is_the_same_schedule_whatever_the_hash_seed():
         ).stdout
         for hash_seed in ("0", "1", "77")
     }
-    assert traces == {f"{played(11).trace}\n".encode()}
+    assert traces == {f"{play(11).trace}\n".encode()}
 
 
 def test_the_faults_of_a_swarm_played_alone_are_the_same_schedule():
-    swarm = played(3)
+    swarm = play(3)
     again = simulate(swarm.scenario.with_faults(swarm.struck))
     assert (again.trace, again.struck) == (swarm.trace, swarm.struck)
 
@@ -124,11 +147,23 @@ def test_commit_tasks_that_are_believed_whatever_they_read_are_found(kind):
         assert any(simulate(Scenario.of(seed, kind=kind)).violation for seed in range(LOOK_FOR))
 
 
+acked_blindly = mock.patch.object(
+    plain_coordinator, "tree_message", lambda kind, *others: tree_message(MessageKind.ACKED, *others)
+)
+stored_blindly = mock.patch.object(OffsetManager, "lowest_open", return_value=None)
+
+
+@pytest.mark.parametrize("bug", [acked_blindly, stored_blindly], ids=["acked", "stored"])
+def test_rows_of_a_plain_topology_that_are_done_before_they_are_processed_are_found(bug):
+    with bug:
+        assert any(simulate(Scenario.of(seed, kind=PLAIN)).violation for seed in range(LOOK_FOR))
+
+
 def test_batches_of_a_wave_that_need_not_follow_one_another_are_found():
     with unchained:
-        scenarios = (Scenario.of(seed, kind="partitioned") for seed in range(LOOK_FOR))
-        rates = {"task__has_a_twin": 0.2, "input__moves": 0.5}
-        assert any(simulate(scenario.with_rates(**rates)).violation for scenario in scenarios)
+        rates = (("task.has_a_twin", 0.3), ("input.moves", 0.7))
+        scenarios = (replace(Scenario.of(seed, "partitioned"), tasks=2, rates=rates) for seed in range(LOOK_FOR))
+        assert any(simulate(scenario).violation for scenario in scenarios)
 
 
 def test_a_failing_seed_is_made_small():

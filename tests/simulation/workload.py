@@ -34,11 +34,12 @@ from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinat
 from state.attempt import TransactionAttempt
 from state.errors import FailedException
 from state.handles import HashState
+from state.write_set import MAX_INTEGER
 from tests.simulation.fault_plan import FaultPlan
 
 PARTITIONS, ROWS, ACCOUNTS, SHARDS = 3, 24, 5, 3
 TAKE = 3
-TOPOLOGY_ID = "sim"
+TOPOLOGY_ID, MARKS = "sim", "marks"
 FIELDS = ("partition", "row", "debit", "credit", "amount")
 
 
@@ -77,7 +78,7 @@ def rows(partition: int, first: int, end: int) -> list[list[Any]]:
 def take(fault: str = "") -> int:
     """How many rows the next batch of a partition takes; a replay of an opaque spout may take another number."""
     if fault and World.faults.strikes(fault):
-        return World.faults.drawn(fault).randint(0, 2 * TAKE)
+        return World.faults.drawn(fault).choice([0, 0, 1, TAKE, 2 * TAKE])
     return TAKE
 
 
@@ -93,6 +94,9 @@ def may_fail(fault: str) -> None:
 class CutSpout(ITransactionalSpout):
     """The driver cuts: its metadata is [first, end) of every partition."""
 
+    def __init__(self, fingerprint: str) -> None:
+        self._fingerprint = fingerprint
+
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         declarer.declare(FIELDS)
 
@@ -103,7 +107,7 @@ class CutSpout(ITransactionalSpout):
         return _CutEmitter(context.task_index, context.task_count)
 
     def fingerprint(self):
-        return "transfers"
+        return self._fingerprint
 
 
 class _Cutter(SpoutCoordinator):
@@ -135,6 +139,9 @@ class _CutEmitter(SpoutEmitter):
 class PartitionedSpout(IPartitionedTransactionalSpout):
     """The emitters cut, once: the metadata of a partition is [first, end)."""
 
+    def __init__(self, fingerprint: str) -> None:
+        self._fingerprint = fingerprint
+
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         declarer.declare(FIELDS)
 
@@ -145,7 +152,7 @@ class PartitionedSpout(IPartitionedTransactionalSpout):
         return _PartitionReader()
 
     def fingerprint(self):
-        return "transfers"
+        return self._fingerprint
 
 
 class _Partitions(PartitionedCoordinator):
@@ -175,6 +182,9 @@ class _PartitionReader(PartitionedEmitter):
 class OpaqueSpout(IOpaquePartitionedTransactionalSpout):
     """The emitters cut, again in every attempt: a position is the end of what was read."""
 
+    def __init__(self, fingerprint: str) -> None:
+        self._fingerprint = fingerprint
+
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         declarer.declare(FIELDS)
 
@@ -185,7 +195,7 @@ class OpaqueSpout(IOpaquePartitionedTransactionalSpout):
         return _OpaqueReader()
 
     def fingerprint(self):
-        return "transfers"
+        return self._fingerprint
 
 
 class _OpaquePartitions(OpaquePartitionedCoordinator):
@@ -231,7 +241,7 @@ class ToldPartitionedSpout(PartitionedSpout, ICommitterTransactionalSpout):
         return Told()
 
 
-SPOUTS: dict[str, Callable[[], Any]] = {
+SPOUTS: dict[str, Callable[[str], Any]] = {
     "cut": CutSpout,
     "partitioned": PartitionedSpout,
     "opaque": OpaqueSpout,
@@ -244,30 +254,53 @@ SPOUTS: dict[str, Callable[[], Any]] = {
 # Bolts ---------------------------------------------------------------------------------------------------------
 
 
-class Post(BaseBatchBolt):
+class Once(BaseBatchBolt):
+    """One instance serves one attempt on one task, and finishes it once, after everything it executes."""
+
+    is_finished = False
+
+    def expect_open(self) -> None:
+        """Called with each tuple."""
+        assert not self.is_finished, f"{type(self).__name__} was given a tuple after its batch was finished"
+
+    def finish(self) -> None:
+        """Called when the batch is finished."""
+        assert not self.is_finished, f"{type(self).__name__} has finished its batch twice"
+        self.is_finished = True
+
+
+class Post(Once):
     """Makes two postings of each transfer, each on one of the shards of its account.
 
     The shard follows from the row; unless ``bolt.draws``: then every execution draws it, so that two runs of one
     task give what belongs together to different receivers.
+
+    Args:
+        shift: tells versions of the program apart; each takes other shards.
     """
+
+    def __init__(self, shift: int = 0) -> None:
+        self._shift = shift
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         declarer.declare(("shard", "amount"))
         declarer.declare_stream("audit", ("partition", "row"))
 
     def execute(self, tup):
+        self.expect_open()
         partition, row, debit, credit, amount = tup
         draw = World.faults.drawn("bolt.draws").random() if World.faults.strikes("bolt.draws") else 0.0
-        shard = (row + int(draw * SHARDS)) % SHARDS
+        shard = (row + self._shift + int(draw * SHARDS)) % SHARDS
         self.collector.emit([f"{debit}/{shard}", -amount])
         self.collector.emit([f"{credit}/{(shard + 1) % SHARDS}", amount])
         self.collector.emit([partition, row], "audit")
 
     def finish_batch(self):
+        self.finish()
         may_fail("bolt.fails")
 
 
-class Balances(BaseBatchBolt, ICommitter):
+class Balances(Once, ICommitter):
     """Adds up the postings of its shards."""
 
     balances = HashState("balances", value=int)
@@ -276,14 +309,16 @@ class Balances(BaseBatchBolt, ICommitter):
         self.amounts: Counter[str] = Counter()
 
     def execute(self, tup):
+        self.expect_open()
         self.amounts[tup["shard"]] += tup["amount"]
 
     def finish_batch(self):
+        self.finish()
         may_fail("bolt.fails")
         self.balances.increment_many(self.amounts)
 
 
-class Audit(BaseBatchBolt, ICommitter):
+class Audit(Once, ICommitter):
     """Counts the rows of each partition, and adds up their weights."""
 
     seen = HashState("seen", value=int)
@@ -293,9 +328,11 @@ class Audit(BaseBatchBolt, ICommitter):
         self.rows: dict[int, list[int]] = {}
 
     def execute(self, tup):
+        self.expect_open()
         self.rows.setdefault(tup["partition"], []).append(tup["row"])
 
     def finish_batch(self):
+        self.finish()
         for partition, found in self.rows.items():
             self.seen.increment(f"p{partition}", len(found))
             self.weights.increment(f"p{partition}", sum(weight(partition, row) for row in found))
@@ -311,18 +348,63 @@ class ReadingAudit(Audit):
         super().finish_batch()
 
 
-def topology(kind: str, *, reads: bool, tasks: Sequence[int]) -> Topology:
+class Marks(Once, ICommitter):
+    """Notes the last row of each partition; at times it counts beyond what a state can hold."""
+
+    marks = HashState(MARKS, value=int)
+
+    def prepare(self, conf, context, collector, attempt):
+        self.last: dict[int, int] = {}
+
+    def execute(self, tup):
+        self.expect_open()
+        self.last[tup["partition"]] = tup["row"]
+
+    def finish_batch(self):
+        self.finish()
+        for partition, row in self.last.items():
+            self.marks.put(f"p{partition}", row)
+        if World.faults.strikes("bolt.exceeds"):
+            self.marks.increment("most", MAX_INTEGER)
+
+
+class TextMarks(Marks):
+    """The same, as text."""
+
+    marks = HashState(MARKS, value=str)
+
+    def finish_batch(self):
+        self.finish()
+        for partition, row in self.last.items():
+            self.marks.put(f"p{partition}", str(row))
+
+
+def topology(
+    kind: str,
+    *,
+    reads: bool,
+    tasks: Sequence[int],
+    fingerprint: str = "transfers",
+    marks: str = "",
+    shift: int = 0,
+) -> Topology:
     """One of the topologies.
 
     Args:
         kind: of spout.
         reads: whether a committer reads state, so that nothing commits early.
         tasks: of spout, bolt, committer and acker.
+        fingerprint: of the input, which is the same whatever it says.
+        marks: value type of the state of a third committer; "" for none.
+        shift: version of the program.
     """
-    builder = TransactionalTopologyBuilder(TOPOLOGY_ID, "transfers", SPOUTS[kind](), parallelism=tasks[0])
+    builder = TransactionalTopologyBuilder(TOPOLOGY_ID, "transfers", SPOUTS[kind](fingerprint), parallelism=tasks[0])
     builder.set_acker_count(tasks[3])
-    builder.set_bolt("post", Post(), tasks[1]).shuffle_grouping("transfers")
+    builder.set_bolt("post", Post(shift), tasks[1]).shuffle_grouping("transfers")
     builder.set_committer_bolt("balances", Balances(), tasks[2]).fields_grouping("post", ("shard",))
     audit = ReadingAudit() if reads else Audit()
     builder.set_committer_bolt("audit", audit, 1).global_grouping("post", "audit")
+    if marks:
+        bolt = Marks() if marks == "int" else TextMarks()
+        builder.set_committer_bolt("marks", bolt, 1).global_grouping("post", "audit")
     return builder.build()

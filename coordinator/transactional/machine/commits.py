@@ -119,7 +119,7 @@ class Commits:
             self._books.causes.ended(event.wave_id)
             return  # this group was given up
         self.phase = None
-        self._books.waves.halve(len(event.attempts))
+        self._books.waves.size.halve(len(event.attempts))
         reason, kind = self._books.causes.of(event)
         what = f"the commit phase of {counted(len(event.attempts), 'attempt')}"
         yield from self._failures.crashed(event.attempts, Phase.COMMIT, what, reason, kind)

@@ -61,6 +61,7 @@ from coordinator.transactional.machine.run_plan import RunPlan
 from coordinator.transactional.machine.run_reports import in_order
 from coordinator.transactional.machine.transaction_records import TransactionRecords
 from coordinator.transactional.machine.wave_records import WaveRecords
+from coordinator.transactional.machine.wave_size import WaveSize
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.phase import Phase
 from coordinator.transactional.run_summary import RunStatistics
@@ -103,7 +104,7 @@ class RunMachine:
             options=options,
             metadata=metadata,
             transactions=transactions,
-            waves=WaveRecords(options.window(), plan.message_timeout_s),
+            waves=WaveRecords(WaveSize(options.max_spout_pending, options.wave_target_s), plan.message_timeout_s),
             causes=CrashCauses(plan.message_timeout_s),
             positions=Positions(metadata, transactions, is_opaque=plan.is_opaque),
             statistics=RunStatistics(last_txid=committed_txid),
@@ -273,7 +274,7 @@ class RunMachine:
 
     def _wave_processed(self, event: WaveProcessed) -> Iterator[Decision]:
         self._books.causes.ended(event.wave_id)
-        wave = self._books.waves.processed(event.wave_id)
+        wave = self._books.waves.processed(event.wave_id, event.seconds)
         reported = in_order(wave.attempts, event.outcomes)
         outcomes = list(chained(reported, self._books.positions.by_scope()))
         yield from self._store_positions(outcomes)
@@ -308,7 +309,7 @@ class RunMachine:
         attempts = self._books.waves.crashed(event.wave_id).attempts
         reason, kind = self._books.causes.of(event)
         if kind is CrashKind.OVERDUE:
-            self._books.waves.keep_below(len(attempts))
+            self._books.waves.size.keep_below(len(attempts))
             self._commits.early.turn_off()  # in separate jobs, each phase has the whole timeout
         what = f"wave {event.wave_id} of {counted(len(attempts), 'attempt')}"
         yield from self._failures.crashed(attempts, Phase.PROCESSING, what, reason, kind)
@@ -336,7 +337,7 @@ class RunMachine:
         yield from self._commits.give_up_overdue()
 
     def _window_end(self) -> int:
-        return self._failures.window_end(self.currtx + self._books.options.window())
+        return self._failures.window_end(self.currtx + self._books.waves.size.window())
 
     def validate(self) -> None:
         """Checks every invariant; called after each event by tests and simulations.
@@ -345,7 +346,7 @@ class RunMachine:
             AssertionError: one is violated.
         """
         active = list(self._transactions.active())
-        self._transactions.validate(window=self._books.options.window(), is_contiguous=not self._plan.is_opaque)
+        self._transactions.validate(window=self._books.waves.size.window_max(), is_contiguous=not self._plan.is_opaque)
         self._books.waves.validate({record.attempt: record.wave_id for record in active if record.wave_id})
         self._failures.validate([record.attempt.txid for record in active])
         self._commits.validate()

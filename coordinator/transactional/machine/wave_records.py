@@ -1,10 +1,11 @@
-"""The waves in flight, and how many attempts the next one takes. Pure."""
+"""The waves in flight, and which attempts fit into the next one. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from coordinator.transactional.machine.wave_size import WaveSize
 from state.attempt import TransactionAttempt
 from state.errors import ProtocolError
 
@@ -32,15 +33,18 @@ class WaveRecord:
 
 
 class WaveRecords:
-    """Keeps waves until all their attempts have ended, and sizes the next one.
+    """Keeps waves until all their attempts have ended.
 
     Args:
-        max_spout_pending: width of the window; a wave takes half of it, so that two can be in flight.
+        size: decides how many attempts a wave takes.
         timeout_s: how long a processing phase may take, in seconds.
+
+    Attributes:
+        size: as given; told of each wave that ends.
     """
 
-    def __init__(self, max_spout_pending: int, timeout_s: float) -> None:
-        self._full_size = self._size = -(-max_spout_pending // 2)
+    def __init__(self, size: WaveSize, timeout_s: float) -> None:
+        self.size = size
         self._timeout_s = timeout_s
         self._waves: dict[int, WaveRecord] = {}
         self._last_id = 0
@@ -48,11 +52,11 @@ class WaveRecords:
     def room(self, byte_counts: Sequence[int]) -> int:
         """Returns how many waiting attempts fit into the next wave, given about how large their batches are."""
         byte_total = 0
-        for count, byte_count in enumerate(byte_counts[: self._size]):
+        for count, byte_count in enumerate(byte_counts[: self.size.limit]):
             byte_total += byte_count
             if count and byte_total > WAVE_BYTES_MAX:
                 return count
-        return min(self._size, len(byte_counts))
+        return min(self.size.limit, len(byte_counts))
 
     def start(self, attempts: tuple[TransactionAttempt, ...], now_s: float) -> WaveRecord:
         """Records a new wave of these attempts and returns it."""
@@ -60,15 +64,15 @@ class WaveRecords:
         wave = self._waves[self._last_id] = WaveRecord(self._last_id, attempts, now_s, set(attempts))
         return wave
 
-    def processed(self, wave_id: int) -> WaveRecord:
-        """Ends the processing phase of a wave; the next may be twice as large, up to the full size.
+    def processed(self, wave_id: int, seconds: float = 0.0) -> WaveRecord:
+        """Ends the processing phase of a wave, which took `seconds`; 0 if that is unknown.
 
         Raises:
             ProtocolError: the wave is not running.
         """
         wave = self._end(wave_id)
         if wave.live:  # a wave of dropped attempts proves nothing: what crashes must be found by halving
-            self._size = min(self._full_size, 2 * self._size)
+            self.size.processed(len(wave.attempts), seconds)
         return wave
 
     def crashed(self, wave_id: int) -> WaveRecord:
@@ -79,7 +83,7 @@ class WaveRecords:
         """
         wave = self._end(wave_id)
         if wave.live:
-            self.halve(len(wave.attempts))
+            self.size.halve(len(wave.attempts))
         return wave
 
     def _end(self, wave_id: int) -> WaveRecord:
@@ -88,15 +92,6 @@ class WaveRecords:
             raise ProtocolError(f"wave {wave_id} was reported but is not running")
         wave.is_running = False
         return wave
-
-    def halve(self, size: int) -> None:
-        """Limits the next wave to half of `size` attempts."""
-        self._size = max(1, size // 2)
-
-    def keep_below(self, size: int) -> None:
-        """Limits all further waves to half of `size` attempts, because that many take too long."""
-        self._full_size = max(1, min(self._full_size, size // 2))
-        self._size = min(self._size, self._full_size)
 
     def let_go(self, wave_id: int, attempt: TransactionAttempt) -> None:
         """Removes an attempt that was committed or dropped; 0 is the wave of one that was still waiting."""
@@ -135,4 +130,4 @@ class WaveRecords:
         live = {attempt: wave.wave_id for wave in self._waves.values() for attempt in wave.live}
         assert live == wave_of, f"waves hold {live}, attempts say {wave_of}"
         assert sum(wave.is_running for wave in self._waves.values()) <= 1, "two waves in their processing phase"
-        assert 1 <= self._size <= self._full_size
+        self.size.validate()

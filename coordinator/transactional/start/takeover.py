@@ -104,7 +104,8 @@ class Takeover:
             source_fingerprint=fingerprint,
             accepted=found,
         )
-        if found is not None and acquired.metadata != found.metadata:  # the run that is now fenced wrote meanwhile
+        if found is not None and (acquired.committed_txid, acquired.metadata) != (found.committed_txid, found.metadata):
+            # the run that is now fenced wrote meanwhile; a commit may leave the metadata as it was
             found = FoundTopology(acquired.committed_txid, found.source_fingerprint, found.topology, acquired.metadata)
             settled = self._settled(found, fingerprint, description)
         for notice in settled.notices:

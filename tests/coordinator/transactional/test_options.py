@@ -34,8 +34,14 @@ def test_a_group_may_not_be_larger_than_the_server_takes():
 
 def test_a_window_that_is_not_given_is_the_engines_whatever_else_is_given():
     given = RunOptions(commit_group_max=2)
-    assert (given.window(), given.or_window(1).window(), given.or_window(1).commit_group_max) == (64, 1, 2)
-    assert RunOptions(max_spout_pending=4).or_window(1).window() == 4
+    assert (given.or_window(1).max_spout_pending, given.or_window(1).commit_group_max) == (1, 2)
+    assert RunOptions(max_spout_pending=4).or_window(1).max_spout_pending == 4
+
+
+@pytest.mark.parametrize("value", [0, -1, True, "0.3", float("inf"), float("nan")], ids=repr)
+def test_the_time_a_wave_should_take_is_a_number_of_seconds(value):
+    with pytest.raises(TopologyError, match=f"option wave_target_s is {value!r}; give a number of seconds above 0"):
+        RunOptions(wave_target_s=value)
 
 
 def test_the_switches_are_no_bounds():

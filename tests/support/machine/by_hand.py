@@ -72,7 +72,7 @@ def emitted(decisions: list[Decision]) -> list[int]:
 def snapshot(driven: Driven) -> tuple[Any, ...]:
     """Everything a machine knows of its attempts."""
     machine = driven.machine
-    parts = machine.currtx, machine._transactions._records, machine._commits.phase, machine._books.waves._size
+    parts = machine.currtx, machine._transactions._records, machine._commits.phase, machine._books.waves.size.limit
     return copy.deepcopy(parts)
 
 
@@ -265,7 +265,7 @@ class OpenWave(WaveRecords):
         wave.live.update(attempts)
         return wave
 
-    def processed(self, wave_id: int) -> WaveRecord:
+    def processed(self, wave_id: int, seconds: float = 0.0) -> WaveRecord:
         return WaveRecord(wave_id, self.speaking_of, 0.0)
 
     def take_finished(self) -> list[int]:
@@ -277,7 +277,7 @@ class ByHand(Driven):
 
     def __init__(self, source: Callable[[Cut], BatchCut | NothingToCut] | None = None, **given: Any) -> None:
         super().__init__(source, **given)
-        self.waves = OpenWave(1, 60.0)
+        self.waves = OpenWave(self.machine._books.waves.size, 60.0)
         self.machine._books.waves = self.waves
 
     def ack(self, attempt: TransactionAttempt, **more: Any) -> list[Decision]:

@@ -143,8 +143,9 @@ class RandomRun:
             may_hold=draw() < 0.4,
             message_timeout_s=TIMEOUT_S,
         )
+        self.window = self.random.choice((1, 2, 3, 4, 6, 8))
         self.options = RunOptions(
-            max_spout_pending=self.random.choice((1, 2, 3, 4, 6, 8)),
+            max_spout_pending=self.window,
             commit_group_max=self.random.randint(1, 6),
             commit_operations_max=self.random.choice((4, 8, 1000)),
             max_attempts=self.random.choice((2, 4, 40, 40, 40)),
@@ -197,7 +198,7 @@ class RandomRun:
         self.closed: dict[TransactionAttempt, AttemptOutcome] = {}
         self.held: dict[TransactionAttempt, AskWatch] = {}
         self.void_count = 0
-        self.wave_max = -(-self.options.window() // 2)
+        self.wave_max = -(-self.window // 2)
         self.next_event: RunEvent | None = None
         self.waves: dict[int, Wave] = {}
         self.group: Group | None = None
@@ -612,7 +613,7 @@ class RandomRun:
         books = self.books
         assert not self.nothing_more, "asked again within one turn"
         assert cut.txid not in books.alive
-        assert books.committed < cut.txid < min(books.committed + 1 + self.options.window(), self._halt_before())
+        assert books.committed < cut.txid < min(books.committed + 1 + self.window, self._halt_before())
         assert cut.is_new == (cut.txid not in books.cut)
         assert cut.previous == books.cut.get(cut.txid - 1)
         if not self.plan.is_opaque:
@@ -646,7 +647,7 @@ class RandomRun:
             txid = batch.attempt.txid
             assert batch.attempt not in books.seen, "issued before"
             assert txid < self._halt_before(), "beyond the halt"
-            assert txid <= books.committed + self.options.window(), "beyond the window"
+            assert txid <= books.committed + self.window, "beyond the window"
             assert unpack(batch.packed_metadata) == books.cut[txid]
             if self.plan.is_opaque:
                 assert txid in books.fresh, "not cut again"

@@ -38,6 +38,7 @@ from coordinator.transactional.machine.run_machine import RunMachine
 from coordinator.transactional.machine.run_plan import RunPlan
 from coordinator.transactional.machine.transaction_records import TransactionRecords
 from coordinator.transactional.machine.wave_records import WaveRecords
+from coordinator.transactional.machine.wave_size import WaveSize
 from tests.support.machine.random_runs import RandomRun
 
 RUNS = int(os.environ.get("TXBATCH_RANDOM_RUNS", "10000"))
@@ -257,7 +258,7 @@ PLANTED = {
     "waves that run for nothing": planted(WaveRecords, "running_for_nothing", lambda self, wave_ids: []),
     "waves that are never released": planted(WaveRecords, "take_finished", lambda self: []),
     "waves of the whole window": planted(WaveRecords, "room", lambda self, byte_counts: len(byte_counts)),
-    "waves that took too long as large again": planted(WaveRecords, "keep_below", lambda self, size: None),
+    "waves that took too long as large again": planted(WaveSize, "keep_below", lambda self, size: None),
     "a crash that is certain to repeat is replayed": planted(Failures, "crashed", replay_always),
     "a drain hides the error of a halt": planted(RunMachine, "_judge_input", end_before_the_halt),
     "attempts that only waited have failed": planted(Failures, "_drop_from", count_those_that_waited),

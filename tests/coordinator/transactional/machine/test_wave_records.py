@@ -6,6 +6,7 @@ import pytest
 
 from coordinator.transactional.machine import wave_records
 from coordinator.transactional.machine.wave_records import WaveRecords
+from coordinator.transactional.machine.wave_size import WaveSize
 from state.attempt import TransactionAttempt
 from state.errors import ProtocolError
 
@@ -15,12 +16,12 @@ def attempts_of(*txids, attempt_id=1):
 
 
 def room(window, waiting=100, byte_count=0):
-    return WaveRecords(window, 10.0).room([byte_count] * waiting)
+    return WaveRecords(WaveSize(window, 1.0), 10.0).room([byte_count] * waiting)
 
 
 def started(count, window=16):
     """Records with one wave under way, number 1."""
-    waves = WaveRecords(window, 10.0)
+    waves = WaveRecords(WaveSize(window, 1.0), 10.0)
     return waves, waves.start(attempts_of(*range(1, 1 + count)), 100.0)
 
 
@@ -49,7 +50,7 @@ def test_waves_are_numbered_from_one_and_run_from_their_start():
 
 
 def test_a_crashed_wave_halves_the_next_down_to_one_and_good_ones_double_it_again():
-    waves = WaveRecords(16, 10.0)
+    waves = WaveRecords(WaveSize(16, 1.0), 10.0)
     sizes = []
     for outcome in ("crashed", "crashed", "crashed", "crashed", "processed", "processed", "processed", "processed"):
         sizes.append(waves.room([0] * 100))
@@ -81,7 +82,7 @@ def test_a_cancelled_wave_that_ends_as_crashed_halves_nothing():
 def test_a_cancelled_wave_that_ends_well_all_the_same_doubles_nothing():
     """Else a commit that crashes would never be found: the void wave after it doubles what it has halved."""
     waves = cancelled()
-    waves.halve(2)
+    waves.size.halve(2)
     waves.processed(1)
     assert waves.room([0] * 100) == 1
 
@@ -98,18 +99,18 @@ def test_a_wave_is_released_once_all_its_attempts_are_committed_or_dropped():
 
 
 def test_waves_that_took_too_long_are_never_that_large_again():
-    waves = WaveRecords(16, 60.0)
-    waves.keep_below(8)
+    waves = WaveRecords(WaveSize(16, 1.0), 60.0)
+    waves.size.keep_below(8)
     assert waves.room([0] * 20) == 4
-    waves.keep_below(7)
+    waves.size.keep_below(7)
     assert waves.room([0] * 20) == 3
     for wave_id in range(1, 5):
         waves.start(attempts_of(wave_id), 0.0)
         waves.processed(wave_id)
     assert waves.room([0] * 20) == 3
-    waves.keep_below(8)
+    waves.size.keep_below(8)
     assert waves.room([0] * 20) == 3, "a late one does not raise it again"
-    waves.keep_below(1)
+    waves.size.keep_below(1)
     assert waves.room([0] * 20) == 1
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,7 +16,8 @@ from coordinator.building.topology_description import TopologyChange, changes, d
 from coordinator.local.cluster import LocalCluster
 from coordinator.spouts.memory import MemoryTransactionalSpout
 from coordinator.transactional.options import RunOptions
-from state.errors import StateRefusedError
+from state.errors import Interruption, StateRefusedError
+from state.fault_points import installed
 from state.handles import HashState, SetState, ValueState
 
 ROWS = [["a"], ["b"], ["a"]]
@@ -214,3 +216,31 @@ def test_executors_are_told_of_if_the_number_of_tasks_stays():
     before = described(topology(Counts()))
     after = before.replace('"kind": "committer", "parallelism": 1', '"kind": "committer", "parallelism": 3')
     assert changes(before, after).said == ("component 'count': parallelism changed from 1 to 3",)
+
+
+class KilledError(Interruption):
+    """The process of a run ends at a point of its code."""
+
+
+def kill_at(fatal: str) -> Callable[[str], None]:
+    def visit(point: str) -> None:
+        if point == fatal:
+            raise KilledError
+
+    return visit
+
+
+def test_a_state_that_another_run_commits_while_this_one_starts_must_not_have_changed(cluster):
+    """The other run's commit leaves the metadata as it was: txid 1 is the last committed one, and the only one."""
+    before, changed = topology(Counts(), rows=ROWS[:1]), topology(FloatCounts(), rows=ROWS[:1])
+    with installed(kill_at("commit.sending")), pytest.raises(KilledError):
+        run(cluster, before)
+
+    def other_commits(point: str) -> None:
+        if point == "start.looked":
+            with installed(lambda point: None):
+                run(cluster, before)
+
+    with installed(other_commits), pytest.raises(StateRefusedError, match="its states have changed since"):
+        run(cluster, changed)
+    assert cluster.client.hgetall("{graph}:counts") == {b"a": b"1"}

@@ -1,0 +1,85 @@
+"""How many attempts a wave takes: a fixed number, or as many as finish in about a given time. Pure.
+
+A wave costs Spark about the same however little is in it, so small transactions want large waves; a wave that takes
+long delays its commits and repeats much if it fails. Without a fixed window the size is therefore found while the run
+goes: full waves that end early make it grow, waves that take too long make it shrink again, though never below the
+size a run starts with.
+"""
+
+from __future__ import annotations
+
+FIRST_SIZE = 32
+"""Attempts of a wave before the first was timed, and always affordable."""
+LARGEST_SIZE = 1024
+"""However short waves are: the driver keeps a record of every attempt in flight."""
+TOLERANCE = 1.25
+"""A time within this factor of the target is left as it is."""
+
+
+class WaveSize:
+    """The size of the next wave.
+
+    Args:
+        window: most transactions in flight: a wave takes half of them, so that two can be in flight. None lets the
+            size follow the time that waves take.
+        target_s: the time that a wave should take, in seconds.
+    """
+
+    def __init__(self, window: int | None, target_s: float) -> None:
+        self._is_timed = window is None
+        self._target_s = target_s
+        self._is_warm = False
+        self._largest = LARGEST_SIZE if window is None else -(-window // 2)
+        self._window = window
+        self._full = FIRST_SIZE if window is None else self._largest
+        self._limit = self._full
+
+    @property
+    def limit(self) -> int:
+        """Most attempts of the next wave."""
+        return self._limit
+
+    def window(self) -> int:
+        """Returns how many transactions may be in flight now."""
+        return 2 * self._full if self._window is None else self._window
+
+    def window_max(self) -> int:
+        """Returns how many transactions may ever be in flight."""
+        return 2 * LARGEST_SIZE if self._window is None else self._window
+
+    def processed(self, count: int, seconds: float) -> None:
+        """Notes that a wave of `count` attempts was processed in `seconds`, 0 if that is unknown.
+
+        After a crash sizes double up to the full one again.
+        """
+        if self._is_timed and seconds > 0:
+            self._follow(count, seconds)
+        self._limit = min(self._full, 2 * self._limit)
+
+    def _follow(self, count: int, seconds: float) -> None:
+        """Moves the full size towards the target, at most by a factor of two."""
+        if not self._is_warm:  # the first wave waits for workers to start
+            self._is_warm = True
+            return
+        ratio = self._target_s / seconds
+        if ratio > TOLERANCE and count >= self._full:
+            self._full = min(self._largest, int(count * min(2.0, ratio)))
+        elif ratio < 1 / TOLERANCE and count > FIRST_SIZE:
+            self._full = min(self._full, max(FIRST_SIZE, int(count * max(0.5, ratio))))
+
+    def halve(self, size: int) -> None:
+        """Limits the next wave to half of `size` attempts."""
+        self._limit = max(1, size // 2)
+
+    def keep_below(self, size: int) -> None:
+        """Limits all further waves to half of `size` attempts, because that many take too long."""
+        self._largest = self._full = max(1, min(self._full, size // 2))
+        self._limit = min(self._limit, self._full)
+
+    def validate(self) -> None:
+        """Checks the sizes against one another.
+
+        Raises:
+            AssertionError: they disagree.
+        """
+        assert 1 <= self._limit <= self._full <= self._largest

@@ -1,0 +1,45 @@
+"""``txbatch drop`` in a simulation: it may be interrupted anywhere, while runs start and end."""
+
+from __future__ import annotations
+
+from random import Random
+
+from state.keys import Keys
+from state.redis_connection import RedisConnection
+from state.redis_drop import drop_topology
+from tests.simulation.fault_plan import FaultPlan
+from tests.simulation.process import Ended, Process
+from tests.simulation.sim_server import Caller, SimServer
+from tests.simulation.timeline import Timeline
+from tests.simulation.workload import TOPOLOGY_ID
+
+TIMEOUT_S = 60.0
+
+
+class Drop(Process):
+    """Drops the topology once."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        timeline: Timeline,
+        faults: FaultPlan,
+        server: SimServer,
+        random: Random,
+        ended: Ended,
+    ) -> None:
+        super().__init__(name, timeline, faults, ended)
+        self._nonce = f"{random.getrandbits(128):032x}"
+        self._connection = RedisConnection(
+            server.client(Caller(name, self.wait)),
+            "sim",
+            timeout_s=TIMEOUT_S,
+            clock=lambda: timeline.now_s,
+            sleep=self.wait,
+        )
+        self.later(self._drop)
+
+    def _drop(self) -> None:
+        drop_topology(self._connection, Keys(TOPOLOGY_ID), nonce=self._nonce)
+        self.end(None)

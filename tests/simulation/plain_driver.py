@@ -1,0 +1,127 @@
+"""One driver process of a plain topology in a simulation, and the engine that runs its waves in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+from coordinator.building.plain_topology import PlainTopology
+from coordinator.plain.coordinator import PlainCoordinator
+from coordinator.plain.engine import PlainWave, WaveDrained
+from coordinator.plain.options import PlainRunOptions
+from coordinator.planning.plain_plan import make_plain_plan
+from coordinator.planning.wave_plan import WavePlan, make_wave_plan
+from coordinator.spark.frame_flow import Addressed
+from coordinator.spark.plain_stage import plain_stage, wave_drained
+from coordinator.spark.plain_wave import emitted_parts
+from coordinator.spark.stage_entry import StageEntry
+from coordinator.transactional.engine import CrashKind, WaveCrashed
+from state.codec import CodecError
+from state.redis_connection import RedisConnection
+from state.redis_offset_records import TIMEOUT_S, RedisOffsetRecords
+from tests.simulation.executors import Executors, TaskDiedError
+from tests.simulation.fault_plan import TASK_POINTS, FaultPlan
+from tests.simulation.plain_workload import PLAIN_ID
+from tests.simulation.process import Ended, Process
+from tests.simulation.sim_server import Caller, SimServer
+from tests.simulation.timeline import Timeline
+
+STEP_S = 0.02
+OVERDUE_S = 60.0
+
+
+class PlainSimEngine:
+    """Runs waves, one at a time; every stage takes time, in which the driver may be killed.
+
+    Args:
+        plan: what to run.
+        executors: run its tasks.
+        wait: the driver's.
+    """
+
+    def __init__(self, plan: WavePlan, executors: Executors, wait: Callable[[float], None]) -> None:
+        self._plan, self._executors, self._wait = plan, executors, wait
+        shipped: Any = SimpleNamespace(value=plan)
+        self._entry: StageEntry[WavePlan] = StageEntry(shipped)
+
+    def run_wave(self, wave: PlainWave) -> WaveDrained | WaveCrashed:
+        number, faults = wave.wave_id.number, self._executors.faults
+        if faults.strikes("wave.hangs"):
+            self._wait(OVERDUE_S)
+            return WaveCrashed(number, "it took too long", CrashKind.OVERDUE)
+        try:
+            collected = self._collected(wave)
+            if faults.strikes("wave.is_lost"):
+                return WaveCrashed(number, "a worker died", CrashKind.LOST)
+            return wave_drained(collected)
+        except TaskDiedError:
+            return WaveCrashed(number, "a worker died again and again", CrashKind.LOST)
+        except CodecError as error:
+            return WaveCrashed(number, str(error))
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+    def _collected(self, wave: PlainWave) -> Iterable[Addressed]:
+        run, plan = self._executors, self._plan
+        outputs = emitted_parts(plan, wave)
+        for index, level in enumerate(plan.stages):
+            stage = plain_stage(self._entry, plan, wave.wave_id, index)
+            records = run.read(outputs)
+            outputs = [run.run(stage, p, records.get(p, [])) for p in range(len(level.tasks))]
+            self._wait(STEP_S)
+        return [record for output in outputs for record in output]
+
+
+class PlainDriver(Process):
+    """A run of a plain topology.
+
+    Attributes:
+        records: what its spouts store offsets with.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        topology: PlainTopology,
+        *,
+        timeline: Timeline,
+        faults: FaultPlan,
+        server: SimServer,
+        random: Random,
+        pickle: Callable[[str, Any], bytes],
+        ended: Ended,
+    ) -> None:
+        super().__init__(name, timeline, faults, ended)
+        self._topology, self._random, self._pickle = topology, random, pickle
+        self._executors = Executors(faults, random)
+        client = server.client(Caller(name, self.wait))
+        self.records = RedisOffsetRecords("redis://sim", PLAIN_ID, client=client)
+        self.records._connection = RedisConnection(
+            client, "sim", timeout_s=TIMEOUT_S, clock=lambda: timeline.now_s, sleep=self.wait
+        )
+        self.later(self._run)
+
+    def reach(self, point: str) -> None:
+        """Tasks run while the driver waits for its wave."""
+        if point in TASK_POINTS:
+            self._executors.reach(point)
+        else:
+            super().reach(point)
+
+    def _run(self) -> None:
+        random = self._random
+        plan = make_plain_plan(self._topology, self._pickle)
+        engine = PlainSimEngine(make_wave_plan(plan), self._executors, self.wait)
+        options = PlainRunOptions(wave_tuples_max=random.choice([1, 4, 50]), stop_when_idle=True, idle_rounds=2)
+        PlainCoordinator(
+            plan,
+            engine,
+            options,
+            clock=lambda: self.timeline.now_s,
+            sleep=self.wait,
+            draw_bits=random.getrandbits,
+        ).run()
+        self.end(None)
