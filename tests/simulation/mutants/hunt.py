@@ -10,16 +10,21 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
+from unittest import mock
 
 from tests.simulation.invariants import ViolatedError
 from tests.simulation.mutants.mutant import SIMULATION, Mutant
 from tests.simulation.mutants.patch import ROOT, planted
-from tests.simulation.simulation import Scenario, simulate
+from tests.simulation.scenario import Scenario
+from tests.simulation.simulation import simulate
+from tests.simulation.timeline import Timeline
 
 VARIABLE = "TXBATCH_MUTANT"
 """Names the mutant that `plugin` plants in a process of pytest."""
 PLUGIN = "tests.simulation.mutants.plugin"
 SUITE_TIMEOUT_S = 600
+HAPPENINGS_MAX = 8_000
+"""A run that makes no progress is found sooner than in the simulation at large: many mutants stop progress."""
 ALL_PASSED, SOME_FAILED = 0, 1
 
 
@@ -88,7 +93,8 @@ def violation_of(seed: int) -> str:
     disabled = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
-        violation = simulate(Scenario.of(seed)).violation
+        with mock.patch.object(Timeline.__init__, "__defaults__", (HAPPENINGS_MAX,)):
+            violation = simulate(Scenario.of(seed)).violation
     finally:
         logging.disable(disabled)
     return violation.removeprefix(f"{ViolatedError.__name__}: ").strip().split("\n", maxsplit=1)[0]

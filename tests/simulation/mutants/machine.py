@@ -217,7 +217,7 @@ WINDOW_UNBOUNDED = Mutant(
     (
         Patch(
             MACHINE,
-            "self._failures.window_end(self.currtx + self._books.options.window())",
+            "self._failures.window_end(self.currtx + self._books.waves.size.window())",
             "self._failures.window_end(self.currtx + 1_000)",
         ),
     ),

@@ -120,8 +120,20 @@ TAKEOVER_UNSETTLED = Mutant(
     (
         Patch(
             "coordinator/transactional/start/takeover.py",
-            "        if found is not None and acquired.metadata != found.metadata:",
+            "        if found is not None and (acquired.committed_txid, acquired.metadata) != (found.committed_txid, found.metadata):",
             "        if False:",
+        ),
+    ),
+)
+TAKEOVER_BY_METADATA = Mutant(
+    "takeover-compares-metadata-only",
+    "A takeover looks again only if the metadata has changed, which a commit may leave as it was; the simulation "
+    "found this one in our own code.",
+    (
+        Patch(
+            "coordinator/transactional/start/takeover.py",
+            "        if found is not None and (acquired.committed_txid, acquired.metadata) != (found.committed_txid, found.metadata):",
+            "        if found is not None and acquired.metadata != found.metadata:",
         ),
     ),
 )
@@ -157,4 +169,5 @@ MUTANTS = (
     INPUT_UNCOMPARED,
     SAME_UNCOMPARED,
     TAKEOVER_UNSETTLED,
+    TAKEOVER_BY_METADATA,
 )

@@ -255,8 +255,6 @@ DROP_WITHOUT_FENCE = Mutant(
             "  return true",
         ),
     ),
-    dies_in=f"{SUITE}",
-    spared="nothing is dropped in the simulation",
 )
 RIGHTS_UNCHECKED = Mutant(
     "rights-not-proved",
