@@ -34,6 +34,9 @@ class _Run:
 class Causes:
     """Judges how runs end.
 
+    A drop explains whatever says that the state is gone or owned by another: only a server that still has its library
+    remembers that it was a drop.
+
     Args:
         struck: the faults that have struck, in order; grows while the simulation plays.
     """
@@ -71,7 +74,7 @@ class Causes:
             case FencedError():
                 has_cause = bool(since & REPLACED) or not is_newest or self._has_dropped
             case StateRefusedError():
-                has_cause = bool(since & REFUSED or lasting) or not was_assembled
+                has_cause = bool(since & REFUSED or lasting) or not was_assembled or self._has_dropped
             case StateUnreachableError():
                 has_cause = bool(since & SILENT) or any(fault.startswith("stop@") for fault in since)
             case _:

@@ -84,6 +84,8 @@ METADATA_WITHOUT_WITNESS = Mutant(
             'self._owned = Ownership(owned.fence, owned.generation, owned.revision + (name == "commit"))',
         ),
     ),
+    dies_in=SUITE,
+    spared="a start finds the hole that it leaves, by the checksum and by looking, and refuses",
 )
 RECEIPTS_DROPPED = Mutant(
     "receipts-dropped",
@@ -218,7 +220,7 @@ HOLE_ACCEPTED = Mutant(
             "            if False:",
         ),
     ),
-    dies_in="tests/coordinator/transactional/start",
+    dies_in="tests/coordinator/transactional/start/test_metadata_check.py",
     spared="the revision leaves no hole, and the checksum would find one",
 )
 LATE_ACQUIRE = Mutant(
@@ -304,7 +306,7 @@ MUTANTS = (
         "A start neither compares the checksum nor looks for holes.",
         HOLE_ACCEPTED,
         SUM_IGNORED,
-        dies_in="tests/coordinator/transactional/start",
+        dies_in="tests/coordinator/transactional/start/test_metadata_check.py",
         spared="the revision leaves no hole and no server with other metadata than the last write left",
     ),
     together(
