@@ -1,4 +1,8 @@
-"""Builds and runs topologies: spouts, the coordinator, the engines, the command line."""
+"""Builds and runs topologies: spouts, the coordinator, the engines, the command line.
+
+Modules at the top are entrances: `run` and `run_plain` to Spark, `exactly_once` from Structured Streaming. They choose
+a server (`server_choice`), an engine and a driver, and leave the work to the rooms.
+"""
 
 from coordinated_bolt.neighbours import require_own_packages
 

@@ -24,6 +24,8 @@ from state.redis_address import check_address
 from state.redis_errors import Remedy, hint_for, remedy_of, stop_error
 
 LIBRARY_NAME = "txbatch_2"
+STORED_FORMAT = LIBRARY_NAME.rpartition("_")[2]
+"""The format of what is stored: the version of the library that writes it."""
 SOCKET_TIMEOUT_S = 30.0
 """A commit of 500,000 operations may block the server for three seconds, a slow disk for longer."""
 CONNECT_TIMEOUT_S = 5.0
@@ -178,7 +180,7 @@ class RedisConnection:
         code = library_code()
         try:
             found = self.call("FUNCTION", "LIST", "LIBRARYNAME", LIBRARY_NAME, "WITHCODE")
-            if not _holds(found, code.encode()):
+            if not holds_code(found, code.encode()):
                 reached("library.loading")
                 self.call("FUNCTION", "LOAD", "REPLACE", code)
                 reached("library.loaded")
@@ -191,9 +193,10 @@ class RedisConnection:
         self.client.close()
 
 
-def _holds(reply: Any, code: bytes) -> bool:
+def holds_code(reply: Any, code: bytes) -> bool:
+    """Whether the reply to FUNCTION LIST WITHCODE has a library with exactly this code."""
     if isinstance(reply, dict):
-        return any(_holds(item, code) for item in reply.values())
+        return any(holds_code(item, code) for item in reply.values())
     if isinstance(reply, (list, tuple)):
-        return any(_holds(item, code) for item in reply)
+        return any(holds_code(item, code) for item in reply)
     return bool(reply == code)

@@ -49,6 +49,23 @@ COMMANDS = (
 that a run is connected."""
 
 
+COMMANDS_TO_VERIFY = (
+    "EXEC",
+    "HSCAN",
+    "LLEN",
+    "LRANGE",
+    "MULTI",
+    "PTTL",
+    "SCARD",
+    "SMEMBERS",
+    "SSCAN",
+    "ZCARD",
+    "ZRANGE",
+    "ZSCAN",
+)
+"""Commands that `txbatch verify` sends and no run does; a run starts without the right to use them."""
+
+
 def require_all_rights(connection: RedisConnection, keys: Keys) -> None:
     """Checks that the user may run every command of the function library; called once at start.
 
@@ -73,7 +90,7 @@ def acl_rules(keys: Keys, *, loads_functions: bool = True) -> list[str]:
         keys: of the topology.
         loads_functions: False if another user loads the function library, which this one then cannot change.
     """
-    commands = [*COMMANDS_ON_KEYS, *COMMANDS]
+    commands = [*COMMANDS_ON_KEYS, *COMMANDS, *COMMANDS_TO_VERIFY]
     if not loads_functions:
         commands.remove("FUNCTION|LOAD")
     return ["reset", "on", f"~{keys.pattern}", *(f"+{command.lower()}" for command in sorted(commands))]

@@ -3,13 +3,54 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from state.errors import StateRefusedError
 
 OLDEST = {"redis": (7, 0, 0), "valkey": (7, 2, 0)}
 """First versions that have what the function library needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """A reason why a server cannot hold a topology.
+
+    Attributes:
+        about: "version", "primary" or "eviction".
+        found: what the server is, to follow its name in a sentence.
+        remedy: what to do.
+    """
+
+    about: str
+    found: str
+    remedy: str
+
+
+def unfitness(info: Mapping[str, Any]) -> Iterator[Unfit]:
+    """Yields every reason why a server is unfit, the gravest first.
+
+    Args:
+        info: INFO as a mapping of name to value.
+    """
+    product, version = product_of(info)
+    oldest = OLDEST[product]
+    if _numbers(version) < oldest:
+        found = f"is {product} {version}, but txbatch needs {product} >= {oldest[0]}.{oldest[1]}"
+        yield Unfit("version", found, "upgrade it, or leave out --redis to use the embedded server")
+    role = _text(info, "role")
+    if _text(info, "redis_mode") == "sentinel" or _text(info, "server_mode") == "sentinel":
+        yield Unfit("primary", "is a sentinel", "give the address of the primary it watches")
+    elif role not in ("master", "primary"):
+        yield Unfit("primary", f"is a {role or 'server of unknown role'}", "give the primary's address")
+    policy = _text(info, "maxmemory_policy")
+    if policy != "noeviction":
+        yield Unfit(
+            "eviction",
+            f"has maxmemory-policy {policy!r}, which may silently delete committed state",
+            "set it to noeviction (CONFIG SET maxmemory-policy noeviction)",
+        )
 
 
 def refuse_unfit_server(info: Mapping[str, Any], server: str) -> None:
@@ -22,24 +63,8 @@ def refuse_unfit_server(info: Mapping[str, Any], server: str) -> None:
     Raises:
         StateRefusedError: the server is too old, a replica or a sentinel, or may evict state.
     """
-    product, version = _product(info)
-    oldest = OLDEST[product]
-    if _numbers(version) < oldest:
-        raise StateRefusedError(
-            f"server {server} is {product} {version}, but txbatch needs {product} >= {oldest[0]}.{oldest[1]}; "
-            "upgrade it, or leave out --redis to use the embedded server"
-        )
-    if _text(info, "redis_mode") == "sentinel" or _text(info, "server_mode") == "sentinel":
-        raise StateRefusedError(f"server {server} is a sentinel; give the address of the primary it watches")
-    role = _text(info, "role")
-    if role not in ("master", "primary"):
-        raise StateRefusedError(f"server {server} is a {role or 'server of unknown role'}; give the primary's address")
-    policy = _text(info, "maxmemory_policy")
-    if policy != "noeviction":
-        raise StateRefusedError(
-            f"server {server} has maxmemory-policy {policy!r}, which may silently delete committed state; "
-            "set it to noeviction (CONFIG SET maxmemory-policy noeviction)"
-        )
+    for unfit in unfitness(info):
+        raise StateRefusedError(f"server {server} {unfit.found}; {unfit.remedy}")
 
 
 def evicted_keys(info: Mapping[str, Any]) -> int:
@@ -48,7 +73,8 @@ def evicted_keys(info: Mapping[str, Any]) -> int:
     return int(count) if count.isdecimal() else 0
 
 
-def _product(info: Mapping[str, Any]) -> tuple[str, str]:
+def product_of(info: Mapping[str, Any]) -> tuple[str, str]:
+    """Returns the product and its version."""
     if "valkey_version" in info:
         return "valkey", _text(info, "valkey_version")
     return "redis", _text(info, "redis_version")

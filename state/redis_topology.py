@@ -14,6 +14,7 @@ from state.redis_address import redact
 from state.redis_connection import RedisConnection, connect
 from state.redis_drop import drop_topology
 from state.redis_presence import connected_runs
+from state.redis_records import RedisRecords
 from state.redis_replies import text_of, texts_by_name
 from state.redis_rights import require_all_rights
 from state.redis_server import evicted_keys, refuse_unfit_server
@@ -150,6 +151,10 @@ class RedisTopology:
     def connected_runs(self) -> int:
         """Returns how many runs of the topology are connected, 0 if the server does not say; needs no ownership."""
         return connected_runs(self._connection, self.keys)
+
+    def records(self) -> RedisRecords:
+        """Returns what reads everything that is stored, without the function library; for `txbatch verify`."""
+        return RedisRecords(self._connection, self.keys)
 
     def drop(self) -> int:
         """Deletes every key of the topology and returns how many there were.

@@ -17,6 +17,7 @@ from state.errors import StateRefusedError
 from state.handles import declared_states
 from state.printable import one_line
 from state.state_handle import StateHandle
+from state.write_set import StateKind, ValueType
 
 Described = Mapping[str, Mapping[str, Any]]
 _PART_NAMES = {"value": "value type", "field": "field type"}
@@ -33,6 +34,16 @@ class TopologyChange:
 
     said: tuple[str, ...] = ()
     states: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedState:
+    """A state as a stored description declares it; the attributes are those of its handle."""
+
+    name: str
+    kind: StateKind
+    value_type: ValueType
+    field_type: ValueType
 
 
 def described(topology: Topology) -> str:
@@ -68,6 +79,24 @@ def states_of(description: str) -> set[str]:
         return set(json.loads(description)["states"])
     except (ValueError, TypeError, KeyError):
         return set()
+
+
+def declared_states_of(description: str) -> dict[str, DescribedState]:
+    """Returns state name -> how it was declared by the last run, for `txbatch verify`.
+
+    Raises:
+        ValueError: the description cannot be read.
+    """
+    try:
+        states = json.loads(description)["states"]
+        return {
+            str(name): DescribedState(
+                str(name), StateKind(each["kind"]), ValueType(each["value"]), ValueType(each["field"])
+            )
+            for name, each in states.items()
+        }
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"the description has no {error}") from error
 
 
 def summary(description: str) -> str:

@@ -2,70 +2,41 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from coordinator.cli.acl_command import show_acl
 from coordinator.cli.bench_command import bench as run_bench
+from coordinator.cli.command_options import (
+    AllowPlaintext,
+    AsJson,
+    DataDir,
+    Debug,
+    MaxPending,
+    Parameters,
+    Redis,
+    SparkConf,
+    SparkMaster,
+    TopologyId,
+    WaveTarget,
+    command_errors,
+)
+from coordinator.cli.commands.doctor import doctor
 from coordinator.cli.commands.prove import prove as run_prove
-from coordinator.cli.exits import errors_reported
-from coordinator.cli.logs import logging_to_stderr
+from coordinator.cli.commands.verify import verify
 from coordinator.cli.run_arguments import RunArguments, adopt_option
 from coordinator.cli.run_command import RunRequest, execute
 from coordinator.cli.signals import STOP_TIMEOUT_S
 from coordinator.cli.state_commands import ask, show_status
 from coordinator.cli.state_commands import drop as drop_topology
 from coordinator.cli.suggestions import server_options
-from coordinator.server_choice import DEFAULT_DATA_DIR, choose_server
+from coordinator.server_choice import choose_server
 from coordinator.transactional.options import RunOptions
-from state.redis_address import secrets_in
-from state.redis_encryption import PLAINTEXT_VARIABLE
-from state.redis_reader import URL_VARIABLE
 
 DEFAULTS = RunOptions()
 WAVE_TARGET_MS = round(1000 * DEFAULTS.wave_target_s)
-
-Redis = Annotated[
-    str | None,
-    typer.Option(
-        "--redis",
-        metavar="URL",
-        help=f"Server that holds the state: redis://, rediss:// or unix://. The default is {URL_VARIABLE} from the "
-        "environment, which keeps a password out of the process list; without either, a private server.",
-    ),
-]
-DataDir = Annotated[
-    Path | None,
-    typer.Option("--data-dir", metavar="DIR", help=f"Directory of the private server. [default: {DEFAULT_DATA_DIR}]"),
-]
-AllowPlaintext = Annotated[
-    bool,
-    typer.Option(
-        "--allow-plaintext",
-        help=f"Connect to a server on another machine without TLS; same as {PLAINTEXT_VARIABLE}=1.",
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one line of JSON on standard output, nothing else.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the full log, and the traceback of an error.")]
-MaxPending = Annotated[
-    int | None,
-    typer.Option(min=1, metavar="N", help="Most transactions in flight. [default: as --wave-target-ms wants]"),
-]
-WaveTarget = Annotated[
-    int,
-    typer.Option(
-        min=1,
-        metavar="MS",
-        help="How long a wave should take; the transactions in flight follow, unless --max-pending is given.",
-    ),
-]
-TopologyId = Annotated[str, typer.Argument(metavar="TOPOLOGY", help="Topology id.")]
 
 app = typer.Typer(
     name="txbatch",
@@ -106,15 +77,12 @@ def run_topology(
         str,
         typer.Argument(metavar="MODULE:FACTORY", help="As in examples.word_count:topology or word_count.py:topology."),
     ],
-    parameters: Annotated[
-        list[str] | None,
-        typer.Option("-p", "--param", metavar="KEY=VALUE", help="Parameter of the factory; may be repeated."),
-    ] = None,
+    parameters: Parameters = None,
     redis: Redis = None,
     data_dir: DataDir = None,
     allow_plaintext: AllowPlaintext = False,
-    master: Annotated[str, typer.Option(metavar="MASTER", help="Spark master.")] = "local[*]",
-    conf: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Spark setting; may be repeated.")] = None,
+    master: SparkMaster = "local[*]",
+    conf: SparkConf = None,
     max_pending: MaxPending = None,
     wave_target_ms: WaveTarget = WAVE_TARGET_MS,
     commit_group_max: Annotated[
@@ -154,7 +122,7 @@ def run_topology(
     A plain topology runs until Ctrl-C or SIGTERM, or with --stop-when-idle until its spouts are idle. It has no
     state and needs no server.
     """
-    with _errors(debug=debug, redis_url=redis, data_dir=data_dir):
+    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
         server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
         options = RunOptions(
             max_spout_pending=max_pending,
@@ -181,7 +149,7 @@ def status(
     debug: Debug = False,
 ) -> None:
     """Show what is committed, and which run owns the topology."""
-    with _errors(debug=debug, redis_url=redis, data_dir=data_dir):
+    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
         server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
         show_status(topology_id, server, as_json=as_json, options=server_options(redis, data_dir))
 
@@ -197,7 +165,7 @@ def drop(
     debug: Debug = False,
 ) -> None:
     """Delete a topology's state and everything txbatch stores about it."""
-    with _errors(debug=debug, redis_url=redis, data_dir=data_dir):
+    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
         drop_topology(
             topology_id, choose_server(redis, data_dir, allow_plaintext=allow_plaintext), confirm=None if yes else ask
         )
@@ -219,14 +187,14 @@ def acl(
     debug: Debug = False,
 ) -> None:
     """Print a line for the server's ACL file: a user with the least rights that the topology needs."""
-    with _errors(debug=debug):
+    with command_errors(debug=debug):
         show_acl(topology_id, user, loads_functions=functions)
 
 
 @app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def bench(context: typer.Context) -> None:
     """Run the benchmark of this checkout, with the arguments that follow."""
-    with _errors():
+    with command_errors():
         code = run_bench(context.args)
     raise typer.Exit(code)
 
@@ -234,18 +202,10 @@ def bench(context: typer.Context) -> None:
 @app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def prove(context: typer.Context) -> None:
     """Play the simulation of this checkout, with the arguments that follow: --seeds N, --minutes M, --help."""
-    with _errors():
+    with command_errors():
         code = run_prove(context.args)
     raise typer.Exit(code)
 
 
-@contextmanager
-def _errors(*, debug: bool = False, redis_url: str | None = None, data_dir: Path | None = None) -> Iterator[None]:
-    """Wraps every command: prints what it logs and raises in the command's own form, without the password."""
-    hidden = secrets_in(redis_url or os.environ.get(URL_VARIABLE, ""))
-    options = server_options(redis_url, data_dir)
-    with (
-        logging_to_stderr(debug=debug, hidden=hidden),
-        errors_reported(debug=debug, hidden=hidden, options=options),
-    ):
-        yield
+app.command()(doctor)
+app.command()(verify)

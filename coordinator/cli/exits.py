@@ -27,6 +27,7 @@ class ExitCode(IntEnum):
     FENCED = 3
     """A newer run took over, or the topology was dropped: do not restart."""
     STATE = 4
+    """The state was refused or is unreachable, or `txbatch verify` found damage."""
     ENGINE = 5
     """Spark failed or is gone, while topology and state are fine: repair Spark, then run again."""
 

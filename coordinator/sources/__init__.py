@@ -1,6 +1,7 @@
 """Sources: spouts over inputs people have, and the formats that make tuples of their records.
 
-Kafka has a room of its own, `coordinator.sources.kafka`, since it needs an extra.
+Kafka has a room of its own, `coordinator.sources.kafka`, since it needs an extra. What any spout has to offer is
+defined in `coordinator/spouts/`; here are only spouts that read something.
 """
 
 from coordinator.sources.batches import Batches

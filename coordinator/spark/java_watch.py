@@ -163,7 +163,7 @@ class JavaWatch:
             else:
                 if not is_running and not self._may_stop and not self._closed.is_set():
                     self._lose(
-                        "Spark's application was stopped, by its master or by whoever else has a hold on it; the "
+                        "Spark's application was stopped from outside, for instance by its master; the "
                         "master's page or log tells why"
                     )
                 return

@@ -8,7 +8,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,22 +47,32 @@ def keep_scratch_private(conf: SparkConf, environment: Mapping[str, str] = os.en
     conf.set(LOCAL_DIR, ",".join(_private_folder(root.strip()) for root in roots if root.strip()))
 
 
-def warn_of_open_cluster(context: SparkContext) -> None:
-    """Says in a sentence what a cluster leaves open (driver, once a run); a local master speaks to itself only."""
-    conf = context.getConf()
+def open_doors(setting: Callable[[str, str], str]) -> list[str]:
+    """Returns what a cluster leaves open to others, with the setting that closes it.
+
+    Args:
+        setting: returns a Spark setting, or the default it is given.
+    """
 
     def is_on(key: str, default: str) -> bool:
-        return str(conf.get(key, default)).lower() == "true"
+        return setting(key, default).lower() == "true"
 
     found = []
     if not is_on("spark.authenticate", "false"):
-        found.append("whoever reaches its ports can read tuples and run code in it (set spark.authenticate=true)")
+        found.append("anyone who can reach its ports can read tuples and run code in it (set spark.authenticate=true)")
     has_acls = is_on("spark.acls.enable", "false") or is_on("spark.ui.acls.enable", "false")
     if is_on("spark.ui.enabled", "true") and not has_acls:
         found.append(
-            "whoever reaches its web UI can read settings and end jobs (set spark.acls.enable=true with "
+            "anyone who can reach its web UI can read settings and end jobs (set spark.acls.enable=true with "
             "spark.ui.view.acls, or spark.ui.enabled=false)"
         )
+    return found
+
+
+def warn_of_open_cluster(context: SparkContext) -> None:
+    """Says in a sentence what a cluster leaves open (driver, once a run); a local master speaks to itself only."""
+    conf = context.getConf()
+    found = open_doors(lambda key, default: str(conf.get(key, default)))
     if found and not str(context.master).startswith("local"):
         _LOG.warning("Spark master %s is open: %s", context.master, "; ".join(found))
 

@@ -65,6 +65,17 @@ class SpoutCoordinator(KnowsRunSoFar, ABC):
         """
         return {}
 
+    def position(self, metadata: Any) -> Any:
+        """Returns the part of a transaction's metadata that says what was read; called by ``txbatch verify --refold``.
+
+        Two transactions that have read the same, up to the same place, return equal values. Override it if metadata
+        holds more than that, such as the time of a file.
+
+        Args:
+            metadata: of the transaction.
+        """
+        return metadata
+
     def compare(self, former: FormerInput) -> InputChange | None:
         """Compares this input with what earlier runs have read; called once, before `resume`, if they have read any.
 

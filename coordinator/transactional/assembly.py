@@ -80,7 +80,7 @@ def assembled(
     start = SpoutStart(topology, context, tries=options.max_attempts, pause=pause or _ignore)
     with ExitStack() as resources:
         spout = start.coordinator(resources)
-        committer = start.committer(resources)
+        committer = start.committer(resources) if options.tells_spout else None
         taken = Takeover(topology, store, start, spout, options).take(nonce=nonce, new_generation=new_generation)
         coordinator = new_coordinator(
             plan=plan,

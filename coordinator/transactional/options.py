@@ -8,7 +8,8 @@ from dataclasses import dataclass, fields, replace
 from state.commit import COMMIT_OPERATIONS_LIMIT
 from state.errors import TopologyError
 
-SWITCHES = ("accept_state_changes", "early_commit")
+SWITCHES = ("accept_state_changes", "early_commit", "tells_spout")
+MAY_BE_NONE = ("last_txid", "max_spout_pending")
 ADOPT_WORDS = {
     "skip": "input that lies before the position and was never read stays unread",
     "again": "input that was read is read a second time",
@@ -39,6 +40,9 @@ class RunOptions:
         early_commit: run committers that only write in the job that processes their wave: one job for both phases
             instead of two. Nothing is published earlier. A run uses two jobs if a committer reads state, has external
             effects, or has bolts downstream.
+        last_txid: the run ends once this transaction is committed, whatever input is left; None runs to the end of the
+            input. A run that finds it committed already changes nothing.
+        tells_spout: tell the spout's committer what is durable; False for a run that repeats another one's work.
     """
 
     max_spout_pending: int | None = None
@@ -49,6 +53,8 @@ class RunOptions:
     adopt: bool | str = False
     accept_state_changes: bool = False
     early_commit: bool = True
+    last_txid: int | None = None
+    tells_spout: bool = True
 
     def __post_init__(self) -> None:
         for entry in fields(self):
@@ -56,7 +62,7 @@ class RunOptions:
             if entry.name == "adopt":
                 adopted_words(value)
                 continue
-            if entry.name in SWITCHES or (entry.name == "max_spout_pending" and value is None):
+            if entry.name in SWITCHES or (entry.name in MAY_BE_NONE and value is None):
                 continue
             if entry.name == "wave_target_s":
                 _check_seconds(entry.name, value)

@@ -22,6 +22,7 @@ from coordinated_bolt.transport.messages import MessageKind, tree_message
 from coordinator.plain import coordinator as plain_coordinator
 from coordinator.sources.kafka.plain.offset_manager import OffsetManager
 from coordinator.transactional.machine import commits, run_machine
+from coordinator.transactional.start import takeover
 from tests.simulation.__main__ import again
 from tests.simulation.coverage import Coverage
 from tests.simulation.exhaustive import FIRST_OF_SINGLES, singles
@@ -30,6 +31,7 @@ from tests.simulation.permanent_seeds import PERMANENT
 from tests.simulation.playing import played
 from tests.simulation.reduce import kind_of, reduced
 from tests.simulation.scenario import PLAIN, Outcome, Scenario
+from tests.simulation.sim_engine import SimEngine
 from tests.simulation.simulation import simulate
 from tests.simulation.workload import SPOUTS
 
@@ -164,6 +166,26 @@ def test_batches_of_a_wave_that_need_not_follow_one_another_are_found():
         rates = (("task.has_a_twin", 0.3), ("input.moves", 0.7))
         scenarios = (replace(Scenario.of(seed, "partitioned"), tasks=2, rates=rates) for seed in range(LOOK_FOR))
         assert any(simulate(scenario).violation for scenario in scenarios)
+
+
+def with_rates(seed: int, kind: str, **rates: float) -> Scenario:
+    """A scenario in which a few faults strike often; "__" stands for a dot in their names."""
+    named = tuple((name.replace("__", "."), rate) for name, rate in rates.items())
+    return replace(Scenario.of(seed, kind), marks=True, rates=named)
+
+
+def test_states_and_input_that_are_taken_over_in_silence_are_found():
+    with mock.patch.object(takeover, "check_topology", return_value=[]):
+        changing = (with_rates(seed, "cut", operator__changes_states=0.5) for seed in range(LOOK_FOR))
+        assert any("whose states are" in simulate(scenario).violation for scenario in changing)
+    with mock.patch.object(takeover, "check_input", return_value=[]):
+        changing = (with_rates(seed, "cut", operator__changes_input=0.5) for seed in range(LOOK_FOR))
+        assert any("continues in silence" in simulate(scenario).violation for scenario in changing)
+
+
+def test_waves_that_are_never_released_are_found():
+    with mock.patch.object(SimEngine, "release", return_value=None):
+        assert any("waves of the engine" in simulate(Scenario.of(seed, "cut")).violation for seed in range(LOOK_FOR))
 
 
 def test_a_failing_seed_is_made_small():

@@ -346,7 +346,9 @@ def test_an_application_that_is_stopped_under_a_run_is_told(contexts, redis_back
         context._jsc.sc().stop()
 
     try:
-        with pytest.raises(EngineError, match="Spark's application was stopped, by its master or by whoever else"):
+        with pytest.raises(
+            EngineError, match="Spark's application was stopped from outside, for instance by its master"
+        ):
             run(numbers_topology(40), spark=context, redis_url=redis_backend.url, on_progress=stop)
     finally:
         contexts.close()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from coordinated_bolt.components.context import TopologyContext
@@ -114,6 +114,12 @@ class FileCoordinator(SpoutCoordinator):
         blank, self._blank = self._blank, {}
         self._finished.cut(txid, [*blank.values(), *(FinishedFile(path, self._order.size(path)) for path in ended)])
         return [each.to_plain() for each in ranges]
+
+    def position(self, metadata: Any) -> list[Any]:
+        """The ranges, and the digest of the last file up to there; its times, size and inode tell nothing of that."""
+        ranges = parse_ranges(metadata)
+        digests = [each.mark.digest for each in ranges if each.mark is not None]
+        return [*(replace(each, mark=None).to_plain() for each in ranges), digests]
 
     def notes(self, metadata: Any) -> dict[str, Any]:
         """Path -> mark, of the files a transaction was cut from."""

@@ -240,7 +240,7 @@ class RunMachine:
         if may_start and not self._books.waves.is_processing():
             yield from self._start_wave()
         if self.is_idle():
-            yield AskForEnd(self.last_metadata())
+            yield Done() if self._is_complete() else AskForEnd(self.last_metadata())
 
     def _start_wave(self) -> Iterator[Decision]:
         waiting = self._transactions.waiting()
@@ -337,7 +337,13 @@ class RunMachine:
         yield from self._commits.give_up_overdue()
 
     def _window_end(self) -> int:
-        return self._failures.window_end(self.currtx + self._books.waves.size.window())
+        end, last_txid = self.currtx + self._books.waves.size.window(), self._books.options.last_txid
+        return self._failures.window_end(end if last_txid is None else min(end, last_txid + 1))
+
+    def _is_complete(self) -> bool:
+        """Whether the last transaction that the options ask for is committed."""
+        last_txid = self._books.options.last_txid
+        return last_txid is not None and self.currtx > last_txid and self._failures.error is None
 
     def validate(self) -> None:
         """Checks every invariant; called after each event by tests and simulations.

@@ -85,6 +85,10 @@ class SpoutStart:
         )
         return self._call("compare", lambda: expect_change(spout.compare(own)))
 
+    def position(self, spout: SpoutCoordinator, metadata: Any) -> Any:
+        """Asks the coordinator what of a transaction's metadata says what was read; for a refold."""
+        return self._call("position", lambda: spout.position(own_copy(metadata)))
+
     def notes(self, spout: SpoutCoordinator, metadata: Any) -> Mapping[str, Any]:
         """Asks the coordinator what to remember of a transaction; called for each one that is cut."""
         return self._call("notes", lambda: expect_notes(spout.notes(own_copy(metadata))))

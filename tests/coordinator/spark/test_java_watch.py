@@ -93,7 +93,7 @@ def test_a_call_that_fails_because_the_process_has_ended_says_so(process: Runnin
 def test_an_application_that_is_stopped_by_others_is_told(process: RunningProcess) -> None:
     with watch_over(process) as watch:
         process.is_running = False
-        with pytest.raises(EngineError, match="application was stopped, by its master"):
+        with pytest.raises(EngineError, match="application was stopped from outside"):
             watch.wait(Future())
 
 

@@ -580,6 +580,38 @@ def test_a_run_ends_once_the_input_has_ended_or_nothing_more_is_wanted(state, de
     assert driven.machine.statistics.is_interrupted is is_interrupted
 
 
+def test_a_run_with_a_last_txid_cuts_nothing_beyond_it_and_ends_when_it_is_committed():
+    source = ready()
+    by_hand = ByHand(source, last_txid=2)
+    attempts = attempts_in(by_hand.turn())
+    assert list(attempts) == [1, 2]
+    for attempt in attempts.values():
+        by_hand.ack(attempt)
+    by_hand.turn()
+    by_hand.commit()
+    assert by_hand.turn() == [Done()]
+    assert [cut.txid for cut in source.asked] == [1, 2]
+
+
+def test_a_run_whose_last_txid_was_committed_before_does_nothing():
+    source = ready()
+    driven = Driven(source, metadata={2: "two", 3: "three"}, committed_txid=2, last_txid=2)
+    assert driven.turn() == [Done()]
+    assert source.asked == []
+
+
+def test_a_last_txid_does_not_hide_the_error_that_ends_the_run():
+    by_hand = ByHand(ready(), last_txid=2)
+    attempts = attempts_in(by_hand.turn())
+    failed_user(by_hand, attempts[2])
+    by_hand.ack(attempts[1])
+    by_hand.turn()
+    by_hand.commit()
+    (halt,) = by_hand.turn()
+    assert isinstance(halt, Halt)
+    assert isinstance(halt.error, UserCodeError)
+
+
 def test_a_spout_that_has_raised_ends_the_run_once_nothing_is_under_way():
     driven = Driven(ScriptedSource())
     driven.turn()

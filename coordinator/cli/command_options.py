@@ -1,0 +1,77 @@
+"""Options that several commands have, and what every command's body runs in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from coordinator.cli.exits import errors_reported
+from coordinator.cli.logs import logging_to_stderr
+from coordinator.cli.suggestions import server_options
+from coordinator.server_choice import DEFAULT_DATA_DIR
+from state.redis_address import secrets_in
+from state.redis_encryption import PLAINTEXT_VARIABLE
+from state.redis_reader import URL_VARIABLE
+
+Redis = Annotated[
+    str | None,
+    typer.Option(
+        "--redis",
+        metavar="URL",
+        help=f"Server that holds the state: redis://, rediss:// or unix://. The default is {URL_VARIABLE} from the "
+        "environment, which keeps a password out of the process list; without either, a private server.",
+    ),
+]
+DataDir = Annotated[
+    Path | None,
+    typer.Option("--data-dir", metavar="DIR", help=f"Directory of the private server. [default: {DEFAULT_DATA_DIR}]"),
+]
+AllowPlaintext = Annotated[
+    bool,
+    typer.Option(
+        "--allow-plaintext",
+        help=f"Connect to a server on another machine without TLS; same as {PLAINTEXT_VARIABLE}=1.",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one line of JSON on standard output, nothing else.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the full log, and the traceback of an error.")]
+MaxPending = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="N", help="Most transactions in flight. [default: as --wave-target-ms wants]"),
+]
+WaveTarget = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        metavar="MS",
+        help="How long a wave should take; the transactions in flight follow, unless --max-pending is given.",
+    ),
+]
+TopologyId = Annotated[str, typer.Argument(metavar="TOPOLOGY", help="Topology id.")]
+SparkMaster = Annotated[str, typer.Option("--master", metavar="MASTER", help="Spark master.")]
+SparkConf = Annotated[
+    list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="Spark setting; may be repeated.")
+]
+Parameters = Annotated[
+    list[str] | None,
+    typer.Option("-p", "--param", metavar="KEY=VALUE", help="Parameter of the factory; may be repeated."),
+]
+
+
+@contextmanager
+def command_errors(
+    *, debug: bool = False, redis_url: str | None = None, data_dir: Path | None = None
+) -> Iterator[None]:
+    """Wraps every command: prints what it logs and raises in the command's own form, without the password."""
+    hidden = secrets_in(redis_url or os.environ.get(URL_VARIABLE, ""))
+    options = server_options(redis_url, data_dir)
+    with (
+        logging_to_stderr(debug=debug, hidden=hidden),
+        errors_reported(debug=debug, hidden=hidden, options=options),
+    ):
+        yield

@@ -1,0 +1,174 @@
+"""Reads what a server holds of a topology, and has every part of it checked (driver).
+
+Records are read at one moment. Keys and values are checked as they are met: each must be sound at any moment, so it
+does not matter that a run commits meanwhile. What is compared with a refold is read at one moment again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from coordinator.building.topology import Topology
+from coordinator.building.topology_description import DescribedState, changes, declared_states_of, described
+from coordinator.inspection.finding import Finding, Weight, has_failed, warn
+from coordinator.inspection.verify.comparison import Refolded, Side, check_same_topology, compare
+from coordinator.inspection.verify.control_check import check_control
+from coordinator.inspection.verify.keys_check import check_keys
+from coordinator.inspection.verify.metadata_chain import check_metadata
+from coordinator.inspection.verify.receipts_check import check_receipts
+from coordinator.inspection.verify.values_check import ValuesCheck
+from state.errors import TopologyError
+from state.redis_connection import STORED_FORMAT
+from state.redis_records import RedisRecords
+from state.stored_records import MISSING, StoredKey, StoredRecords
+from state.write_set import StateKind
+
+IMAGE_TRIES = 5
+"""How often records and states are read before they are of one transaction; a run may commit in between."""
+
+_COMPARED_BY = {"control", "keys", "metadata", "receipts"}
+"""Subjects that have to be sound: they say up to where to recompute, and what to compare."""
+
+FINDS = (
+    "finds: lost, altered or surplus metadata and receipts, a moved position, another format, keys of a wrong type, "
+    "values out of form or range, keys that expire, keys of others"
+)
+FINDS_NOT = (
+    "does not find: a state key that was deleted, a value replaced by another valid one (--refold finds both), the "
+    "attempt id or digest of a receipt alone in its group, metadata altered together with its checksum"
+)
+REFOLD_FINDS_NOT = (
+    "does not find: input and state that were changed alike, the attempt id or digest of a receipt alone in its group, "
+    "metadata of uncommitted transactions altered together with its checksum"
+)
+
+Refold = Callable[[Side, dict[str, StateKind]], Refolded]
+"""Computes the state of the original again, and returns the named states."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The result of a verification.
+
+    Attributes:
+        topology_id: the topology that was verified.
+        committed: its last committed txid when it was read, as stored.
+        findings: in the order of the checks.
+        can_and_cannot: what such a verification finds, and what it does not.
+    """
+
+    topology_id: str
+    committed: str
+    findings: tuple[Finding, ...]
+    can_and_cannot: tuple[str, str]
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing has to be mended."""
+        return not has_failed(self.findings)
+
+
+class Verifier:
+    """Verifies one topology; made for one command.
+
+    Args:
+        stored: reads what the server holds.
+    """
+
+    def __init__(self, stored: RedisRecords) -> None:
+        self._stored = stored
+        self._keys = stored.keys
+
+    def verify(self, topology: Topology | None = None, refold: Refold | None = None) -> Verdict:
+        """Checks everything that can be checked, and with a topology and its refold compares the states.
+
+        Raises:
+            TopologyError: nothing is stored, or the topology is another one.
+            StateRefusedError: the server refuses a command.
+            StateUnreachableError: no answer.
+            TransactionError: the refold failed.
+        """
+        records = self._stored.records()
+        if all(kind == MISSING for kind in records.kinds.values()):
+            raise TopologyError(f"topology {self._keys.topology_id!r} is not stored there; check its id and the server")
+        findings = self._record_findings(records)
+        states = _states(records)
+        found = list(self._stored.stored_keys())
+        findings += check_keys(self._keys, found, states)
+        sound_states = _of_declared_kind(self._stored, found, states or {})
+        findings += [self._values_finding(state) for state in sound_states.values()]
+        can_and_cannot = (FINDS, FINDS_NOT)
+        if topology is not None and refold is not None:
+            can_and_cannot = (f"{FINDS}; and every difference from what the input gives", REFOLD_FINDS_NOT)
+            findings += self._refolded(topology, refold, records, findings, states or {})
+        committed = records.control.get("committed", "")
+        return Verdict(self._keys.topology_id, committed, tuple(findings), can_and_cannot)
+
+    def _record_findings(self, records: StoredRecords) -> list[Finding]:
+        """Checks the records; here is the place for those of a new kind, such as quarantined txids and dead letters."""
+        findings = check_control(self._keys, records, known_format=STORED_FORMAT)
+        if records.control.get("format") != STORED_FORMAT:
+            return findings
+        return [*findings, *check_metadata(self._keys, records), *check_receipts(self._keys, records)]
+
+    def _values_finding(self, state: DescribedState) -> Finding:
+        check = ValuesCheck(self._keys, state)
+        for entries in self._stored.entries(state.name, state.kind):
+            check.check(entries)
+        return check.finding()
+
+    def _refolded(
+        self,
+        topology: Topology,
+        refold: Refold,
+        records: StoredRecords,
+        findings: list[Finding],
+        states: dict[str, DescribedState],
+    ) -> list[Finding]:
+        """Compares with a refold, unless what is stored is too damaged to say what it should be compared with."""
+        blocking = _COMPARED_BY & {each.subject for each in findings if each.weight is Weight.FAIL}
+        if blocking:
+            why = f"what is wrong with {' and '.join(sorted(blocking))} has to be mended first"
+            return [warn("refold", "the state was not recomputed", why, "mend it, then verify again")]
+        changed = check_same_topology(changes(records.control["topology"], described(topology)))
+        if has_failed(changed):
+            return changed
+        kinds = {name: state.kind for name, state in states.items()}
+        stored = self._at_one_moment(kinds)
+        return [*changed, *compare(self._keys, stored, refold(stored, kinds))]
+
+    def _at_one_moment(self, kinds: dict[str, StateKind]) -> Side:
+        """Reads records and states of the same committed transaction.
+
+        Raises:
+            TopologyError: a run commits too fast.
+        """
+        for _ in range(IMAGE_TRIES):
+            image = self._stored.image(kinds)
+            records = self._stored.records()
+            if records.control.get("committed") == image.committed:
+                return Side(records, image)
+        raise TopologyError(
+            f"topology {self._keys.topology_id!r} committed during each of {IMAGE_TRIES} readings; stop its run, or "
+            "verify it without --refold"
+        )
+
+
+def _states(records: StoredRecords) -> dict[str, DescribedState] | None:
+    try:
+        return declared_states_of(records.control.get("topology", ""))
+    except ValueError:
+        return None
+
+
+def _of_declared_kind(
+    stored: RedisRecords, found: list[StoredKey], states: dict[str, DescribedState]
+) -> dict[str, DescribedState]:
+    """Returns the states whose key is missing or of the declared type: only their content can be read."""
+    kinds = {each.key: each.kind for each in found}
+    return {
+        name: state
+        for name, state in sorted(states.items())
+        if kinds.get(stored.keys.state(name), state.kind.value) == state.kind.value
+    }

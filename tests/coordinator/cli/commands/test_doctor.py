@@ -1,0 +1,72 @@
+"""``txbatch doctor`` as users type it; Spark is left out here and tried in tests/spark."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from coordinator.cli import main
+from tests.conftest import redis_program, running_server
+from tests.support.cli.jobs import JobFolder
+
+pytestmark = pytest.mark.redis
+
+
+def ended(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as end:
+        main(("doctor", "--no-spark", *arguments))
+    code = end.value.code
+    assert code is None or isinstance(code, int)
+    return code or 0
+
+
+def test_what_is_fit_ends_with_zero_and_counts_its_warnings(folder: JobFolder, valkey_url, capsys):
+    folder.write_job()
+    assert ended("job_of_lines:topology", "--redis", valkey_url) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0] == "OK    factory: job_of_lines:topology makes topology 'lines' of 2 components"
+    assert "WARN  persistence: the server keeps nothing on disk" in shown
+    assert shown[shown.index("WARN  persistence: the server keeps nothing on disk") + 2].startswith("      do:  set")
+    assert "OK    rights: this user may run every command on keys '{lines}:*'" in shown
+    assert shown[-1].endswith("1 warning, 0 failures")
+
+
+def test_what_fails_ends_with_one_and_one_line_of_json_names_it(folder: JobFolder, capsys):
+    with running_server(redis_program(), "--maxmemory-policy", "allkeys-lru") as url:
+        assert ended("--redis", url, "--json") == 1
+    said = json.loads(capsys.readouterr().out)
+    assert said["is_fit"] is False
+    (failed,) = [finding for finding in said["findings"] if finding["weight"] == "fail"]
+    assert failed["subject"] == "eviction"
+    assert failed["remedy"] == "set it to noeviction (CONFIG SET maxmemory-policy noeviction)"
+
+
+def test_a_factory_that_does_not_load_is_a_finding_and_the_rest_is_examined_all_the_same(
+    folder: JobFolder, valkey_url, capsys
+):
+    assert ended("nowhere:topology", "--redis", valkey_url) == 1
+    shown = capsys.readouterr().out
+    assert "FAIL  factory: module 'nowhere' is neither in" in shown
+    assert "OK    version: valkey" in shown
+
+
+def test_what_a_users_module_prints_does_not_mix_with_the_json(folder: JobFolder, valkey_url, capsys):
+    folder.write_job(more="\nprint('hello')\n")
+    assert ended("job_of_lines:topology", "--redis", valkey_url, "--json") == 0
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["is_fit"]
+    assert "hello" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("-p", "a=1"), "-p is for a factory, which was not given"),
+        (("--redis", "localhost:6379"), "has no scheme"),
+        (("--conf", "nothing"), "does not have the form key=value"),
+    ],
+)
+def test_mistakes_are_usage_errors(folder: JobFolder, capsys, arguments: tuple[str, ...], said: str):
+    assert ended(*arguments) == 2
+    assert said in capsys.readouterr().err
