@@ -217,8 +217,8 @@ WINDOW_UNBOUNDED = Mutant(
     (
         Patch(
             MACHINE,
-            "self._failures.window_end(self.currtx + self._books.waves.size.window())",
-            "self._failures.window_end(self.currtx + 1_000)",
+            "end, last_txid = self.currtx + self._books.waves.size.window(), self._books.options.last_txid",
+            "end, last_txid = self.currtx + 1_000, self._books.options.last_txid",
         ),
     ),
 )
