@@ -16,6 +16,8 @@ COUNTS_IGNORED = Mutant(
     "counts-ignored",
     "A batch is finished once everybody has reported, however many tuples have arrived.",
     (Patch(TRACKING, "            elif expected != received:", "            elif False:"),),
+    dies_in="tests/coordinated_bolt/completeness/test_tracking.py",
+    spared="edges find what the counts would have found",
 )
 MISSING_COUNT = Mutant(
     "missing-count-is-done",
@@ -41,6 +43,8 @@ COUNTS_ADDED = Mutant(
             "        tuple_count = known\n",
         ),
     ),
+    dies_in="tests/coordinated_bolt/completeness/test_tracking.py::test_a_report_is_compared_on_repeat_and_never_added",
+    spared="a report that arrives twice only fails its attempt, which is replayed",
 )
 ONE_SUM = Mutant(
     "one-sum-for-all-senders",
@@ -56,6 +60,8 @@ ONE_SUM = Mutant(
             "        return sorted(stories)\n",
         ),
     ),
+    dies_in="tests/coordinated_bolt/completeness/test_tracking.py::test_a_surplus_of_one_source_does_not_hide_a_deficit_of_another",
+    spared="edges find what the counts would have found",
 )
 FAILURE_FORGOTTEN = Mutant(
     "failure-not-sticky",
@@ -67,6 +73,8 @@ FAILURE_FORGOTTEN = Mutant(
             "        if entry.failure is not None:\n            entry.failure = None\n            return TrackingStatus.FAILED\n",
         ),
     ),
+    dies_in="tests/coordinated_bolt/completeness/test_tracking.py::test_a_failure_before_the_first_report_sticks",
+    spared="what failed on a task leaves edges open",
 )
 ID_NOT_AWAITED = Mutant(
     "commit-before-its-id",
@@ -90,6 +98,8 @@ REPORTS_IGNORED = Mutant(
     "missing-report-is-processed",
     "An attempt is processed although a task has not reported.",
     (Patch(ACKER, "            if outcome.failure is None and missing:", "            if False:"),),
+    dies_in="tests/coordinated_bolt/batches/test_batch_acker.py::test_a_missing_report_is_a_failure_even_if_the_tree_has_closed",
+    spared="a report that is missing leaves the tree open",
 )
 FAILURES_IGNORED = Mutant(
     "failed-report-is-processed",
@@ -101,6 +111,8 @@ FAILURES_IGNORED = Mutant(
             "",
         ),
     ),
+    dies_in="tests/coordinated_bolt/batches/test_batch_acker.py::test_a_failure_sticks_though_the_tree_closes",
+    spared="a task that failed has sent nothing, so the tree stays open",
 )
 REPORT_TWICE = Mutant(
     "report-counted-twice",
@@ -112,6 +124,8 @@ REPORT_TWICE = Mutant(
             "        if False:",
         ),
     ),
+    dies_in="tests/coordinated_bolt/batches/test_batch_acker.py::test_a_repeated_report_is_a_failure_however_often_it_comes",
+    spared="a report that counts twice cancels its own edges, and the tree stays open",
 )
 EDGES_COPIED = Mutant(
     "edges-copied",
@@ -135,11 +149,15 @@ EDGES_COPIED = Mutant(
             "            read_edges ^= edge\n",
         ),
     ),
+    dies_in="tests/coordinated_bolt/batches/test_batch_task.py",
+    spared="counts find what is lost or doubled, and the checksum what is altered",
 )
 EDGE_OF_COUNTS = Mutant(
     "edge-of-counts",
     "The id of an edge is made of counts and lengths, not of the bytes.",
     (Patch(EDGES, "        self._hasher.update(frame.payload)\n", ""),),
+    dies_in="tests/coordinated_bolt/transport/test_frames.py::test_an_edge_depends_on_everything_it_stands_for",
+    spared="the checksum finds what is altered, and executions that differ mostly differ in counts, too",
 )
 EDGE_OF_ANY_ATTEMPT = Mutant(
     "edge-of-any-attempt",
@@ -151,11 +169,15 @@ EDGE_OF_ANY_ATTEMPT = Mutant(
             '            b"%d %d %d %d %d" % (attempt.txid, 0, self._sender, self._target, self.tuple_count)',
         ),
     ),
+    dies_in="tests/coordinated_bolt/transport/test_frames.py::test_an_edge_depends_on_everything_it_stands_for",
+    spared="a frame names its attempt, under its checksum",
 )
 CHECKSUM_IGNORED = Mutant(
     "checksum-ignored",
     "The checksum of a frame is not compared.",
     (Patch(FRAMES, "    if checksum != crc32(payload, crc32(packed[: _HEADER.size])):", "    if False:"),),
+    dies_in="tests/coordinated_bolt/transport/test_frames.py::test_faults_33_every_flipped_bit_is_noticed",
+    spared="edges depend on every byte of tuples and cuts, and a damaged report leaves the tree open",
 )
 SURPLUS_IGNORED = Mutant(
     "surplus-after-the-end",
@@ -167,6 +189,8 @@ SURPLUS_IGNORED = Mutant(
             "        if finished is None:",
         ),
     ),
+    dies_in="tests/coordinated_bolt/batches/test_coordinated_bolt.py::test_a_surplus_after_the_batch_was_finished_fails_it_and_reaches_no_bolt",
+    spared="a surplus changes the edge that its receiver computes",
 )
 
 MUTANTS = (

@@ -103,6 +103,8 @@ COMPOSED_TWICE = Mutant(
             "            return False\n",
         ),
     ),
+    dies_in="tests/committers/test_commit_task.py",
+    spared="where a task failed and others did not, the commit phase runs again",
 )
 GROUP_BY_TASK = Mutant(
     "failed-attempt-ends-no-task",
@@ -138,7 +140,7 @@ SUMS_LOST = Mutant(
             "            other.increments[key] += 0\n",
         ),
     ),
-    dies_in="tests/committers/test_group_sizes_agree.py",
+    dies_in="tests/state/test_write_set.py",
     spared="each of its fields is written by one task",
 )
 

@@ -85,19 +85,6 @@ TWO_WAVES = Mutant(
     dies_in="tests/coordinator/transactional/machine/test_run_machine.py",
     spared="what the job does not read is missed by the counts, and replayed",
 )
-CUTS_OF_VOID = Mutant(
-    "cuts-of-void-attempts-stored",
-    "What emitters cut is stored for attempts that are no longer current, too.",
-    (
-        Patch(
-            MACHINE,
-            "            if outcome.failure is not None or not self._transactions.is_current(outcome.attempt):\n                break\n",
-            "            if outcome.failure is not None:\n                break\n",
-        ),
-    ),
-    dies_in="tests/coordinator/transactional/machine",
-    spared="what a void attempt has cut is complete and follows what is below it, so it is as good as another cut",
-)
 CUTS_PAST_FAILURE = Mutant(
     "cuts-past-a-failure-stored",
     "What emitters cut is stored beyond the first failure of a wave, which leaves a hole.",
@@ -146,7 +133,7 @@ OPAQUE_EARLY = Mutant(
             "        good",
         ),
     ),
-    dies_in="tests/coordinator/transactional/machine/test_metadata_log.py",
+    dies_in="tests/coordinator/transactional/machine/test_opaque_run_machine.py",
     spared="a start discards positions of what is not committed",
 )
 TOLD_FIRST = Mutant(
@@ -173,7 +160,7 @@ REISSUED = Mutant(
             "        except TransactionError as error:\n            return Refused(error)",
         ),
     ),
-    dies_in="tests/coordinator/transactional",
+    dies_in="tests/coordinator/transactional/test_coordinator.py",
     spared="the digest and the revision tell another commit from the one that was sent",
 )
 STORED_LAST = Mutant(
@@ -250,6 +237,8 @@ EARLY_OF_OTHERS = Mutant(
             "pass",
         ),
     ),
+    dies_in="tests/coordinator/transactional/machine/test_run_machine.py::test_a_group_with_a_void_attempt_is_not_taken",
+    spared="the turn that follows its report takes a group, before a failure can replace its attempts",
 )
 EARLY_READS = Mutant(
     "early-commit-of-readers-believed",
@@ -298,7 +287,6 @@ MUTANTS = (
         GAP_IN_GROUP,
     ),
     TWO_WAVES,
-    CUTS_OF_VOID,
     CUTS_PAST_FAILURE,
     CUTS_UNSTORED,
     CUT_UNSTORED,

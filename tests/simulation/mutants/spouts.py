@@ -21,6 +21,8 @@ UNCHAINED = Mutant(
             "        loose: list[str] = []",
         ),
     ),
+    dies_in="tests/coordinator/transactional/machine/test_position_chain.py",
+    spared="it takes two ackers that read two executions of one emitter task which cut differently; a simulation of just these faults finds it, in test_simulation.py",
 )
 OPAQUE_FROM_COMMITTED = Mutant(
     "opaque-from-committed",
@@ -43,6 +45,8 @@ OPAQUE_FROM_VOID = Mutant(
             "below = max(by_txid, default=None)",
         ),
     ),
+    dies_in="tests/coordinator/spouts/test_opaque.py::test_a_position_of_the_txid_itself_or_of_a_later_one_is_never_reused",
+    spared="a failure drops all later attempts, and their positions with them",
 )
 RECUT = Mutant(
     "partition-cut-again",
@@ -53,6 +57,8 @@ CUT_UNDER_LATER = Mutant(
     "cut-below-a-later-cut",
     "A partition is cut below a txid that is cut already.",
     (Patch("state/rotating_transactional_state.py", "        if not has_greater:", "        if True:"),),
+    dies_in="tests/coordinator/emitting/test_emitter_task.py::test_a_partition_of_which_a_later_batch_is_stored_emits_nothing_and_stores_that",
+    spared="nothing leaves a hole below a cut",
 )
 FOREIGN_POSITIONS = Mutant(
     "uncommitted-positions-adopted",
@@ -64,6 +70,8 @@ FOREIGN_POSITIONS = Mutant(
             "        if scope == COORDINATOR_SCOPE:",
         ),
     ),
+    dies_in="tests/coordinator/transactional/machine/test_metadata_log.py::test_an_opaque_spout_knows_nothing_of_what_was_stored_ahead_of_the_last_commit",
+    spared="its topologies keep their kind of spout",
 )
 CLEANUP_TOO_FAR = Mutant(
     "cleanup-one-too-far",

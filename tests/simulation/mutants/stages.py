@@ -7,7 +7,6 @@ from tests.simulation.mutants.mutant import Mutant, together
 from tests.simulation.mutants.patch import Patch
 
 BOLTS = "coordinated_bolt/batches/batch_bolt_executor.py"
-STAGE = "coordinator/spark/stage.py"
 
 SHARED_INSTANCE = Mutant(
     "instance-shared",
@@ -35,6 +34,8 @@ UNSORTED_STAGE = Mutant(
             "        return list(own if fault is None else fault(self.task_id, own))",
         ),
     ),
+    dies_in="tests/coordinator/plain/test_waves.py",
+    spared="the inbox puts frames in order, too",
 )
 UNSORTED_INBOX = Mutant(
     "frames-unsorted-by-inbox",
@@ -46,6 +47,8 @@ UNSORTED_INBOX = Mutant(
             "        for packed in packed_frames:",
         ),
     ),
+    dies_in="tests/coordinated_bolt/batches/test_batch_task.py::test_a_stage_that_is_computed_again_does_the_same_again",
+    spared="the stage puts frames in order, too",
 )
 UNSEEDED = Mutant(
     "grouping-unseeded",
@@ -57,6 +60,8 @@ UNSEEDED = Mutant(
             "        from random import getrandbits\n\n        seed = getrandbits(64)\n",
         ),
     ),
+    dies_in="tests/coordinated_bolt/batches/test_attempt_collector.py::test_random_choices_depend_on_attempt_and_task_and_are_made_again_alike",
+    spared="edges find two executions that differ",
 )
 EMITTER_CONTINUES = Mutant(
     "emitter-continues-after-failure",
@@ -68,19 +73,10 @@ EMITTER_CONTINUES = Mutant(
             "",
         ),
     ),
+    dies_in="tests/coordinator/emitting/test_emitter_task.py::test_an_emitter_that_fails_an_attempt_fails_every_later_one_of_the_wave",
+    spared="a failure drops every later attempt of the wave",
 )
-EARLY_RUNS_ON = Mutant(
-    "early-groups-run-on",
-    "A committer that could not finish a group early begins the next one.",
-    (
-        Patch(
-            STAGE,
-            "                if report.good_count() < len(attempts):\n                    break\n",
-            "",
-        ),
-    ),
-)
-COMMIT_WITHOUT_SORTED_GROUP = Mutant(
+VOID_FRAMES = Mutant(
     "void-frames-executed",
     "A commit task executes what has arrived of a txid, whichever attempt it is of.",
     (
@@ -94,8 +90,10 @@ COMMIT_WITHOUT_SORTED_GROUP = Mutant(
             "        ]",
         ),
     ),
+    dies_in="tests/coordinated_bolt/transport/test_frames.py",
+    spared="a wave holds one attempt of each txid",
 )
-ROWS_NOT_COPIED = Mutant(
+SENT_TWICE = Mutant(
     "half-a-retry-sent",
     "What a task had sent before it was retried is sent once more with the retry.",
     (
@@ -116,6 +114,8 @@ MUTANTS = (
         "Frames are executed in the order in which they were fetched.",
         UNSORTED_STAGE,
         UNSORTED_INBOX,
+        dies_in="tests/coordinated_bolt/batches/test_batch_task.py::test_a_stage_that_is_computed_again_does_the_same_again",
+        spared="its bolts do the same in any order, and edges would find a stage that did not",
     ),
     UNSEEDED,
     together(
@@ -125,7 +125,6 @@ MUTANTS = (
         TREE_IGNORED,
     ),
     EMITTER_CONTINUES,
-    EARLY_RUNS_ON,
-    COMMIT_WITHOUT_SORTED_GROUP,
-    ROWS_NOT_COPIED,
+    VOID_FRAMES,
+    SENT_TWICE,
 )
