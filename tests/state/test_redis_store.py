@@ -53,6 +53,13 @@ class TestAcquire:
         assert second.committed_txid == 1
         assert second.metadata == {"coordinator:1": [1, 2], "coordinator:2": (3, {"a": b"x"})}
 
+    def test_a_takeover_is_a_write_of_the_one_sequence(self, open_store, client):
+        revisions = []
+        for nonce in ("c", "d", "d"):  # the same one again changes nothing
+            acquire(open_store(), nonce * 32)
+            revisions.append(int(client.hget("{wc}:txbatch:control", "revision")))
+        assert revisions == [1, 2, 2]
+
     def test_a_delayed_acquire_cannot_take_over_from_a_newer_one(self, open_store, client):
         acquire(open_store())
         delayed = [
