@@ -5,6 +5,7 @@ Nothing here runs bolts or decides which transaction commits next.
 """
 
 from state.attempt import TransactionAttempt
+from state.dead_letters import DeadLetter
 from state.errors import (
     EngineError,
     FailedException,
@@ -25,6 +26,7 @@ from state.redis_embedded import EmbeddedServer
 from state.redis_snapshot import Snapshot, snapshot
 
 __all__ = [
+    "DeadLetter",
     "EmbeddedServer",
     "EngineError",
     "FailedException",

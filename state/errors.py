@@ -5,8 +5,11 @@
     │   └── StaleReadError          the reader was overtaken: its attempt is void
     ├── TopologyError               fix the wiring; nothing was started
     ├── SourceError                 the input is missing, has changed or cannot be read
+    │   ├── BadInputError           a record of it is bad: mend it, skip it, or quarantine its batch
+    │   └── NotReplayableError      a quarantined batch can no longer be read: restore the input
     ├── UserCodeError               a bolt or spout raised: fix it, then run again
     ├── ReplayLimitError            one txid failed too often: look at the reason
+    ├── QuarantineFullError         too many batches are quarantined: look at them first
     ├── WaveCrashError              a plain topology's waves crash: look at the reason
     ├── TransactionTooLargeError    cut smaller transactions
     ├── FencedError                 a newer run owns the topology, or it was dropped: do not restart
@@ -70,6 +73,24 @@ class SourceError(TransactionError):
     """The input is missing, has changed since it was cut into transactions, or cannot be read."""
 
 
+class BadInputError(SourceError):
+    """A record of the input is bad, while everything else can be read."""
+
+
+class NotReplayableError(SourceError):
+    """The spout cannot emit a quarantined batch again as it was: its data is gone, or has other bounds now."""
+
+    def __init__(self, txid: int, reason: str) -> None:
+        super().__init__(txid, reason)
+        self.txid, self.reason = txid, reason
+
+    def __str__(self) -> str:
+        return (
+            f"quarantined txid {self.txid} cannot be replayed: {self.reason}; its record is kept: restore that part "
+            "of the input, or drop the record"
+        )
+
+
 class UserCodeError(TransactionError):
     """User code raised something that is not a `FailedException`.
 
@@ -122,6 +143,22 @@ class ReplayLimitError(TransactionError):
         return (
             f"txid {self.txid} failed {counted(self.attempt_count, 'time')} and is not tried again in this run; "
             f"last reason: {self.last_reason}; lower txids are committed, and a new run starts at this one"
+        )
+
+
+class QuarantineFullError(TransactionError):
+    """A batch is poison, and the topology has as many quarantined batches as it may."""
+
+    def __init__(self, topology_id: str, txid: int, count: int, reason: str) -> None:
+        super().__init__(topology_id, txid, count, reason)
+        self.topology_id, self.txid, self.count, self.reason = topology_id, txid, count, reason
+
+    def __str__(self) -> str:
+        return (
+            f"topology {self.topology_id!r} has quarantined as many batches as it may ({self.count:,}), and txid "
+            f"{self.txid} is poison too ({self.reason}); lower txids are committed; see `txbatch quarantine list "
+            f"{self.topology_id}`: replay or drop some, or raise --max-quarantined (in Python "
+            "RunOptions.max_quarantined)"
         )
 
 

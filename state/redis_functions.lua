@@ -5,13 +5,14 @@ Everything txbatch changes in Redis, as functions that check first and write las
 Lua does not roll back, so before its first write every function checks all that could fail: what is
 stored, the arguments, and whether the caller may run each command it needs on that key. An error reply
 therefore always means that nothing was changed. The version in the library name is the version of the
-stored format and of the arguments below; a driver of another version loads its own library.
+arguments below; a driver of another version loads its own library. FORMAT is the version of what is stored.
 
 The owner's writes are one sequence. Each names the revision it expects and raises it by one, so it is
 applied after exactly the writes whose answers its sender has seen, or not at all. A server that has lost
 its last writes is at an earlier revision and takes nothing more from the owner that made them. What a
 server holds is thus always a prefix of one history, and every prefix is consistent. A repeated call is
-recognised by its digest and answers ALREADY.
+recognised by its digest and answers ALREADY. Only two things are changed by others: a drop takes the topology
+over first, and `discard` removes a quarantined batch, which no write of the owner presumes to be there.
 
 Keys, all with the hash tag {id}; every call declares those it touches:
 
@@ -33,6 +34,9 @@ Keys, all with the hash tag {id}; every call declares those it touches:
   {id}:txbatch:metadata  hash    "scope:txid" -> packed value; opaque here
   {id}:txbatch:receipts  hash    txid -> "attempt digest first last", for the most recent 1,024 txids;
                                  first and last are the txids of the group it was published with
+  {id}:txbatch:dead_letters  zset  tuples that bolts refused: score txid, member "txid.number:packed letter"; a
+                                 state like the user's, but for its limit, and for drop_letters
+  {id}:txbatch:quarantine hash   txid -> the batch that was set aside there; opaque here
   {id}:<name>            hash, string, set, zset or list: the user's state
 
 txids travel as decimal strings up to 2^53-1, where Lua's numbers are exact. Integers in state are
@@ -368,7 +372,62 @@ local function plan_check(section)
   return nil, nil
 end
 
+-- Refuses what would let a sorted set grow beyond its limit: the limit, and how many members the commit adds less
+-- those it takes away; a set that is too large already may shrink.
+local function plan_bound(section)
+  local most, added = tonumber(section.argv[section.at]), tonumber(section.argv[section.at + 1])
+  section.at = section.at + 2
+  local held = redis.call('ZCARD', section.key)
+  if added > 0 and held + added > most then
+    local id = string.match(section.key, '{(.-)}')
+    return refuse(section, 'LIMIT', 'holds ' .. decimal(held) .. ' dead letters of at most ' .. decimal(most) ..
+      ', and ' .. decimal(added) .. ' more do not fit; look at them with `txbatch dead-letters list ' .. id ..
+      '`, make room with `txbatch dead-letters drop ' .. id .. '`, or raise the limit with ' ..
+      'builder.set_dead_letters(total=...)')
+  end
+  return nil, nil
+end
+
+-- The hash of quarantined batches takes one more, unless it is full: limit, txid, record.
+local function plan_admission(section)
+  local argv, at = section.argv, section.at
+  local count = redis.call('HLEN', section.key)
+  if count >= tonumber(argv[at]) then
+    return {'FULL', decimal(count)}
+  end
+  section.at, section.operations = at + 3, 0
+  return nil, step('HSET', section.key, argv, at + 1, at + 2)
+end
+
+-- A quarantined batch is replayed: its record must still be there, and goes.
+local function plan_taking(section)
+  local txid = section.argv[section.at]
+  if redis.call('HEXISTS', section.key, txid) == 0 then
+    return {'GONE', txid}
+  end
+  section.at, section.operations = section.at + 1, 0
+  return nil, step('HDEL', section.key, {txid}, 1, 1)
+end
+
+-- Dead letters are replayed: they must still be there, and go.
+local function plan_taking_letters(section)
+  local first = section.at
+  section.at = first + section.count
+  local found = redis.call('ZMSCORE', section.key, unpack(section.argv, first, section.at - 1))
+  for i = 1, section.count do
+    if not found[i] then
+      return refuse(section, 'TYPE', 'lacks a dead letter that was to be replayed: it was dropped meanwhile, and ' ..
+        'nothing was published; run the replay again for the others')
+    end
+  end
+  return nil, step('ZREM', section.key, section.argv, first, section.at - 1)
+end
+
 local planners = {
+  ['zset bound'] = plan_bound,
+  ['zset take'] = plan_taking_letters,
+  ['hash admit'] = plan_admission,
+  ['hash take'] = plan_taking,
   ['hash check'] = plan_check,
   ['string check'] = plan_check,
   ['zset check'] = plan_check,
@@ -726,8 +785,8 @@ local function acquired(control, metadata)
 end
 
 local function start_first(keys, given)
-  if redis.call('EXISTS', keys[2], keys[3]) > 0 then
-    return {'REGRESSED', 'key ' .. shown(keys[1]) .. ' is gone but metadata or receipts are there'}
+  if redis.call('EXISTS', keys[2], keys[3], keys[4]) > 0 then
+    return {'REGRESSED', 'key ' .. shown(keys[1]) .. ' is gone but metadata, receipts or quarantined batches are there'}
   end
   if given.previous_fence ~= '' then
     return {'RACED', ''}
@@ -765,7 +824,7 @@ local function take_over(keys, given)
   return acquired(keys[1], keys[2])
 end
 
---[[ KEYS control metadata receipts
+--[[ KEYS control metadata receipts quarantine
      ARGV previous_fence nonce generation topology source_fingerprint accepted_topology accepted_source
           the accepted ones are what the caller found stored and agrees to replace, or empty
      -> {'OK', fence, generation, revision, committed, metadata sum, source fingerprint, topology, (field, value)...}
@@ -836,10 +895,51 @@ local function read(keys, argv)
   return reply
 end
 
---[[ KEYS control metadata receipts
-     -> {number of metadata fields, receipt of the last committed txid or '', (field, value) of control...} --]]
+--[[ A page of dead letters and the state they belong to.
+     KEYS control letters
+     ARGV first_txid last_txid limit    the txids may be -inf and +inf
+     -> {committed txid or '', generation or '', letters stored, letters from first to last txid, (member, txid)...} --]]
+local function letters(keys, argv)
+  local sentence = wrong_kind(keys[1], 'hash') or wrong_kind(keys[2], 'zset')
+  if sentence then
+    return redis.error_reply('TYPE ' .. sentence)
+  end
+  local found = redis.call('HMGET', keys[1], 'committed', 'generation')
+  local reply = {found[1] or '', found[2] or '', redis.call('ZCARD', keys[2]),
+                 redis.call('ZCOUNT', keys[2], argv[1], argv[2])}
+  local page = redis.call('ZRANGEBYSCORE', keys[2], argv[1], argv[2], 'WITHSCORES', 'LIMIT', '0', argv[3])
+  for i = 1, #page, 2 do
+    reply[#reply + 1] = page[i]
+    reply[#reply + 1] = decimal(tonumber(page[i + 1]))
+  end
+  return reply
+end
+
+--[[ Deletes the dead letters of all transactions up to a committed one. Needs no fence: no commit ever adds letters
+     there again, so it does not matter what a run does meanwhile. The generation protects a topology started since.
+     KEYS control letters
+     ARGV generation last_txid
+     -> {'OK', number of letters deleted} or {'REGRESSED' or 'ORDER' or 'TYPE', sentence} --]]
+local function drop_letters(keys, argv)
+  local sentence = wrong_kind(keys[1], 'hash') or wrong_kind(keys[2], 'zset')
+  if sentence then
+    return {'TYPE', sentence}
+  end
+  local found = redis.call('HMGET', keys[1], 'committed', 'generation')
+  if found[2] ~= argv[1] then
+    return {'REGRESSED', 'the topology was dropped, or started again, since its letters were looked at'}
+  elseif tonumber(argv[2]) > tonumber(found[1]) then
+    return {'ORDER', 'txid ' .. argv[2] .. ' is not committed; the last one is ' .. found[1]}
+  end
+  require_right('ZREMRANGEBYSCORE', keys[2])
+  return {'OK', decimal(redis.call('ZREMRANGEBYSCORE', keys[2], '-inf', argv[2]))}
+end
+
+--[[ KEYS control metadata receipts quarantine
+     -> {number of metadata fields, number of quarantined batches, receipt of the last committed txid or '',
+         (field, value) of control...} --]]
 local function status(keys, argv)
-  for i = 1, 3 do
+  for i = 1, 4 do
     local sentence = wrong_kind(keys[i], 'hash')
     if sentence then
       local remedy = '; remove the key, or start over with `txbatch drop ' .. string.match(keys[1], '{(.-)}') .. '`'
@@ -848,7 +948,7 @@ local function status(keys, argv)
   end
   local committed = redis.call('HGET', keys[1], 'committed')
   local receipt = committed and redis.call('HGET', keys[3], committed)
-  local reply = {redis.call('HLEN', keys[2]), receipt or ''}
+  local reply = {redis.call('HLEN', keys[2]), redis.call('HLEN', keys[4]), receipt or ''}
   for _, item in ipairs(redis.call('HGETALL', keys[1])) do
     reply[#reply + 1] = item
   end
@@ -919,6 +1019,38 @@ local function drop_end(keys, argv)
   return {'OK', ''}
 end
 
+--[[ All quarantined batches.
+     KEYS quarantine
+     -> {(txid, record)...} --]]
+local function quarantined(keys, argv)
+  local sentence = wrong_kind(keys[1], 'hash')
+  if sentence then
+    return redis.error_reply('TYPE ' .. sentence .. '; remove the key')
+  end
+  return redis.call('HGETALL', keys[1])
+end
+
+--[[ Removes a quarantined batch for good, unless it is another one than the caller has seen. Anybody may call it at
+     any time: a replay that commits later finds the record gone, and one that has committed has taken it.
+     KEYS quarantine
+     ARGV txid record
+     -> {'OK' or 'GONE' or 'CONFLICT', ''} --]]
+local function discard(keys, argv)
+  local sentence = wrong_kind(keys[1], 'hash')
+  if sentence then
+    return {'TYPE', sentence}
+  end
+  require_right('HDEL', keys[1])
+  local found = redis.call('HGET', keys[1], argv[1])
+  if not found then
+    return {'GONE', ''}
+  elseif found ~= argv[2] then
+    return {'CONFLICT', ''}
+  end
+  redis.call('HDEL', keys[1], argv[1])
+  return {'OK', ''}
+end
+
 --[[ KEYS any key of the topology
      ARGV command...
      -> the commands that this user may not run on it, or that the server lacks --]]
@@ -941,7 +1073,11 @@ redis.register_function{function_name = 'txbatch_3_confirm', callback = confirm,
 redis.register_function{function_name = 'txbatch_3_last_group', callback = last_group, flags = {'no-writes'}}
 redis.register_function{function_name = 'txbatch_3_lacking', callback = lacking, flags = {'no-writes'}}
 redis.register_function{function_name = 'txbatch_3_read', callback = read, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_3_letters', callback = letters, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_3_drop_letters', callback = drop_letters, flags = {'allow-oom'}}
 redis.register_function{function_name = 'txbatch_3_status', callback = status, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_3_quarantined', callback = quarantined, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_3_discard', callback = discard, flags = {'allow-oom'}}
 redis.register_function{function_name = 'txbatch_3_drop_begin', callback = drop_begin, flags = {'allow-oom'}}
 redis.register_function{function_name = 'txbatch_3_drop_keys', callback = drop_keys, flags = {'allow-oom'}}
 redis.register_function{function_name = 'txbatch_3_drop_end', callback = drop_end, flags = {'allow-oom'}}

@@ -30,8 +30,12 @@ COMMANDS_ON_KEYS = (
     "TYPE",
     "UNLINK",
     "ZADD",
+    "ZCARD",
+    "ZCOUNT",
     "ZMSCORE",
+    "ZRANGEBYSCORE",
     "ZREM",
+    "ZREMRANGEBYSCORE",
 )
 """Every command the function library may call on a topology's keys, whatever state the topology declares."""
 

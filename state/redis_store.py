@@ -102,13 +102,13 @@ class RedisStore(RedisTopology):
             StateUnreachableError: no answer in time.
             FencedError: other coordinators keep taking over at the same time.
         """
-        own = [self.keys.control, self.keys.metadata, self.keys.receipts]
+        own = [self.keys.control, self.keys.metadata, self.keys.receipts, self.keys.quarantine]
         given = [nonce, new_generation, topology, source_fingerprint]
         given += ["", ""] if accepted is None else [accepted.topology, accepted.source_fingerprint]
         previous = self._control().get("fence", "")
         for _ in range(ACQUIRE_TRIES):
             reached("acquire.sending")
-            reply = self._connection.function("acquire", "3", *own, previous, *given)
+            reply = self._connection.function("acquire", "4", *own, previous, *given)
             reached("acquire.answered")
             status = text_of(reply[0])
             if status == "OK":

@@ -10,9 +10,11 @@ from typing import Any, TypedDict
 from state.durability import Durability, DurabilityReport, ServerDurability, durable_txids
 from state.errors import StateRefusedError
 from state.keys import Keys
+from state.quarantine import QuarantineRecord, unpack_record
 from state.receipt import parse_receipt
 from state.redis_address import redact
 from state.redis_connection import RedisConnection, connect
+from state.redis_dead_letters import RedisDeadLetters
 from state.redis_drop import drop_topology
 from state.redis_durability import measure_durability
 from state.redis_own_connection import OwnConnection, PooledConnection
@@ -154,7 +156,7 @@ class RedisTopology:
             StateRefusedError, StateUnreachableError: as `acquire`.
         """
         reply = self._status()
-        control = checked_control(self.keys, texts_by_name(reply[2:]))
+        control = checked_control(self.keys, texts_by_name(reply[3:]))
         if not control:
             return None
         return TopologyStatus(
@@ -165,7 +167,8 @@ class RedisTopology:
             topology=control.get("topology", ""),
             source_fingerprint=control.get("source_fingerprint", ""),
             metadata_count=int(reply[0]),
-            last_receipt=parse_receipt(self.keys, text_of(reply[1])),
+            quarantined_count=int(reply[1]),
+            last_receipt=parse_receipt(self.keys, text_of(reply[2])),
             is_dropping="dropping" in control,
             durable=durable_txids(control),
         )
@@ -179,6 +182,11 @@ class RedisTopology:
         info = self._info()
         return (ServerDurability() if info is None else measure_durability(self._connection, info)).can_lose()
 
+    @property
+    def dead_letters(self) -> RedisDeadLetters:
+        """The topology's dead letters; needs no ownership."""
+        return RedisDeadLetters(self._connection, self.keys)
+
     def has_records(self) -> bool:
         """Whether the topology's control key exists, readable or not."""
         return bool(int(self._connection.call("EXISTS", self.keys.control)))
@@ -186,6 +194,35 @@ class RedisTopology:
     def existing_states(self, names: Iterable[str]) -> list[str]:
         """Returns those of the named states that exist on the server; called once at start, before `acquire`."""
         return [name for name in names if int(self._connection.call("EXISTS", self.keys.state(name)))]
+
+    def quarantined(self) -> list[QuarantineRecord]:
+        """Returns the quarantined batches, by txid; needs no ownership and changes nothing.
+
+        Raises:
+            StateRefusedError: a record cannot be read.
+            StateUnreachableError: no answer in time.
+        """
+        found = self._connection.function("quarantined", "1", self.keys.quarantine, read_only=True)
+        records = [
+            unpack_record(self.keys, str(found[i], "utf-8", "backslashreplace"), bytes(found[i + 1]))
+            for i in range(0, len(found), 2)
+        ]
+        return sorted(records, key=lambda record: record.txid)
+
+    def discard(self, record: QuarantineRecord) -> bool:
+        """Removes a quarantined batch for good, in one step; called for an operator, at any time and by anybody.
+
+        A run that replays the batch meanwhile either has published it before, or finds the record gone and publishes
+        nothing of it.
+
+        Returns:
+            Whether this call has removed exactly that record. False if it was gone, or another one was in its place.
+
+        Raises:
+            StateRefusedError, StateUnreachableError: as `quarantined`.
+        """
+        txid, packed = str(record.txid), record.packed()
+        return text_of(self._connection.function("discard", "1", self.keys.quarantine, txid, packed)[0]) == "OK"
 
     def connected_runs(self) -> int:
         """Returns how many runs of the topology are connected, 0 if the server does not say; needs no ownership."""
@@ -223,8 +260,8 @@ class RedisTopology:
         return info
 
     def _status(self) -> list[Any]:
-        own = [self.keys.control, self.keys.metadata, self.keys.receipts]
-        return list(self._connection.function("status", "3", *own, read_only=True))
+        own = [self.keys.control, self.keys.metadata, self.keys.receipts, self.keys.quarantine]
+        return list(self._connection.function("status", "4", *own, read_only=True))
 
     def _control(self) -> dict[str, str]:
-        return checked_control(self.keys, texts_by_name(self._status()[2:]))
+        return checked_control(self.keys, texts_by_name(self._status()[3:]))

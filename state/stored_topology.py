@@ -54,6 +54,7 @@ class TopologyStatus:
     topology: str
     source_fingerprint: str
     metadata_count: int
+    quarantined_count: int
     last_receipt: Receipt | None
     is_dropping: bool
     durable: dict[str, int] = field(default_factory=dict)

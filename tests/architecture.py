@@ -43,6 +43,7 @@ PURE_MODULES = (
     "state/attempt",
     "state/codec",
     "state/commit",
+    "state/dead_letters",
     "state/durability",
     "state/errors",
     "state/fault_points",

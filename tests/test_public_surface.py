@@ -16,9 +16,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 SURFACE = {
     "state": """
-        EmbeddedServer EngineError FailedException FencedError HashState ListState NotDurableError ReplayLimitError
-        SetState Snapshot SortedSetState SourceError StateRefusedError StateUnreachableError TopologyError
-        TransactionAttempt TransactionError TransactionTooLargeError UserCodeError ValueState WaveCrashError snapshot
+        DeadLetter EmbeddedServer EngineError FailedException FencedError HashState ListState NotDurableError
+        ReplayLimitError SetState Snapshot SortedSetState SourceError StateRefusedError StateUnreachableError
+        TopologyError TransactionAttempt TransactionError TransactionTooLargeError UserCodeError ValueState WaveCrashError snapshot
     """,
     "coordinated_bolt": """
         AckInfo BaseBasicBolt BaseBatchBolt BaseRichBolt BaseSpout BasicOutputCollector BatchOutputCollector

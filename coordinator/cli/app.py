@@ -16,7 +16,10 @@ from coordinator.cli.command_options import (
     DataDir,
     Debug,
     Level,
+    MaxAttempts,
     MaxPending,
+    MaxQuarantined,
+    OnPoison,
     Parameters,
     Redis,
     Replicas,
@@ -26,8 +29,10 @@ from coordinator.cli.command_options import (
     WaveTarget,
     command_errors,
 )
+from coordinator.cli.commands.dead_letters import dead_letters
 from coordinator.cli.commands.doctor import doctor
 from coordinator.cli.commands.prove import prove as run_prove
+from coordinator.cli.commands.quarantine import app as quarantine_app
 from coordinator.cli.commands.verify import verify
 from coordinator.cli.run_arguments import RunArguments, adopt_option
 from coordinator.cli.run_command import RunRequest, execute
@@ -92,6 +97,9 @@ def run_topology(
     commit_group_max: Annotated[
         int, typer.Option(min=1, metavar="N", help="Most transactions in one commit.")
     ] = DEFAULTS.commit_group_max,
+    max_attempts: MaxAttempts = DEFAULTS.max_attempts,
+    on_poison: OnPoison = DEFAULTS.on_poison,
+    max_quarantined: MaxQuarantined = DEFAULTS.max_quarantined,
     adopt: Adopt = None,
     accept_state_changes: Annotated[
         bool,
@@ -125,6 +133,9 @@ def run_topology(
             max_spout_pending=max_pending,
             wave_target_s=wave_target_ms / 1000,
             commit_group_max=commit_group_max,
+            max_attempts=max_attempts,
+            on_poison=on_poison,
+            max_quarantined=max_quarantined,
             adopt=adopt_option(adopt),
             accept_state_changes=accept_state_changes,
             durability=durability,
@@ -209,3 +220,5 @@ def prove(context: typer.Context) -> None:
 
 app.command()(doctor)
 app.command()(verify)
+app.add_typer(dead_letters, name="dead-letters")
+app.add_typer(quarantine_app, name="quarantine")

@@ -87,6 +87,20 @@ Replicas = Annotated[
         "--durability-replicas", min=1, metavar="N", help="Replicas that have to confirm, with --durability replica."
     ),
 ]
+MaxAttempts = Annotated[
+    int, typer.Option("--max-attempts", min=1, metavar="N", help="Attempts at a transaction before it is given up.")
+]
+OnPoison = Annotated[
+    str,
+    typer.Option(
+        metavar="WORD",
+        help="What becomes of a batch that fails on every attempt: halt the run, or quarantine the batch: commit "
+        "its transaction empty and keep it for `txbatch quarantine`.",
+    ),
+]
+MaxQuarantined = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Most quarantined batches; poison beyond them halts the run.")
+]
 
 
 @contextmanager

@@ -106,6 +106,11 @@ def _lines(status: TopologyStatus, server: ServerChoice, can_lose: str) -> list[
             f"  last receipt      attempt {receipt.attempt_id:016x}, group {receipt.first_txid:,} to "
             f"{receipt.last_txid:,}, digest {receipt.digest}, durability {durability}"
         )
+    if status.quarantined_count:
+        lines.append(
+            f"  quarantined       {counted(status.quarantined_count, 'txid')}: see `txbatch quarantine list "
+            f"{status.topology_id}`"
+        )
     lines += [
         f"  confirmed         up to txid {txid:,} at durability {level}" for level, txid in status.durable.items()
     ]

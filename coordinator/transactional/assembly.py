@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from coordinator.building.topology import Topology
+from coordinator.building.topology_description import fingerprint_of
 from coordinator.planning.plan import Plan
 from coordinator.spouts.committing import SpoutCommitter
 from coordinator.spouts.kinds.kind_of import kind_of
@@ -22,12 +23,17 @@ from coordinator.transactional.guarded_spout_committer import GuardedSpoutCommit
 from coordinator.transactional.machine.attempt_record import TransactionRecord
 from coordinator.transactional.machine.metadata_log import MetadataLog, Notes
 from coordinator.transactional.machine.positions import Positions
+from coordinator.transactional.machine.replay import Replay
 from coordinator.transactional.machine.run_machine import RunMachine
 from coordinator.transactional.machine.run_plan import RunPlan
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.publisher import Publisher
+from coordinator.transactional.record_stamps import RecordStamps
+from coordinator.transactional.replay_side import ReplaySide
 from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.spout_side import SpoutSide
+from coordinator.transactional.start.letter_choice import LetterChoice
+from coordinator.transactional.start.replay_choice import ReplayChoice
 from coordinator.transactional.start.spout_start import SpoutStart
 from coordinator.transactional.start.takeover import Takeover
 from coordinator.transactional.store_side import Barriers, StoreSide
@@ -53,6 +59,8 @@ def assembled(
     on_progress: Callable[[RunStatistics], None] | None = None,
     pause: Callable[[float], None] | None = None,
     watch: AttemptWatch | None = None,
+    wall_clock: Callable[[], float] | None = None,
+    replay: ReplayChoice | LetterChoice | None = None,
 ) -> Iterator[Coordinator]:
     """Becomes the owner of a topology and yields the coordinator of a run that continues where the last one ended.
 
@@ -70,6 +78,8 @@ def assembled(
         on_progress: called with the statistics after every event.
         pause: waits for that many seconds before a failed start of the spout is tried again; None does not wait.
         watch: notified of every attempt, and may hold its phases.
+        wall_clock: seconds since the epoch, for the records of quarantined batches; `clock` by default.
+        replay: the quarantined batches or dead letters to replay; the run then cuts nothing. None reads the input.
 
     Raises:
         TransactionError: the topology cannot be owned; see `Takeover.take`.
@@ -81,7 +91,8 @@ def assembled(
     with ExitStack() as resources:
         spout = start.coordinator(resources)
         committer = start.committer(resources) if options.tells_spout else None
-        taken = Takeover(topology, store, start, spout, options).take(nonce=nonce, new_generation=new_generation)
+        takeover = Takeover(topology, store, start, spout, options, choice=replay)
+        taken = takeover.take(nonce=nonce, new_generation=new_generation)
         coordinator = new_coordinator(
             plan=plan,
             spout=spout,
@@ -102,6 +113,13 @@ def assembled(
             start=start,
             watch=watch,
             server_watch=store.watch(clock),
+            stamps=RecordStamps(
+                wall_clock or clock,
+                topology_fingerprint=fingerprint_of(taken.description),
+                source_fingerprint=taken.source_fingerprint,
+                limit=options.max_quarantined,
+            ),
+            replays=taken.replays,
             barriers=store if options.asked_durability().waits else None,
         )
         coordinator.statistics.durability = store.durability
@@ -130,22 +148,18 @@ def new_coordinator(
     watch: AttemptWatch | None = None,
     server_watch: ServerWatch | None = None,
     barriers: Barriers | None = None,
+    stamps: RecordStamps | None = None,
+    replays: tuple[Replay, ...] | None = None,
 ) -> Coordinator:
     """Connects the machine with its driver and tells the spout where earlier runs stopped; see `assembled`."""
     spout_id = plan.wirings[plan.emitter_tasks[0]].component_id
-    run_so_far = _run_so_far(metadata, committed_txid)
+    stored = metadata.coordinator
+    last_txid = max(stored, default=committed_txid)
+    numbers = metadata.number_of(last_txid), metadata.number_of(committed_txid)
+    run_so_far = RunSoFar(numbers[0], stored.get(last_txid), numbers[1])
     guarded = GuardedSpout(spout, spout_id, run_so_far)
-    run_plan = RunPlan(
-        commit_tasks=plan.commit_tasks,
-        component_order=tuple(plan.component_order),
-        is_opaque=start is not None and start.kind.is_opaque,
-        may_commit_early=plan.has_flat_commit_phase(),
-        engine_overlaps=engine.overlaps,
-        may_hold=watch is not None,
-        message_timeout_s=message_timeout_s,
-    )
     machine = RunMachine(
-        _waiting_for(run_plan, barriers),
+        _waiting_for(_run_plan(plan, engine, start, message_timeout_s, may_hold=watch is not None), barriers),
         options,
         metadata,
         committed_txid=committed_txid,
@@ -156,21 +170,24 @@ def new_coordinator(
     _tell_where_it_stands(spout, run_so_far, machine.positions, start)
     machine.statistics.notices = notices
     watch_side = WatchSide(watch or AttemptWatch(), clock)
+    spout_arguments: dict[str, Any] = {
+        "spout": guarded,
+        "committer": GuardedSpoutCommitter(committer, spout_id),
+        "clock": clock,
+        "metadata": metadata,
+        "notes_of": notes_of or spout.notes,
+        "untold": untold,
+    }
     return Coordinator(
         machine=machine,
-        spout=SpoutSide(
-            guarded,
-            GuardedSpoutCommitter(committer, spout_id),
-            clock=clock,
-            notes_of=notes_of or spout.notes,
-            untold=untold,
-        ),
+        spout=SpoutSide(**spout_arguments) if replays is None else ReplaySide(replays, **spout_arguments),
         engine=EngineSide(engine, machine.positions),
         store=StoreSide(
             publisher,
             clock=clock,
             on_committed=watch_side.committed,
             statistics=machine.statistics,
+            stamps=stamps or RecordStamps(clock, "", "", options.max_quarantined),
             server_watch=server_watch,
             barriers=barriers,
         ),
@@ -180,14 +197,26 @@ def new_coordinator(
     )
 
 
-def _run_so_far(metadata: MetadataLog, committed_txid: int) -> RunSoFar:
-    last_txid = max(metadata.coordinator, default=committed_txid)
-    return RunSoFar(last_txid, metadata.coordinator.get(last_txid), committed_txid)
-
-
 def _waiting_for(plan: RunPlan, barriers: Barriers | None) -> RunPlan:
     """Returns the plan with the time that a run may wait for a barrier."""
     return plan if barriers is None else replace(plan, barrier_timeout_s=barriers.unreachable_timeout_s)
+
+
+def _run_plan(
+    plan: Plan, engine: Engine, start: SpoutStart | None, message_timeout_s: float, *, may_hold: bool
+) -> RunPlan:
+    return RunPlan(
+        commit_tasks=plan.commit_tasks,
+        component_order=tuple(plan.component_order),
+        spout_id=plan.wirings[plan.emitter_tasks[0]].component_id,
+        has_partitions=start is not None and start.kind.has_partitions,
+        is_opaque=start is not None and start.kind.is_opaque,
+        may_commit_early=plan.has_flat_commit_phase(),
+        engine_overlaps=engine.overlaps,
+        may_hold=may_hold,
+        message_timeout_s=message_timeout_s,
+        letter_limits=plan.letter_limits,
+    )
 
 
 def _earlier(stored: Mapping[int, Any], spout: GuardedSpout, notes: Notes) -> list[TransactionRecord]:

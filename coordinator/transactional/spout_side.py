@@ -7,6 +7,7 @@ from typing import Any
 
 from coordinator.transactional.guarded_spout import GuardedSpout
 from coordinator.transactional.guarded_spout_committer import GuardedSpoutCommitter
+from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.machine.run_events import BatchCut, Cut, InputState, NothingToCut, Resumed, Told
 from state.attempt import TransactionAttempt
 from state.errors import FailedException
@@ -19,6 +20,8 @@ class SpoutSide:
         spout: calls its coordinator.
         committer: calls its committer, if there is one.
         clock: seconds, monotonic.
+        metadata: tells which transactions are replays of quarantined batches; the spout does not count these, nor is
+            it told of them.
         notes_of: metadata of the spout's coordinator -> name -> what to remember.
         untold: what earlier runs committed and may not have told.
     """
@@ -29,12 +32,14 @@ class SpoutSide:
         committer: GuardedSpoutCommitter,
         *,
         clock: Callable[[], float],
+        metadata: MetadataLog,
         notes_of: Callable[[Any], Mapping[str, Any]],
         untold: tuple[TransactionAttempt, ...] = (),
     ) -> None:
         self._spout = spout
         self._committer = committer
         self._clock = clock
+        self._metadata = metadata
         self._notes_of = notes_of
         self._untold = untold
         self._has_resumed = False
@@ -57,7 +62,7 @@ class SpoutSide:
 
     def note_committed(self, txid: int) -> None:
         """Notes how far the run is; called before anything is asked of the spout."""
-        self._spout.committed_txid = txid
+        self._spout.committed_txid = self._metadata.number_of(txid)
 
     def resume(self) -> Resumed | None:
         """Returns, once, what earlier runs committed and may not have told; None from then on."""
@@ -65,15 +70,19 @@ class SpoutSide:
         return None if has_resumed else Resumed(self._untold)
 
     def tell(self, attempts: tuple[TransactionAttempt, ...]) -> Told:
-        """Tells the spout's committer what is durable."""
-        return Told(self._committer.tell(attempts))
+        """Tells the spout's committer what is durable, under the numbers that the spout knows."""
+        metadata = self._metadata
+        if attempts[-1].txid == metadata.last_replay_txid:
+            return Told()
+        numbered = (TransactionAttempt(metadata.number_of(each.txid), each.attempt_id) for each in attempts)
+        return Told(self._committer.tell(tuple(numbered)))
 
     def cut(self, cut: Cut) -> BatchCut | NothingToCut:
         """Lets the spout cut a transaction; if it cannot be cut now, the next turn tries again."""
         try:
             if cut.is_new and not self._spout.is_ready():
                 return NothingToCut(cut.txid, self._clock())
-            metadata = self._spout.initialize_transaction(cut.txid, cut.previous)
+            metadata = self._spout.initialize_transaction(self._metadata.number_of(cut.txid), cut.previous)
         except FailedException:
             return NothingToCut(cut.txid, self._clock())
         byte_count = self._spout.estimated_bytes(metadata)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Protocol
 
@@ -14,10 +15,13 @@ from coordinator.transactional.machine.run_events import (
     StoreMetadata,
 )
 from coordinator.transactional.publisher import Publisher, RefusedGroup
+from coordinator.transactional.record_stamps import RecordStamps
 from coordinator.transactional.run_summary import RunStatistics
 from state.attempt import TransactionAttempt
 from state.errors import ProtocolError, ReplayLimitError, StateRefusedError, TransactionError
 from state.redis_watch import ServerWatch
+
+_LOG = logging.getLogger("txbatch")
 
 
 class Barriers(Protocol):
@@ -47,6 +51,7 @@ class StoreSide:
         clock: seconds, monotonic.
         on_committed: called with the attempts of a group once they are durable.
         statistics: takes down how long the server was away.
+        stamps: makes the record of a batch that is quarantined.
         server_watch: checks the server during the run.
         barriers: confirms how durable commits are; None if the run waits for nothing.
     """
@@ -58,6 +63,7 @@ class StoreSide:
         clock: Callable[[], float],
         on_committed: Callable[[tuple[TransactionAttempt, ...]], None],
         statistics: RunStatistics,
+        stamps: RecordStamps,
         server_watch: ServerWatch | None = None,
         barriers: Barriers | None = None,
     ) -> None:
@@ -65,6 +71,7 @@ class StoreSide:
         self._clock = clock
         self._on_committed = on_committed
         self._statistics = statistics
+        self._stamps = stamps
         self._server_watch = server_watch
         self._barriers = barriers
         self._barrier: AskBarrier | None = None
@@ -92,10 +99,24 @@ class StoreSide:
 
     def publish(self, publish: Publish) -> Published | Refused:
         """Commits a group in one atomic step."""
+        poison, replay = publish.poison, publish.replay
         try:
-            self._publisher.commit(publish.attempts, publish.write_set, publish.metadata, publish.told_txid)
+            self._publisher.commit(
+                publish.attempts,
+                publish.write_set,
+                publish.metadata,
+                told_txid=publish.told_txid,
+                set_aside=None if poison is None else self._stamps.set_aside(poison),
+                replayed_txid=None if replay is None or replay.letters else replay.txid,
+            )
         except RefusedGroup as refusal:
             return Refused(refusal.error)
+        if poison is not None:
+            _LOG.warning("txid %d is quarantined: %s", poison.txid, poison.cause.reason)
+        if replay is not None and replay.letters:
+            _LOG.info("%d dead letters are replayed as txid %d", len(replay.letters), publish.attempts[0].txid)
+        elif replay is not None:
+            _LOG.info("quarantined txid %d is replayed as txid %d", replay.txid, publish.attempts[0].txid)
         self._on_committed(publish.attempts)
         return Published(self._clock())
 

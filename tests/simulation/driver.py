@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from random import Random
@@ -13,6 +13,7 @@ from coordinator.planning.plan import make_plan
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
+from coordinator.transactional.start.replay_choice import ReplayChoice
 from state.redis_connection import RedisConnection
 from state.redis_reader import READ_TIMEOUT_S, RedisReader
 from state.redis_store import RedisStore
@@ -52,6 +53,8 @@ class Driver(Process):
     Args:
         program: what it is started with.
         pickle: makes shipped specs.
+        options: of the run, beside those that are drawn.
+        replay: the quarantined batches that it replays.
 
     Attributes:
         nonce: by which the server knows it.
@@ -69,11 +72,14 @@ class Driver(Process):
         random: Random,
         pickle: Callable[[str, Any], bytes],
         ended: Ended,
+        options: Mapping[str, Any] | None = None,
+        replay: ReplayChoice | None = None,
     ) -> None:
         super().__init__(name, timeline, faults, ended)
         self.program = program
         self.confirmed: set[tuple[int, int]] = set()
         self._server, self._random, self._pickle = server, random, pickle
+        self._options, self._replay = options or {}, replay
         self._stack = ExitStack()
         self._coordinator: Coordinator | None = None
         self.nonce = f"{random.getrandbits(128):032x}"
@@ -119,6 +125,7 @@ class Driver(Process):
             adopt="unchecked" if program.adopts else False,
             accept_state_changes=program.accepts_states,
             durability=self._server.durability,
+            **self._options,
         )
         store.check_server(options.asked_durability())
         self._coordinator = self._stack.enter_context(
@@ -133,6 +140,7 @@ class Driver(Process):
                 clock=lambda: timeline.now_s,
                 draw_bits=random.getrandbits,
                 pause=self.wait,
+                replay=self._replay,
             )
         )
         self.later(self._turn)

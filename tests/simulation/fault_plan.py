@@ -139,6 +139,10 @@ class FaultPlan:
         """What the strike that was last answered is made of."""
         return Random(f"{self._seed} {fault} {self.opportunities[fault]}")
 
+    def rule_out(self, fault: str) -> None:
+        """Lets a fault never strike."""
+        self._next[fault] = _NEVER
+
     def end(self) -> None:
         """From now on nothing goes wrong."""
         self._next = dict.fromkeys(RATES, _NEVER)

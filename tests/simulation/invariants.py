@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Protocol
 
 Transfer = Callable[[int, int], tuple[str, str, int]]
@@ -138,8 +139,7 @@ class Takeovers:
         if is_write:
             self._check(programs[control[b"fence"].decode().partition(":")[2]])
         self._input = control.get(b"source_fingerprint", b"").decode()
-        states = json.loads(control.get(b"topology", b"{}")).get("states", {})
-        self._states = {name: state["value"] for name, state in states.items()}
+        self._states = _declared(control.get(b"topology", b"{}"))
         self._committed = int(control.get(b"committed", 0))
         self._has_metadata = bool(server.hash(f"{{{topology_id}}}:txbatch:metadata"))
 
@@ -155,6 +155,12 @@ class Takeovers:
                 f"a run that declares {dict(program.states)} continues in silence from txid {self._committed}, whose "
                 f"states are {self._states}"
             )
+
+
+@lru_cache(maxsize=64)
+def _declared(description: bytes) -> dict[str, str]:
+    """Name -> value type of the states in a stored description."""
+    return {name: state["value"] for name, state in json.loads(description).get("states", {}).items()}
 
 
 def state_of(server: Hashes, topology_id: str) -> dict[str, dict[str, int]]:

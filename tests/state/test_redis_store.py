@@ -57,8 +57,8 @@ class TestAcquire:
         acquire(open_store())
         delayed = [
             "txbatch_3_acquire",
-            "3",
-            *(f"{{wc}}:txbatch:{name}" for name in ("control", "metadata", "receipts")),
+            "4",
+            *(f"{{wc}}:txbatch:{name}" for name in ("control", "metadata", "receipts", "quarantine")),
         ]
         given = ["e" * 32, GENERATION, "topology-1", "source-1", "", ""]
         acquire(open_store(), "c" * 32)
@@ -518,7 +518,7 @@ class TestLibrary:
 
     def test_every_function_carries_the_version(self):
         registered = [line for line in library_code().splitlines() if "register_function{" in line]
-        assert len(registered) == 13
+        assert len(registered) == 17
         assert all(f"function_name = '{LIBRARY_NAME}_" in line for line in registered)
 
 

@@ -3,6 +3,9 @@
 The positions of an opaque spout are stored with the commit that publishes them, and so are notes. Until then the run
 machine keeps them with their transactions and passes them in. Notes outlive the metadata they were made from: the last
 one of each name is kept for good.
+
+A replayed batch is not one that the spout cuts next: what is stored for its txid is carried over from the transaction
+below it, so that the next one is cut from there. The number of replays is stored too, and the spout counts without.
 """
 
 from __future__ import annotations
@@ -16,6 +19,8 @@ from state.transactional_state import MetadataChanges, TransactionalState
 
 COORDINATOR_SCOPE = "coordinator"
 NOTE_SCOPE = "note."
+REPLAYED_SCOPE = "replayed"
+"""Has one entry, at the last txid that was a replay: how many there were."""
 
 Positions = Mapping[int, Mapping[str, Any]]
 """Txid -> scope -> position, of processed attempts of an opaque spout."""
@@ -34,6 +39,8 @@ class MetadataLog:
 
     Attributes:
         last_cut_txid: the highest txid whose emitters' metadata is stored, 0 if there is none.
+        replayed_count: how many committed transactions were replays of quarantined batches.
+        last_replay_txid: the last of them, 0 if there is none.
     """
 
     def __init__(self, stored: Mapping[str, Any], *, is_opaque: bool = False, committed_txid: int = 0) -> None:
@@ -43,7 +50,12 @@ class MetadataLog:
             if name.startswith(NOTE_SCOPE):
                 scope, _ = parse_metadata_field(name)
                 self._notes[scope.removeprefix(NOTE_SCOPE)] = (name, value)
-        stored = {name: value for name, value in stored.items() if not name.startswith(NOTE_SCOPE)}
+        self.replayed_count = self.last_replay_txid = 0
+        for name, value in stored.items():
+            scope, txid = parse_metadata_field(name)
+            if scope == REPLAYED_SCOPE:
+                self.replayed_count, self.last_replay_txid = value, txid
+        stored = {name: value for name, value in stored.items() if not _is_own(name)}
         self._void = frozenset(_foreign(stored, committed_txid)) if is_opaque else frozenset()
         self._state = TransactionalState({name: value for name, value in stored.items() if name not in self._void})
         self.last_cut_txid = max((txid for by_txid in self.partitions.values() for txid in by_txid), default=0)
@@ -57,6 +69,15 @@ class MetadataLog:
     def partitions(self) -> dict[str, dict[int, Any]]:
         """Scope -> txid -> stored metadata, of partitioned and opaque spouts."""
         return {s: dict(self._state.values(s)) for s in self._state.scopes() if s != COORDINATOR_SCOPE}
+
+    def number_of(self, txid: int) -> int:
+        """Returns what the spout knows a transaction by that it has cut: it does not count replays."""
+        return txid - self.replayed_count
+
+    def carried_to(self, txid: int) -> dict[str, Any]:
+        """Returns scope -> what a replay at `txid` takes over from the transaction below, to be stored as its own."""
+        scopes = {scope: self._state.values(scope) for scope in self._state.scopes()}
+        return {scope: by_txid[txid - 1] for scope, by_txid in scopes.items() if txid - 1 in by_txid}
 
     def last_positions(self) -> dict[str, Any]:
         """Returns scope -> its last stored metadata."""
@@ -95,7 +116,9 @@ class MetadataLog:
                 self._state.put(scope, outcome.attempt.txid, value)
         return self._state.take_changes().puts
 
-    def commit_changes(self, committed_txid: int, positions: Positions, notes: Notes) -> MetadataChanges:
+    def commit_changes(
+        self, committed_txid: int, positions: Positions, notes: Notes, *, is_replay: bool = False
+    ) -> MetadataChanges:
         """Returns what the commit of everything up to a txid stores and forgets.
 
         The last value of every scope up to that txid is kept, however old: the next batch is cut from it, even if the
@@ -103,8 +126,10 @@ class MetadataLog:
 
         Args:
             committed_txid: the last txid of the commit.
-            positions: txid -> scope -> position of an opaque spout, not stored yet.
+            positions: txid -> scope -> position of an opaque spout, or of a batch that is set aside or replayed, not
+                stored yet.
             notes: txid -> name -> note, not stored yet.
+            is_replay: the commit publishes a quarantined batch.
         """
         fresh = _fresh(committed_txid, positions)
         puts = {metadata_field(scope, txid): value for scope, (txid, value) in fresh.items()}
@@ -117,9 +142,12 @@ class MetadataLog:
         )
         stale_notes = (self._notes[name][0] for name in fresh_notes if name in self._notes)
         stale = {*self._void, *stale_notes} - puts.keys()
+        if is_replay:
+            puts[metadata_field(REPLAYED_SCOPE, committed_txid)] = self.replayed_count + 1
+            stale |= {metadata_field(REPLAYED_SCOPE, self.last_replay_txid)} if self.last_replay_txid else set()
         return MetadataChanges(puts, (*forgets, *sorted(stale)))
 
-    def committed(self, committed_txid: int, positions: Positions, notes: Notes) -> None:
+    def committed(self, committed_txid: int, positions: Positions, notes: Notes, *, is_replay: bool = False) -> None:
         """Applies the changes of a commit, after the store has made them; the arguments are the same."""
         for scope, (txid, value) in _fresh(committed_txid, positions).items():
             self._state.put(scope, txid, value)
@@ -132,6 +160,8 @@ class MetadataLog:
             if value is not None:
                 self._notes[name] = (_note_field(name, committed_txid), value)
         self._replaced = {}
+        if is_replay:
+            self.replayed_count, self.last_replay_txid = self.replayed_count + 1, committed_txid
 
     def _fresh_notes(self, committed_txid: int, notes: Notes) -> dict[str, Any]:
         """Returns name -> the last unstored note up to a txid; None means to forget it."""
@@ -154,6 +184,11 @@ def _fresh(committed_txid: int, positions: Positions) -> dict[str, tuple[int, An
         if txid <= committed_txid:
             fresh |= {scope: (txid, value) for scope, value in positions[txid].items()}
     return fresh
+
+
+def _is_own(name: str) -> bool:
+    """Returns whether a field is kept by the log itself, and belongs to no scope of the spout."""
+    return name.startswith(NOTE_SCOPE) or parse_metadata_field(name)[0] == REPLAYED_SCOPE
 
 
 def _note_field(name: str, txid: int) -> str:

@@ -21,6 +21,8 @@ from coordinator.transactional.engine import (
     WaveCrashed,
     WaveProcessed,
 )
+from coordinator.transactional.machine.poison import Poison
+from coordinator.transactional.machine.replay import Replay
 from coordinator.transactional.phase import Phase
 from state.attempt import TransactionAttempt
 from state.errors import TransactionError
@@ -75,6 +77,7 @@ class BatchCut:
         now_s: the time afterwards: cutting may take a while.
         byte_count: about how much input the batch reads; 0 if unknown.
         notes: name -> what its commit is to store as a note.
+        replay: the quarantined batch that it is; None if the spout has cut it.
     """
 
     txid: int
@@ -82,6 +85,7 @@ class BatchCut:
     now_s: float
     byte_count: int = 0
     notes: Mapping[str, Any] = field(default_factory=dict)
+    replay: Replay | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,11 +197,20 @@ class StoreMetadata:
 
 @dataclass(frozen=True, slots=True)
 class StartWave:
-    """Start the processing phase of a wave."""
+    """Start the processing phase of a wave.
+
+    Attributes:
+        wave_id: of the wave.
+        batches: one for each attempt, ascending.
+        early: groups to run early.
+        replay: what the only batch of the wave replays, if it is quarantined; emitters then continue from its own
+            positions.
+    """
 
     wave_id: int
     batches: tuple[Batch, ...]
     early: EarlyCommit
+    replay: Replay | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,12 +231,16 @@ class Publish:
         write_set: its changes.
         metadata: what to store and forget in the same step.
         told_txid: the last txid that the spout's committer has heard of; None if of all that is committed.
+        poison: the batch to set aside in the same step; the group is then its transaction, and empty.
+        replay: the quarantined batch that the group's only transaction publishes.
     """
 
     attempts: Attempts
     write_set: WriteSet
     metadata: MetadataChanges
     told_txid: int | None = None
+    poison: Poison | None = None
+    replay: Replay | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,12 @@ from coordinator.transactional.engine import (
     WaveCrashed,
     WaveProcessed,
 )
-from coordinator.transactional.machine.attempt_record import AttemptState, TransactionRecord
+from coordinator.transactional.machine.attempt_record import (
+    AttemptRecord,
+    AttemptState,
+    EmittersCut,
+    TransactionRecord,
+)
 from coordinator.transactional.machine.commits import Commits
 from coordinator.transactional.machine.crash_causes import CrashCauses
 from coordinator.transactional.machine.failures import Failures
@@ -208,7 +213,11 @@ class RunMachine:
         yield from self._releases.due()
         if turn.is_awaited and self.is_idle() and self._releases.is_pending():
             self._releases.block()
-        yield from self._commits.start_next(turn.commit_limit)
+        poison = self._failures.due_poison()
+        if poison is None:
+            yield from self._commits.start_next(turn.commit_limit)
+        else:
+            yield from self._commits.set_aside(poison)
         yield from self._continue_cutting()
 
     def _continue_cutting(self) -> Iterator[Decision]:
@@ -217,11 +226,20 @@ class RunMachine:
         for txid in range(self.currtx, self._window_end()):
             if self._transactions.current_of(txid) is not None:
                 continue
-            if txid not in self._transactions or self._plan.is_opaque:
+            if self._transactions.is_resting(txid, self._books.now_s):
+                self._round.has_rest = True
+                break
+            if self._is_to_be_cut(txid):
                 yield Cut(txid, self._previous(txid), is_new=txid not in self._transactions)
                 return
             self._round.issued.append(self._transactions.issue(txid))
         yield from self._end_cutting()
+
+    def _is_to_be_cut(self, txid: int) -> bool:
+        """Returns whether the spout has to be asked for a transaction: an opaque one for every attempt."""
+        if txid not in self._transactions:
+            return True
+        return self._plan.is_opaque and self._transactions[txid].replay is None
 
     def _previous(self, txid: int) -> Any:
         if txid - 1 in self._transactions:
@@ -233,8 +251,9 @@ class RunMachine:
     def _take_in(self, cut: BatchCut) -> Iterator[Decision]:
         assert self._round is not None
         self._books.now_s = cut.now_s
-        self._round.cut[cut.txid] = cut.metadata
-        attempt = self._transactions.take_in(cut.txid, cut.metadata, cut.byte_count, cut.notes)
+        if cut.replay is None:
+            self._round.cut[cut.txid] = cut.metadata  # a replay is stored already, in its record
+        attempt = self._transactions.take_in(cut.txid, cut.metadata, cut.byte_count, cut.notes, replay=cut.replay)
         self._round.issued.append(attempt)
         yield from self._continue_cutting()
 
@@ -252,7 +271,7 @@ class RunMachine:
         may_start = self._plan.engine_overlaps or self._commits.phase is None
         if may_start and not self._books.waves.is_processing():
             yield from self._start_wave()
-        if self.is_idle():
+        if self.is_idle() and not ended.has_rest:
             yield Done() if self._is_complete() else AskForEnd(self.last_metadata())
 
     def _start_wave(self) -> Iterator[Decision]:
@@ -260,13 +279,21 @@ class RunMachine:
         chosen = waiting[: self._books.waves.room([record.byte_count for record in waiting])]
         if not chosen:
             return
-        batches = tuple(Batch(record.current.attempt, pack(record.metadata)) for record in chosen if record.current)
+        batches = tuple(self._batch(record, record.current) for record in chosen if record.current)
         attempts = tuple(batch.attempt for batch in batches)
         wave = self._books.waves.start(attempts, self._books.now_s)
         for record in chosen:
             record.move(AttemptState.PROCESSING, f"wave {wave.wave_id}").wave_id = wave.wave_id
         self._books.statistics.started(len(chosen), self._books.now_s)
-        yield StartWave(wave.wave_id, batches, self._commits.early_groups(attempts))
+        yield StartWave(wave.wave_id, batches, self._commits.early_groups(attempts), chosen[0].replay)
+
+    def _batch(self, record: TransactionRecord, current: AttemptRecord) -> Batch:
+        packed, replay = pack(record.metadata), record.replay
+        if replay is not None:
+            scopes = frozenset(replay.batch.positions) if self._plan.is_opaque else None
+            return Batch(current.attempt, packed, replay.batch.number, scopes, bool(replay.letters))
+        number = self._books.metadata.number_of(record.txid)
+        return Batch(current.attempt, packed, None if number == record.txid else number)
 
     # The end
 
@@ -300,7 +327,7 @@ class RunMachine:
         self._books.causes.ended(event.wave_id)
         wave = self._books.waves.processed(event.wave_id, event.seconds)
         reported = in_order(wave.attempts, event.outcomes)
-        outcomes = list(chained(reported, self._books.positions.by_scope()))
+        outcomes = self._judged(reported)
         yield from self._store_positions(outcomes)
         for outcome in outcomes:
             record = self._transactions.record_of(outcome.attempt)
@@ -315,6 +342,19 @@ class RunMachine:
             else:
                 record.move(AttemptState.PROCESSED).outcome = outcome
         self._commits.keep_early(event.executed)
+
+    def _judged(self, reported: list[AttemptOutcome]) -> list[AttemptOutcome]:
+        """Returns the outcomes of a wave, failed where they do not read what they should; notes what they have cut."""
+        first = self._transactions.record_of(reported[0].attempt)
+        if first is not None and first.replay is not None:
+            return [first.replay.checked(reported[0], self._plan)]
+        outcomes = list(chained(reported, self._books.positions.by_scope()))
+        for outcome in outcomes:
+            record, failure = self._transactions.record_of(outcome.attempt), outcome.failure
+            has_cut = failure is None or (failure.is_of_batch() and failure.component_id != self._plan.spout_id)
+            if record is not None and has_cut:
+                record.cut = EmittersCut(outcome.metadata, outcome.began_from)
+        return outcomes
 
     def _store_positions(self, outcomes: Iterable[AttemptOutcome]) -> Iterator[Decision]:
         """Stores what emitters cut, before the commit phase, up to the first failure."""

@@ -16,6 +16,7 @@ from unittest import mock
 from committers.task_report import AttemptVerdict, TaskReport
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinator.spouts.kinds.partition_cut import link_to
 from coordinator.transactional.engine import (
     CrashKind,
     GroupCrashed,
@@ -67,6 +68,7 @@ from state.codec import unpack
 from state.errors import (
     EngineError,
     NotDurableError,
+    QuarantineFullError,
     ReplayLimitError,
     StateRefusedError,
     TransactionError,
@@ -133,6 +135,10 @@ class Books:
     last_group: int = 0
     stored_told: int | None = None
     heard: set[int] = field(default_factory=set)
+    own_failures: Counter[int] = field(default_factory=Counter)
+    told: dict[int, AttemptOutcome] = field(default_factory=dict)
+    poison: set[int] = field(default_factory=set)
+    quarantined: list[int] = field(default_factory=list)
 
 
 class RandomRun:
@@ -156,6 +162,7 @@ class RandomRun:
         self.plan = RunPlan(
             frozenset(self.tasks),
             ("count", "sum"),
+            spout_id="lines",
             is_opaque=draw() < 0.4,
             may_commit_early=draw() < 0.5,
             engine_overlaps=draw() < 0.6,
@@ -173,6 +180,11 @@ class RandomRun:
             max_attempts=self.random.choice((2, 4, 40, 40, 40)),
             durability=self.apart.choice(("memory", "memory", "fsync", "replica")),
         )
+        self.plan = replace(self.plan, has_partitions=self.plan.is_opaque)
+        self.quarantine_random = Random(f"{seed} quarantine")  # of its own, so that other draws stay as they were
+        if self.quarantine_random.random() < 0.25:
+            attempts = self.quarantine_random.choice((1, 1, 2, 3))
+            self.options = replace(self.options, on_poison="quarantine", max_attempts=attempts)
         self.may_halt = draw() < 0.35
         self.badness = self.random.choice((0.1, 0.3, 0.6))
         self.is_faulty = True
@@ -225,6 +237,9 @@ class RandomRun:
             assert {f"coordinator:{txid}" for txid in books.cut} == stored, "what was cut is stored by now"
         for one in (books.alive, books.processed, books.wave_of, books.failures, books.halts, books.issued):
             one.clear()
+        books.own_failures.clear()
+        books.told.clear()
+        books.poison.clear()
         self.closed: dict[TransactionAttempt, AttemptOutcome] = {}
         self.held: dict[TransactionAttempt, AskWatch] = {}
         self.void_count = 0
@@ -365,30 +380,83 @@ class RandomRun:
         return self.books.alive.get(attempt.txid) == attempt
 
     def _halt_before(self) -> int:
-        return min(self.books.halts, default=1 << 30)
+        return min([*self.books.halts, *self.books.poison], default=1 << 30)
 
     def _void_from(self, txid: int) -> None:
         """The world has made this attempt fail: it and all later ones are void."""
         books = self.books
+        books.poison = {one for one in books.poison if one <= txid}
         self.void_count += sum(one >= txid for one in books.alive)
         for one in [one for one in books.alive if one >= txid]:
             for book in (books.alive, books.processed, books.wave_of):
                 book.pop(one, None)
 
-    def _blame(self, txid: int) -> None:
-        self.books.failures[txid] += 1
-        if self.books.failures[txid] >= self.options.max_attempts:
-            self.books.halts[txid] = ReplayLimitError
+    def _blame(self, txid: int, *, is_own: bool = True) -> None:
+        books, limit = self.books, self.options.max_attempts
+        books.failures[txid] += 1
+        books.own_failures[txid] += is_own
+        if not self.options.quarantines:
+            if books.failures[txid] >= limit:
+                books.halts[txid] = ReplayLimitError
+        elif books.failures[txid] - books.own_failures[txid] >= limit:
+            books.halts[txid] = ReplayLimitError
+        elif books.own_failures[txid] >= limit:
+            self._becomes_poison(txid, ReplayLimitError)
+
+    def _becomes_poison(self, txid: int, error: type[TransactionError]) -> None:
+        """Set aside, unless nobody has told how far its batch reaches."""
+        if self._reach_is_known(txid):
+            self.books.poison.add(txid)
+        else:
+            self.kinds["poison without end"] += 1
+            self.books.halts[txid] = error
+
+    def _reach_is_known(self, txid: int) -> bool:
+        """Every part that was told of begins where the one below ends now."""
+        if not self.plan.is_opaque:
+            return True
+        if txid not in self.books.told:
+            return False
+        outcome, below = self.books.told[txid], self._below(txid)
+        return all(outcome.began_from[scope] == link_to(below.get(scope)) for scope in outcome.metadata)
+
+    def _below(self, txid: int) -> dict[str, Any]:
+        """Scope -> its last position below a transaction, committed or processed."""
+        books = self.books
+        found: dict[str, tuple[int, Any]] = {}
+        for name, value in books.stored.items():
+            scope, at = name.rpartition(":")[0], int(name.rpartition(":")[2])
+            if scope.startswith("partition.") and at < txid and at >= found.get(scope, (0, None))[0]:
+                found[scope] = (at, value)
+        cut = {
+            one: outcome for one, outcome in [*self._closed_by_txid().items(), *books.processed.items()] if one < txid
+        }
+        for one in sorted(cut):
+            found |= {scope: (one, position) for scope, position in cut[one].metadata.items()}
+        return {scope: value for scope, (_, value) in found.items()}
+
+    def _closed_by_txid(self) -> dict[int, AttemptOutcome]:
+        """Outcomes that the watch holds, or is about to be asked of."""
+        held = [asked.ended for asked in self.held.values() if isinstance(asked.ended, AttemptOutcome)]
+        return {outcome.attempt.txid: outcome for outcome in [*self.closed.values(), *held]}
 
     def _fails(self, attempt: TransactionAttempt, failure: Failure) -> None:
         """An attempt fails by itself, if it is alive."""
         if not self._is_alive(attempt):
             return
-        if failure.halts():
-            self.books.halts[attempt.txid] = UserCodeError
+        txid, error = attempt.txid, ReplayLimitError
+        is_retried = self.options.quarantines and failure.is_of_batch()
+        if failure.halts() and not is_retried:
+            self.books.halts[txid] = UserCodeError
         else:
-            self._blame(attempt.txid)
-        self._void_from(attempt.txid)
+            self._blame(txid, is_own=failure.is_of_batch())
+            if (
+                failure.halts()
+                and self.books.halts.get(txid) is error
+                and self.books.own_failures[txid] >= self.options.max_attempts
+            ):
+                self.books.halts[txid] = UserCodeError
+        self._void_from(txid)
 
     def _failure(self) -> Failure:
         halts = self.may_halt and self.random.random() < 0.4
@@ -428,6 +496,7 @@ class RandomRun:
             told.append(AttemptOutcome(stale, self._failure() if self.random.random() < 0.5 else None))
         self.random.shuffle(told)
         by_attempt = {outcome.attempt: outcome for outcome in told}
+        self._note_told(wave, by_attempt)
         missing = Failure(FailureKind.INCOMPLETE, "", 0, "")
         for attempt in wave.attempts:
             outcome = by_attempt.get(attempt)
@@ -448,6 +517,15 @@ class RandomRun:
                 self.reads_early |= any(verdict.reads for report in group.reports for verdict in report.verdicts)
         self._feed(WaveProcessed(wave.wave_id, tuple(told), tuple(executed)))
         assert not self.closed, "the watch was not asked"
+
+    def _note_told(self, wave: Wave, by_attempt: dict[TransactionAttempt, AttemptOutcome]) -> None:
+        """What emitters have cut is known of attempts that are well, or whose batch is to blame."""
+        for attempt in wave.attempts:
+            outcome = by_attempt.get(attempt)
+            if outcome is None or not self._is_alive(attempt):
+                continue
+            if outcome.failure is None or outcome.failure.is_of_batch():
+                self.books.told[attempt.txid] = outcome
 
     def _wave_crashes(self, wave: Wave) -> None:
         kind = self._crash_kind()
@@ -765,6 +843,8 @@ class RandomRun:
 
     def _publish(self, publish: Publish) -> Published | Refused | None:
         books, attempts = self.books, publish.attempts
+        if publish.poison is not None:
+            return self._set_aside(publish)
         assert self.group is not None, "of no group"
         assert not self.group.runs, "published before its commit phase has ended"
         assert not self.group.is_held, "published while it is held"
@@ -778,17 +858,63 @@ class RandomRun:
         if self.may_halt and self.random.random() < 0.15:
             self.kinds["refused"] += 1
             if len(attempts) == 1:
-                books.halts[attempts[0].txid] = StateRefusedError
-                self._void_from(attempts[0].txid)
+                txid = attempts[0].txid
+                if self.options.quarantines:
+                    books.failures[txid] += 1
+                    books.own_failures[txid] += 1
+                    self._becomes_poison(txid, StateRefusedError)
+                else:
+                    books.halts[txid] = StateRefusedError
+                self._void_from(txid)
             return Refused(StateRefusedError("drawn"))
         assert publish.told_txid == (None if self.told == books.committed else self.told)
         assert attempts[-1].txid - self.told <= max(UNRELEASED_MAX, len(attempts)), "too much that is not released"
         self._store(publish)
+        self._is_committed(publish)
+        return Published(self.now_s)
+
+    def _set_aside(self, publish: Publish) -> Published | Refused:
+        """The empty commit of poison: next, alone, with everything below it durable, and exactly its batch."""
+        books, poison = self.books, publish.poison
+        assert poison is not None
+        (attempt,) = publish.attempts
+        txid = attempt.txid
+        assert txid == poison.txid == books.committed + 1, "out of order"
+        assert txid in books.poison, "set aside, though it is no poison"
+        assert not books.alive, "something is under way above poison"
+        assert self.group is None, "a group commits"
+        assert not publish.write_set.states, "not empty"
+        assert poison.batch.metadata == books.cut[txid]
+        assert poison.cause.attempt_count == books.own_failures[txid]
+        if self.plan.is_opaque:
+            assert poison.batch.positions == books.told[txid].metadata
+            below = self._below(txid)
+            assert poison.batch.starts == {s: below[s] for s in poison.batch.positions if s in below}
+        else:
+            stored = {n.rpartition(":")[0]: v for n, v in books.stored.items() if n.endswith(f":{txid}")}
+            assert poison.batch.positions == {s: v for s, v in stored.items() if s.startswith("partition.")}
+        if self.may_halt and self.quarantine_random.random() < 0.2:
+            self.kinds["not set aside"] += 1
+            books.poison.clear()
+            books.halts[txid] = QuarantineFullError
+            return Refused(QuarantineFullError("t", txid, 10, "drawn"))
+        self.kinds["set aside"] += 1
+        books.processed[txid] = AttemptOutcome(attempt, metadata=dict(poison.batch.positions))
+        books.alive[txid], books.wave_of[txid] = attempt, 0
+        assert publish.told_txid == (None if self.told == books.committed else self.told)
+        self._store(publish)
+        books.poison.clear()
+        books.quarantined.append(txid)
+        self._is_committed(publish)
+        return Published(self.now_s)
+
+    def _is_committed(self, publish: Publish) -> None:
+        """What was published has to be told: at once, or once a barrier has confirmed it."""
+        books, attempts = self.books, publish.attempts
         books.stored_told, books.last_group = publish.told_txid, attempts[0].txid
         books.receipts |= {attempt.txid: attempt for attempt in attempts}
         if not self._waits():
             self.to_tell, self.confirmed = attempts, books.committed
-        return Published(self.now_s)
 
     def _ask_barrier(self, barrier: AskBarrier) -> None:
         self.kinds["barrier"] += 1
@@ -811,7 +937,8 @@ class RandomRun:
             self._expect_positions(expected, publish.attempts)
         self._expect_notes(expected, publish.attempts)
         if not self.plan.is_opaque:
-            assert all(name.startswith("note.") for name in publish.metadata.puts)
+            stored = {name: value for name, value in publish.metadata.puts.items() if not name.startswith("note.")}
+            assert stored.items() <= books.stored.items(), "stored only with the commit"
         assert publish.metadata.forgets == tuple(dict.fromkeys(publish.metadata.forgets))
         books.stored = {n: v for n, v in books.stored.items() if n not in publish.metadata.forgets}
         books.stored |= publish.metadata.puts

@@ -70,9 +70,11 @@ class Count2(Counting):
     is_reading = True
 
 
-def run(topology: Topology, store: MemoryStore, *, seed=0, fault=None, **options: int) -> Coordinator:
+def run(
+    topology: Topology, store: MemoryStore, *, seed=0, fault=None, made=None, is_chained=True, **options: Any
+) -> Coordinator:
     """Runs a topology to the end of its input, on what the store holds."""
-    made = plan(topology)
+    made = made or plan(topology, is_chained=is_chained)
     engine = InProcessEngine(made, Random(seed), fault)
     context = made.wirings[1].context()
     start = SpoutStart(topology, context, tries=1, pause=lambda seconds: None)
