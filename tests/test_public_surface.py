@@ -18,7 +18,8 @@ SURFACE = {
     "state": """
         DeadLetter EmbeddedServer EngineError FailedException FencedError HashState ListState NotDurableError
         ReplayLimitError SetState Snapshot SortedSetState SourceError StateRefusedError StateUnreachableError
-        TopologyError TransactionAttempt TransactionError TransactionTooLargeError UserCodeError ValueState WaveCrashError snapshot
+        TopologyError TransactionAttempt TransactionError TransactionTooLargeError UserCodeError ValueState
+        WaveCrashError snapshot
     """,
     "coordinated_bolt": """
         AckInfo BaseBasicBolt BaseBatchBolt BaseRichBolt BaseSpout BasicOutputCollector BatchOutputCollector

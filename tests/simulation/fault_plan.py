@@ -28,13 +28,14 @@ RATES: dict[str, tuple[float, ...]] = {
     "server.is_busy": (0.02, 0.1),
     "server.refuses": (0.005, 0.02),
     "server.has_another_version": (0.0, 0.0, 0.002, 0.01),
+    "server.is_unfit": (0.0, 0.002, 0.01),
     "server.lends_a_key": (0.0, 0.0, 0.005, 0.02),
     # the driver's process, at each call and each wait
     "driver.is_killed": (0.002, 0.01, 0.03),
     "driver.is_stopped": (0.005, 0.02),
     "driver.has_a_rival": (0.005, 0.02),
     # the operator, at each start
-    "operator.drops": (0.0, 0.02, 0.1),
+    "operator.drops": (0.0, 0.0, 0.01, 0.05),
     "operator.changes_input": (0.0, 0.0, 0.1, 0.3),
     "operator.changes_states": (0.0, 0.1, 0.3),
     "operator.changes_code": (0.3,),

@@ -80,6 +80,8 @@ class MemoryRedis:
             return 0, [key for key in self._data if fnmatchcase(key.decode(), given[2].decode())]
         if command == "CLIENT":
             return b"OK" if given[0] == b"SETNAME" else b""
+        if command not in _COMMANDS:
+            raise _error(f"ERR unknown command '{command}', with args beginning with: ")
         reply = _COMMANDS[command](self, *given)
         if isinstance(reply, tuple):
             raise _error(reply[1].decode())

@@ -26,9 +26,17 @@ from state.errors import (
 )
 from state.fault_points import installed
 from state.redis_store import RECEIPTS_KEPT
-from tests.simulation.driver import Driver, Program
+from tests.simulation.driver import WINDOWS, Driver, Program
 from tests.simulation.drop import Drop
-from tests.simulation.invariants import Ledger, Records, Takeovers, ViolatedError, records_of, state_of
+from tests.simulation.invariants import (
+    Ledger,
+    Records,
+    Takeovers,
+    ViolatedError,
+    check_metadata_bound,
+    records_of,
+    state_of,
+)
 from tests.simulation.plain_simulation import PlainSimulation
 from tests.simulation.process import Process
 from tests.simulation.scenario import CALLS_AT_MOST, PLAIN, Outcome, Scenario
@@ -195,6 +203,7 @@ class Simulation:
             self._records.forget()
         self._ledger.check(state_of(server, TOPOLOGY_ID))
         self._records.check(*records_of(server, TOPOLOGY_ID), RECEIPTS_KEPT)
+        check_metadata_bound(server, TOPOLOGY_ID, window=max(WINDOWS), partitions=PARTITIONS)
         self._takeovers.check(
             server,
             TOPOLOGY_ID,

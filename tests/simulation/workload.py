@@ -38,7 +38,7 @@ from state.write_set import MAX_INTEGER
 from tests.simulation.fault_plan import FaultPlan
 
 PARTITIONS, ROWS, ACCOUNTS, SHARDS = 3, 24, 5, 3
-TAKE = 3
+TAKE, TAKES = 3, (0, 0, 1, 3, 6)
 TOPOLOGY_ID, MARKS = "sim", "marks"
 FIELDS = ("partition", "row", "debit", "credit", "amount")
 
@@ -78,7 +78,7 @@ def rows(partition: int, first: int, end: int) -> list[list[Any]]:
 def take(fault: str = "") -> int:
     """How many rows the next batch of a partition takes; a replay of an opaque spout may take another number."""
     if fault and World.faults.strikes(fault):
-        return World.faults.drawn(fault).choice([0, 0, 1, TAKE, 2 * TAKE])
+        return World.faults.drawn(fault).choice(TAKES)
     return TAKE
 
 

@@ -194,7 +194,7 @@ class Commits:
         self.phase = phase = CommitPhase((attempt,), 1, self._books.now_s, publishing=step, poison=poison)
         positions, notes = self._positions(phase, poison.txid), transactions.notes()
         metadata = self._books.metadata.commit_changes(poison.txid, positions, notes)
-        yield Publish(step.attempts, step.write_set, metadata, poison=poison)
+        yield Publish(step.attempts, step.write_set, metadata, self._releases.told_txid, poison=poison)
 
     def _positions(self, phase: CommitPhase, last: int) -> Mapping[int, Mapping[str, Any]]:
         """Returns the positions that the commit up to `last` stores, by txid.
