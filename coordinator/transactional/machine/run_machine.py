@@ -36,7 +36,7 @@ from coordinator.transactional.machine.commits import Commits
 from coordinator.transactional.machine.crash_causes import CrashCauses
 from coordinator.transactional.machine.failures import Failures
 from coordinator.transactional.machine.metadata_log import MetadataLog
-from coordinator.transactional.machine.position_chain import chained, in_order
+from coordinator.transactional.machine.position_chain import chained
 from coordinator.transactional.machine.positions import Positions
 from coordinator.transactional.machine.releases import Releases
 from coordinator.transactional.machine.run_books import RunBooks
