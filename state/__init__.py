@@ -7,10 +7,13 @@ Nothing here runs bolts or decides which transaction commits next.
 from state.attempt import TransactionAttempt
 from state.dead_letters import DeadLetter
 from state.errors import (
+    BadInputError,
     EngineError,
     FailedException,
     FencedError,
     NotDurableError,
+    NotReplayableError,
+    QuarantineFullError,
     ReplayLimitError,
     SourceError,
     StateRefusedError,
@@ -26,6 +29,7 @@ from state.redis_embedded import EmbeddedServer
 from state.redis_snapshot import Snapshot, snapshot
 
 __all__ = [
+    "BadInputError",
     "DeadLetter",
     "EmbeddedServer",
     "EngineError",
@@ -34,6 +38,8 @@ __all__ = [
     "HashState",
     "ListState",
     "NotDurableError",
+    "NotReplayableError",
+    "QuarantineFullError",
     "ReplayLimitError",
     "SetState",
     "Snapshot",

@@ -42,7 +42,7 @@ class FailedException(TransactionError):  # noqa: N818 - Storm's name
     """Raised by a bolt or spout to have the current attempt replayed.
 
     The whole transaction is processed again with a new attempt id; lower txids are untouched. At
-    the attempt limit the run stops with `ReplayLimitError`.
+    the attempt limit the run stops with `ReplayLimitError`, or quarantines the batch.
 
     Source: backtype.storm.topology.FailedException.
     """

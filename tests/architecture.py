@@ -52,6 +52,7 @@ PURE_MODULES = (
     "state/metadata_sum",
     "state/own_copy",
     "state/printable",
+    "state/quarantine",
     "state/receipt",
     "state/rotating_transactional_state",
     "state/server_facts",

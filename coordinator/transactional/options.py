@@ -10,8 +10,8 @@ from state.durability import Durability, DurabilityLevel
 from state.errors import TopologyError
 
 SWITCHES = ("accept_state_changes", "early_commit", "tells_spout")
-MAY_BE_NONE = ("last_txid", "max_spout_pending")
 SECONDS = ("wave_target_s", "retry_backoff_s", "retry_backoff_max_s")
+MAY_BE_NONE = ("last_txid", "max_spout_pending")
 ADOPT_WORDS = {
     "skip": "input that lies before the position and was never read stays unread",
     "again": "input that was read is read a second time",

@@ -15,15 +15,16 @@ class ReplaySide(SpoutSide):
     """Answers what the machine asks of the spout; used on the run's thread, except for `drain` and its kin.
 
     Transactions that an earlier run has begun are committed first, as in any run; then each batch becomes the next
-    transaction. The spout is told nothing of it. A drain leaves out the batches that were not begun.
+    transaction. The spout's committer is told of it under its old number. A drain leaves out the batches that were not
+    begun.
 
     Args:
         replays: quarantined batches, in the order in which they become transactions.
-        arguments: those of `SpoutSide`.
+        arguments, more: those of `SpoutSide`.
     """
 
-    def __init__(self, replays: Iterable[Replay], **arguments: Any) -> None:
-        super().__init__(**arguments)
+    def __init__(self, replays: Iterable[Replay], *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
         self._waiting = deque(replays)
         self._count = len(self._waiting)
 

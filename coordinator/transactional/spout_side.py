@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from coordinator.transactional.guarded_spout import GuardedSpout
@@ -20,10 +20,10 @@ class SpoutSide:
         spout: calls its coordinator.
         committer: calls its committer, if there is one.
         clock: seconds, monotonic.
-        metadata: tells which transactions are replays of quarantined batches; the spout does not count these, nor is
-            it told of them.
+        metadata: tells which transactions are replays of quarantined batches; the spout does not count these.
         notes_of: metadata of the spout's coordinator -> name -> what to remember.
         untold: what earlier runs committed and may not have told.
+        withheld: returns the txids whose batches are quarantined.
     """
 
     def __init__(
@@ -35,6 +35,7 @@ class SpoutSide:
         metadata: MetadataLog,
         notes_of: Callable[[Any], Mapping[str, Any]],
         untold: tuple[TransactionAttempt, ...] = (),
+        withheld: Callable[[], Collection[int]] = tuple,
     ) -> None:
         self._spout = spout
         self._committer = committer
@@ -42,6 +43,7 @@ class SpoutSide:
         self._metadata = metadata
         self._notes_of = notes_of
         self._untold = untold
+        self._withheld = withheld
         self._has_resumed = False
 
     def drain(self) -> None:
@@ -70,12 +72,15 @@ class SpoutSide:
         return None if has_resumed else Resumed(self._untold)
 
     def tell(self, attempts: tuple[TransactionAttempt, ...]) -> Told:
-        """Tells the spout's committer what is durable, under the numbers that the spout knows."""
-        metadata = self._metadata
-        if attempts[-1].txid == metadata.last_replay_txid:
-            return Told()
-        numbered = (TransactionAttempt(metadata.number_of(each.txid), each.attempt_id) for each in attempts)
-        return Told(self._committer.tell(tuple(numbered)))
+        """Tells the spout's committer what is durable, under the numbers by which the spout knows it.
+
+        A quarantined batch is told when it is replayed: what a replay needs must not be freed before. Replayed letters
+        are no batch of the spout.
+        """
+        withheld = self._withheld()
+        numbers = {each: self._metadata.told_as(each.txid) for each in attempts if each.txid not in withheld}
+        told = (TransactionAttempt(number, each.attempt_id) for each, number in numbers.items() if number)
+        return Told(self._committer.tell(tuple(told)))
 
     def cut(self, cut: Cut) -> BatchCut | NothingToCut:
         """Lets the spout cut a transaction; if it cannot be cut now, the next turn tries again."""

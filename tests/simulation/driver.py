@@ -85,6 +85,11 @@ class Driver(Process):
         self.nonce = f"{random.getrandbits(128):032x}"
         self.later(self._start)
 
+    @property
+    def was_assembled(self) -> bool:
+        """Whether it has taken the topology over."""
+        return self._coordinator is not None
+
     def reader(self) -> RedisReader:
         """What one of its executors reads state with; an executor may outlive its driver."""
         caller = Caller(f"{self.name}'s executor", self.timeline.let_pass)
@@ -148,7 +153,9 @@ class Driver(Process):
     def _turn(self) -> None:
         assert self._coordinator is not None
         self._check_bounds(self._coordinator)
-        if self._coordinator.turn():
+        is_done = self._coordinator.turn()
+        self._coordinator._machine.validate()  # its books have to agree
+        if is_done:
             self.end(None)
         else:
             self.later(self._turn)

@@ -32,9 +32,20 @@ from state.redis_store import RECEIPTS_KEPT
 from tests.simulation.driver import Driver, Program
 from tests.simulation.invariants import ViolatedError, records_of, state_of
 from tests.simulation.process import Process
-from tests.simulation.scenario import Scenario
+from tests.simulation.scenario import PLAIN, Scenario
 from tests.simulation.simulation import Simulation
-from tests.simulation.workload import PARTITIONS, ROWS, TOPOLOGY_ID, Audit, Post, World, topology, transfer, weight
+from tests.simulation.workload import (
+    PARTITIONS,
+    ROWS,
+    SPOUTS,
+    TOPOLOGY_ID,
+    Audit,
+    Post,
+    World,
+    topology,
+    transfer,
+    weight,
+)
 
 KEYS = Keys(TOPOLOGY_ID)
 QUARANTINE = {"on_poison": "quarantine", "max_quarantined": 100, "retry_backoff_s": 0.1}
@@ -88,7 +99,8 @@ class PoisonSimulation(Simulation):
     """
 
     def __init__(self, scenario: Scenario) -> None:
-        super().__init__(replace(scenario, rows=ROWS))
+        kind = sorted(SPOUTS)[scenario.seed % len(SPOUTS)] if scenario.kind == PLAIN else scenario.kind
+        super().__init__(replace(scenario, kind=kind, rows=ROWS))
         random = Random(f"{scenario.seed} poison")
         rows = [(random.randrange(PARTITIONS), random.randrange(ROWS)) for _ in range(random.randint(1, 3))]
         self._poison = frozenset(rows)

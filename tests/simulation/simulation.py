@@ -26,6 +26,7 @@ from state.errors import (
 )
 from state.fault_points import installed
 from state.redis_store import RECEIPTS_KEPT
+from tests.simulation.causes import Causes
 from tests.simulation.driver import WINDOWS, Driver, Program
 from tests.simulation.drop import Drop
 from tests.simulation.invariants import (
@@ -80,6 +81,8 @@ class Simulation:
         )
         self.ends: Counter[str] = Counter()
         self._ledger, self._records, self._takeovers = ledger(scenario.rows), Records(), Takeovers()
+        self._causes = Causes(self.faults.struck)
+        self._told: set[TransactionAttempt] = set()
         self._drivers: dict[str, Driver] = {}
         self._drop: Drop | None = None
         self._needs_drop = False
@@ -100,6 +103,7 @@ class Simulation:
             self.timeline.run(until=lambda: self._is_done)
         if not self._is_done:
             raise ViolatedError("nothing is due any more, and no run is done")
+        self._check_told()
 
     def _reached(self, point: str) -> None:
         """Whoever acts has reached a point of the code."""
@@ -145,6 +149,7 @@ class Simulation:
             ended=self._ended,
         )
         self._drivers[driver.nonce] = driver
+        self._causes.began(driver.nonce)
 
     def _program(self) -> Program:
         """What the next run is started with: usually what the last one was."""
@@ -173,6 +178,7 @@ class Simulation:
 
     def _start_drop(self) -> None:
         self._started += 1
+        self._causes.drop_began()
         name = f"drop {self._started}"
         random = Random(f"{self._scenario.seed} {name}")
         self._drop = Drop(
@@ -186,6 +192,8 @@ class Simulation:
 
     def _ended(self, driver: Process, error: TransactionError | None) -> None:
         self._end_of("run", error)
+        if error is not None and isinstance(driver, Driver):
+            self._causes.check(driver.nonce, error, was_assembled=driver.was_assembled)
         self._needs_drop |= error is not None and "is being dropped" in str(error)
         if error is None:
             is_whole = self._ledger.is_whole(state_of(self.server.inner, TOPOLOGY_ID))
@@ -219,8 +227,16 @@ class Simulation:
 
     def _is_confirmed(self, attempt: TransactionAttempt) -> bool:
         """Whether the run that acts has been told by the server that it holds the attempt."""
+        self._told.add(attempt)
         driver = self.timeline.actor
         return isinstance(driver, Driver) and (attempt.txid, attempt.attempt_id) in driver.confirmed
+
+    def _check_told(self) -> None:
+        """Checks that a spout with a committer has heard of everything that the server holds."""
+        _, receipts = records_of(self.server.inner, TOPOLOGY_ID)
+        held = {TransactionAttempt(txid, int(receipt.split()[0], 16)) for txid, receipt in receipts.items()}
+        if self._scenario.kind.startswith("told") and held - self._told:
+            raise ViolatedError(f"the spout was never told of {', '.join(map(str, sorted(held - self._told)))}")
 
     def _reader(self, reading: Any, topology_id: str) -> Any:
         return self._drivers[reading.nonce].reader()

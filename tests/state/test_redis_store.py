@@ -8,7 +8,7 @@ from state.codec import CodecError
 from state.commit import CommitStatus
 from state.durability import Durability, DurabilityLevel
 from state.errors import FencedError, ProtocolError, StaleReadError, StateRefusedError
-from state.redis_connection import LIBRARY_NAME, RedisConnection, library_code
+from state.redis_connection import LIBRARY_NAME, STORED_FORMAT, RedisConnection, library_code
 from state.redis_reader import RedisReader, load_redis_url, save_redis_url
 from state.redis_store import RECEIPTS_KEPT
 from state.write_set import VALUE_FIELD, StateKind, ValueType, WriteSet
@@ -32,7 +32,7 @@ class TestAcquire:
         status = store.status()
         assert (status.fence, status.generation, acquired.committed_txid) == (f"1:{NONCE}", GENERATION, 0)
         assert acquired.metadata == {}
-        assert client.hget("{wc}:txbatch:control", "format") == b"2"
+        assert client.hget("{wc}:txbatch:control", "format") == STORED_FORMAT.encode()
 
     def test_same_nonce_again_answers_the_same(self, open_store, client):
         store = open_store()
@@ -52,6 +52,13 @@ class TestAcquire:
         assert (store.status().fence, store.status().generation) == ("2:" + "c" * 32, GENERATION)
         assert second.committed_txid == 1
         assert second.metadata == {"coordinator:1": [1, 2], "coordinator:2": (3, {"a": b"x"})}
+
+    def test_a_takeover_is_a_write_of_the_one_sequence(self, open_store, client):
+        revisions = []
+        for nonce in ("c", "d", "d"):  # the same one again changes nothing
+            acquire(open_store(), nonce * 32)
+            revisions.append(int(client.hget("{wc}:txbatch:control", "revision")))
+        assert revisions == [1, 2, 2]
 
     def test_a_delayed_acquire_cannot_take_over_from_a_newer_one(self, open_store, client):
         acquire(open_store())
@@ -154,7 +161,7 @@ class TestAcquire:
 
     def test_another_format_is_refused(self, store, client):
         client.hset("{wc}:txbatch:control", "format", "9")
-        with pytest.raises(StateRefusedError, match="VERSION: stored format is '9', expected '2'"):
+        with pytest.raises(StateRefusedError, match=f"VERSION: stored format is '9', expected '{STORED_FORMAT}'"):
             acquire(store, "c" * 32)
 
     def test_another_type_under_a_key_of_ours_is_refused(self, open_store, client):

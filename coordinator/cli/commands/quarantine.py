@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from coordinator.cli.command_options import (
+    Adopt,
     AllowPlaintext,
     AsJson,
     DataDir,
@@ -105,10 +106,7 @@ def replay(
     master: SparkMaster = "local[*]",
     conf: SparkConf = None,
     max_attempts: MaxAttempts = DEFAULTS.max_attempts,
-    adopt: Annotated[
-        str | None,
-        typer.Option("--adopt", metavar="[=WORDS]", help="As for `txbatch run`: accept that the input has changed."),
-    ] = None,
+    adopt: Adopt = None,
     accept_state_changes: Annotated[
         bool, typer.Option("--accept-state-changes", help="As for `txbatch run`: accept that states have changed.")
     ] = False,

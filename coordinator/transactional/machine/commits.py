@@ -17,6 +17,7 @@ from coordinator.transactional.machine.failures import Failures
 from coordinator.transactional.machine.group_letters import letters_of_group
 from coordinator.transactional.machine.poison import Poison
 from coordinator.transactional.machine.releases import Releases
+from coordinator.transactional.machine.replay import Replay
 from coordinator.transactional.machine.run_books import RunBooks
 from coordinator.transactional.machine.run_events import (
     AskWatch,
@@ -177,7 +178,7 @@ class Commits:
         taken = () if replay is None else replay.letters
         add_letters(step.write_set, letters, books.plan.letter_limits.total, taken=taken)
         metadata = books.metadata.commit_changes(
-            last, self._positions(phase, last), books.transactions.notes(), is_replay=replay is not None
+            last, self._positions(phase, last), books.transactions.notes(), replayed_number=_number_of(replay)
         )
         return Publish(step.attempts, step.write_set, metadata, self._releases.told_txid, replay=replay)
 
@@ -186,6 +187,8 @@ class Commits:
 
         Called when everything lower is committed, so that nothing else is in flight.
         """
+        if not self._releases.has_room(1):
+            return
         transactions = self._books.transactions
         attempt = transactions.issue(poison.txid)
         yield Issued((attempt,))
@@ -215,7 +218,7 @@ class Commits:
         last, count = step.attempts[-1].txid, len(step.attempts)
         replay = books.transactions[last].replay
         books.metadata.committed(
-            last, self._positions(phase, last), books.transactions.notes(), is_replay=replay is not None
+            last, self._positions(phase, last), books.transactions.notes(), replayed_number=_number_of(replay)
         )
         ended = books.transactions.committed(step.attempts)
         if phase.poison is not None:
@@ -286,3 +289,10 @@ class Commits:
         """
         active = self._books.transactions.active()
         validate_phase(self.phase, [record for record in active if record.state in IN_COMMIT_PHASE])
+
+
+def _number_of(replay: Replay | None) -> int | None:
+    """Returns what the spout knows a replay by; 0 for dead letters, of which it is never told."""
+    if replay is None:
+        return None
+    return 0 if replay.letters else replay.batch.number

@@ -1,4 +1,4 @@
-"""The dead letters that a group publishes: those of its processing phase, then those of its committers. Pure."""
+"""The dead letters of a group that is published. Pure."""
 
 from __future__ import annotations
 

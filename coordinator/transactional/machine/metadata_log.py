@@ -20,7 +20,9 @@ from state.transactional_state import MetadataChanges, TransactionalState
 COORDINATOR_SCOPE = "coordinator"
 NOTE_SCOPE = "note."
 REPLAYED_SCOPE = "replayed"
-"""Has one entry, at the last txid that was a replay: how many there were."""
+"""Has an entry at each txid that was a replay: how many there were up to it, and the spout's number of the batch."""
+REPLAYS_KEPT = 1_024
+"""Entries of older transactions are forgotten: nobody is told of these any more."""
 
 Positions = Mapping[int, Mapping[str, Any]]
 """Txid -> scope -> position, of processed attempts of an opaque spout."""
@@ -39,8 +41,6 @@ class MetadataLog:
 
     Attributes:
         last_cut_txid: the highest txid whose emitters' metadata is stored, 0 if there is none.
-        replayed_count: how many committed transactions were replays of quarantined batches.
-        last_replay_txid: the last of them, 0 if there is none.
     """
 
     def __init__(self, stored: Mapping[str, Any], *, is_opaque: bool = False, committed_txid: int = 0) -> None:
@@ -50,11 +50,11 @@ class MetadataLog:
             if name.startswith(NOTE_SCOPE):
                 scope, _ = parse_metadata_field(name)
                 self._notes[scope.removeprefix(NOTE_SCOPE)] = (name, value)
-        self.replayed_count = self.last_replay_txid = 0
+        self._replays: dict[int, tuple[int, int]] = {}  # txid -> how many up to it, and the number of its batch
         for name, value in stored.items():
             scope, txid = parse_metadata_field(name)
             if scope == REPLAYED_SCOPE:
-                self.replayed_count, self.last_replay_txid = value, txid
+                self._replays[txid] = (value[0], value[1])
         stored = {name: value for name, value in stored.items() if not _is_own(name)}
         self._void = frozenset(_foreign(stored, committed_txid)) if is_opaque else frozenset()
         self._state = TransactionalState({name: value for name, value in stored.items() if name not in self._void})
@@ -71,8 +71,16 @@ class MetadataLog:
         return {s: dict(self._state.values(s)) for s in self._state.scopes() if s != COORDINATOR_SCOPE}
 
     def number_of(self, txid: int) -> int:
-        """Returns what the spout knows a transaction by that it has cut: it does not count replays."""
-        return txid - self.replayed_count
+        """Returns how many transactions up to a txid the spout has cut, which is its number of the last of them."""
+        below = max((replay for replay in self._replays if replay <= txid), default=None)
+        if below is not None:
+            return txid - self._replays[below][0]
+        first = min(self._replays, default=None)
+        return txid if first is None else txid - self._replays[first][0] + 1
+
+    def told_as(self, txid: int) -> int:
+        """Returns the number under which the spout is told of a transaction; a replay keeps its old one; 0: never."""
+        return self._replays[txid][1] if txid in self._replays else self.number_of(txid)
 
     def carried_to(self, txid: int) -> dict[str, Any]:
         """Returns scope -> what a replay at `txid` takes over from the transaction below, to be stored as its own."""
@@ -117,7 +125,7 @@ class MetadataLog:
         return self._state.take_changes().puts
 
     def commit_changes(
-        self, committed_txid: int, positions: Positions, notes: Notes, *, is_replay: bool = False
+        self, committed_txid: int, positions: Positions, notes: Notes, *, replayed_number: int | None = None
     ) -> MetadataChanges:
         """Returns what the commit of everything up to a txid stores and forgets.
 
@@ -129,7 +137,7 @@ class MetadataLog:
             positions: txid -> scope -> position of an opaque spout, or of a batch that is set aside or replayed, not
                 stored yet.
             notes: txid -> name -> note, not stored yet.
-            is_replay: the commit publishes a quarantined batch.
+            replayed_number: the spout's number of the quarantined batch that the commit publishes.
         """
         fresh = _fresh(committed_txid, positions)
         puts = {metadata_field(scope, txid): value for scope, (txid, value) in fresh.items()}
@@ -142,12 +150,14 @@ class MetadataLog:
         )
         stale_notes = (self._notes[name][0] for name in fresh_notes if name in self._notes)
         stale = {*self._void, *stale_notes} - puts.keys()
-        if is_replay:
-            puts[metadata_field(REPLAYED_SCOPE, committed_txid)] = self.replayed_count + 1
-            stale |= {metadata_field(REPLAYED_SCOPE, self.last_replay_txid)} if self.last_replay_txid else set()
+        if replayed_number is not None:
+            puts[metadata_field(REPLAYED_SCOPE, committed_txid)] = [self._replay_count() + 1, replayed_number]
+            stale |= {metadata_field(REPLAYED_SCOPE, txid) for txid in self._old_replays(committed_txid)}
         return MetadataChanges(puts, (*forgets, *sorted(stale)))
 
-    def committed(self, committed_txid: int, positions: Positions, notes: Notes, *, is_replay: bool = False) -> None:
+    def committed(
+        self, committed_txid: int, positions: Positions, notes: Notes, *, replayed_number: int | None = None
+    ) -> None:
         """Applies the changes of a commit, after the store has made them; the arguments are the same."""
         for scope, (txid, value) in _fresh(committed_txid, positions).items():
             self._state.put(scope, txid, value)
@@ -160,8 +170,16 @@ class MetadataLog:
             if value is not None:
                 self._notes[name] = (_note_field(name, committed_txid), value)
         self._replaced = {}
-        if is_replay:
-            self.replayed_count, self.last_replay_txid = self.replayed_count + 1, committed_txid
+        if replayed_number is not None:
+            old, count = self._old_replays(committed_txid), self._replay_count()
+            self._replays = {txid: entry for txid, entry in self._replays.items() if txid not in old}
+            self._replays[committed_txid] = (count + 1, replayed_number)
+
+    def _replay_count(self) -> int:
+        return max((count for count, _ in self._replays.values()), default=0)
+
+    def _old_replays(self, committed_txid: int) -> set[int]:
+        return {txid for txid in self._replays if txid <= committed_txid - REPLAYS_KEPT}
 
     def _fresh_notes(self, committed_txid: int, notes: Notes) -> dict[str, Any]:
         """Returns name -> the last unstored note up to a txid; None means to forget it."""

@@ -1,4 +1,4 @@
-"""Whether the batches of a wave follow one another in every partition, and those below the wave. Pure.
+"""What a wave reports, in order, and whether its batches follow one another in every partition. Pure.
 
 An emitter cuts the batches of a wave one from another, and Spark may execute its task twice. If the batches differ
 between the two, the verdict on one attempt may come of one execution and that on the next of the other; each is
@@ -7,7 +7,7 @@ complete in itself, and between them rows are lost or doubled.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinated_bolt.completeness.acker import ACKER_COMPONENT
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.spouts.kinds.partition_cut import UNCHAINED, link_to
+from coordinator.transactional.machine.run_events import Attempts
 
 
 def chained(outcomes: Sequence[AttemptOutcome], known: Mapping[str, Mapping[int, Any]]) -> Iterator[AttemptOutcome]:
@@ -46,3 +47,10 @@ def _follows(outcome: AttemptOutcome, scope: str, by_txid: Mapping[int, Any]) ->
         return True
     last_txid = max((txid for txid in by_txid if txid < outcome.attempt.txid), default=None)
     return outcome.began_from.get(scope) == link_to(None if last_txid is None else by_txid[last_txid])
+
+
+def in_order(attempts: Attempts, outcomes: Iterable[AttemptOutcome]) -> list[AttemptOutcome]:
+    """Returns the outcomes of a wave in order; an attempt without an outcome has failed."""
+    found = {outcome.attempt: outcome for outcome in outcomes}
+    unknown = Failure(FailureKind.INCOMPLETE, ACKER_COMPONENT, 0, "did not report on the attempt")
+    return [found.get(attempt) or AttemptOutcome(attempt, unknown) for attempt in attempts]

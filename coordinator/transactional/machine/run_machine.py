@@ -36,7 +36,7 @@ from coordinator.transactional.machine.commits import Commits
 from coordinator.transactional.machine.crash_causes import CrashCauses
 from coordinator.transactional.machine.failures import Failures
 from coordinator.transactional.machine.metadata_log import MetadataLog
-from coordinator.transactional.machine.position_chain import chained
+from coordinator.transactional.machine.position_chain import chained, in_order
 from coordinator.transactional.machine.positions import Positions
 from coordinator.transactional.machine.releases import Releases
 from coordinator.transactional.machine.run_books import RunBooks
@@ -66,9 +66,8 @@ from coordinator.transactional.machine.run_events import (
 )
 from coordinator.transactional.machine.run_phases import CuttingRound
 from coordinator.transactional.machine.run_plan import RunPlan
-from coordinator.transactional.machine.run_reports import in_order
 from coordinator.transactional.machine.transaction_records import TransactionRecords
-from coordinator.transactional.machine.wave_records import WaveRecords
+from coordinator.transactional.machine.wave_records import WaveRecords, in_order
 from coordinator.transactional.machine.wave_size import WaveSize
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.phase import Phase
@@ -271,7 +270,7 @@ class RunMachine:
         may_start = self._plan.engine_overlaps or self._commits.phase is None
         if may_start and not self._books.waves.is_processing():
             yield from self._start_wave()
-        if self.is_idle() and not ended.has_rest:
+        if self.is_idle() and not ended.has_rest and self._failures.poison is None:
             yield Done() if self._is_complete() else AskForEnd(self.last_metadata())
 
     def _start_wave(self) -> Iterator[Decision]:

@@ -80,6 +80,7 @@ def test_status_as_json(url: str, capsys: pytest.CaptureFixture[str]) -> None:
         "topology": "graph",
         "source_fingerprint": "files",
         "metadata_count": 1,
+        "quarantined_count": 0,
         "last_receipt": None,
         "is_dropping": False,
         "durable": {},

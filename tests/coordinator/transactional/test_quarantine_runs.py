@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from itertools import count
+from typing import ClassVar
 
 import pytest
 
+from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.memory import OpaqueMemoryTransactionalSpout
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from state.errors import (
@@ -264,6 +266,33 @@ class NumbersEmitter(SpoutEmitter):
             raise ValueError("no number")
         if self.context.task_index == 0:
             collector.emit([f"n{metadata}"])
+
+
+class ToldNumbers(Numbers, ICommitterTransactionalSpout):
+    """Writes down what it is told; it would free it."""
+
+    told: ClassVar[list[int]] = []
+
+    def get_committer(self, conf, context):
+        return Told()
+
+
+class Told(SpoutCommitter):
+    def commit(self, attempt):
+        ToldNumbers.told.append(attempt.txid)
+
+
+def test_a_spout_is_told_of_a_quarantined_batch_when_it_is_replayed_and_not_before():
+    ToldNumbers.told.clear()
+    world = QuarantineWorld()
+    world.run(topology(ToldNumbers(bad=3), is_mended=True))
+    assert sorted(set(ToldNumbers.told)) == [1, 2]
+    world.run(topology(ToldNumbers(bad=3), is_mended=True))
+    assert 3 not in ToldNumbers.told, "a new run tells the last group again, but not this one"
+    world.run(topology(ToldNumbers(), is_mended=True), replay="all")
+    assert ToldNumbers.told[-1] == 3
+    world.run(topology(ToldNumbers(), is_mended=True))
+    assert ToldNumbers.told[-2:] == [3, 3], "told again, under the number by which the spout knows it"
 
 
 class TestSpoutsThatCannot:

@@ -89,6 +89,7 @@ class Story:
             *(self._metadata,) * 2,
             *(self._acquire,) * 2,
             self._ask,
+            self._barrier,
             self._read,
             self._letters,
             self._drop,
@@ -120,9 +121,10 @@ class Story:
         group = tuple(attempt(first + i, random.randint(1, 2)) for i in range(random.randint(1, 3)))
         metadata = {f"p:{group[0].txid}": random.randint(0, 9)} if random.random() < 0.3 else {}
         write_set = random_write_set(random) if random.random() < 0.9 else WriteSet()
+        told = random.choice([None, None, None, max(0, first - 2)])
         if random.random() < 0.3:
             self._refuse(write_set, group)
-        reply = random.choice(self._stores).commit(Commit(group, write_set, metadata, (f"p:{first - 1}",)))
+        reply = random.choice(self._stores).commit(Commit(group, write_set, metadata, (f"p:{first - 1}",), told))
         if reply.status == "OK":
             self._txid = group[-1].txid + 1
 
@@ -152,6 +154,9 @@ class Story:
     def _ask(self) -> None:
         store = self._random.choice(self._stores)
         self._random.choice([store.confirm, store.last_group, store.look, store.status, store.check_server])()
+
+    def _barrier(self) -> None:
+        self._random.choice(self._stores).note_durable(self._random.randint(0, self._txid))
 
     def _read(self) -> None:
         connection = RedisConnection(self._client, "noted", timeout_s=1.0)

@@ -90,17 +90,39 @@ def test_nothing_is_stored_before_the_commit_that_takes_the_record():
     run.ends(next(decision for decision in decisions if isinstance(decision, StartWave)))
     publish = run.published_one()
     assert (publish.replay, publish.poison) == (WHOLE, None)
-    assert publish.metadata == MetadataChanges({"coordinator:6": "five", "replayed:6": 1}, ("coordinator:5",))
+    assert publish.metadata == MetadataChanges({"coordinator:6": "five", "replayed:6": [1, 2]}, ("coordinator:5",))
     assert run.machine.statistics.replayed == {2: 6}
 
 
 def test_the_number_of_replays_is_stored_once_and_grows():
-    run = Replaying(WHOLE, stored={**STORED, "replayed:4": 3})
+    run = Replaying(WHOLE, stored={**STORED, "replayed:4": [3, 1]})
     run.ends(run.started())
-    assert run.published_one().metadata.puts["replayed:6"] == 4
-    log = MetadataLog({"coordinator:6": "five", "replayed:6": 4}, committed_txid=6)
-    assert (log.replayed_count, log.last_replay_txid, log.number_of(7)) == (4, 6, 3)
+    assert run.published_one().metadata.puts["replayed:6"] == [4, 2]
+    log = MetadataLog({"coordinator:6": "five", "replayed:6": [4, 2]}, committed_txid=6)
+    assert [log.number_of(txid) for txid in (5, 6, 7)] == [2, 2, 3]
+    assert [log.told_as(txid) for txid in (5, 6, 7)] == [2, 2, 3]
     assert log.partitions == {}
+
+
+def test_entries_of_replays_that_nobody_is_told_of_any_more_are_forgotten():
+    stored = {"coordinator:2000": "last", "replayed:3": [1, 2], "replayed:900": [2, 3], "replayed:1990": [3, 9]}
+    log = MetadataLog(stored, committed_txid=2000)
+    assert [log.number_of(txid) for txid in (2, 3, 4, 899, 900, 901, 1990, 1991)] == [
+        2,
+        2,
+        3,
+        898,
+        898,
+        899,
+        1987,
+        1988,
+    ]
+    assert log.told_as(900) == 3
+    changes = log.commit_changes(2001, {}, {}, replayed_number=11)
+    assert changes.puts == {"replayed:2001": [4, 11]}
+    assert {name for name in changes.forgets if name.startswith("replayed")} == {"replayed:3", "replayed:900"}
+    log.committed(2001, {}, {}, replayed_number=11)
+    assert [log.number_of(txid) for txid in (1989, 1990, 2001, 2002)] == [1987, 1987, 1997, 1998]
 
 
 class TestPartitioned:
@@ -113,7 +135,7 @@ class TestPartitioned:
         run = Replaying(PARTS, stored=PART_STORED, plan=PARTITIONED)
         run.ends(run.started())
         publish = run.published_one()
-        carried = {"coordinator:6": 2, "partition.0:6": 50, "partition.1:6": 51, "replayed:6": 1}
+        carried = {"coordinator:6": 2, "partition.0:6": 50, "partition.1:6": 51, "replayed:6": [1, 2]}
         assert publish.metadata.puts == carried
         assert set(publish.metadata.forgets) == set(PART_STORED)
         assert run.machine.positions.last_positions() == {"partition.0": 50, "partition.1": 51}
