@@ -22,6 +22,7 @@ from tests.support.chaos.nemesis.verifier import Complaint, Receipts, Verifier, 
 
 SLACK_TRANSACTIONS = 4
 SENTENCES_MAX = 50
+FINISH_LOOK_S = 0.5
 
 
 class Starter(Protocol):
@@ -137,7 +138,7 @@ class Battle:
         before = None
         deadline = time.monotonic() + self.patience_s
         while time.monotonic() < deadline and not self.found:
-            self.owner()
+            _keep_awake(self.owner())
             now = self.committed()
             before = now if before is None else before
             if now is not None and before is not None and now > before:
@@ -209,7 +210,8 @@ class Battle:
         is_done = False
         while not is_done and time.monotonic() < deadline:
             driver = self.owner()
-            driver.wait(max(0.0, deadline - time.monotonic()))
+            _keep_awake(driver)
+            driver.wait(FINISH_LOOK_S)
             is_done = not driver.is_running() and driver.ending() == "done"
             self.collect()
         if not is_done:
@@ -277,3 +279,9 @@ class Battle:
             wrong = self._verifier.complaints_at_end(self._view(), self.end)
             for complaint in wrong:
                 self.complain(complaint)
+
+
+def _keep_awake(driver: Driver) -> None:
+    """Wakes a driver that nobody holds: one that was to stop itself may do so long after its strike."""
+    if driver.is_frozen():
+        driver.thaw()
