@@ -115,8 +115,9 @@ class Progress:
 
 def _tell(outcome: Outcome) -> None:
     """Prints a violation, the faults it needs, and how to see it again."""
-    small = reduced(outcome)
     print(f"\n{outcome.scenario} failed:", file=sys.stderr)
+    print(f"  {outcome.violation}\n  is being made small", file=sys.stderr, flush=True)
+    small = reduced(outcome)
     print(f"  {small.violation}", file=sys.stderr)
     print("\n".join(f"  | {line}" for line in small.story[-STORY_LINES:]), file=sys.stderr)
     print(f"  again: {again(small)}\n", file=sys.stderr, flush=True)
