@@ -12,6 +12,7 @@ from typing import Any
 
 import redis
 
+from state.dead_letters import DEAD_LETTERS_STATE
 from state.errors import StateRefusedError, StateUnreachableError
 from state.keys import Keys
 from state.printable import said_by
@@ -91,6 +92,16 @@ class RedisRecords:
                     yield StoredKey(text_of(key), kind, int(self._connection.call("PTTL", key)))
             if cursor == "0":
                 return
+
+    def quarantined(self) -> dict[str, bytes]:
+        """Returns txid -> record of each batch that is quarantined; their number is limited."""
+        found = _pairs(self._connection.call("HGETALL", self.keys.quarantine))
+        return {text_of(txid): packed for txid, packed in found.items()}
+
+    def letters(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yields member and score of each dead letter."""
+        for piece in self.entries(DEAD_LETTERS_STATE, StateKind.SORTED_SET):
+            yield from piece
 
     def entries(self, name: str, kind: StateKind) -> Iterator[Entries]:
         """Yields the entries of a state in pieces; what changes meanwhile may be met twice, as it was and as it is.

@@ -73,6 +73,7 @@ PURE_MODULES = (
     "coordinator/building",
     "coordinator/inspection/doctor/checks",
     "coordinator/inspection/finding",
+    "coordinator/inspection/verify/aside_check",
     "coordinator/inspection/verify/bounded",
     "coordinator/inspection/verify/comparison",
     "coordinator/inspection/verify/control_check",

@@ -259,6 +259,37 @@ def _set(server: MemoryRedis, key: bytes, value: bytes) -> Any:
     return True  # as redis-py has it
 
 
+def _in_range(found: SortedSet, low: bytes, high: bytes) -> list[tuple[float, bytes]]:
+    """(score, member) of those between two bounds as ZRANGEBYSCORE takes them, in the order of a server."""
+    least, most = map(_bound, (low, high))
+    return sorted(
+        (score, member)
+        for member, score in found.items()
+        if (least < score if low.startswith(b"(") else least <= score)
+        and (score < most if high.startswith(b"(") else score <= most)
+    )
+
+
+def _bound(text: bytes) -> float:
+    """A bound is read up to its first NUL, and nothing is 0."""
+    return float(text.removeprefix(b"(").partition(b"\0")[0] or 0)
+
+
+def _zrangebyscore(server: MemoryRedis, key: bytes, low: bytes, high: bytes, *options: bytes) -> Any:
+    assert options[:3] == (b"WITHSCORES", b"LIMIT", b"0"), options
+
+    def page(found: SortedSet) -> list[bytes | None]:
+        chosen = _in_range(found, low, high)[: int(options[3])]
+        return [item for score, member in chosen for item in (member, _score(score))]
+
+    return _looked_up(server, key, SortedSet, page)
+
+
+def _zremrangebyscore(server: MemoryRedis, key: bytes, low: bytes, high: bytes) -> Any:
+    members = _looked_up(server, key, SortedSet, lambda found: [member for _, member in _in_range(found, low, high)])
+    return members if type(members) is tuple else _removed(server, key, SortedSet, members)
+
+
 def _score(score: float | None) -> bytes | None:
     return None if score is None else b"%.17g" % score
 
@@ -290,8 +321,14 @@ _COMMANDS: dict[str, Callable[..., Any]] = {
     "TYPE": _type,
     "UNLINK": lambda server, *keys: server.delete(keys),
     "ZADD": _zadd,
+    "ZCARD": lambda server, key: _looked_up(server, key, SortedSet, len),
+    "ZCOUNT": lambda server, key, low, high: _looked_up(
+        server, key, SortedSet, lambda found: len(_in_range(found, low, high))
+    ),
     "ZMSCORE": lambda server, key, *members: _looked_up(
         server, key, SortedSet, lambda found: [_score(found.get(member)) for member in members]
     ),
+    "ZRANGEBYSCORE": _zrangebyscore,
     "ZREM": lambda server, key, *members: _removed(server, key, SortedSet, members),
+    "ZREMRANGEBYSCORE": _zremrangebyscore,
 }

@@ -8,9 +8,11 @@ from coordinator.building.topology_description import DescribedState
 from coordinator.inspection.finding import Finding, fail, ok, warn
 from coordinator.inspection.verify.bounded import Faults
 from coordinator.inspection.verify.control_check import restore
+from state.dead_letters import DEAD_LETTERS_STATE
 from state.keys import Keys
 from state.printable import counted, one_line
 from state.stored_records import StoredKey
+from state.write_set import StateKind
 
 SUBJECT = "keys"
 HASH = "hash"
@@ -21,7 +23,8 @@ def own_keys(keys: Keys) -> dict[str, str]:
 
     Records of a new kind are named here; what is in them has a check of its own, called by `verifier`.
     """
-    return dict.fromkeys((keys.control, keys.metadata, keys.receipts, keys.offsets), HASH)
+    hashes = (keys.control, keys.metadata, keys.receipts, keys.offsets, keys.quarantine)
+    return dict.fromkeys(hashes, HASH) | {keys.state(DEAD_LETTERS_STATE): StateKind.SORTED_SET.value}
 
 
 def check_keys(keys: Keys, found: Iterable[StoredKey], states: Mapping[str, DescribedState] | None) -> list[Finding]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from coordinator.inspection.finding import Finding, fail, ok, warn
 from coordinator.inspection.verify.control_check import committed_of, restore
-from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE, NOTE_SCOPE
+from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE, is_own_scope
 from coordinator.transactional.start.metadata_check import (
     check_coordinator_metadata,
     check_partition_metadata,
@@ -69,7 +69,7 @@ def _check_chain(keys: Keys, metadata: Mapping[str, Any], committed: int) -> lis
         findings.append(fail(SUBJECT, f"an entry has txid {largest}, beyond {MAX_INTEGER}", why, restore(keys)))
         return findings
     counts = scopes.pop(COORDINATOR_SCOPE, {})
-    partitions = {scope: by_txid for scope, by_txid in scopes.items() if not scope.startswith(NOTE_SCOPE)}
+    partitions = {scope: by_txid for scope, by_txid in scopes.items() if not is_own_scope(scope)}
     findings += _refused(lambda: check_scopes(keys.topology_id, partitions), keys)
     if counts:
         findings += _refused(

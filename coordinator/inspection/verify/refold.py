@@ -25,7 +25,7 @@ from coordinator.run import run
 from coordinator.spouts.kinds.kind_of import kind_of
 from coordinator.spouts.row_spout import RowSpout
 from coordinator.transactional.assembly import has_external_effects
-from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE, NOTE_SCOPE
+from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE, is_own_scope
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.start.spout_start import SpoutStart
 from state.codec import unpack
@@ -128,7 +128,7 @@ def _settled(metadata: Mapping[str, bytes], last_txid: int) -> dict[str, bytes]:
     found = {}
     for field, packed in metadata.items():
         scope, txid = parse_metadata_field(field)
-        if txid <= last_txid and not scope.startswith(NOTE_SCOPE):
+        if txid <= last_txid and not is_own_scope(scope):
             found[field] = packed
     return found
 

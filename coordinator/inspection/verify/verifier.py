@@ -6,19 +6,23 @@ does not matter that a run commits meanwhile. What is compared with a refold is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from coordinator.building.topology import Topology
 from coordinator.building.topology_description import DescribedState, changes, declared_states_of, described
 from coordinator.inspection.finding import Finding, Weight, has_failed, warn
+from coordinator.inspection.verify.aside_check import check_aside
 from coordinator.inspection.verify.comparison import Refolded, Side, check_same_topology, compare
 from coordinator.inspection.verify.control_check import check_control
-from coordinator.inspection.verify.keys_check import check_keys
+from coordinator.inspection.verify.keys_check import HASH, check_keys
 from coordinator.inspection.verify.metadata_chain import check_metadata
 from coordinator.inspection.verify.receipts_check import check_receipts
 from coordinator.inspection.verify.values_check import ValuesCheck
+from coordinator.transactional.machine.metadata_log import REPLAYED_SCOPE
+from state.dead_letters import DEAD_LETTERS_STATE
 from state.errors import TopologyError
+from state.keys import parse_metadata_field
 from state.redis_connection import STORED_FORMAT
 from state.redis_records import RedisRecords
 from state.stored_records import MISSING, StoredKey, StoredRecords
@@ -96,6 +100,7 @@ class Verifier:
         states = _states(records)
         found = list(self._stored.stored_keys())
         findings += check_keys(self._keys, found, states)
+        findings += self._aside_findings({each.key: each.kind for each in found})
         sound_states = _of_declared_kind(self._stored, found, states or {})
         findings += [self._values_finding(state) for state in sound_states.values()]
         can_and_cannot = (FINDS, FINDS_NOT)
@@ -106,11 +111,19 @@ class Verifier:
         return Verdict(self._keys.topology_id, committed, tuple(findings), can_and_cannot)
 
     def _record_findings(self, records: StoredRecords) -> list[Finding]:
-        """Checks the records; here is the place for those of a new kind, such as quarantined txids and dead letters."""
+        """Checks the records of which there is one for every topology."""
         findings = check_control(self._keys, records, known_format=STORED_FORMAT)
         if records.control.get("format") != STORED_FORMAT:
             return findings
         return [*findings, *check_metadata(self._keys, records), *check_receipts(self._keys, records)]
+
+    def _aside_findings(self, kinds: Mapping[str, str]) -> list[Finding]:
+        """Checks what was set aside, unless its key has another type, which was found already."""
+        keys = self._keys
+        has_batches = kinds.get(keys.quarantine) == HASH
+        has_letters = kinds.get(keys.state(DEAD_LETTERS_STATE)) == StateKind.SORTED_SET.value
+        quarantined = self._stored.quarantined() if has_batches else {}
+        return check_aside(keys, quarantined, self._stored.letters() if has_letters else ())
 
     def _values_finding(self, state: DescribedState) -> Finding:
         check = ValuesCheck(self._keys, state)
@@ -131,6 +144,12 @@ class Verifier:
         if blocking:
             why = f"what is wrong with {' and '.join(sorted(blocking))} has to be mended first"
             return [warn("refold", "the state was not recomputed", why, "mend it, then verify again")]
+        if any(parse_metadata_field(field)[0] == REPLAYED_SCOPE for field in records.metadata):
+            why = "a refold reads the input in its order, and replays were committed out of it"
+            return [warn("refold", "the state was not recomputed", why, "verify it without --refold")]
+        if self._stored.quarantined():
+            why = "a refold reads everything, and quarantined batches are not in the state"
+            return [warn("refold", "the state was not recomputed", why, "replay or drop them, then verify again")]
         changed = check_same_topology(changes(records.control["topology"], described(topology)))
         if has_failed(changed):
             return changed

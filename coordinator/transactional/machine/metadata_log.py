@@ -55,7 +55,7 @@ class MetadataLog:
             scope, txid = parse_metadata_field(name)
             if scope == REPLAYED_SCOPE:
                 self._replays[txid] = (value[0], value[1])
-        stored = {name: value for name, value in stored.items() if not _is_own(name)}
+        stored = {name: value for name, value in stored.items() if not is_own_scope(parse_metadata_field(name)[0])}
         self._void = frozenset(_foreign(stored, committed_txid)) if is_opaque else frozenset()
         self._state = TransactionalState({name: value for name, value in stored.items() if name not in self._void})
         self.last_cut_txid = max((txid for by_txid in self.partitions.values() for txid in by_txid), default=0)
@@ -204,9 +204,9 @@ def _fresh(committed_txid: int, positions: Positions) -> dict[str, tuple[int, An
     return fresh
 
 
-def _is_own(name: str) -> bool:
-    """Returns whether a field is kept by the log itself, and belongs to no scope of the spout."""
-    return name.startswith(NOTE_SCOPE) or parse_metadata_field(name)[0] == REPLAYED_SCOPE
+def is_own_scope(scope: str) -> bool:
+    """Returns whether fields of a scope are the log's own, and not what a spout has cut."""
+    return scope.startswith(NOTE_SCOPE) or scope == REPLAYED_SCOPE
 
 
 def _note_field(name: str, txid: int) -> str:
