@@ -237,7 +237,7 @@ EARLY_OF_OTHERS = Mutant(
             "pass",
         ),
     ),
-    dies_in="tests/coordinator/transactional/machine/test_run_machine.py::test_a_group_with_a_void_attempt_is_not_taken",
+    dies_in="tests/coordinator/transactional/machine/test_run_machine.py",
     spared="the turn that follows its report takes a group, before a failure can replace its attempts",
 )
 EARLY_READS = Mutant(
