@@ -13,8 +13,9 @@ from state.attempt import TransactionAttempt
 
 
 def attempt_outbox(wiring: TaskWiring, attempt: TransactionAttempt, send: Send) -> FrameOutbox:
-    """Returns a fresh outbox to every task downstream."""
-    return FrameOutbox(attempt, wiring.task_id, wiring.targets, send, wiring.frame_tuples)
+    """Returns a fresh outbox to every task downstream that is not handed its tuples in memory."""
+    targets = [target for target in wiring.targets if target not in wiring.chained_targets]
+    return FrameOutbox(attempt, wiring.task_id, targets, send, wiring.frame_tuples)
 
 
 def attempt_outboxes(wiring: TaskWiring, send: Send) -> NewOutbox:

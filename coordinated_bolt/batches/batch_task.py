@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
+from coordinated_bolt.batches.hand_over import HandOver
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.transport.edges import EdgeDigest
 from coordinated_bolt.transport.frames import Frame, FrameKind, unpack_frame
@@ -30,6 +31,7 @@ class TaskResult:
         tuple_count: tuples executed.
         counters: what the bolt counted.
         metrics: what the task did, even if it failed.
+        letters: what the bolt refused, packed.
     """
 
     failure: Failure | None
@@ -38,6 +40,7 @@ class TaskResult:
     tuple_count: int = 0
     counters: dict[str, int] = field(default_factory=dict)
     metrics: TaskMetrics = field(default_factory=TaskMetrics)
+    letters: list[bytes] = field(default_factory=list)
 
 
 class Inbox:
@@ -99,6 +102,20 @@ class BatchTask:
         for origin, rows in stretches:
             self._bolt.regular(attempt, origin, rows)
 
+    def take_over(self, handed: HandOver) -> None:
+        """Executes the tuples that a task in the same process hands over, and handles its report.
+
+        Of a task that has failed there is no report; its tuples are left alone, and the attempt fails here too.
+        """
+        if handed.reported_count is None:
+            return
+        attempt, sender = handed.attempt, handed.sender
+        edge = self._edges_of(attempt)[sender]
+        for stream, rows in handed.stretches:
+            edge.count(len(rows))
+            self._bolt.regular(attempt, self._wiring.origin(attempt, sender, stream), rows)
+        self._bolt.coord(attempt, sender, handed.reported_count)
+
     def id(self, attempt: TransactionAttempt) -> None:
         """Notes that the attempt's commit phase has begun."""
         self._bolt.id(attempt)
@@ -117,7 +134,13 @@ class BatchTask:
             read_edges ^= edge.edge_id()
         tuple_count = sum(edge.tuple_count for edge in edges.values())
         return TaskResult(
-            finished.failure, read_edges, finished.sent_edges, tuple_count, finished.counters, finished.metrics
+            finished.failure,
+            read_edges,
+            finished.sent_edges,
+            tuple_count,
+            finished.counters,
+            finished.metrics,
+            finished.letters,
         )
 
     def _edges_of(self, attempt: TransactionAttempt) -> dict[int, EdgeDigest]:

@@ -62,7 +62,7 @@ class Grouping(ABC):
 
 @dataclass(frozen=True, slots=True)
 class ShuffleGrouping(Grouping):
-    """Exactly even per emitter: round robin over a shuffled order."""
+    """Exactly even per emitter: round robin over a shuffled order; between chained components, all to the own task."""
 
     def chooser(self, target_count: int, fields: tuple[str, ...], seed: int) -> Chooser:
         return ShuffleChooser(range(target_count), seed)
@@ -77,12 +77,13 @@ class NoneGrouping(ShuffleGrouping):
 class LocalOrShuffleGrouping(Grouping):
     """Shuffles over the tasks on the emitter's worker, or over all tasks if none is known to be there.
 
-    On Spark it equals shuffle: the plan does not know which executor will run a task, and a task that is computed
-    again may run on another executor, yet must choose as it did before.
+    On Spark the only task known to be there is one that is chained to the emitter. Without it this equals shuffle:
+    the plan does not know which executor will run a task, and a task that is computed again may run on another
+    executor, yet must choose as it did before.
 
     Attributes:
         local_positions: targets on the emitter's worker, the same whenever the attempt is computed; filled in by
-            a plan that knows the workers.
+            a plan that knows them.
 
     Source: backtype.storm.topology.InputDeclarer.localOrShuffleGrouping.
     """

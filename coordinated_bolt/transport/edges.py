@@ -31,6 +31,10 @@ class EdgeDigest:
         """Adds the next frame of the edge."""
         self._hasher.update(b"%d %d %d " % (frame.sequence, frame.kind, len(frame.payload)))
         self._hasher.update(frame.payload)
+        self.count(tuple_count)
+
+    def count(self, tuple_count: int) -> None:
+        """Adds tuples that are handed over in memory and have no bytes."""
         self.tuple_count += tuple_count
 
     def edge_id(self) -> int:

@@ -23,6 +23,7 @@ class ComponentConfigurationDeclarer:
         self.component_id = component_id
         self._task_count: int | None = None
         self._task_count_max: int | None = None
+        self.may_chain = True
         self.configuration: dict[str, Any] = {}
 
     def set_num_tasks(self, count: int) -> Self:
@@ -46,6 +47,18 @@ class ComponentConfigurationDeclarer:
         """
         check_parallelism(f"max task parallelism of component {self.component_id!r}", count)
         self._task_count_max = count
+        return self
+
+    def disable_chaining(self) -> Self:
+        """Keeps the component out of chains: its tasks run in Spark tasks of their own.
+
+        On Spark a bolt of the processing phase runs in one task with the components it hears, provided that it has as
+        many tasks as they have and hears them by shuffle, none or local-or-shuffle. Tuples then stay in memory, and on
+        the side of their emitter. Disable this for a component that takes much longer than the one it hears, so that
+        both work at the same time, or that should share tuples evenly though its emitters have unequal shares. Without
+        effect in a plain topology and on LocalCluster, where nothing is chained.
+        """
+        self.may_chain = False
         return self
 
     def add_configuration(self, name: str, value: Any) -> Self:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from coordinated_bolt.batches.batch_acker import send_report
+from coordinated_bolt.batches.chained_tasks import Begin, ChainedTasks
 from coordinated_bolt.transport.edges import batch_edge
 from coordinated_bolt.transport.outbox import Send
 from coordinator.emitting.emitter_task import Batch, Emitted
@@ -30,3 +33,18 @@ def report_to_acker(plan: Plan, task_id: int, emitted: Emitted, send: Send) -> N
         emitted_count=result.tuple_count if task_id in plan.emitter_tasks else 0,
         send=send,
     )
+
+
+def chained_to(plan: Plan, head_task: int, send: Send, *, clock: Callable[[], int]) -> ChainedTasks:
+    """Returns the tasks that run after one in its process, ready to run; often there are none."""
+    wirings = [plan.wirings[task_id] for task_id in plan.chained_to(head_task)]
+    return ChainedTasks(wirings, send, clock=clock)
+
+
+def report_chain(
+    plan: Plan, head_task: int, emitted: Emitted, chained: ChainedTasks, *, begin: Begin, send: Send
+) -> None:
+    """Sends the reports of a task that has ended an attempt, and of the tasks chained to it, which run now."""
+    report_to_acker(plan, head_task, emitted, send)
+    for wiring, result in chained.run(emitted.attempt, begin):
+        report_to_acker(plan, wiring.task_id, Emitted(emitted.attempt, result), send)

@@ -3,20 +3,24 @@
 Tasks are numbered from 1 over all components; a task's number is its `task_id`. The level of a processing component is
 the length of its longest path from the spout; levels run in stages 0..L. Stage L+1 holds the acker tasks and the first
 level of the commit phase; deeper commit levels follow. A component is in the commit phase if it is a committer or has
-one upstream.
+one upstream. A chain of components counts as one (see `chaining`): its head has the partitions, and the tasks chained
+to the head run in them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from coordinated_bolt.completeness.acker import ACKER_COMPONENT
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.building.topology import ComponentKind, Topology
+from coordinator.planning.chaining import Chain, chained_wirings, chains_of, hand_overs, unchained
 from coordinator.planning.placement import workers
 from coordinator.planning.stage_chain import Stage, StageChain
 from coordinator.planning.task_wirings import PickleSpec, executors_of, make_wirings, number_tasks
+from state.dead_letters import DEFAULT_LETTER_LIMITS, LetterLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +37,10 @@ class Plan:
         emitter_tasks: task ids of the spout.
         commit_tasks: task ids of the commit phase.
         component_order: component ids in flow order, as composed writes are ordered.
+        chains: the components of the processing phase, in flow order; those of one chain together.
         executor_of: task id -> executor number, from 1; for engines that run several tasks on one executor.
         worker_of: task id -> worker, from 0; empty unless the plan was made for workers.
+        letter_limits: how many dead letters the topology may keep.
     """
 
     topology_id: str
@@ -45,8 +51,10 @@ class Plan:
     emitter_tasks: tuple[int, ...]
     commit_tasks: frozenset[int]
     component_order: tuple[str, ...]
+    chains: tuple[Chain, ...] = ()
     executor_of: Mapping[int, int] = field(default_factory=dict)
     worker_of: Mapping[int, int] = field(default_factory=dict)
+    letter_limits: LetterLimits = DEFAULT_LETTER_LIMITS
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -56,6 +64,21 @@ class Plan:
     def acker_of(self, txid: int) -> int:
         """Returns the acker task that decides attempts at `txid`."""
         return self.acker_tasks[txid % len(self.acker_tasks)]
+
+    def chained_to(self, head_task: int) -> tuple[int, ...]:
+        """Returns the tasks that run after a task in its partition, in their order."""
+        head = self.wirings[head_task]
+        chain = next((chain for chain in self.chains if chain[0] == head.component_id), ())
+        return tuple(head.tasks_of[component_id][head.task_index] for component_id in chain[1:])
+
+    def outline(self) -> list[str]:
+        """Returns a line for each stage: its components with their numbers of tasks, those of a chain joined by +."""
+        chain_of = {chain[0]: chain for chain in self.chains}
+        lines = []
+        for stage in self.stages:
+            heads = [self.wirings[t].component_id if t in self.wirings else ACKER_COMPONENT for t in stage.tasks]
+            lines.append(", ".join(f"{'+'.join(chain_of.get(h, (h,)))} * {n}" for h, n in Counter(heads).items()))
+        return lines
 
     def processing_tasks(self) -> dict[int, tuple[str, int]]:
         """Returns task id -> (component, task index), of every task that reports to an acker."""
@@ -69,6 +92,23 @@ class Plan:
         """Returns whether the whole commit phase is in the stage of the ackers, with nothing downstream."""
         return bool(self.commit_tasks) and self.meeting_stage == len(self.stages) - 1
 
+    def is_one_partition(self) -> bool:
+        """Returns whether a wave needs no shuffle to be processed, and committed early.
+
+        One chain with one task is all there is above one acker and a flat commit phase of one task a component.
+        """
+        committers = [self.wirings[task] for task in self.commit_tasks]
+        return (
+            self.meeting_stage == 1
+            and len(self.stages) == 2
+            and len(self.stages[0].tasks) == len(self.acker_tasks) == 1
+            and all(wiring.task_count == 1 for wiring in committers)
+        )
+
+    def meeting_partitions(self, *, with_commit: bool) -> list[int]:
+        """Returns the partitions of the meeting stage that run in job 1: ackers, and committers that run early."""
+        return self.acker_partitions() + (self.commit_partitions() if with_commit else [])
+
     def commit_partitions(self) -> list[int]:
         """Returns the partitions of the meeting stage that belong to the commit phase."""
         tasks = self.stages[self.meeting_stage].tasks
@@ -80,7 +120,7 @@ class Plan:
         return [partition for partition, task in enumerate(tasks) if task in self.acker_tasks]
 
 
-def make_plan(topology: Topology, pickle_spec: PickleSpec, *, worker_count: int = 0) -> Plan:
+def make_plan(topology: Topology, pickle_spec: PickleSpec, *, worker_count: int = 0, is_chained: bool = True) -> Plan:
     """Plans a topology.
 
     Args:
@@ -88,6 +128,7 @@ def make_plan(topology: Topology, pickle_spec: PickleSpec, *, worker_count: int 
         pickle_spec: pickles what is shipped.
         worker_count: number of workers that share the executors, so that local-or-shuffle groupings know what is
             local; 0 if placement is not known in advance, as on Spark.
+        is_chained: whether components may run as one; False for an engine that runs each task by itself.
 
     Raises:
         TopologyError: `pickle_spec` refused a component.
@@ -95,10 +136,16 @@ def make_plan(topology: Topology, pickle_spec: PickleSpec, *, worker_count: int 
     tasks_of = number_tasks(topology)
     acker_tasks = tasks_of[ACKER_COMPONENT]
     committing = _commit_phase(topology)
-    levels = _levels(topology, committing)
+    chains = chains_of(topology, committing) if is_chained else unchained(topology, committing)
+    levels = _levels(topology, committing, chains)
+    heads = {chain[0] for chain in chains} | committing
     executor_of = executors_of(topology, tasks_of)
     worker_of = workers(executor_of, worker_count)
-    wirings = make_wirings(topology, tasks_of, pickle_spec, worker_of)
+    wirings = {
+        task: replace(wiring, letter_limits=topology.letter_limits)
+        for task, wiring in make_wirings(topology, tasks_of, pickle_spec, worker_of).items()
+    }
+    wirings = chained_wirings(wirings, hand_overs(topology, chains))
     depth = max(level for component_id, level in levels.items() if component_id not in committing)
     commit_depth = max((levels[c] for c in committing), default=0)
     stages = []
@@ -108,7 +155,7 @@ def make_plan(topology: Topology, pickle_spec: PickleSpec, *, worker_count: int 
             place = levels[component.component_id]
             if component.component_id in committing:
                 place += depth + 1
-            if place == index:
+            if place == index and component.component_id in heads:
                 members.extend(tasks_of[component.component_id])
         stages.append(Stage(tuple(members)))
     return Plan(
@@ -120,8 +167,10 @@ def make_plan(topology: Topology, pickle_spec: PickleSpec, *, worker_count: int 
         emitter_tasks=tasks_of[topology.spout.component_id],
         commit_tasks=frozenset(task for c in committing for task in tasks_of[c]),
         component_order=tuple(c.component_id for c in topology.components),
+        chains=tuple(chains),
         executor_of=executor_of,
         worker_of=worker_of,
+        letter_limits=topology.letter_limits,
     )
 
 
@@ -134,10 +183,15 @@ def _commit_phase(topology: Topology) -> set[str]:
     return committing
 
 
-def _levels(topology: Topology, committing: set[str]) -> dict[str, int]:
-    """Returns the length of each component's longest path within its own phase."""
+def _levels(topology: Topology, committing: set[str], chains: Sequence[Chain]) -> dict[str, int]:
+    """Returns the length of each component's longest path within its own phase; the members of a chain share theirs."""
+    head_of = {component_id: chain[0] for chain in chains for component_id in chain}
     levels: dict[str, int] = {}
     for component in topology.components:
+        head = head_of.get(component.component_id)
+        if head in levels:
+            levels[component.component_id] = levels[head]
+            continue
         own_phase = component.component_id in committing
         above = [levels[s.upstream_id] for s in component.subscriptions if (s.upstream_id in committing) == own_phase]
         levels[component.component_id] = max(above, default=-1) + 1

@@ -64,17 +64,18 @@ class Alarm:
     """
 
     def __init__(self, wiring: TaskWiring, timeout_s: float) -> None:
-        self._where = f"component {wiring.component_id!r}, task {wiring.task_index}"
+        self._wiring, self._own_wiring = wiring, wiring
         self._timeout_s = timeout_s
         self._attempt: TransactionAttempt | None = None
 
-    def begin(self, attempt: TransactionAttempt) -> None:
-        """The task begins to work on an attempt; in a plain topology there is none."""
-        self._attempt = attempt
+    def begin(self, attempt: TransactionAttempt, chained: TaskWiring | None = None) -> None:
+        """The task, or one chained to it, begins to work on an attempt; in a plain topology there is none."""
+        self._attempt, self._wiring = attempt, chained or self._own_wiring
 
     def ring(self, _number: int, _frame: FrameType | None) -> None:
         """Raises in whatever runs."""
-        where = self._where + (f", attempt {self._attempt}" if self._attempt is not None else "")
+        where = f"component {self._wiring.component_id!r}, task {self._wiring.task_index}"
+        where += f", attempt {self._attempt}" if self._attempt is not None else ""
         raise OverdueError(f"{where} had not returned when the message timeout of {self._timeout_s:g} s ran out")
 
 

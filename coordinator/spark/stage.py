@@ -14,14 +14,13 @@ from typing import Any
 from committers.committer_executor import CommitTask
 from committers.refusing_reader import RefusingReader
 from committers.task_report import TaskReport
-from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
 from coordinated_bolt.batches.batch_acker import AttemptOutcome, BatchAcker
 from coordinated_bolt.batches.batch_task import BatchTask, Inbox
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
 from coordinated_bolt.transport.edges import DRIVER
 from coordinated_bolt.transport.frames import Frame, FrameKind, pack_frame, unpack_frame
 from coordinator.emitting.emitter_task import Batch, Emitted, EmitterTask
-from coordinator.emitting.reporting import batch_edges, report_to_acker
+from coordinator.emitting.reporting import batch_edges, chained_to, report_chain
 from coordinator.planning.plan import Plan
 from coordinator.spark.frame_flow import Addressed, Post
 from coordinator.spark.stage_entry import StageEntry, StageTask
@@ -52,7 +51,7 @@ class WaveInput:
 
 @dataclass(frozen=True, slots=True)
 class EmitterStage:
-    """Stage 0: spout tasks emit their share of every batch."""
+    """Stage 0: spout tasks emit their share of every batch; what is chained to them runs at once."""
 
     entry: StageEntry[Plan]
     wave: WaveInput
@@ -60,17 +59,18 @@ class EmitterStage:
     def __call__(self, partition: int, records: Iterable[Any]) -> Iterator[Addressed]:
         task = self.entry.task(0, partition)
         post = Post(task.routes, pack_frame)
-        wiring = task.plan.wirings[task.task_id]
-        emitter = EmitterTask(wiring, post.send, self.wave.stored)
+        plan, wiring = task.plan, task.plan.wirings[task.task_id]
+        chained = chained_to(plan, task.task_id, post.send, clock=perf_counter_ns)
+        emitter = EmitterTask(wiring, post.send, self.wave.stored, new_outbox=chained.outboxes(wiring))
         with task.alarm(wiring) as alarm:
             for emitted in emitter.run(self.wave.batches, alarm.begin):
-                report_to_acker(task.plan, task.task_id, emitted, post.send)
+                report_chain(plan, task.task_id, emitted, chained, begin=alarm.begin, send=post.send)
                 yield from post.take()
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessingStage:
-    """Stages 1..L: bolts of the processing phase."""
+    """Stages 1..L: bolts of the processing phase, and what is chained to them."""
 
     entry: StageEntry[Plan]
     wave: WaveInput
@@ -80,14 +80,15 @@ class ProcessingStage:
         task = self.entry.task(self.stage_index, partition)
         inbox = Inbox((yield from task.read(records)))
         post = Post(task.routes, pack_frame)
-        wiring = task.plan.wirings[task.task_id]
-        bolt = CoordinatedBolt(wiring, attempt_outboxes(wiring, post.send), clock=perf_counter_ns)
+        plan, wiring = task.plan, task.plan.wirings[task.task_id]
+        chained = chained_to(plan, task.task_id, post.send, clock=perf_counter_ns)
+        bolt = CoordinatedBolt(wiring, chained.outboxes(wiring), clock=perf_counter_ns)
         batch_task = BatchTask(wiring, bolt)
         with task.alarm(wiring) as alarm:
             for batch in self.wave.batches:
                 alarm.begin(batch.attempt)
-                result = batch_task.run(batch.attempt, inbox.take(batch.attempt))
-                report_to_acker(task.plan, task.task_id, Emitted(batch.attempt, result), post.send)
+                emitted = Emitted(batch.attempt, batch_task.run(batch.attempt, inbox.take(batch.attempt)))
+                report_chain(plan, task.task_id, emitted, chained, begin=alarm.begin, send=post.send)
                 yield from post.take()
 
 
@@ -133,6 +134,34 @@ class MeetingStage:
                 if report.good_count() < len(attempts):
                     break
         return reports
+
+
+@dataclass(frozen=True, slots=True)
+class MeetingOnTheSpot:
+    """The whole meeting stage in the only task of the stage above, without a shuffle.
+
+    It reads what that task has sent in the same frames, with the same counts, edges and residues.
+
+    Attributes:
+        meeting: what its tasks do; each runs once, one after the other.
+    """
+
+    meeting: MeetingStage
+
+    @staticmethod
+    def is_possible(plan: Plan, early: EarlyCommit) -> bool:
+        """Whether job 1 may run like this, and needs no job 2 unless something goes wrong.
+
+        Frames are not kept: should a job 2 be needed all the same, it begins at the input again, as it would if an
+        executor had been lost, and the residue tells whether it has read the same.
+        """
+        return plan.is_one_partition() and (bool(early.groups) or not plan.commit_tasks)
+
+    def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[tuple[int, bytes]]:
+        sent = list(records)
+        plan = self.meeting.entry.plan.value
+        for meeting_partition in plan.meeting_partitions(with_commit=bool(self.meeting.early.groups)):
+            yield from self.meeting(meeting_partition, sent)
 
 
 @dataclass(frozen=True, slots=True)

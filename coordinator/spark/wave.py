@@ -2,7 +2,8 @@
 
 Job 1 runs the processing stages and collects the ackers' verdicts. Job 2 runs the commit phase of a group from the same
 shuffle files; the map stages in front of it are skipped. Committers that only write run in job 1 already, together with
-the ackers, and there is no job 2 unless something went wrong. Only few large frames cross a shuffle, moved to the
+the ackers, and there is no job 2 unless something went wrong. If all of this is one chain with one task, they run in
+that task, and nothing is shuffled at all. Only few large frames cross a shuffle, moved to the
 partition they name.
 """
 
@@ -19,6 +20,7 @@ from coordinator.spark.frame_flow import delete_shuffle_files, shuffled
 from coordinator.spark.intake.intake import EmitterIntake, Intake
 from coordinator.spark.stage import (
     CommitStage,
+    MeetingOnTheSpot,
     MeetingStage,
     ProcessingStage,
     Reading,
@@ -76,14 +78,18 @@ class Wave:
         for index in range(1, plan.meeting_stage):
             stage = ProcessingStage(entry, lean_input, index)
             frames = self._shuffled(frames, index).mapPartitionsWithIndex(stage)
-        self._meeting: RDD[Any] = self._shuffled(frames, plan.meeting_stage)
-        self._below: list[RDD[Any]] = []
+        self._frames = frames
+        self._shuffles: list[RDD[Any]] = []
 
     def process(self, early: EarlyCommit) -> WaveProcessed:
         """Job 1: the processing phase of all attempts, and the commit phase of `early`."""
-        stage = MeetingStage(self._entry, self._input, early)
-        partitions = self._plan.acker_partitions() + (self._plan.commit_partitions() if early.groups else [])
-        verdicts = self._deployment.context.runJob(self._meeting.mapPartitionsWithIndex(stage), list, partitions)
+        plan, stage = self._plan, MeetingStage(self._entry, self._input, early)
+        if self._deployment.intake.has_task_partitions and MeetingOnTheSpot.is_possible(plan, early):
+            met, partitions = self._frames.mapPartitionsWithIndex(MeetingOnTheSpot(stage)), [0]
+        else:
+            met = self._meeting.mapPartitionsWithIndex(stage)
+            partitions = plan.meeting_partitions(with_commit=bool(early.groups))
+        verdicts = self._deployment.context.runJob(met, list, partitions)
         processed = wave_processed(self._plan, self._input.wave_id, early, verdicts)
         return self._deployment.intake.checked(self._input, processed)
 
@@ -99,8 +105,8 @@ class Wave:
         first, last = self._plan.meeting_stage, len(self._plan.stages) - 1
         frames = self._meeting.mapPartitionsWithIndex(commit_stage(first))
         for index in range(first + 1, last + 1):
-            self._below.append(self._shuffled(frames, index))
-            frames = self._below[-1].mapPartitionsWithIndex(commit_stage(index))
+            self._shuffles.append(self._shuffled(frames, index))
+            frames = self._shuffles[-1].mapPartitionsWithIndex(commit_stage(index))
         partitions = self._plan.commit_partitions() if first == last else None
         collected = self._deployment.context.runJob(frames, list, partitions)
         reports = [unpack_frame(packed) for _, packed in collected]
@@ -108,8 +114,15 @@ class Wave:
 
     def release(self) -> None:
         """Deletes the wave's shuffle files; nothing of it can be run again."""
-        for rdd in (*self._below, self._meeting):
+        for rdd in reversed(self._shuffles):
             delete_shuffle_files(rdd)
+
+    @property
+    def _meeting(self) -> RDD[Any]:
+        """What the meeting stage reads; both jobs read the same files."""
+        if not self._shuffles:
+            self._shuffles.append(self._shuffled(self._frames, self._plan.meeting_stage))
+        return self._shuffles[0]
 
     def _shuffled(self, frames: RDD[Any], stage_index: int) -> RDD[Any]:
         return shuffled(frames, len(self._plan.stages[stage_index].tasks))

@@ -115,8 +115,9 @@ class Progress:
 
 def _tell(outcome: Outcome) -> None:
     """Prints a violation, the faults it needs, and how to see it again."""
-    small = reduced(outcome)
     print(f"\n{outcome.scenario} failed:", file=sys.stderr)
+    print(f"  {outcome.violation}\n  is being made small", file=sys.stderr, flush=True)
+    small = reduced(outcome)
     print(f"  {small.violation}", file=sys.stderr)
     print("\n".join(f"  | {line}" for line in small.story[-STORY_LINES:]), file=sys.stderr)
     print(f"  again: {again(small)}\n", file=sys.stderr, flush=True)
@@ -126,7 +127,9 @@ def again(outcome: Outcome) -> str:
     """The command that plays an outcome again."""
     faults = ",".join(map(str, sorted(outcome.struck)))
     scenario = outcome.scenario
-    where = f"--small '{scenario.name}'" if scenario.name else f"--seed {scenario.seed} --seeds 1"
+    where = f"--small {scenario.name}" if scenario.name else f"--seed {scenario.seed} --seeds 1"
+    if not scenario.name and Scenario.of(scenario.seed).kind != scenario.kind:
+        where += f" --kind '{scenario.kind}'"
     return f"txbatch prove {where} --exactly {faults}"
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -20,6 +20,7 @@ from coordinator.planning.plan import Plan
 from coordinator.spark.stage import (
     CommitStage,
     EmitterStage,
+    MeetingOnTheSpot,
     MeetingStage,
     ProcessingStage,
     Reading,
@@ -64,11 +65,11 @@ class _Wave:
     """What executors keep of a wave until it is released.
 
     Attributes:
-        shuffled: what each task of the last processing stage wrote.
+        shuffled: what each task of the last processing stage wrote; None if it has not written anything.
     """
 
     given: WaveInput
-    shuffled: list[Output] = field(default_factory=list)
+    shuffled: list[Output] | None = None
     job: Job | None = None
 
 
@@ -173,17 +174,22 @@ class SimEngine:
         plan, wave_id = self._plan, wave.given.wave_id
         if self._faults.strikes("wave.hangs"):
             yield FOREVER_S
-        for outputs in self._chain(wave):
-            wave.shuffled = outputs
-            yield STEP_S
+        on_the_spot = MeetingOnTheSpot.is_possible(plan, early)
+        if not on_the_spot:
+            for outputs in self._chain(wave):
+                wave.shuffled = outputs
+                yield STEP_S
         if self._faults.strikes("wave.is_lost"):
             kind = self._faults.drawn("wave.is_lost").choice([CrashKind.LOST, CrashKind.OVERDUE])
             self._over(wave, WaveCrashed(wave_id, "a worker died", kind))
             return
-        stage = MeetingStage(self._entry, wave.given, early)
-        partitions = plan.acker_partitions() + (plan.commit_partitions() if early.groups else [])
-        records = self._executors.read(wave.shuffled)
-        verdicts = [verdict for p in partitions for verdict in self._executors.run(stage, p, records.get(p, []))]
+        meeting = MeetingStage(self._entry, wave.given, early)
+        if on_the_spot:
+            verdicts = self._executors.run(self._all_in_one(wave, meeting), 0, [])
+        else:
+            partitions = plan.meeting_partitions(with_commit=bool(early.groups))
+            records = self._executors.read(wave.shuffled or [])
+            verdicts = [v for p in partitions for v in self._executors.run(meeting, p, records.get(p, []))]
         yield STEP_S
         self._over(wave, wave_processed(plan, wave_id, early, verdicts))
 
@@ -191,7 +197,11 @@ class SimEngine:
         plan = self._plan
         if self._faults.strikes("wave.hangs"):
             yield FOREVER_S
-        shuffled = wave.shuffled
+        if wave.shuffled is None:  # all was in the memory of one task
+            for outputs in self._chain(wave):
+                wave.shuffled = outputs
+                yield STEP_S
+        shuffled = wave.shuffled or []
         if self._faults.strikes("stage.is_recomputed"):
             for outputs in self._chain(wave):
                 again = outputs
@@ -218,3 +228,8 @@ class SimEngine:
             records = self._executors.read(outputs)
             outputs = [self._executors.run(stage, p, records.get(p, [])) for p in range(len(plan.stages[index].tasks))]
             yield outputs
+
+    def _all_in_one(self, wave: _Wave, meeting: MeetingStage) -> Stage:
+        """The only task of a wave that needs no shuffle."""
+        emitters, on_the_spot = EmitterStage(self._entry, wave.given), MeetingOnTheSpot(meeting)
+        return lambda partition, records: on_the_spot(partition, emitters(partition, records))

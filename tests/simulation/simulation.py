@@ -17,6 +17,7 @@ from coordinator.spark import stage
 from state.attempt import TransactionAttempt
 from state.errors import (
     FencedError,
+    NotDurableError,
     ReplayLimitError,
     StateRefusedError,
     StateUnreachableError,
@@ -26,9 +27,17 @@ from state.errors import (
 from state.fault_points import installed
 from state.redis_store import RECEIPTS_KEPT
 from tests.simulation.causes import Causes
-from tests.simulation.driver import Driver, Program
+from tests.simulation.driver import WINDOWS, Driver, Program
 from tests.simulation.drop import Drop
-from tests.simulation.invariants import Ledger, Records, Takeovers, ViolatedError, records_of, state_of
+from tests.simulation.invariants import (
+    Ledger,
+    Records,
+    Takeovers,
+    ViolatedError,
+    check_metadata_bound,
+    records_of,
+    state_of,
+)
 from tests.simulation.plain_simulation import PlainSimulation
 from tests.simulation.process import Process
 from tests.simulation.scenario import CALLS_AT_MOST, PLAIN, Outcome, Scenario
@@ -39,7 +48,14 @@ from tests.simulation.workload import MARKS, PARTITIONS, TOPOLOGY_ID, World, top
 
 RESTART_S = (0.0, 0.1, 5.0, 120.0)
 DRIVERS_MAX = 4
-EXPECTED_ENDS = (FencedError, ReplayLimitError, StateRefusedError, StateUnreachableError, WaveCrashError)
+EXPECTED_ENDS = (
+    FencedError,
+    NotDurableError,
+    ReplayLimitError,
+    StateRefusedError,
+    StateUnreachableError,
+    WaveCrashError,
+)
 
 
 @cache
@@ -195,6 +211,7 @@ class Simulation:
             self._records.forget()
         self._ledger.check(state_of(server, TOPOLOGY_ID))
         self._records.check(*records_of(server, TOPOLOGY_ID), RECEIPTS_KEPT)
+        check_metadata_bound(server, TOPOLOGY_ID, window=max(WINDOWS), partitions=PARTITIONS)
         self._takeovers.check(
             server,
             TOPOLOGY_ID,

@@ -27,7 +27,7 @@ def replayed(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
 
 
 def run_with(cluster: Cluster, caplog: pytest.LogCaptureFixture, component_id: str, *, early_commit: bool, **fault):
-    topology = numbers_topology(TRANSACTIONS)
+    topology = numbers_topology(TRANSACTIONS, is_chained=False)
     one_frame = OneFrame(cluster.notes / "hit", tasks_of(topology, component_id), HIT, **fault)
     with caplog.at_level(logging.INFO, logger="txbatch"):
         statistics = cluster.run(

@@ -65,7 +65,7 @@ def test_chained_committers_with_a_bolt_between_them_run_in_the_commit_phase_in_
     builder.set_bolt("double", Double(), parallelism=2).shuffle_grouping("first")
     builder.set_committer_bolt("last", Last(), parallelism=2).fields_grouping("double", ["txid"])
     topology = builder.build()
-    assert len(make_plan(topology, pickle_spec).stages) == 5  # three of them in the commit phase
+    assert len(make_plan(topology, pickle_spec).stages) == 4  # three of them in the commit phase
     cluster.run(topology, commit_group_max=commit_group_max)
 
     totals = {str(txid): 2 * sum(range(txid * SIZE)) for txid in range(1, TRANSACTIONS + 1)}

@@ -36,7 +36,7 @@ def run_without(cluster_of_fresh_workers, caplog):
 
     def run(component_id, change, disabled, *, early_commit=True):
         cluster = cluster_of_fresh_workers
-        topology = numbers_topology(TRANSACTIONS, parallelism=1, disabled=disabled)
+        topology = numbers_topology(TRANSACTIONS, parallelism=1, disabled=disabled, is_chained=False)
         tasks = tasks_of(topology, component_id)
         fault = OneFrame(cluster.notes / "hit", tasks, HIT, change, FrameKind.REGULAR, disabled)
         with caplog.at_level(logging.INFO, logger="txbatch"):

@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 
 
 class Intake(Protocol):
-    """Makes the frames of stage 0 (driver, on the thread that runs the wave's job)."""
+    """Makes the frames of stage 0 (driver, on the thread that runs the wave's job).
+
+    Attributes:
+        has_task_partitions: whether the partitions of the frames are the tasks of the spout, one each.
+    """
+
+    has_task_partitions: bool
 
     def frames(self, context: SparkContext, entry: StageEntry[Plan], wave: WaveInput) -> RDD[Addressed]:
         """The frames of every attempt of a wave, and a report of every task of the spout on each.
@@ -34,6 +40,8 @@ class EmitterIntake:
         context: the Spark context.
         plan: says how many tasks there are.
     """
+
+    has_task_partitions = True
 
     def __init__(self, context: SparkContext, plan: Plan) -> None:
         task_count = len(plan.emitter_tasks)

@@ -41,6 +41,8 @@ class RowIntake:
             whenever it is read.
     """
 
+    has_task_partitions = False
+
     def __init__(
         self, columns: tuple[str, ...], frame_of: FrameOf, expected: Callable[[Any], int | None] | None = None
     ) -> None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from time import perf_counter_ns
 from typing import Any
 
 from coordinated_bolt.transport.frames import pack_frame
 from coordinator.emitting.emitter_task import EmitterTask
-from coordinator.emitting.reporting import report_to_acker
+from coordinator.emitting.reporting import chained_to, report_chain
 from coordinator.planning.plan import Plan
 from coordinator.spark.frame_flow import Addressed, Post
 from coordinator.spark.intake.row_values import Shape, row_converter
@@ -108,8 +109,9 @@ class RowStage:
             post = Post(routes, pack_frame)
             wiring = plan.wirings[role.task_id]
             rows = RoleRows(role, records, is_tallied=self.is_tallied)
-            emitter = EmitterTask(wiring, post.send, {}, rows=rows)
+            chained = chained_to(plan, role.task_id, post.send, clock=perf_counter_ns)
+            emitter = EmitterTask(wiring, post.send, {}, rows=rows, new_outbox=chained.outboxes(wiring))
             with task.alarm(wiring) as alarm:
                 for emitted in emitter.run([self.wave.batches[role.batch_index]], alarm.begin):
-                    report_to_acker(plan, role.task_id, emitted, post.send)
+                    report_chain(plan, role.task_id, emitted, chained, begin=alarm.begin, send=post.send)
                     yield from post.take()

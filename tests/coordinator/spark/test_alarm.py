@@ -44,6 +44,19 @@ def test_the_alarm_names_component_task_attempt_and_timeout():
     assert isinstance(caught.value, Interruption)  # so that no executor takes it for the user's error
 
 
+def test_the_alarm_names_the_chained_task_that_runs_and_later_the_head_again():
+    def told() -> str:
+        with pytest.raises(OverdueError) as caught:
+            alarm.ring(14, None)
+        return str(caught.value)
+
+    alarm = Alarm(WIRING, 60.0)
+    alarm.begin(TransactionAttempt(7, 0xAB), wire(BaseBatchBolt(), component_id="next"))
+    assert told().startswith("component 'next', task 0, attempt 7:")
+    alarm.begin(TransactionAttempt(8, 0xAB))
+    assert told().startswith("component 'work', task 0, attempt 8:")
+
+
 def test_outside_of_a_worker_there_is_no_alarm():
     with alarm_for(WIRING, Deadline(STARTED_S, 0.001)) as alarm:
         alarm.begin(TransactionAttempt(1, 1))

@@ -53,7 +53,7 @@ def _plain(held: dict[Any, Any], empty: Any) -> Any:
     return held if isinstance(empty, dict) else held.get(VALUE_FIELD, empty)
 
 
-def play_stages(scenario: Scenario, *, early_commit: bool) -> None:
+def play_stages(scenario: Scenario, *, early_commit: bool, is_chained: bool) -> None:
     store = CheckedStore(fold(scenario).states)
     topology = topology_of(scenario, LocalTally("stages"))
     bounds = {"max_spout_pending": scenario.window, "commit_group_max": scenario.group}
@@ -62,6 +62,7 @@ def play_stages(scenario: Scenario, *, early_commit: bool) -> None:
         store,
         seed=scenario.seed,
         fault=RandomFaults(Random(scenario.seed), scenario.fault_budget),
+        is_chained=is_chained,
         commit_operations_max=scenario.operations_max,
         early_commit=early_commit,
         **bounds,
@@ -71,8 +72,9 @@ def play_stages(scenario: Scenario, *, early_commit: bool) -> None:
 
 
 @pytest.mark.timeout(1800)
+@pytest.mark.parametrize("is_chained", [False, True], ids=["unchained", "chained"])
 @pytest.mark.parametrize("early_commit", [False, True], ids=["two jobs", "one job"])
-def test_every_commit_of_a_random_topology_leaves_the_state_of_the_fold(early_commit):
+def test_every_commit_of_a_random_topology_leaves_the_state_of_the_fold(early_commit, is_chained):
     @settings(
         deadline=None,
         max_examples=EXAMPLES,
@@ -82,6 +84,6 @@ def test_every_commit_of_a_random_topology_leaves_the_state_of_the_fold(early_co
     )
     @given(scenarios)
     def holds(scenario: Scenario) -> None:
-        play_stages(scenario, early_commit=early_commit)
+        play_stages(scenario, early_commit=early_commit, is_chained=is_chained)
 
     holds()

@@ -183,7 +183,9 @@ def without_digest():
 @pytest.mark.parametrize(("kind", "frame_kind"), HARMFUL, ids=lambda part: str(getattr(part, "name", part)))
 def test_exactly_the_attempt_of_the_faulty_frame_fails(component_id, kind, frame_kind, early_commit):
     shape, store, fault = word_count(), MemoryStore(), OneFault(component_id, kind, frame_kind)
-    coordinator = run(shape.topology, store, fault=fault, max_spout_pending=8, early_commit=early_commit)
+    coordinator = run(
+        shape.topology, store, fault=fault, is_chained=False, max_spout_pending=8, early_commit=early_commit
+    )
     assert fault.is_done
     assert store.states == shape.expected()
     assert coordinator.statistics.failed_attempts == 3  # txid 2, and with it 3 and 4
@@ -196,7 +198,7 @@ def test_exactly_the_attempt_of_the_faulty_frame_fails(component_id, kind, frame
 def test_the_digest_alone_keeps_the_result_exact(component_id, kind, early_commit):
     shape, store, fault = word_count(), MemoryStore(), OneFault(component_id, kind, FrameKind.REGULAR)
     with without_counting():
-        run(shape.topology, store, fault=fault, max_spout_pending=8, early_commit=early_commit)
+        run(shape.topology, store, fault=fault, is_chained=False, max_spout_pending=8, early_commit=early_commit)
     assert fault.is_done
     assert store.states == shape.expected()
 
@@ -207,7 +209,7 @@ def test_the_digest_alone_keeps_the_result_exact(component_id, kind, early_commi
 def test_counting_alone_keeps_the_counts_exact(component_id, kind, early_commit):
     shape, store, fault = word_count(), MemoryStore(), OneFault(component_id, kind, FrameKind.REGULAR)
     with without_digest():
-        run(shape.topology, store, fault=fault, max_spout_pending=8, early_commit=early_commit)
+        run(shape.topology, store, fault=fault, is_chained=False, max_spout_pending=8, early_commit=early_commit)
     assert store.states == shape.expected()
 
 
@@ -216,7 +218,7 @@ def test_counting_alone_keeps_the_counts_exact(component_id, kind, early_commit)
 def test_without_the_digest_an_altered_tuple_would_be_committed(component_id, early_commit):
     shape, store, fault = word_count(), MemoryStore(), OneFault(component_id, "alter", FrameKind.REGULAR)
     with without_digest():
-        run(shape.topology, store, fault=fault, max_spout_pending=8, early_commit=early_commit)
+        run(shape.topology, store, fault=fault, is_chained=False, max_spout_pending=8, early_commit=early_commit)
     assert store.states != shape.expected()
 
 
@@ -226,7 +228,7 @@ def test_without_the_digest_an_altered_tuple_would_be_committed(component_id, ea
 def test_without_counting_and_digest_a_wrong_result_would_be_committed(component_id, kind, early_commit):
     shape, store, fault = word_count(), MemoryStore(), OneFault(component_id, kind, FrameKind.REGULAR)
     with without_digest(), without_counting():
-        run(shape.topology, store, fault=fault, max_spout_pending=8, early_commit=early_commit)
+        run(shape.topology, store, fault=fault, is_chained=False, max_spout_pending=8, early_commit=early_commit)
     assert store.states != shape.expected()
 
 

@@ -88,8 +88,8 @@ LAST_UNTOLD = Mutant(
     (
         Patch(
             "coordinator/transactional/spout_side.py",
-            "        return self.tell(told) if told else None",
-            "        return None",
+            "        return None if has_resumed else Resumed(self._untold)",
+            "        return None if has_resumed else Resumed()",
         ),
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ from coordinator.spark.frame_flow import FrameFault
 from coordinator.spark.stage import (
     CommitStage,
     EmitterStage,
+    MeetingOnTheSpot,
     MeetingStage,
     ProcessingStage,
     Reading,
@@ -49,6 +51,7 @@ class InProcessEngine:
         self._entry: StageEntry[Plan] = StageEntry(shipped, frame_fault)
         self._random = random
         self._events: deque[Event] = deque()
+        self._waves: dict[int, WaveInput] = {}
         self._meetings: dict[int, Records] = {}
 
     def process(
@@ -59,22 +62,20 @@ class InProcessEngine:
         early: EarlyCommit,
     ) -> None:
         plan, copied = self._plan, {scope: dict(values) for scope, values in stored.items()}
-        wave = WaveInput(wave_id, batches, copied)
-        lean = wave.without_content()
-        emitters = EmitterStage(self._entry, wave)
-        records = self._shuffled(out for p in range(len(plan.stages[0].tasks)) for out in emitters(p, []))
-        for index in range(1, plan.meeting_stage):
-            bolts = ProcessingStage(self._entry, lean, index)
-            records = self._shuffled(
-                out for p in range(len(plan.stages[index].tasks)) for out in bolts(p, records.get(p, []))
-            )
-        self._meetings[wave_id] = records
+        wave = self._waves[wave_id] = WaveInput(wave_id, batches, copied)
+        records = self._processed(wave)
         stage = MeetingStage(self._entry, wave, early)
-        partitions = plan.acker_partitions() + (plan.commit_partitions() if early.groups else [])
-        verdicts = [verdict for p in partitions for verdict in stage(p, records.get(p, []))]
+        if MeetingOnTheSpot.is_possible(plan, early):
+            verdicts = list(MeetingOnTheSpot(stage)(0, chain.from_iterable(records.values())))
+        else:
+            self._meetings[wave_id] = records
+            partitions = plan.meeting_partitions(with_commit=bool(early.groups))
+            verdicts = [verdict for p in partitions for verdict in stage(p, records.get(p, []))]
         self._events.append(wave_processed(plan, wave_id, early, verdicts))
 
     def commit(self, wave_id: int, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> None:
+        if wave_id not in self._meetings:  # nothing was shuffled
+            self._meetings[wave_id] = self._processed(self._waves[wave_id])
         plan, records = self._plan, self._meetings[wave_id]
         collected: list[tuple[int, bytes]] = []
         for index in range(plan.meeting_stage, len(plan.stages)):
@@ -89,13 +90,25 @@ class InProcessEngine:
         """What runs has run already."""
 
     def release(self, wave_id: int) -> None:
-        del self._meetings[wave_id]
+        del self._waves[wave_id]
+        self._meetings.pop(wave_id, None)
 
     def next_event(self, timeout_s: float) -> Event | None:
         return self._events.popleft() if self._events else None
 
     def close(self) -> None:
-        assert not self._meetings, "every wave has been released"
+        assert not self._waves, "every wave has been released"
+
+    def _processed(self, wave: WaveInput) -> Records:
+        """Runs the processing stages; gives what each partition of the meeting stage reads."""
+        plan, lean, emitters = self._plan, wave.without_content(), EmitterStage(self._entry, wave)
+        records = self._shuffled(out for p in range(len(plan.stages[0].tasks)) for out in emitters(p, []))
+        for index in range(1, plan.meeting_stage):
+            bolts = ProcessingStage(self._entry, lean, index)
+            records = self._shuffled(
+                out for p in range(len(plan.stages[index].tasks)) for out in bolts(p, records.get(p, []))
+            )
+        return records
 
     def _shuffled(self, outputs: Iterable[tuple[int, bytes]]) -> Records:
         records: Records = {}

@@ -70,9 +70,11 @@ class Count2(Counting):
     is_reading = True
 
 
-def run(topology: Topology, store: MemoryStore, *, seed=0, fault=None, **options: int) -> Coordinator:
+def run(
+    topology: Topology, store: MemoryStore, *, seed=0, fault=None, made=None, is_chained=True, **options: Any
+) -> Coordinator:
     """Runs a topology to the end of its input, on what the store holds."""
-    made = plan(topology)
+    made = made or plan(topology, is_chained=is_chained)
     engine = InProcessEngine(made, Random(seed), fault)
     context = made.wirings[1].context()
     start = SpoutStart(topology, context, tries=1, pause=lambda seconds: None)
@@ -93,7 +95,7 @@ def run(topology: Topology, store: MemoryStore, *, seed=0, fault=None, **options
         on_progress=lambda statistics: None,
         message_timeout_s=60.0,
         committer=start.committer(ExitStack()),
-        last_group=store.last_group(),
+        untold=store.last_group(),
         start=start,
     )
     validated(coordinator._machine)

@@ -88,12 +88,23 @@ class Store(BaseBatchBolt, ICommitter):
 
 
 def numbers_topology(
-    transactions, *, size=8, parallelism=2, work=None, store=None, disabled=(), ackers=1, message_timeout_s=None
+    transactions,
+    *,
+    size=8,
+    parallelism=2,
+    work=None,
+    store=None,
+    disabled=(),
+    ackers=1,
+    message_timeout_s=None,
+    is_chained=True,
 ):
-    """numbers -> work (shuffle) -> store (fields)."""
+    """numbers -> work (shuffle, chained) -> store (fields)."""
     spout = Numbers(transactions, size, disabled=disabled)
     builder = TransactionalTopologyBuilder("numbers", "numbers", spout, parallelism=parallelism)
-    builder.set_bolt("work", work or Pass(), parallelism=parallelism).shuffle_grouping("numbers")
+    worker = builder.set_bolt("work", work or Pass(), parallelism=parallelism).shuffle_grouping("numbers")
+    if not is_chained:
+        worker.disable_chaining()
     builder.set_committer_bolt("store", store or Store(), parallelism=parallelism).fields_grouping("work", ["number"])
     builder.set_acker_count(ackers)
     if message_timeout_s is not None:

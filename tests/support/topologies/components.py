@@ -115,5 +115,6 @@ def build(*bolts: tuple[Any, ...], spout: Any = None, spout_tasks: int = 1, acke
     return builder.build()
 
 
-def plan(topology: Topology) -> Plan:
-    return make_plan(topology, lambda component_id, spec: pickle.dumps(spec))
+def plan(topology: Topology, *, is_chained: bool = False) -> Plan:
+    """A plan in which every task runs by itself, unless told otherwise."""
+    return make_plan(topology, lambda component_id, spec: pickle.dumps(spec), is_chained=is_chained)

@@ -1,0 +1,69 @@
+"""Runs the tasks that are chained to another one: after it, in its process, attempt by attempt.
+
+Within an attempt a task runs when all before it have ended, so it has everything it will be handed. What it takes is
+ordered by sending task and then by emit, exactly as the frames of an attempt are, so a chain that is computed again
+does the same again. At most one attempt of the whole chain is in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
+
+from coordinated_bolt.batches.attempt_outbox import attempt_outbox
+from coordinated_bolt.batches.batch_task import BatchTask, TaskResult
+from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
+from coordinated_bolt.batches.hand_over import HandingOutbox, HandOver
+from coordinated_bolt.transport.outbox import NewOutbox, RowOutbox, Send
+from coordinated_bolt.watching.metrics import no_clock
+from coordinated_bolt.wiring import TaskWiring
+from state.attempt import TransactionAttempt
+
+Begin = Callable[[TransactionAttempt, TaskWiring], None]
+
+
+class ChainedTasks:
+    """The tasks below the head of a chain (executor, one for each task that runs a head).
+
+    The head, and whoever runs it, gets its outboxes from `outboxes`; once it has ended an attempt, `run` is called.
+
+    Args:
+        wirings: of the chained tasks, in the order in which they run; empty if nothing is chained to the head.
+        send: takes the frames for tasks outside the chain.
+        clock: in nanoseconds, for the metrics.
+    """
+
+    def __init__(self, wirings: Sequence[TaskWiring], send: Send, *, clock: Callable[[], int] = no_clock) -> None:
+        self._send = send
+        self._handed: dict[int, list[HandOver]] = {}
+        self._tasks = [
+            (wiring, BatchTask(wiring, CoordinatedBolt(wiring, self.outboxes(wiring), clock=clock)))
+            for wiring in wirings
+        ]
+
+    def outboxes(self, wiring: TaskWiring) -> NewOutbox:
+        """Returns a function that makes the outbox of an attempt, for the head or a task chained to it."""
+
+        def new_outbox(attempt: TransactionAttempt) -> RowOutbox:
+            framed = attempt_outbox(wiring, attempt, self._send)
+            if not wiring.chained_targets:
+                return framed
+            handed = [HandOver(attempt, wiring.task_id, target) for target in wiring.chained_targets]
+            for each in handed:
+                self._handed.setdefault(each.target, []).append(each)
+            return HandingOutbox(framed, handed)
+
+        return new_outbox
+
+    def run(self, attempt: TransactionAttempt, begin: Begin) -> Iterator[tuple[TaskWiring, TaskResult]]:
+        """Runs the chained tasks over an attempt that the head has ended, well or not, and gives each one's result.
+
+        Args:
+            attempt: the attempt.
+            begin: called with it and with each task before that runs.
+        """
+        for wiring, task in self._tasks:
+            begin(attempt, wiring)
+            for handed in sorted(self._handed.pop(wiring.task_id, ()), key=attrgetter("sender")):
+                task.take_over(handed)
+            yield wiring, task.end(attempt)
