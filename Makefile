@@ -1,7 +1,7 @@
 # Every target first makes the checkout ready; see tools/bootstrap.sh. ARGS is passed on: make test ARGS='-k commit'
 PYTHON_ENV := .venv/bin/python
 
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint bench chaos clean
 .DEFAULT_GOAL := help
 
 help:  ## show this list
@@ -24,6 +24,10 @@ lint:  ## ruff and mypy
 bench:  ## transactions per second, compared with Structured Streaming on the same text
 	@tools/bootstrap.sh java
 	$(PYTHON_ENV) -m benchmarks.commit_throughput $(ARGS)
+
+chaos:  ## strike at real drivers, servers and Spark for ten minutes: make chaos ARGS='--minutes 60 --seed 7'
+	@tools/bootstrap.sh java redis-server
+	$(PYTHON_ENV) -m tests.support.chaos.nemesis $(ARGS)
 
 clean:  ## remove caches, build products and the demo's data; keep .venv
 	rm -rf .txbatch .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist spark-warehouse metastore_db derby.log *.egg-info

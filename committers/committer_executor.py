@@ -128,7 +128,7 @@ class CommitTask:
         result = self.task.end(attempt)
         session = self._executor.session
         reads = [[name, key] for name, key in sorted(session.reads, key=repr)]
-        verdict = AttemptVerdict(result.failure, _edges(result), reads, result.counters, result.metrics)
+        verdict = AttemptVerdict(result.failure, _edges(result), reads, result.counters, result.metrics, result.letters)
         self.report.verdicts.append(verdict)
         if result.failure is not None:
             return False

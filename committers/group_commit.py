@@ -2,7 +2,8 @@
 
 Pure. The result must not depend on how transactions are grouped, so the prefix ends
 
-* before the first attempt that failed on any task, or whose edges do not cancel its residue;
+* before the first attempt that failed on any task, whose edges do not cancel its residue, or which refused too many
+  tuples;
 * before the first attempt that read a field which a lower attempt of the group wrote on another task;
 * before the commit would exceed the operation limit.
 
@@ -14,11 +15,12 @@ phase for a shorter prefix, or transaction by transaction. The shuffled data is 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from committers.task_report import TaskReport
 from coordinated_bolt.completeness.failure import Failure, FailureKind, most_telling
 from state.attempt import TransactionAttempt
+from state.dead_letters import DEFAULT_LETTER_LIMITS, too_many_letters
 from state.write_set import Field, OrderMattersError, WriteSet, compose
 
 Read = tuple[str, Field]
@@ -77,6 +79,8 @@ class Group:
         component_order: component ids in the order in which their changes are composed.
         operations_max: most changes of a group with more than one transaction.
         is_flat: commit tasks send nothing to one another, so what they read is known even if one of them failed.
+        letter_counts: attempt -> tuples refused in its processing phase, 0 if it is missing.
+        letters_max: most tuples that one attempt may refuse in both phases.
     """
 
     attempts: tuple[TransactionAttempt, ...]
@@ -85,6 +89,8 @@ class Group:
     component_order: Sequence[str]
     operations_max: int
     is_flat: bool = False
+    letter_counts: Mapping[TransactionAttempt, int] = field(default_factory=dict)
+    letters_max: int = DEFAULT_LETTER_LIMITS.per_transaction
 
 
 def decide_group(group: Group, reports: Sequence[TaskReport]) -> GroupDecision:
@@ -119,15 +125,18 @@ def _good_prefix(group: Group, reports: Sequence[TaskReport]) -> tuple[int, Fail
         return 0, _incomplete(story)
     for place, attempt in enumerate(group.attempts):
         failures = []
-        edges = group.residues[attempt]
+        edges, letter_count = group.residues[attempt], group.letter_counts.get(attempt, 0)
         for report in reports:
             if place >= len(report.verdicts):
                 failures.append(_incomplete(f"task {report.task_id} sent no verdict on attempt {attempt}"))
                 continue
             verdict = report.verdicts[place]
             edges ^= verdict.edges
+            letter_count += len(verdict.letters)
             if verdict.failure is not None:
                 failures.append(verdict.failure)
+        if letter_count > group.letters_max:
+            failures.append(Failure(FailureKind.RECORD, "commit", 0, too_many_letters(letter_count, group.letters_max)))
         has_read_other = edges != 0 and (group.is_flat or not failures)
         if has_read_other and all(place < len(report.verdicts) for report in reports):
             return place, _incomplete(_READ_OTHER, failures)  # what user code said of such input does not count

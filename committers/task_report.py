@@ -20,6 +20,7 @@ class AttemptVerdict:
         reads: (state name, field) pairs read from committed state.
         counters: what the bolt counted.
         metrics: what the task did, even if it failed.
+        letters: what the bolt refused, packed.
     """
 
     failure: Failure | None = None
@@ -27,18 +28,24 @@ class AttemptVerdict:
     reads: list[list[Any]] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)
     metrics: TaskMetrics = field(default_factory=TaskMetrics)
+    letters: list[bytes] = field(default_factory=list)
 
     def to_wire(self) -> list[Any]:
         """Returns plain data for the codec."""
         failure = self.failure.to_wire() if self.failure else None
-        return [failure, self.edges, self.reads, self.counters, self.metrics.to_wire()]
+        return [failure, self.edges, self.reads, self.counters, self.metrics.to_wire(), self.letters]
 
     @classmethod
     def from_wire(cls, wire: list[Any]) -> AttemptVerdict:
         """Inverse of `to_wire`."""
-        failure, edges, reads, counters, metrics = wire
+        failure, edges, reads, counters, metrics, letters = wire
         return cls(
-            Failure.from_wire(failure) if failure else None, edges, reads, counters, TaskMetrics.from_wire(metrics)
+            Failure.from_wire(failure) if failure else None,
+            edges,
+            reads,
+            counters,
+            TaskMetrics.from_wire(metrics),
+            letters,
         )
 
 

@@ -15,6 +15,7 @@ from coordinated_bolt.streams.routing import OutputStream
 from coordinated_bolt.streams.tuples import TupleOrigin
 from coordinated_bolt.transport.outbox import FRAME_TUPLES
 from state.attempt import TransactionAttempt
+from state.dead_letters import DEFAULT_LETTER_LIMITS, LetterLimits
 from state.own_copy import own_copy
 
 
@@ -66,6 +67,7 @@ class TaskWiring:
         frame_tuples: most tuples in one frame.
         hook_specs: the pickled hooks of the topology.
         coordination: the task's place in a sub-topology; None outside one.
+        letter_limits: how many dead letters the topology may keep.
     """
 
     topology_id: str
@@ -84,6 +86,7 @@ class TaskWiring:
     frame_tuples: int = FRAME_TUPLES
     hook_specs: tuple[bytes, ...] = ()
     coordination: Coordination | None = None
+    letter_limits: LetterLimits = DEFAULT_LETTER_LIMITS
 
     @property
     def acker_tasks(self) -> tuple[int, ...]:
@@ -103,6 +106,10 @@ class TaskWiring:
             self.task_id,
             MappingProxyType(self.tasks_of),
             conf={name: own_copy(value) for name, value in self.conf.items()},
+            subscribers={
+                stream_id: tuple(subscriber.component_id for subscriber in stream.subscribers)
+                for stream_id, stream in self.streams.items()
+            },
         )
 
     def origin(self, attempt: TransactionAttempt | None, upstream_task: int, stream_index: int) -> TupleOrigin:
@@ -113,10 +120,11 @@ class TaskWiring:
         """
         upstream = self.upstream[upstream_task]
         stream = upstream.streams[stream_index]
+        source_component, stream_id = stream.stands_for or (upstream.component_id, stream.stream_id)
         return TupleOrigin(
             attempt=attempt,
-            source_component=upstream.component_id,
+            source_component=source_component,
             source_task=upstream_task,
-            stream_id=stream.stream_id,
+            stream_id=stream_id,
             fields=stream.fields,
         )

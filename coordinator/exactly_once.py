@@ -120,19 +120,19 @@ class _BoundRun:
         self.rows: Any = None
 
     def commit(self, batch: MicroBatch, rows: Any) -> None:
-        """Drives the run until the batch is durable; one that was committed before is not processed again."""
+        """Drives the run until the batch is as durable as the run has asked; a committed one is not processed again."""
         statistics = self.coordinator.statistics
         txid = self.source.txid_of(batch, statistics.last_txid)
-        if txid <= statistics.last_txid:
-            self.coordinator.confirm()
-            _LOG.info("%s is transaction %d, which is committed: skipped", batch, txid)
-            return
+        is_committed = txid <= statistics.last_txid
         self.rows = rows
         try:
-            while statistics.last_txid < txid:  # bounded by the attempts of one transaction
-                self.coordinator.turn()
+            while statistics.released_txid < txid:  # bounded by its attempts, and by the timeout of a barrier
+                self.coordinator.turn(is_awaited=True)
         finally:
             self.rows = None
+        if is_committed:
+            self.coordinator.confirm()
+            _LOG.info("%s is transaction %d, which is committed: skipped", batch, txid)
 
 
 def exactly_once(

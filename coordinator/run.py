@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from coordinator.building.letter_streams import with_letter_streams
 from coordinator.building.topology import Topology
 from coordinator.building.topology_checks import check_is_a
 from coordinator.planning.plan import Plan, make_plan
@@ -20,6 +21,10 @@ from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import Engine
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
+from coordinator.transactional.start.letter_choice import LetterChoice
+from coordinator.transactional.start.replay_choice import ReplayChoice
+from state.durability import Durability, DurabilityLevel
+from state.errors import TopologyError
 from state.redis_embedded import EmbeddedServer
 from state.redis_encryption import require_encryption
 from state.redis_store import RedisStore
@@ -28,6 +33,8 @@ if TYPE_CHECKING:
     from coordinator.spark.intake.intake import Intake
 
 _LOG = logging.getLogger("txbatch")
+RETRY_BACKOFF_S = 0.2
+"""The pause before the third attempt at a txid, unless the options set another one."""
 OnStart = Callable[[Coordinator], None]
 
 
@@ -44,6 +51,8 @@ def run(
     on_start: OnStart | None = None,
     on_progress: Callable[[RunStatistics], None] | None = None,
     factory_module: str | None = None,
+    replay: Sequence[int] | str | None = None,
+    replay_letters: Sequence[str] | str | None = None,
 ) -> RunStatistics:
     """Runs a topology from its first uncommitted transaction to the end of its input (driver).
 
@@ -60,6 +69,12 @@ def run(
         on_start: called with the coordinator once it owns the topology, so that you can `drain` it later.
         on_progress: called with the statistics after every event, on the calling thread.
         factory_module: name of a module to ship in addition to those of the components' classes.
+        replay: txids of quarantined batches, or "all": the run publishes each as a new transaction, exactly once, and
+            removes its record in the same step. It first commits what an earlier run has begun, and reads no new
+            input. None, the default, reads the input and replays nothing.
+        replay_letters: ids of components, or "all": the run publishes their dead letters as new transactions, each
+            exactly once, through the components that refused them, and removes them in the same step. Otherwise as
+            `replay`, which it excludes.
 
     Returns:
         The statistics of this run.
@@ -80,6 +95,8 @@ def run(
         options=options,
         on_progress=on_progress,
         factory_module=factory_module,
+        replay=replay,
+        replay_letters=replay_letters,
     ) as coordinator:
         if on_start is not None:
             on_start(coordinator)
@@ -99,6 +116,8 @@ def started(  # noqa: D417 - the others are those of `run`
     options: RunOptions | None = None,
     on_progress: Callable[[RunStatistics], None] | None = None,
     factory_module: str | None = None,
+    replay: Sequence[int] | str | None = None,
+    replay_letters: Sequence[str] | str | None = None,
     intake: Intake | None = None,
 ) -> Iterator[Coordinator]:
     """Becomes the owner of a topology and yields the coordinator of its run, which has not begun; see `run`.
@@ -107,6 +126,9 @@ def started(  # noqa: D417 - the others are those of `run`
         intake: what feeds stage 0, unless the spout's tasks read by themselves.
     """
     check_is_a(Topology, topology, "use run_plain for a plain topology")
+    choice = _choice(replay, replay_letters)
+    if isinstance(choice, LetterChoice):
+        topology = with_letter_streams(topology)
     server = choose_server(redis_url, data_dir, allow_plaintext=allow_plaintext)
     # imported here because importing Spark takes as long as everything else
     from coordinator.spark.engine import SparkEngine
@@ -116,8 +138,9 @@ def started(  # noqa: D417 - the others are those of `run`
     plan = make_plan(topology, pickle_spec)
     _LOG.info("topology %r runs in stages: %s", topology.topology_id, " | ".join(plan.outline()))
     nonce = secrets.token_hex(16)
+    bounds = (options or RunOptions()).or_backoff(RETRY_BACKOFF_S)
     with (
-        _state_store(topology, server) as (store, url),
+        _state_store(topology, server, bounds.asked_durability()) as (store, url),
         spark_lease(topology.topology_id, spark, master, conf or {}) as lease,
     ):
         lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
@@ -126,14 +149,23 @@ def started(  # noqa: D417 - the others are those of `run`
 
             topology, intake = bound_to_spark(topology, lease, spark)
         engine = SparkEngine(lease, plan, url, nonce, topology.message_timeout_s, intake=intake)
-        bounds = options or RunOptions()
         with (
             closing(engine),
             _coordinated(
-                topology, plan, store, engine, options=bounds, nonce=nonce, on_progress=on_progress
+                topology, plan, store, engine, options=bounds, nonce=nonce, on_progress=on_progress, replay=choice
             ) as coordinator,
         ):
             yield coordinator
+
+
+def _choice(
+    replay: Sequence[int] | str | None, replay_letters: Sequence[str] | str | None
+) -> ReplayChoice | LetterChoice | None:
+    if replay_letters is None:
+        return ReplayChoice.of(replay)
+    if replay is not None:
+        raise TopologyError("arguments replay and replay_letters exclude each other; run one after the other")
+    return LetterChoice.of(replay_letters)
 
 
 def _coordinated(
@@ -145,6 +177,7 @@ def _coordinated(
     options: RunOptions,
     nonce: str,
     on_progress: Callable[[RunStatistics], None] | None,
+    replay: ReplayChoice | LetterChoice | None,
 ) -> AbstractContextManager[Coordinator]:
     """Assembles a run with this machine's clock and randomness."""
     return assembled(
@@ -159,23 +192,26 @@ def _coordinated(
         draw_bits=secrets.randbits,
         on_progress=on_progress,
         pause=time.sleep,
+        wall_clock=time.time,
+        replay=replay,
     )
 
 
 @contextmanager
-def _state_store(topology: Topology, chosen: ServerChoice) -> Iterator[tuple[RedisStore, str]]:
+def _state_store(topology: Topology, chosen: ServerChoice, asked: Durability) -> Iterator[tuple[RedisStore, str]]:
     _LOG.info("the state of topology %r is in %s", topology.topology_id, chosen)
     if chosen.redis_url is not None:
         require_encryption(chosen.redis_url, allow_plaintext=chosen.allow_plaintext)
-        yield from _checked(RedisStore(chosen.redis_url, topology.topology_id), chosen.redis_url)
+        yield from _checked(RedisStore(chosen.redis_url, topology.topology_id), chosen.redis_url, asked)
         return
-    with EmbeddedServer(chosen.data_dir) as server:
-        yield from _checked(RedisStore(server.url, topology.topology_id, revive=server.ensure), server.url)
+    with EmbeddedServer(chosen.data_dir, syncs_always=asked.level is DurabilityLevel.FSYNC) as server:
+        yield from _checked(RedisStore(server.url, topology.topology_id, revive=server.ensure), server.url, asked)
 
 
-def _checked(store: RedisStore, url: str) -> Iterator[tuple[RedisStore, str]]:
+def _checked(store: RedisStore, url: str, asked: Durability) -> Iterator[tuple[RedisStore, str]]:
     try:
-        store.check_server()
+        store.check_server(asked)
+        _LOG.info("durability of topology %r: %s", store.keys.topology_id, store.durability.first_line())
         yield store, url
     finally:
         store.close()

@@ -5,10 +5,15 @@ Nothing here runs bolts or decides which transaction commits next.
 """
 
 from state.attempt import TransactionAttempt
+from state.dead_letters import DeadLetter
 from state.errors import (
+    BadInputError,
     EngineError,
     FailedException,
     FencedError,
+    NotDurableError,
+    NotReplayableError,
+    QuarantineFullError,
     ReplayLimitError,
     SourceError,
     StateRefusedError,
@@ -24,12 +29,17 @@ from state.redis_embedded import EmbeddedServer
 from state.redis_snapshot import Snapshot, snapshot
 
 __all__ = [
+    "BadInputError",
+    "DeadLetter",
     "EmbeddedServer",
     "EngineError",
     "FailedException",
     "FencedError",
     "HashState",
     "ListState",
+    "NotDurableError",
+    "NotReplayableError",
+    "QuarantineFullError",
     "ReplayLimitError",
     "SetState",
     "Snapshot",

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from state.attempt import TransactionAttempt
+from state.quarantine import QuarantineRecord
 from state.write_set import WriteSet
 
 COMMIT_OPERATIONS_LIMIT = 500_000
@@ -32,10 +33,29 @@ class CommitStatus(StrEnum):
     """A key has another Redis type, or a field is not a number of the declared type."""
     REGRESSED = "REGRESSED"
     """The server holds an older state than this coordinator has seen, or none."""
+    TORN = "TORN"
+    """The server has applied part of a write that it had lost: its state is damaged."""
     VERSION = "VERSION"
     """The stored format has another version."""
     LIMIT = "LIMIT"
     """Too many operations, or a number out of range."""
+    FULL = "FULL"
+    """The topology has as many quarantined batches as it may."""
+    GONE = "GONE"
+    """The quarantined batch that the commit replays was dropped or replayed before."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """A batch to quarantine in the step that commits its transaction empty.
+
+    Attributes:
+        record: what is stored of it.
+        limit: the server refuses the commit (FULL) if the topology has this many quarantined batches already.
+    """
+
+    record: QuarantineRecord
+    limit: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +67,18 @@ class Commit:
         write_set: their composed changes.
         metadata: metadata fields to store in the same step (positions of opaque spouts).
         forget: metadata fields to delete in the same step.
+        told: the last txid that the spout's committer has heard of; None if it has heard of everything before.
+        set_aside: the batch that is quarantined by this commit, which changes nothing else of the user's state.
+        replayed_txid: txid of the quarantined batch that this commit publishes and whose record it removes.
     """
 
     attempts: tuple[TransactionAttempt, ...]
     write_set: WriteSet
     metadata: Mapping[str, Any] = field(default_factory=dict)
     forget: tuple[str, ...] = ()
+    told: int | None = None
+    set_aside: SetAside | None = None
+    replayed_txid: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,18 @@
     │   └── StaleReadError          the reader was overtaken: its attempt is void
     ├── TopologyError               fix the wiring; nothing was started
     ├── SourceError                 the input is missing, has changed or cannot be read
+    │   ├── BadInputError           a record of it is bad: mend it, skip it, or quarantine its batch
+    │   └── NotReplayableError      a quarantined batch can no longer be read: restore the input
     ├── UserCodeError               a bolt or spout raised: fix it, then run again
     ├── ReplayLimitError            one txid failed too often: look at the reason
+    ├── QuarantineFullError         too many batches are quarantined: look at them first
     ├── WaveCrashError              a plain topology's waves crash: look at the reason
     ├── TransactionTooLargeError    cut smaller transactions
     ├── FencedError                 a newer run owns the topology, or it was dropped: do not restart
     ├── StateError                  Redis, or what it holds, stops the job
     │   ├── StateRefusedError       wrong server, wrong type, foreign or older state
-    │   └── StateUnreachableError   no answer: start the server or check the address
+    │   ├── StateUnreachableError   no answer: start the server or check the address
+    │   └── NotDurableError         committed, but not as durable as asked: mend disk or replica, run again
     ├── EngineError                 Spark is gone or cannot work: mend that, run again
     └── ProtocolError               a bug in txbatch: report it
 
@@ -38,7 +42,7 @@ class FailedException(TransactionError):  # noqa: N818 - Storm's name
     """Raised by a bolt or spout to have the current attempt replayed.
 
     The whole transaction is processed again with a new attempt id; lower txids are untouched. At
-    the attempt limit the run stops with `ReplayLimitError`.
+    the attempt limit the run stops with `ReplayLimitError`, or quarantines the batch.
 
     Source: backtype.storm.topology.FailedException.
     """
@@ -67,6 +71,24 @@ class TopologyError(TransactionError):
 
 class SourceError(TransactionError):
     """The input is missing, has changed since it was cut into transactions, or cannot be read."""
+
+
+class BadInputError(SourceError):
+    """A record of the input is bad, while everything else can be read."""
+
+
+class NotReplayableError(SourceError):
+    """The spout cannot emit a quarantined batch again as it was: its data is gone, or has other bounds now."""
+
+    def __init__(self, txid: int, reason: str) -> None:
+        super().__init__(txid, reason)
+        self.txid, self.reason = txid, reason
+
+    def __str__(self) -> str:
+        return (
+            f"quarantined txid {self.txid} cannot be replayed: {self.reason}; its record is kept: restore that part "
+            "of the input, or drop the record"
+        )
 
 
 class UserCodeError(TransactionError):
@@ -121,6 +143,22 @@ class ReplayLimitError(TransactionError):
         return (
             f"txid {self.txid} failed {counted(self.attempt_count, 'time')} and is not tried again in this run; "
             f"last reason: {self.last_reason}; lower txids are committed, and a new run starts at this one"
+        )
+
+
+class QuarantineFullError(TransactionError):
+    """A batch is poison, and the topology has as many quarantined batches as it may."""
+
+    def __init__(self, topology_id: str, txid: int, count: int, reason: str) -> None:
+        super().__init__(topology_id, txid, count, reason)
+        self.topology_id, self.txid, self.count, self.reason = topology_id, txid, count, reason
+
+    def __str__(self) -> str:
+        return (
+            f"topology {self.topology_id!r} has quarantined as many batches as it may ({self.count:,}), and txid "
+            f"{self.txid} is poison too ({self.reason}); lower txids are committed; see `txbatch quarantine list "
+            f"{self.topology_id}`: replay or drop some, or raise --max-quarantined (in Python "
+            "RunOptions.max_quarantined)"
         )
 
 
@@ -181,6 +219,27 @@ class StateRefusedError(StateError):
 
 class StateUnreachableError(StateError):
     """The server gave no answer within the time allowed."""
+
+
+class NotDurableError(StateError):
+    """The server did not confirm in time that what it had committed was as durable as the run had asked.
+
+    Nothing of the rest was released upstream; the next run releases it once it is confirmed.
+    """
+
+    def __init__(self, level: str, committed_txid: int, confirmed_txid: int, waited_s: float) -> None:
+        super().__init__(level, committed_txid, confirmed_txid, waited_s)
+        self.level, self.committed_txid, self.confirmed_txid = level, committed_txid, confirmed_txid
+        self.waited_s = waited_s
+
+    def __str__(self) -> str:
+        cause = "a replica is away or lags" if self.level == "replica" else "its disk does not keep up"
+        done = f"only up to txid {self.confirmed_txid:,}" if self.confirmed_txid else "none of it in this run"
+        return (
+            f"transactions are committed up to txid {self.committed_txid:,}, but the server has confirmed {done} at "
+            f"durability {self.level}, and nothing more for {self.waited_s:g} s: {cause}; mend that, or ask for less, "
+            "and run again: nothing is lost, and what was not confirmed was not released upstream"
+        )
 
 
 class EngineError(TransactionError):

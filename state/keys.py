@@ -61,6 +61,11 @@ class Keys:
         return f"{{{self.topology_id}}}:{RESERVED_NAME}:receipts"
 
     @property
+    def quarantine(self) -> str:
+        """Hash: txid -> the batch that was set aside there, see `QuarantineRecord`."""
+        return f"{{{self.topology_id}}}:{RESERVED_NAME}:quarantine"
+
+    @property
     def offsets(self) -> str:
         """Hash: partition of a source -> how far a plain spout is with it; see `RedisOffsetRecords`."""
         return f"{{{self.topology_id}}}:{RESERVED_NAME}:offsets"

@@ -53,7 +53,8 @@ def commit_arguments(
         )
     names = [keys.control, keys.metadata, keys.receipts, *map(keys.state, commit.write_set.states)]
     attempts = commit.attempts
-    content: list[Argument] = [str(attempts[0].txid), str(len(attempts))]
+    told = "" if commit.told is None else str(commit.told)
+    content: list[Argument] = [told, str(attempts[0].txid), str(len(attempts))]
     content += [f"{attempt.attempt_id:016x}" for attempt in attempts]
     content += metadata_arguments(packed_metadata, commit.forget)
     is_group = len(attempts) > 1
@@ -61,6 +62,9 @@ def commit_arguments(
         if is_group:
             _append_checks(content, index, name, writes)
         _append_state(content, index, name, writes, writes.reach if is_group else 0)
+    if commit.set_aside is not None or commit.replayed_txid is not None:
+        names.append(keys.quarantine)
+        content += _quarantine(len(names), commit)
     size = sum(map(len, content))
     if size > BYTES_LIMIT:
         raise CommitTooLargeError(
@@ -104,6 +108,8 @@ def _append_checks(content: list[Argument], index: int, name: str, writes: State
 def _append_state(content: list[Argument], index: int, name: str, writes: StateWrites, reach: float) -> None:
     kind, value_type = writes.kind, writes.value_type
     head: list[Argument] = [str(index), kind.value, value_type.value]
+    if writes.size_max is not None:
+        content += [*head, "bound", "1", str(writes.size_max), str(len(writes.puts) - len(writes.deletes))]
     for operation, items in (("put", list(writes.puts)), ("increment", list(writes.increments))):
         for part in _parts(items):
             content += [*head, operation, str(len(part))]
@@ -117,9 +123,19 @@ def _append_state(content: list[Argument], index: int, name: str, writes: StateW
                 values = _values(map(writes.puts.__getitem__, part), value_type)
                 content += [item for pair in zip(_fields(part), values, strict=True) for item in pair]
     for part in _parts(list(writes.deletes)):
-        content += [*head, "delete", str(len(part)), *_fields(part)]
+        operation = "delete" if writes.size_max is None else "take"
+        content += [*head, operation, str(len(part)), *_fields(part)]
     for part in _parts(writes.appends):
         content += [*head, "append", str(len(part)), *_values(part, value_type)]
+
+
+def _quarantine(index: int, commit: Commit) -> list[Argument]:
+    """Returns the section that adds a quarantined batch, or takes one away; it does not count as an operation."""
+    head: list[Argument] = [str(index), StateKind.HASH.value, ValueType.BYTES.value]
+    if commit.set_aside is not None:
+        record = commit.set_aside.record
+        return [*head, "admit", "1", str(commit.set_aside.limit), str(record.txid), record.packed()]
+    return [*head, "take", "1", str(commit.replayed_txid)]
 
 
 def _parts(items: list[Any]) -> Iterable[list[Any]]:

@@ -23,7 +23,7 @@ from state.printable import said_by
 from state.redis_address import check_address
 from state.redis_errors import Remedy, hint_for, remedy_of, stop_error
 
-LIBRARY_NAME = "txbatch_2"
+LIBRARY_NAME = "txbatch_3"
 STORED_FORMAT = LIBRARY_NAME.rpartition("_")[2]
 """The format of what is stored: the version of the library that writes it."""
 SOCKET_TIMEOUT_S = 30.0

@@ -40,6 +40,8 @@ OWN_FOLDER = ".txbatch"
 """A folder of this name is a data directory, whatever else it holds."""
 OWN_NAMES = frozenset({LOCK_FILE, "server.json", "server.log", "redis.sock", "appendonlydir"})
 """What a data directory holds."""
+CUT_MESSAGE = b"Truncating the AOF"
+"""What a server writes to its log when it drops the end of its file, as after a power failure."""
 SOCKET_PATH_LIMIT = 100
 """Longest socket path, in bytes; kernels allow 104 to 108."""
 
@@ -50,6 +52,7 @@ class EmbeddedServer:
     Args:
         data_dir: created if missing; holds the append-only file, the lock, the log and the socket. It is private to
             this user: a directory open to others is closed to them if it holds nothing else, and refused otherwise.
+        syncs_always: have it sync every write, also if another process has started it; see `RunOptions.durability`.
         program: path of the server to run; None finds one.
         start_timeout_s: how long `ensure` tries.
         clock, sleep: in seconds; injected by tests.
@@ -59,17 +62,20 @@ class EmbeddedServer:
         self,
         data_dir: str | Path = ".txbatch",
         *,
+        syncs_always: bool = False,
         program: str | None = None,
         start_timeout_s: float = START_TIMEOUT_S,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.data_dir = Path(data_dir).resolve()
+        self._syncs_always = syncs_always
         self._program, self._start_timeout_s = program, start_timeout_s
         self._clock, self._sleep = clock, sleep
         self._socket_path = socket_path_of(self.data_dir)
         self._mutex: threading.RLock | None = None
         self._supervisor: subprocess.Popen[bytes] | None = None
+        self._log_seen = -1
         self._pipe_fd = -1
         self._owner_pid = -1
 
@@ -116,6 +122,10 @@ class EmbeddedServer:
         with self._mutex:
             self._attach_or_launch()
             self._await_loaded()
+            if self.is_owned:
+                self._rewrite_cut_file()
+            if self._syncs_always:
+                self._sync_always()
 
     def close(self) -> None:
         """Stops the server if this process started it, and waits until it is gone."""
@@ -160,6 +170,27 @@ class EmbeddedServer:
         with self._client() as client, contextlib.suppress(redis.RedisError, KeyError):
             while client.info("persistence")["loading"]:
                 self._sleep(POLL_S)
+
+    def _rewrite_cut_file(self) -> None:
+        """Has the server rewrite its file if it has just cut it: Redis 7 may leave half a write at the end.
+
+        That half is not in its memory, but the next restart would apply it. A failure to rewrite leaves a file in
+        which the function library finds the half write then, and refuses it.
+        """
+        with (self.data_dir / "server.log").open("rb") as log:
+            log.seek(self._log_seen)
+            is_cut = CUT_MESSAGE in log.read()
+            self._log_seen = log.tell()
+        if is_cut:
+            with self._client() as client, contextlib.suppress(redis.RedisError, KeyError):
+                client.bgrewriteaof()
+                while client.info("persistence")["aof_rewrite_in_progress"]:
+                    self._sleep(POLL_S)
+
+    def _sync_always(self) -> None:
+        """Has it sync every write; a server that has just died is found out by whoever uses it next."""
+        with self._client() as client, contextlib.suppress(redis.RedisError):
+            client.config_set("appendfsync", "always")
 
     def _noted(self) -> dict[str, Any]:
         try:
@@ -217,6 +248,7 @@ class EmbeddedServer:
         read_fd, write_fd = os.pipe()
         numbers = [str(read_fd), str(lock_fd), str(os.getpid())]
         with (self.data_dir / "server.log").open("ab") as log:
+            self._log_seen = log.tell()
             supervisor = subprocess.Popen(
                 [sys.executable, "-I", "-S", redis_supervisor.__file__, *numbers, *self._command(program)],
                 pass_fds=(read_fd, lock_fd),

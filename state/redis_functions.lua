@@ -1,17 +1,18 @@
-#!lua name=txbatch_2
+#!lua name=txbatch_3
 --[[
 Everything txbatch changes in Redis, as functions that check first and write last.
 
 Lua does not roll back, so before its first write every function checks all that could fail: what is
 stored, the arguments, and whether the caller may run each command it needs on that key. An error reply
 therefore always means that nothing was changed. The version in the library name is the version of the
-stored format and of the arguments below; a driver of another version loads its own library.
+arguments below; a driver of another version loads its own library. FORMAT is the version of what is stored.
 
 The owner's writes are one sequence. Each names the revision it expects and raises it by one, so it is
 applied after exactly the writes whose answers its sender has seen, or not at all. A server that has lost
 its last writes is at an earlier revision and takes nothing more from the owner that made them. What a
 server holds is thus always a prefix of one history, and every prefix is consistent. A repeated call is
-recognised by its digest and answers ALREADY.
+recognised by its digest and answers ALREADY. Only two things are changed by others: a drop takes the topology
+over first, and `discard` removes a quarantined batch, which no write of the owner presumes to be there.
 
 Keys, all with the hash tag {id}; every call declares those it touches:
 
@@ -22,13 +23,22 @@ Keys, all with the hash tag {id}; every call declares those it touches:
     revision                     number of writes by all owners so far, in decimal
     last_call                    digest of the write that made this revision
     metadata_sum                 checksum over the whole metadata hash, computed and verified by the owner
+    begun                        number of writes of several commands, each counted by its first command
+    ended                        the same as the last such write has found it; absent before the first
     format                       version of this layout
     topology                     description of the topology, as of the last write; opaque here
     source_fingerprint           of the input, as of the last write
+    told                         present only if the spout's committer had not heard of everything before the
+                                 last commit: the last txid it had heard of then
+    durable_fsync                last txid known to be on the server's disk
+    durable_replica              last txid known to be on as many replicas as the run asked for
     dropping                     present only while the topology is being dropped
   {id}:txbatch:metadata  hash    "scope:txid" -> packed value; opaque here
   {id}:txbatch:receipts  hash    txid -> "attempt digest first last", for the most recent 1,024 txids;
                                  first and last are the txids of the group it was published with
+  {id}:txbatch:dead_letters  zset  tuples that bolts refused: score txid, member "txid.number:packed letter"; a
+                                 state like the user's, but for its limit, and for drop_letters
+  {id}:txbatch:quarantine hash   txid -> the batch that was set aside there; opaque here
   {id}:<name>            hash, string, set, zset or list: the user's state
 
 txids travel as decimal strings up to 2^53-1, where Lua's numbers are exact. Integers in state are
@@ -39,9 +49,14 @@ added here and written back by HSET, 1,000 at a time. Measured on Redis 7.0 and 
 fields, whole call: HGET and HINCRBY per field over flat arguments 0.49 and 0.43 M/s; HMGET, then
 HINCRBY 0.52 and 0.34; HMGET, HSET over flat deltas 0.79 and 0.68; packed deltas 0.99 and 0.78.
 Chunks of 250 and 3,500 were no faster. Numbers of ten digits run at a third, in all variants.
+
+A server that lost the end of its append-only file in the middle of a write drops that write when it loads the file.
+Redis 7 leaves the write's first commands in the file, though, and applies them at the next restart, together with
+what was written since. `begun` is therefore counted up (HINCRBY, which adds whatever it finds) and `ended` is set to
+what the write computed: once a write that nobody has heard of is applied under later ones, they differ for good.
 --]]
 
-local FORMAT = '2'
+local FORMAT = '3'
 local MAX = 9007199254740991
 local OPERATIONS_LIMIT = 500000
 local SECTION_LIMIT = 1000
@@ -364,7 +379,62 @@ local function plan_check(section)
   return nil, nil
 end
 
+-- Refuses what would let a sorted set grow beyond its limit: the limit, and how many members the commit adds less
+-- those it takes away; a set that is too large already may shrink.
+local function plan_bound(section)
+  local most, added = tonumber(section.argv[section.at]), tonumber(section.argv[section.at + 1])
+  section.at = section.at + 2
+  local held = redis.call('ZCARD', section.key)
+  if added > 0 and held + added > most then
+    local id = string.match(section.key, '{(.-)}')
+    return refuse(section, 'LIMIT', 'holds ' .. decimal(held) .. ' dead letters of at most ' .. decimal(most) ..
+      ', and ' .. decimal(added) .. ' more do not fit; look at them with `txbatch dead-letters list ' .. id ..
+      '`, make room with `txbatch dead-letters drop ' .. id .. '`, or raise the limit with ' ..
+      'builder.set_dead_letters(total=...)')
+  end
+  return nil, nil
+end
+
+-- The hash of quarantined batches takes one more, unless it is full: limit, txid, record.
+local function plan_admission(section)
+  local argv, at = section.argv, section.at
+  local count = redis.call('HLEN', section.key)
+  if count >= tonumber(argv[at]) then
+    return {'FULL', decimal(count)}
+  end
+  section.at, section.operations = at + 3, 0
+  return nil, step('HSET', section.key, argv, at + 1, at + 2)
+end
+
+-- A quarantined batch is replayed: its record must still be there, and goes.
+local function plan_taking(section)
+  local txid = section.argv[section.at]
+  if redis.call('HEXISTS', section.key, txid) == 0 then
+    return {'GONE', txid}
+  end
+  section.at, section.operations = section.at + 1, 0
+  return nil, step('HDEL', section.key, {txid}, 1, 1)
+end
+
+-- Dead letters are replayed: they must still be there, and go.
+local function plan_taking_letters(section)
+  local first = section.at
+  section.at = first + section.count
+  local found = redis.call('ZMSCORE', section.key, unpack(section.argv, first, section.at - 1))
+  for i = 1, section.count do
+    if not found[i] then
+      return refuse(section, 'TYPE', 'lacks a dead letter that was to be replayed: it was dropped meanwhile, and ' ..
+        'nothing was published; run the replay again for the others')
+    end
+  end
+  return nil, step('ZREM', section.key, section.argv, first, section.at - 1)
+end
+
 local planners = {
+  ['zset bound'] = plan_bound,
+  ['zset take'] = plan_taking_letters,
+  ['hash admit'] = plan_admission,
+  ['hash take'] = plan_taking,
   ['hash check'] = plan_check,
   ['string check'] = plan_check,
   ['zset check'] = plan_check,
@@ -475,6 +545,20 @@ local function note_dropped(generation)
   dropped_count = dropped_count + 1
 end
 
+-- nil unless the server has applied part of a write that it had lost, else a sentence.
+local function half_written(begun, ended)
+  if begun == ended then
+    return nil
+  end
+  return 'write ' .. shown(begun or '') .. ' was applied over ' .. shown(ended or '') .. ': part of a write that was lost ' ..
+    'when the append-only file was cut'
+end
+
+-- The first command of a write of several; the last one sets `ended` to what it notes.
+local function begin_write(control, write)
+  write.begun = decimal(redis.call('HINCRBY', control, 'begun', 1))
+end
+
 -- nil and the committed txid if the caller owns the topology at the revision it expects, else a reply.
 local function check_owner(control, owner)
   local sentence = wrong_kind(control, 'hash')
@@ -482,13 +566,17 @@ local function check_owner(control, owner)
     return {'TYPE', sentence}
   end
   local found = redis.call('HMGET', control, 'format', 'fence', 'generation', 'committed', 'dropping', 'revision',
-    'last_call')
+    'last_call', 'begun', 'ended')
   if found[5] or (found[3] ~= owner.generation and dropped[owner.generation]) then
     return {'DROPPED', 'topology was dropped'}
   elseif not found[1] and not found[2] then
     return {'REGRESSED', 'key ' .. shown(control) .. ' is gone'}
   elseif found[1] ~= FORMAT then
     return {'VERSION', 'stored format is ' .. shown(found[1] or '') .. ', expected ' .. shown(FORMAT)}
+  end
+  sentence = half_written(found[8], found[9])
+  if sentence then
+    return {'TORN', sentence}
   end
   if found[3] ~= owner.generation then
     return {'REGRESSED', 'generation is ' .. shown(found[3] or '') .. ', expected ' .. shown(owner.generation)}
@@ -513,7 +601,8 @@ end
 -- The next revision, together with whatever else changes in the control hash.
 local function write_control(control, owner, ...)
   local fields = {'revision', decimal(owner.revision + 1), 'last_call', owner.digest, 'metadata_sum', owner.sum, ...}
-  for name, value in pairs({source_fingerprint = owner.source, topology = owner.topology}) do
+  local given = {source_fingerprint = owner.source, topology = owner.topology, ended = owner.begun}
+  for name, value in pairs(given) do
     if value ~= '' then
       fields[#fields + 1] = name
       fields[#fields + 1] = value
@@ -579,8 +668,9 @@ local function require_steps(steps)
 end
 
 --[[ KEYS control metadata receipts state...
-     ARGV fence generation revision digest metadata_sum source topology first_txid count attempt...
+     ARGV fence generation revision digest metadata_sum source topology told first_txid count attempt...
           put_count (field value)... forget_count field... section...
+          told is empty if the spout's committer has heard of everything before this group
      -> {status, sentence} --]]
 local function commit(keys, argv)
   local control, metadata, receipts = keys[1], keys[2], keys[3]
@@ -589,7 +679,8 @@ local function commit(keys, argv)
   if reply then
     return reply
   end
-  local group, puts = read_group(argv, OWNER_WRITES + 1, owner.digest)
+  local told = argv[OWNER_WRITES + 1]
+  local group, puts = read_group(argv, OWNER_WRITES + 2, owner.digest)
   reply = check_order(committed, group)
   if reply then
     return reply
@@ -605,17 +696,23 @@ local function commit(keys, argv)
   if reply then
     return reply
   end
-  require_right('HSET', control)
+  require_rights(control, 'HSET', 'HDEL', 'HINCRBY')
   require_rights(metadata, 'HSET', 'HDEL')
   require_rights(receipts, 'HSET', 'HDEL')
   require_steps(steps)
+  begin_write(control, owner)
   for _, write in ipairs(steps) do
     redis.call(write.command, write.key, unpack(write.args, write.first, write.last))
   end
   put_pairs(metadata, argv, puts + 1, forgets - 1)
   delete_fields(metadata, argv, forgets + 1, sections - 1)
   write_receipts(receipts, group)
-  write_control(control, owner, 'committed', decimal(group.last))
+  if told == '' then
+    redis.call('HDEL', control, 'told')
+    write_control(control, owner, 'committed', decimal(group.last))
+  else
+    write_control(control, owner, 'committed', decimal(group.last), 'told', told)
+  end
   return {'OK', ''}
 end
 
@@ -637,12 +734,35 @@ local function store_metadata(keys, argv)
   if #argv ~= forgets + tonumber(argv[forgets]) then
     error('malformed metadata: ' .. #argv .. ' arguments')
   end
-  require_right('HSET', keys[1])
+  require_rights(keys[1], 'HSET', 'HINCRBY')
   require_rights(keys[2], 'HSET', 'HDEL')
+  begin_write(keys[1], owner)
   put_pairs(keys[2], argv, puts + 1, forgets - 1)
   delete_fields(keys[2], argv, forgets + 1, #argv)
   write_control(keys[1], owner)
   return {'OK', ''}
+end
+
+--[[ A small write of the owner, for WAIT to wait for: it vouches for everything up to the last write of its own
+     connection. A repeated call writes again, because the first one may have been on another connection.
+     KEYS control
+     ARGV fence generation revision digest metadata_sum source topology field txid
+          field is durable_fsync or durable_replica, and txid what was confirmed before; both may be empty
+     -> {status, sentence} --]]
+local function barrier(keys, argv)
+  local control, owner = keys[1], read_owner(argv)
+  local reply = check_owner(control, owner)
+  if reply and reply[1] ~= 'ALREADY' then
+    return reply
+  end
+  require_right('HSET', control)
+  local field, txid = argv[OWNER_WRITES + 1], argv[OWNER_WRITES + 2]
+  if field == '' then
+    write_control(control, owner)
+  else
+    write_control(control, owner, field, txid)
+  end
+  return reply or {'OK', ''}
 end
 
 --[[ Tells whether everything the owner has written is still there; changes nothing.
@@ -653,7 +773,8 @@ local function confirm(keys, argv)
   return check_owner(keys[1], read_owner(argv)) or {'OK', ''}
 end
 
---[[ The last committed group; answers only the owner.
+--[[ What the spout's committer may not have heard of: the last committed group, or everything after `told`; answers
+     only the owner.
      KEYS control receipts
      ARGV fence generation revision
      -> {status, sentence, (txid, receipt)...} --]]
@@ -671,7 +792,8 @@ local function last_group(keys, argv)
   if not last then
     return reply
   end
-  local first = tonumber(string.match(last, '(%d+) %d+$'))
+  local told = redis.call('HGET', keys[1], 'told')
+  local first = told and tonumber(told) + 1 or tonumber(string.match(last, '(%d+) %d+$'))
   for txid = math.max(first, tonumber(committed) - RECEIPTS + 1), tonumber(committed) do
     reply[#reply + 1] = decimal(txid)
     reply[#reply + 1] = redis.call('HGET', keys[2], decimal(txid)) or ''
@@ -691,8 +813,8 @@ local function acquired(control, metadata)
 end
 
 local function start_first(keys, given)
-  if redis.call('EXISTS', keys[2], keys[3]) > 0 then
-    return {'REGRESSED', 'key ' .. shown(keys[1]) .. ' is gone but metadata or receipts are there'}
+  if redis.call('EXISTS', keys[2], keys[3], keys[4]) > 0 then
+    return {'REGRESSED', 'key ' .. shown(keys[1]) .. ' is gone but metadata, receipts or quarantined batches are there'}
   end
   if given.previous_fence ~= '' then
     return {'RACED', ''}
@@ -704,7 +826,8 @@ local function start_first(keys, given)
 end
 
 local function take_over(keys, given)
-  local found = redis.call('HMGET', keys[1], 'format', 'fence', 'source_fingerprint', 'dropping', 'revision', 'topology')
+  local found = redis.call('HMGET', keys[1], 'format', 'fence', 'source_fingerprint', 'dropping', 'revision', 'topology',
+    'begun', 'ended')
   if found[4] then
     return {'DROPPING', ''}
   elseif found[1] ~= FORMAT then
@@ -714,6 +837,10 @@ local function take_over(keys, given)
     if redis.call('HEXISTS', keys[1], field) == 0 then
       return {'REGRESSED', 'field ' .. shown(field) .. ' of key ' .. shown(keys[1]) .. ' is gone'}
     end
+  end
+  local sentence = half_written(found[7], found[8])
+  if sentence then
+    return {'TORN', sentence}
   end
   local fence = found[2] or ''
   if string.sub(fence, -#given.nonce - 1) == ':' .. given.nonce then
@@ -725,17 +852,19 @@ local function take_over(keys, given)
   elseif found[6] ~= given.topology and found[6] ~= given.accepted_topology then
     return {'TOPOLOGY_CHANGED', found[6] or '', given.topology}
   end
+  local write = {}
+  begin_write(keys[1], write)
   redis.call('HSET', keys[1], 'fence', decimal((fence_counter(fence) or 0) + 1) .. ':' .. given.nonce,
-    'revision', decimal(tonumber(found[5]) + 1), 'last_call', '')
+    'revision', decimal(tonumber(found[5]) + 1), 'last_call', '', 'ended', write.begun)
   return acquired(keys[1], keys[2])
 end
 
---[[ KEYS control metadata receipts
+--[[ KEYS control metadata receipts quarantine
      ARGV previous_fence nonce generation topology source_fingerprint accepted_topology accepted_source
           the accepted ones are what the caller found stored and agrees to replace, or empty
      -> {'OK', fence, generation, revision, committed, metadata sum, source fingerprint, topology, (field, value)...}
         or {'RACED', fence} {'DROPPING', ''} {'SOURCE_CHANGED' or 'TOPOLOGY_CHANGED', stored, given}
-           {'REGRESSED' or 'VERSION' or 'TYPE', sentence} --]]
+           {'REGRESSED' or 'VERSION' or 'TORN' or 'TYPE', sentence} --]]
 local function acquire(keys, argv)
   local given = {previous_fence = argv[1], nonce = argv[2], generation = argv[3], topology = argv[4],
                  source = argv[5], accepted_topology = argv[6], accepted_source = argv[7]}
@@ -743,7 +872,7 @@ local function acquire(keys, argv)
   if sentence then
     return {'TYPE', sentence}
   end
-  require_rights(keys[1], 'HMGET', 'HSET')
+  require_rights(keys[1], 'HMGET', 'HSET', 'HINCRBY')
   require_right('HGETALL', keys[2])
   if kind_of(keys[1]) == 'none' then
     return start_first(keys, given)
@@ -801,10 +930,51 @@ local function read(keys, argv)
   return reply
 end
 
---[[ KEYS control metadata receipts
-     -> {number of metadata fields, receipt of the last committed txid or '', (field, value) of control...} --]]
+--[[ A page of dead letters and the state they belong to.
+     KEYS control letters
+     ARGV first_txid last_txid limit    the txids may be -inf and +inf
+     -> {committed txid or '', generation or '', letters stored, letters from first to last txid, (member, txid)...} --]]
+local function letters(keys, argv)
+  local sentence = wrong_kind(keys[1], 'hash') or wrong_kind(keys[2], 'zset')
+  if sentence then
+    return redis.error_reply('TYPE ' .. sentence)
+  end
+  local found = redis.call('HMGET', keys[1], 'committed', 'generation')
+  local reply = {found[1] or '', found[2] or '', redis.call('ZCARD', keys[2]),
+                 redis.call('ZCOUNT', keys[2], argv[1], argv[2])}
+  local page = redis.call('ZRANGEBYSCORE', keys[2], argv[1], argv[2], 'WITHSCORES', 'LIMIT', '0', argv[3])
+  for i = 1, #page, 2 do
+    reply[#reply + 1] = page[i]
+    reply[#reply + 1] = decimal(tonumber(page[i + 1]))
+  end
+  return reply
+end
+
+--[[ Deletes the dead letters of all transactions up to a committed one. Needs no fence: no commit ever adds letters
+     there again, so it does not matter what a run does meanwhile. The generation protects a topology started since.
+     KEYS control letters
+     ARGV generation last_txid
+     -> {'OK', number of letters deleted} or {'REGRESSED' or 'ORDER' or 'TYPE', sentence} --]]
+local function drop_letters(keys, argv)
+  local sentence = wrong_kind(keys[1], 'hash') or wrong_kind(keys[2], 'zset')
+  if sentence then
+    return {'TYPE', sentence}
+  end
+  local found = redis.call('HMGET', keys[1], 'committed', 'generation')
+  if found[2] ~= argv[1] then
+    return {'REGRESSED', 'the topology was dropped, or started again, since its letters were looked at'}
+  elseif tonumber(argv[2]) > tonumber(found[1]) then
+    return {'ORDER', 'txid ' .. argv[2] .. ' is not committed; the last one is ' .. found[1]}
+  end
+  require_right('ZREMRANGEBYSCORE', keys[2])
+  return {'OK', decimal(redis.call('ZREMRANGEBYSCORE', keys[2], '-inf', argv[2]))}
+end
+
+--[[ KEYS control metadata receipts quarantine
+     -> {number of metadata fields, number of quarantined batches, receipt of the last committed txid or '',
+         (field, value) of control...} --]]
 local function status(keys, argv)
-  for i = 1, 3 do
+  for i = 1, 4 do
     local sentence = wrong_kind(keys[i], 'hash')
     if sentence then
       local remedy = '; remove the key, or start over with `txbatch drop ' .. string.match(keys[1], '{(.-)}') .. '`'
@@ -813,7 +983,7 @@ local function status(keys, argv)
   end
   local committed = redis.call('HGET', keys[1], 'committed')
   local receipt = committed and redis.call('HGET', keys[3], committed)
-  local reply = {redis.call('HLEN', keys[2]), receipt or ''}
+  local reply = {redis.call('HLEN', keys[2]), redis.call('HLEN', keys[4]), receipt or ''}
   for _, item in ipairs(redis.call('HGETALL', keys[1])) do
     reply[#reply + 1] = item
   end
@@ -884,6 +1054,38 @@ local function drop_end(keys, argv)
   return {'OK', ''}
 end
 
+--[[ All quarantined batches.
+     KEYS quarantine
+     -> {(txid, record)...} --]]
+local function quarantined(keys, argv)
+  local sentence = wrong_kind(keys[1], 'hash')
+  if sentence then
+    return redis.error_reply('TYPE ' .. sentence .. '; remove the key')
+  end
+  return redis.call('HGETALL', keys[1])
+end
+
+--[[ Removes a quarantined batch for good, unless it is another one than the caller has seen. Anybody may call it at
+     any time: a replay that commits later finds the record gone, and one that has committed has taken it.
+     KEYS quarantine
+     ARGV txid record
+     -> {'OK' or 'GONE' or 'CONFLICT', ''} --]]
+local function discard(keys, argv)
+  local sentence = wrong_kind(keys[1], 'hash')
+  if sentence then
+    return {'TYPE', sentence}
+  end
+  require_right('HDEL', keys[1])
+  local found = redis.call('HGET', keys[1], argv[1])
+  if not found then
+    return {'GONE', ''}
+  elseif found ~= argv[2] then
+    return {'CONFLICT', ''}
+  end
+  redis.call('HDEL', keys[1], argv[1])
+  return {'OK', ''}
+end
+
 --[[ KEYS any key of the topology
      ARGV command...
      -> the commands that this user may not run on it, or that the server lacks --]]
@@ -897,15 +1099,20 @@ local function lacking(keys, argv)
   return found
 end
 
-redis.register_function{function_name = 'txbatch_2_acquire', callback = acquire}
-redis.register_function{function_name = 'txbatch_2_look', callback = look, flags = {'no-writes'}}
-redis.register_function{function_name = 'txbatch_2_metadata', callback = store_metadata}
-redis.register_function{function_name = 'txbatch_2_commit', callback = commit}
-redis.register_function{function_name = 'txbatch_2_confirm', callback = confirm, flags = {'no-writes'}}
-redis.register_function{function_name = 'txbatch_2_last_group', callback = last_group, flags = {'no-writes'}}
-redis.register_function{function_name = 'txbatch_2_lacking', callback = lacking, flags = {'no-writes'}}
-redis.register_function{function_name = 'txbatch_2_read', callback = read, flags = {'no-writes'}}
-redis.register_function{function_name = 'txbatch_2_status', callback = status, flags = {'no-writes'}}
-redis.register_function{function_name = 'txbatch_2_drop_begin', callback = drop_begin, flags = {'allow-oom'}}
-redis.register_function{function_name = 'txbatch_2_drop_keys', callback = drop_keys, flags = {'allow-oom'}}
-redis.register_function{function_name = 'txbatch_2_drop_end', callback = drop_end, flags = {'allow-oom'}}
+redis.register_function{function_name = 'txbatch_3_acquire', callback = acquire}
+redis.register_function{function_name = 'txbatch_3_look', callback = look, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_3_metadata', callback = store_metadata}
+redis.register_function{function_name = 'txbatch_3_commit', callback = commit}
+redis.register_function{function_name = 'txbatch_3_barrier', callback = barrier}
+redis.register_function{function_name = 'txbatch_3_confirm', callback = confirm, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_3_last_group', callback = last_group, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_3_lacking', callback = lacking, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_3_read', callback = read, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_3_letters', callback = letters, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_3_drop_letters', callback = drop_letters, flags = {'allow-oom'}}
+redis.register_function{function_name = 'txbatch_3_status', callback = status, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_3_quarantined', callback = quarantined, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_3_discard', callback = discard, flags = {'allow-oom'}}
+redis.register_function{function_name = 'txbatch_3_drop_begin', callback = drop_begin, flags = {'allow-oom'}}
+redis.register_function{function_name = 'txbatch_3_drop_keys', callback = drop_keys, flags = {'allow-oom'}}
+redis.register_function{function_name = 'txbatch_3_drop_end', callback = drop_end, flags = {'allow-oom'}}

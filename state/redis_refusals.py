@@ -5,6 +5,11 @@ from __future__ import annotations
 from state.commit import CommitReply, CommitStatus
 from state.errors import StateRefusedError
 
+TORN_REMEDY = (
+    "the server was restarted twice after a power failure, and kept part of a write in its append-only file the first "
+    "time; restore its data from a copy taken at one moment"
+)
+
 
 def acquire_refusal(topology_id: str, status: str, details: list[str]) -> StateRefusedError:
     """Returns the error for an `acquire` that the library refused with this status and these details."""
@@ -25,6 +30,7 @@ def acquire_refusal(topology_id: str, status: str, details: list[str]) -> StateR
             f"`txbatch drop {topology_id}`"
         )
     remedy = {
+        "TORN": f"{TORN_REMEDY}, or start over with `txbatch drop {topology_id}`",
         "REGRESSED": f"restore the server's data, or start over with `txbatch drop {topology_id}`",
         "VERSION": f"run the version of txbatch that wrote it, or start over with `txbatch drop {topology_id}`",
     }.get(status, f"remove the key, or start over with `txbatch drop {topology_id}`")
@@ -33,6 +39,8 @@ def acquire_refusal(topology_id: str, status: str, details: list[str]) -> StateR
 
 def state_not_as_left(reply: CommitReply) -> str:
     """Returns what to do if the server does not hold what its owner left there."""
+    if reply.status is CommitStatus.TORN:
+        return f"this run stops and has changed nothing since; {TORN_REMEDY}"
     if reply.status is CommitStatus.REGRESSED and reply.detail.endswith("is gone"):
         return (
             "the topology was dropped, or the server has lost its state; this run stops; restore the server's "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -11,6 +11,8 @@ def text_of(item: Any) -> str:
     return item.decode("utf-8", "backslashreplace") if isinstance(item, bytes) else str(item)
 
 
-def texts_by_name(items: Sequence[Any]) -> dict[str, str]:
-    """Returns a flat list of names and values as a mapping."""
+def texts_by_name(items: Sequence[Any] | Mapping[Any, Any]) -> dict[str, str]:
+    """Returns a flat list of names and values as a mapping; redis-py makes one of some replies itself."""
+    if isinstance(items, Mapping):
+        return {text_of(name): text_of(value) for name, value in items.items()}
     return {text_of(items[i]): text_of(items[i + 1]) for i in range(0, len(items), 2)}

@@ -6,6 +6,7 @@ The rights are therefore checked when a run starts, and every function checks th
 
 from __future__ import annotations
 
+from state.durability import DurabilityLevel
 from state.errors import StateRefusedError
 from state.keys import Keys
 from state.redis_connection import RedisConnection
@@ -18,6 +19,7 @@ COMMANDS_ON_KEYS = (
     "HEXISTS",
     "HGET",
     "HGETALL",
+    "HINCRBY",
     "HLEN",
     "HMGET",
     "HSET",
@@ -29,8 +31,12 @@ COMMANDS_ON_KEYS = (
     "TYPE",
     "UNLINK",
     "ZADD",
+    "ZCARD",
+    "ZCOUNT",
     "ZMSCORE",
+    "ZRANGEBYSCORE",
     "ZREM",
+    "ZREMRANGEBYSCORE",
 )
 """Every command the function library may call on a topology's keys, whatever state the topology declares."""
 
@@ -47,6 +53,9 @@ COMMANDS = (
 )
 """Commands that the driver and its readers send directly: SELECT if the URL names a database, CLIENT to tell a drop
 that a run is connected."""
+
+COMMANDS_OF_LEVEL = {DurabilityLevel.FSYNC: ("CONFIG|GET",), DurabilityLevel.REPLICA: ("WAIT",)}
+"""What confirming a level takes in addition. CONFIG GET also shows a server's passwords, so only level fsync has it."""
 
 
 COMMANDS_TO_VERIFY = (
@@ -83,14 +92,17 @@ def require_all_rights(connection: RedisConnection, keys: Keys) -> None:
         )
 
 
-def acl_rules(keys: Keys, *, loads_functions: bool = True) -> list[str]:
+def acl_rules(
+    keys: Keys, *, loads_functions: bool = True, level: DurabilityLevel = DurabilityLevel.MEMORY
+) -> list[str]:
     """Returns the ACL rules of a user that can run, inspect and drop this topology, and do nothing else.
 
     Args:
         keys: of the topology.
         loads_functions: False if another user loads the function library, which this one then cannot change.
+        level: the durability that its runs ask for.
     """
-    commands = [*COMMANDS_ON_KEYS, *COMMANDS, *COMMANDS_TO_VERIFY]
+    commands = [*COMMANDS_ON_KEYS, *COMMANDS, *COMMANDS_TO_VERIFY, *COMMANDS_OF_LEVEL.get(level, ())]
     if not loads_functions:
         commands.remove("FUNCTION|LOAD")
     return ["reset", "on", f"~{keys.pattern}", *(f"+{command.lower()}" for command in sorted(commands))]

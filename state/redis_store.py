@@ -15,6 +15,7 @@ from typing import Any, Unpack
 from state.attempt import TransactionAttempt
 from state.codec import pack_exact
 from state.commit import Commit, CommitReply, CommitStatus
+from state.durability import durable_field
 from state.errors import FencedError, ProtocolError, StateRefusedError
 from state.fault_points import reached
 from state.metadata_sum import MetadataSum, MetadataSumChange
@@ -26,6 +27,8 @@ from state.redis_arguments import (
     commit_arguments,
     metadata_arguments,
 )
+from state.redis_barrier import Barrier
+from state.redis_connection import RedisConnection
 from state.redis_presence import announce_run
 from state.redis_refusals import acquire_refusal, state_not_as_left
 from state.redis_replies import text_of
@@ -69,6 +72,7 @@ class RedisStore(RedisTopology):
         self._metadata_sum = MetadataSum({})
         self._new_descriptions = ("", "")  # source fingerprint and topology, until a write has stored them
         self._sequence = threading.Lock()
+        self._barrier: Barrier | None = None
 
     def acquire(
         self,
@@ -98,13 +102,13 @@ class RedisStore(RedisTopology):
             StateUnreachableError: no answer in time.
             FencedError: other coordinators keep taking over at the same time.
         """
-        own = [self.keys.control, self.keys.metadata, self.keys.receipts]
+        own = [self.keys.control, self.keys.metadata, self.keys.receipts, self.keys.quarantine]
         given = [nonce, new_generation, topology, source_fingerprint]
         given += ["", ""] if accepted is None else [accepted.topology, accepted.source_fingerprint]
         previous = self._control().get("fence", "")
         for _ in range(ACQUIRE_TRIES):
             reached("acquire.sending")
-            reply = self._connection.function("acquire", "3", *own, previous, *given)
+            reply = self._connection.function("acquire", "4", *own, previous, *given)
             reached("acquire.answered")
             status = text_of(reply[0])
             if status == "OK":
@@ -156,6 +160,50 @@ class RedisStore(RedisTopology):
         reached("commit.answered")
         return reply
 
+    def ask_barrier(self, confirmed_txid: int) -> None:
+        """Asks whether everything written so far is as durable as `check_server` was told; see `barrier_answer`.
+
+        Called by the coordinator, one question at a time.
+
+        Args:
+            confirmed_txid: the last txid known to be, which is stored on this occasion; 0 if none is.
+
+        Raises:
+            FencedError: a newer coordinator owns the topology.
+            StateRefusedError: the server's state was lost or replaced.
+            StateUnreachableError: no answer in time.
+        """
+        if self._barrier is None:
+            self._barrier = self._new_barrier()
+        wrapped = self._barrier.wrapped
+        self._barrier.ask(lambda: self._write_barrier(wrapped, confirmed_txid))
+
+    def barrier_answer(self, timeout_s: float = 0.0) -> bool:
+        """Returns whether the question is answered with yes by now; the server is asked again until it is.
+
+        Args:
+            timeout_s: longest wait for the server.
+
+        Raises:
+            FencedError, StateRefusedError, StateUnreachableError: as `ask_barrier`; the server can no longer give the
+                level.
+        """
+        return self._barrier is not None and self._barrier.is_open and self._barrier.answer(timeout_s)
+
+    def note_durable(self, confirmed_txid: int) -> None:
+        """Stores the last txid known to be as durable as was asked, for display; called once, when a run is done.
+
+        Raises:
+            FencedError, StateRefusedError, StateUnreachableError: as `ask_barrier`.
+        """
+        self._write_barrier(self._connection, confirmed_txid)
+
+    def close(self) -> None:
+        """Closes the connections; the state stays."""
+        if self._barrier is not None:
+            self._barrier.close()
+        super().close()
+
     def confirm(self) -> None:
         """Checks that the server still holds every write of this owner; called before a run reports success.
 
@@ -171,9 +219,10 @@ class RedisStore(RedisTopology):
         reached("confirm.answered")
 
     def last_group(self) -> tuple[TransactionAttempt, ...]:
-        """Returns the attempts of the last committed group, in order; at most its last `RECEIPTS_KEPT`.
+        """Returns the attempts that the spout's committer may not have heard of, in order; at most `RECEIPTS_KEPT`.
 
-        Only for the owner, so that no spout is told of a group that the server no longer holds.
+        That is the last committed group, or more after a run that told late. Only for the owner, so that no spout is
+        told of a group that the server no longer holds.
 
         Raises:
             FencedError, StateRefusedError, StateUnreachableError: as `confirm`.
@@ -194,13 +243,31 @@ class RedisStore(RedisTopology):
         )
         return Acquired(int(committed), metadata)
 
+    def _new_barrier(self) -> Barrier:
+        own = self._own_connection(self._connection.client)
+        wrapped = RedisConnection(own, self.server, **self._call_options)
+        return Barrier(own, wrapped, self._asked, clock=self._clock)
+
+    def _write_barrier(self, connection: RedisConnection, confirmed_txid: int) -> None:
+        told = [durable_field(self._asked.level), str(confirmed_txid)] if confirmed_txid else ["", ""]
+        change = self._metadata_sum.change({}, ())
+        reply = self._write("barrier", [self.keys.control], told, change, connection)
+        self._refuse_strangers(reply.status)
+        if reply.status not in (CommitStatus.OK, CommitStatus.ALREADY):
+            raise self._not_as_left("cannot confirm what is durable", reply)
+
     def _ownership(self) -> Ownership:
         if self._owned is None:
             raise ProtocolError(f"topology {self.keys.topology_id!r} was used before it was acquired")
         return self._owned
 
     def _write(
-        self, name: str, keys: Sequence[str], arguments: Sequence[Argument], change: MetadataSumChange
+        self,
+        name: str,
+        keys: Sequence[str],
+        arguments: Sequence[Argument],
+        change: MetadataSumChange,
+        connection: RedisConnection | None = None,
     ) -> CommitReply:
         """Makes the owner's next write, which is applied at the revision it expects or refused without effect."""
         with self._sequence:
@@ -208,7 +275,8 @@ class RedisStore(RedisTopology):
             descriptions = self._new_descriptions
             digest = call_digest([*descriptions, *arguments])
             head = [*owned.arguments(), digest, str(change), *descriptions]
-            reply = self._connection.function(name, str(len(keys)), *keys, *head, *arguments)
+            send = (connection or self._connection).function
+            reply = send(name, str(len(keys)), *keys, *head, *arguments)
             status = CommitStatus(text_of(reply[0]))
             if status in (CommitStatus.OK, CommitStatus.ALREADY):
                 self._owned = Ownership(owned.fence, owned.generation, owned.revision + 1)

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypedDict
 
+from state.durability import Durability, DurabilityReport, ServerDurability, durable_txids
 from state.errors import StateRefusedError
 from state.keys import Keys
+from state.quarantine import QuarantineRecord, unpack_record
 from state.receipt import parse_receipt
 from state.redis_address import redact
 from state.redis_connection import RedisConnection, connect
+from state.redis_dead_letters import RedisDeadLetters
 from state.redis_drop import drop_topology
+from state.redis_durability import measure_durability
+from state.redis_own_connection import OwnConnection, PooledConnection
 from state.redis_presence import connected_runs
 from state.redis_records import RedisRecords
 from state.redis_replies import text_of, texts_by_name
@@ -34,6 +39,16 @@ class ConnectionOptions(TypedDict, total=False):
     clock: Callable[[], float]
     sleep: Callable[[float], None]
     unreachable_timeout_s: float
+    own_connection: Callable[[Any], OwnConnection]
+
+
+class CallOptions(TypedDict):
+    """What every `RedisConnection` of a topology takes."""
+
+    timeout_s: float
+    revive: Callable[[], None] | None
+    clock: Callable[[], float]
+    sleep: Callable[[float], None]
 
 
 class RedisTopology:
@@ -46,6 +61,7 @@ class RedisTopology:
         revive: restarts an embedded server after a lost connection.
         clock, sleep: in seconds; injected by tests.
         unreachable_timeout_s: how long an unanswered call is repeated.
+        own_connection: takes one connection of a client; injected by the simulator.
 
     Raises:
         TopologyError: the URL is malformed, or the topology id is not a valid name.
@@ -61,41 +77,56 @@ class RedisTopology:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
         unreachable_timeout_s: float = 60.0,
+        own_connection: Callable[[Any], OwnConnection] = PooledConnection,
     ) -> None:
         self.keys = Keys(topology_id)
         self.server = redact(url)
         self._is_injected = client is not None
-        self._timeout_s = unreachable_timeout_s
+        self.unreachable_timeout_s = unreachable_timeout_s
         self._evicted_keys = 0
-        self._connection = RedisConnection(
-            client if client is not None else connect(url),
-            self.server,
-            timeout_s=unreachable_timeout_s,
-            revive=revive,
-            clock=clock,
-            sleep=sleep,
-        )
+        self._asked = Durability()
+        self._gives = ServerDurability()
+        self._clock = clock
+        self._own_connection = own_connection
+        self._call_options: CallOptions = {
+            "timeout_s": unreachable_timeout_s,
+            "revive": revive,
+            "clock": clock,
+            "sleep": sleep,
+        }
+        made = client if client is not None else connect(url)
+        self._connection = RedisConnection(made, self.server, **self._call_options)
 
-    def check_server(self) -> None:
+    def check_server(self, asked: Durability | None = None) -> None:
         """Checks that the server is fit and loads the function library; called once at start.
 
+        Args:
+            asked: what the run wants the server to confirm; None for level memory.
+
         Raises:
-            StateRefusedError: the server is too old, a replica or evicting, refuses the password, or lacks a
-                command or the right to use one.
+            StateRefusedError: the server is too old, a replica or evicting, refuses the password, lacks a
+                command or the right to use one, or cannot give the durability that was asked for.
             StateUnreachableError: no answer within ten seconds.
         """
-        first_contact_s = min(FIRST_CONTACT_TIMEOUT_S, self._timeout_s)
-        try:
-            info = self._connection.call("INFO", timeout_s=first_contact_s)
-        except StateRefusedError as error:
-            if not self._is_injected or "unknown command" not in str(error.__cause__):
-                raise
-            info = None  # an injected client of a server in memory, which has no INFO
+        self._asked = asked or Durability()
+        info = self._info()
         if info is not None:
             refuse_unfit_server(info, self.server)
             self._evicted_keys = evicted_keys(info)
+            self._gives = measure_durability(self._connection, info, self._asked.level)
+        lacking = self._gives.lacks(self._asked)
+        if lacking:
+            raise StateRefusedError(
+                f"server {self.server} cannot confirm durability {self._asked.level.value}: {lacking}; or run with "
+                "durability memory, which waits for nothing"
+            )
         self._connection.load_library()
         require_all_rights(self._connection, self.keys)
+
+    @property
+    def durability(self) -> DurabilityReport:
+        """What the run waits for, and what the server was found to do for its data."""
+        return DurabilityReport(self._asked, self._gives.can_lose())
 
     def watch(self, clock: Callable[[], float]) -> ServerWatch:
         """Returns what checks the server during a run; called once, after `check_server`."""
@@ -125,7 +156,7 @@ class RedisTopology:
             StateRefusedError, StateUnreachableError: as `acquire`.
         """
         reply = self._status()
-        control = checked_control(self.keys, texts_by_name(reply[2:]))
+        control = checked_control(self.keys, texts_by_name(reply[3:]))
         if not control:
             return None
         return TopologyStatus(
@@ -136,9 +167,25 @@ class RedisTopology:
             topology=control.get("topology", ""),
             source_fingerprint=control.get("source_fingerprint", ""),
             metadata_count=int(reply[0]),
-            last_receipt=parse_receipt(self.keys, text_of(reply[1])),
+            quarantined_count=int(reply[1]),
+            last_receipt=parse_receipt(self.keys, text_of(reply[2])),
             is_dropping="dropping" in control,
+            durable=durable_txids(control),
         )
+
+    def server_can_lose(self) -> str:
+        """Returns what a power cut may take from the server, for display; see `ServerDurability.can_lose`.
+
+        Raises:
+            StateRefusedError, StateUnreachableError: as `acquire`.
+        """
+        info = self._info()
+        return (ServerDurability() if info is None else measure_durability(self._connection, info)).can_lose()
+
+    @property
+    def dead_letters(self) -> RedisDeadLetters:
+        """The topology's dead letters; needs no ownership."""
+        return RedisDeadLetters(self._connection, self.keys)
 
     def has_records(self) -> bool:
         """Whether the topology's control key exists, readable or not."""
@@ -147,6 +194,35 @@ class RedisTopology:
     def existing_states(self, names: Iterable[str]) -> list[str]:
         """Returns those of the named states that exist on the server; called once at start, before `acquire`."""
         return [name for name in names if int(self._connection.call("EXISTS", self.keys.state(name)))]
+
+    def quarantined(self) -> list[QuarantineRecord]:
+        """Returns the quarantined batches, by txid; needs no ownership and changes nothing.
+
+        Raises:
+            StateRefusedError: a record cannot be read.
+            StateUnreachableError: no answer in time.
+        """
+        found = self._connection.function("quarantined", "1", self.keys.quarantine, read_only=True)
+        records = [
+            unpack_record(self.keys, str(found[i], "utf-8", "backslashreplace"), bytes(found[i + 1]))
+            for i in range(0, len(found), 2)
+        ]
+        return sorted(records, key=lambda record: record.txid)
+
+    def discard(self, record: QuarantineRecord) -> bool:
+        """Removes a quarantined batch for good, in one step; called for an operator, at any time and by anybody.
+
+        A run that replays the batch meanwhile either has published it before, or finds the record gone and publishes
+        nothing of it.
+
+        Returns:
+            Whether this call has removed exactly that record. False if it was gone, or another one was in its place.
+
+        Raises:
+            StateRefusedError, StateUnreachableError: as `quarantined`.
+        """
+        txid, packed = str(record.txid), record.packed()
+        return text_of(self._connection.function("discard", "1", self.keys.quarantine, txid, packed)[0]) == "OK"
 
     def connected_runs(self) -> int:
         """Returns how many runs of the topology are connected, 0 if the server does not say; needs no ownership."""
@@ -172,9 +248,20 @@ class RedisTopology:
         """Closes the connection; the state stays."""
         self._connection.close()
 
+    def _info(self) -> Mapping[str, Any] | None:
+        """Returns the reply to INFO; None if the client is an injected one of a server in memory, which has none."""
+        try:
+            first_contact_s = min(FIRST_CONTACT_TIMEOUT_S, self.unreachable_timeout_s)
+            info: Mapping[str, Any] = self._connection.call("INFO", timeout_s=first_contact_s)
+        except StateRefusedError as error:
+            if not self._is_injected or "unknown command" not in str(error.__cause__):
+                raise
+            return None
+        return info
+
     def _status(self) -> list[Any]:
-        own = [self.keys.control, self.keys.metadata, self.keys.receipts]
-        return list(self._connection.function("status", "3", *own, read_only=True))
+        own = [self.keys.control, self.keys.metadata, self.keys.receipts, self.keys.quarantine]
+        return list(self._connection.function("status", "4", *own, read_only=True))
 
     def _control(self) -> dict[str, str]:
-        return checked_control(self.keys, texts_by_name(self._status()[2:]))
+        return checked_control(self.keys, texts_by_name(self._status()[3:]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from state.receipt import Receipt
@@ -40,7 +40,12 @@ class FoundTopology:
 
 @dataclass(frozen=True, slots=True)
 class TopologyStatus:
-    """What ``txbatch status`` shows of a topology."""
+    """What ``txbatch status`` shows of a topology.
+
+    Attributes:
+        durable: level -> last txid that a server is known to have confirmed at it; only levels that a run has asked
+            for. The receipt of every txid up to there stands at that level.
+    """
 
     topology_id: str
     committed_txid: int
@@ -49,5 +54,7 @@ class TopologyStatus:
     topology: str
     source_fingerprint: str
     metadata_count: int
+    quarantined_count: int
     last_receipt: Receipt | None
     is_dropping: bool
+    durable: dict[str, int] = field(default_factory=dict)

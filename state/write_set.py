@@ -78,6 +78,9 @@ class StateWrites:
         overwritten: field -> how far its increments reached before a later transaction's put or delete voided them.
         reach: the farthest that increments may have moved a field after any of the transactions composed here;
             0 before anything is composed, infinite if a number is known to have left its range.
+        size_max: most members of the stored state after the commit, None for no limit. All puts must then be of new
+            members and all deletes of present ones, or the server refuses the commit. Set by the driver just before it
+            publishes, so it is neither composed nor sent.
     """
 
     kind: StateKind
@@ -88,6 +91,7 @@ class StateWrites:
     appends: list[Any] = field(default_factory=list)
     overwritten: dict[Field, float] = field(default_factory=dict, compare=False)
     reach: float = field(default=0, compare=False)
+    size_max: int | None = None
 
     def most(self) -> float:
         """Returns the largest number a field may hold."""

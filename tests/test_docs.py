@@ -53,6 +53,10 @@ def test_every_block_on_testing_topologies_runs():
     assert run_blocks("docs/testing.md", "testing_guide") > 3
 
 
+def test_every_block_on_dead_letters_runs():
+    assert run_blocks("docs/dead-letters.md", "dead_letters_guide") == 2
+
+
 @pytest.mark.redis
 def test_every_block_of_the_readme_runs_and_counts(tmp_path, monkeypatch, capsys):
     (tmp_path / "docs").mkdir()

@@ -16,9 +16,10 @@ ROOT = Path(__file__).resolve().parent.parent
 
 SURFACE = {
     "state": """
-        EmbeddedServer EngineError FailedException FencedError HashState ListState ReplayLimitError SetState Snapshot
-        SortedSetState SourceError StateRefusedError StateUnreachableError TopologyError TransactionAttempt
-        TransactionError TransactionTooLargeError UserCodeError ValueState WaveCrashError snapshot
+        BadInputError DeadLetter EmbeddedServer EngineError FailedException FencedError HashState ListState
+        NotDurableError NotReplayableError QuarantineFullError ReplayLimitError SetState Snapshot SortedSetState
+        SourceError StateRefusedError StateUnreachableError TopologyError TransactionAttempt TransactionError
+        TransactionTooLargeError UserCodeError ValueState WaveCrashError snapshot
     """,
     "coordinated_bolt": """
         AckInfo BaseBasicBolt BaseBatchBolt BaseRichBolt BaseSpout BasicOutputCollector BatchOutputCollector

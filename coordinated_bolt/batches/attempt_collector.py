@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from coordinated_bolt.batches.letter_box import LetterBox
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
 from coordinated_bolt.streams.routing import Router
+from coordinated_bolt.streams.tuples import Tuple
 from coordinated_bolt.transport.outbox import RowOutbox
 from coordinated_bolt.watching.hook_observer import HookObserver
 from coordinated_bolt.watching.metrics import TaskMetrics
@@ -27,6 +29,7 @@ class AttemptCollector:
 
     Attributes:
         emitted: stream id -> tuples emitted.
+        letter_box: what was refused.
     """
 
     def __init__(
@@ -40,6 +43,7 @@ class AttemptCollector:
         self._observer = observer or TaskObserver()
         self._watchers: Sequence[object] = () if observer is None else observer.watchers
         self.emitted = dict.fromkeys(wiring.streams, 0)
+        self.letter_box = LetterBox(wiring)
 
     @property
     def emitted_count(self) -> int:
@@ -76,9 +80,14 @@ class AttemptCollector:
         if self._watchers:
             self._observer.emitted(stream_id, row, [task_id], self._attempt)
 
+    def dead_letter(self, tup: Tuple | Mapping[str, Any], reason: str) -> None:
+        """Stores a tuple that cannot be processed, together with the transaction."""
+        self.letter_box.add(tup, reason)
+
     def count_into(self, metrics: TaskMetrics) -> None:
-        """Puts the numbers of tuples emitted and transferred into the attempt's metrics."""
+        """Puts the numbers of tuples emitted, transferred and refused into the attempt's metrics."""
         metrics.emitted = {stream_id: count for stream_id, count in self.emitted.items() if count}
         if self._outbox.transferred:
             names = {stream.index: stream_id for stream_id, stream in self._streams.items()}
             metrics.transferred = {names[index]: count for index, count in self._outbox.transferred.items()}
+        metrics.dead_letters = len(self.letter_box.letters)

@@ -36,6 +36,7 @@ class AttemptOutcome:
         counters: sums of its tasks' counters.
         metrics: component id -> what its tasks did, even if the attempt failed.
         began_from: scope -> link to what its metadata was cut from.
+        letters: task id -> what the task refused, packed.
     """
 
     attempt: TransactionAttempt
@@ -46,6 +47,12 @@ class AttemptOutcome:
     counters: Counter[str] = field(default_factory=Counter)
     metrics: dict[str, TaskMetrics] = field(default_factory=dict)
     began_from: dict[str, int] = field(default_factory=dict)
+    letters: dict[int, list[bytes]] = field(default_factory=dict)
+
+    @property
+    def letter_count(self) -> int:
+        """The number of tuples refused in the processing phase."""
+        return sum(map(len, self.letters.values()))
 
     def to_wire(self) -> list[Any]:
         """Returns plain data for the codec."""
@@ -53,12 +60,12 @@ class AttemptOutcome:
         identity = [self.attempt.txid, self.attempt.attempt_id]
         metrics = {component_id: done.to_wire() for component_id, done in self.metrics.items()}
         counted = [self.tuple_count, dict(self.counters), metrics]
-        return [identity, failure, self.residue, self.metadata, *counted, self.began_from]
+        return [identity, failure, self.residue, self.metadata, *counted, self.began_from, self.letters]
 
     @classmethod
     def from_wire(cls, wire: list[Any]) -> AttemptOutcome:
         """Inverse of `to_wire`."""
-        identity, failure, residue, metadata, tuple_count, counters, metrics, began_from = wire
+        identity, failure, residue, metadata, tuple_count, counters, metrics, *others = wire
         return cls(
             TransactionAttempt(*identity),
             Failure.from_wire(failure) if failure else None,
@@ -67,7 +74,7 @@ class AttemptOutcome:
             tuple_count,
             Counter(counters),
             {component_id: TaskMetrics.from_wire(done) for component_id, done in metrics.items()},
-            began_from,
+            *others,
         )
 
 
@@ -99,7 +106,7 @@ def send_report(
         edges ^= digest.edge_id()
         send(frame)
     failure = result.failure.to_wire() if result.failure else None
-    report = [failure, edges, residue, emitted_count, result.counters, result.metrics.to_wire()]
+    report = [failure, edges, residue, emitted_count, result.counters, result.metrics.to_wire(), result.letters]
     send(Frame(attempt, task_id, 1, acker_task, FrameKind.ACK, pack(report)))
 
 
@@ -157,7 +164,7 @@ class BatchAcker:
         self._note(frame.attempt, self._acker.ack(frame.attempt, digest.edge_id()))
 
     def _receive_report(self, frame: Frame, content: list[Any]) -> None:
-        failure, edges, residue, emitted_count, counters, metrics = content
+        failure, edges, residue, emitted_count, counters, metrics, letters = content
         outcome = self._outcomes[frame.attempt]
         if frame.sender in self._reported[frame.attempt]:
             self._fail(frame.attempt, self._incomplete(frame.sender, "reported more than once"))
@@ -166,6 +173,8 @@ class BatchAcker:
         outcome.residue ^= residue
         outcome.tuple_count += emitted_count
         outcome.counters.update(counters)
+        if letters:
+            outcome.letters[frame.sender] = letters
         if frame.sender in self._component_of:
             component_id, _ = self._component_of[frame.sender]
             outcome.metrics.setdefault(component_id, TaskMetrics()).add(TaskMetrics.from_wire(metrics))

@@ -31,6 +31,7 @@ class TaskResult:
         tuple_count: tuples executed.
         counters: what the bolt counted.
         metrics: what the task did, even if it failed.
+        letters: what the bolt refused, packed.
     """
 
     failure: Failure | None
@@ -39,6 +40,7 @@ class TaskResult:
     tuple_count: int = 0
     counters: dict[str, int] = field(default_factory=dict)
     metrics: TaskMetrics = field(default_factory=TaskMetrics)
+    letters: list[bytes] = field(default_factory=list)
 
 
 class Inbox:
@@ -132,7 +134,13 @@ class BatchTask:
             read_edges ^= edge.edge_id()
         tuple_count = sum(edge.tuple_count for edge in edges.values())
         return TaskResult(
-            finished.failure, read_edges, finished.sent_edges, tuple_count, finished.counters, finished.metrics
+            finished.failure,
+            read_edges,
+            finished.sent_edges,
+            tuple_count,
+            finished.counters,
+            finished.metrics,
+            finished.letters,
         )
 
     def _edges_of(self, attempt: TransactionAttempt) -> dict[int, EdgeDigest]:

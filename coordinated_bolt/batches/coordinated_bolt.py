@@ -26,7 +26,7 @@ from coordinated_bolt.watching.metrics import TaskMetrics, no_clock
 from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
-from state.codec import CodecError
+from state.errors import TransactionError
 from state.fault_points import reached
 
 
@@ -39,12 +39,14 @@ class Finished:
         sent_edges: target task -> edge, if the batch was finished.
         counters: what the bolt counted.
         metrics: what the task did, even if it failed.
+        letters: what the bolt refused, packed.
     """
 
     failure: Failure | None = None
     sent_edges: dict[int, int] = field(default_factory=dict)
     counters: dict[str, int] = field(default_factory=dict)
     metrics: TaskMetrics = field(default_factory=TaskMetrics)
+    letters: list[bytes] = field(default_factory=list)
 
 
 class CoordinatedBolt:
@@ -159,9 +161,17 @@ class CoordinatedBolt:
             return Failure.from_exception(error, *where)
         try:
             finished.sent_edges = self._outbox(attempt).close()
-        except CodecError as error:
+            finished.letters = self._letters(attempt)
+        except (TransactionError, TypeError) as error:
             return Failure.from_exception(error, *where)
         return None
+
+    def _letters(self, attempt: TransactionAttempt) -> list[bytes]:
+        collector = self._collectors.get(attempt)
+        if collector is None:
+            return []
+        collector.letter_box.check()
+        return collector.letter_box.letters
 
     def _metrics(self, attempt: TransactionAttempt) -> TaskMetrics:
         metrics, collector = self.executor.metrics(attempt), self._collectors.get(attempt)

@@ -10,9 +10,11 @@ from typing import Any
 from coordinated_bolt.user_traceback import user_traceback
 from state.attempt import TransactionAttempt
 from state.errors import (
+    BadInputError,
     FailedException,
     ProtocolError,
     SourceError,
+    StaleReadError,
     StateRefusedError,
     StateUnreachableError,
     TransactionError,
@@ -26,15 +28,19 @@ class FailureKind(IntEnum):
 
     USER = 1
     """User code raised something that is not a FailedException: halt."""
-    SOURCE = 2
+    RECORD = 2
+    """A record of the input is bad: halt."""
+    SOURCE = 3
     """The input cannot be read the way it was cut: halt."""
-    STATE = 3
+    STATE = 4
     """Redis refused a read: halt."""
-    UNREACHABLE = 4
+    UNREACHABLE = 5
     """Redis did not answer, and nothing can be replayed: halt."""
-    FAILED = 5
-    """A FailedException, or a read that was not answered: replay."""
-    INCOMPLETE = 6
+    FAILED = 6
+    """A FailedException: replay."""
+    UNANSWERED = 7
+    """A read was not answered, or came too late: replay."""
+    INCOMPLETE = 8
     """Counts, reports or edges do not match: replay."""
 
 
@@ -73,8 +79,12 @@ class Failure:
     @classmethod
     def from_exception(cls, error: BaseException, component_id: str, task_index: int, tuple_text: str = "") -> Failure:
         """Classifies an exception from user code or a state handle; the text is printable and bounded."""
-        if isinstance(error, (FailedException, StateUnreachableError)):
+        if isinstance(error, (StaleReadError, StateUnreachableError)):
+            kind, text = FailureKind.UNANSWERED, f"{type(error).__name__}: {said_by(error)}"
+        elif isinstance(error, FailedException):
             kind, text = FailureKind.FAILED, f"{type(error).__name__}: {said_by(error)}"
+        elif isinstance(error, BadInputError):
+            kind, text = FailureKind.RECORD, said_by(error, SENTENCE_LIMIT)
         elif isinstance(error, SourceError):
             kind, text = FailureKind.SOURCE, said_by(error, SENTENCE_LIMIT)
         elif isinstance(error, StateRefusedError):
@@ -86,6 +96,13 @@ class Failure:
     def halts(self) -> bool:
         """Whether a replay would only fail again."""
         return self.kind <= FailureKind.UNREACHABLE
+
+    def is_of_batch(self) -> bool:
+        """Whether the batch, or user code on it, is to blame, and not the engine, the server or the input as a whole.
+
+        Only such a batch may be quarantined.
+        """
+        return self.kind in (FailureKind.USER, FailureKind.RECORD, FailureKind.FAILED)
 
     def to_error(self, attempt: TransactionAttempt | None = None) -> TransactionError:
         """Returns the error that ends a run which halts on this failure; called by the driver.
@@ -103,6 +120,8 @@ class Failure:
                 traceback_text=self.text,
             )
         where = f"{self.text} (component {self.component_id!r}" + (f", attempt {during})" if during else ")")
+        if self.kind is FailureKind.RECORD:
+            return BadInputError(where)
         if self.kind is FailureKind.SOURCE:
             return SourceError(where)
         if self.kind is FailureKind.STATE:

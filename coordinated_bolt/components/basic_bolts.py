@@ -27,6 +27,14 @@ class BasicOutputCollector(Protocol):
     def emit_direct(self, task_id: int, values: Sequence[Any], stream_id: str = DEFAULT_STREAM) -> None:
         """Sends one tuple on a direct stream to one task of a subscriber, anchored on the input."""
 
+    def dead_letter(self, tup: Tuple | Mapping[str, Any], reason: str) -> None:
+        """Keeps a tuple that cannot be processed, in a transactional topology; see `BatchOutputCollector.dead_letter`.
+
+        Raises:
+            TopologyError: this is a plain topology, or one of its sub-topologies: there is no transaction that the
+                tuple could be stored with.
+        """
+
 
 class IBasicBolt(IComponent):
     """Executes tuples one by one; each is acked when `execute` returns.

@@ -33,6 +33,24 @@ class BatchOutputCollector(Protocol):
     def emit_direct(self, task_id: int, values: Sequence[Any], stream_id: str = DEFAULT_STREAM) -> None:
         """Sends one tuple on a direct stream to one task of a subscriber."""
 
+    def dead_letter(self, tup: Tuple | Mapping[str, Any], reason: str) -> None:
+        """Keeps a tuple that cannot be processed; it is stored with its transaction, exactly once.
+
+        The tuple counts as processed: nothing else happens to it, and the attempt goes its way. If that fails, the
+        letter goes with it. See docs/dead-letters.md.
+
+        Args:
+            tup: the tuple that `execute` received; a mapping of field names to values for something that was never
+                emitted, such as an emitter's bad record.
+            reason: why, in a sentence; cut after 1,000 characters.
+
+        Raises:
+            BadInputError: the letter, or the number of letters, exceeds a limit; see
+                `TransactionalTopologyBuilder.set_dead_letters`. The attempt fails even if the bolt handles this.
+            CodecError: a value cannot be stored.
+            TopologyError: the bolt runs in a plain topology, whose tuples have no transaction.
+        """
+
 
 class IBatchBolt(IComponent):
     """Processes the tuples of one attempt at one transaction, or of one batch of a sub-topology, on one task.

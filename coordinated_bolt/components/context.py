@@ -29,6 +29,7 @@ class TopologyContext:
         counters: what the task counted; see `count`.
         conf: the component's configuration, the same that `prepare` gets; a private copy.
         hooks: the hooks that watch the task; see `add_task_hook`.
+        subscribers: stream id -> the components that receive what this one emits on it, for each of its streams.
     """
 
     topology_id: str
@@ -40,6 +41,7 @@ class TopologyContext:
     counters: Counter[str] = field(default_factory=Counter)
     conf: Mapping[str, Any] = field(default_factory=dict)
     hooks: list[ITaskHook] = field(default_factory=list)
+    subscribers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def component_tasks(self, component_id: str) -> tuple[int, ...]:
         """Returns the task ids of a component.

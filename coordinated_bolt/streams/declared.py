@@ -19,11 +19,14 @@ class StreamSpec:
         stream_id: its name, unique within the component.
         fields: the names of a tuple's values, in order.
         direct: whether the emitter names the receiving task (`emit_direct`).
+        stands_for: component and stream whose names its tuples bear; None for their own. Only in a replay of dead
+            letters.
     """
 
     stream_id: str
     fields: tuple[str, ...]
     direct: bool = False
+    stands_for: tuple[str, str] | None = None
 
 
 class OutputFieldsDeclarer:

@@ -7,10 +7,11 @@ each of its edges was reported from both ends.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 from typing import Any
 
+from coordinated_bolt.batches.letter_box import outside_transactions
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
 from coordinated_bolt.streams.plain_tuple import PlainTuple, TupleStatus
 from coordinated_bolt.streams.routing import Router
@@ -20,6 +21,7 @@ from coordinated_bolt.transport.messages import SendMessage, tuple_message
 from coordinated_bolt.watching.metrics import no_clock
 from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
+from state.errors import TopologyError
 
 EDGE_BITS = 64
 
@@ -34,6 +36,9 @@ class TreeOutputCollector:
         observer: notified of each step of the bolt.
         clock: in nanoseconds.
 
+    Attributes:
+        component_id: the component whose task it is.
+
     Source: executor/bolt/BoltOutputCollectorImpl.
     """
 
@@ -47,6 +52,7 @@ class TreeOutputCollector:
     ) -> None:
         self._clock = clock
         self._task_id = wiring.task_id
+        self.component_id = wiring.component_id
         self._ackers = AckerMessages(wiring.task_id, wiring.acker_tasks, send)
         self._random = random
         self._router = Router(wiring.component_id, wiring.streams, self._random.getrandbits(EDGE_BITS))
@@ -132,6 +138,14 @@ class AnchoringCollector:
     def emit_direct(self, task_id: int, values: Sequence[Any], stream_id: str = DEFAULT_STREAM) -> None:
         """Sends one tuple on a direct stream to one task of a subscriber, anchored on the input."""
         self._collector.emit_direct(task_id, values, self._anchors(), stream_id)
+
+    def dead_letter(self, tup: Tuple | Mapping[str, Any], reason: str) -> None:
+        """Refuses: a plain topology has no transaction that the tuple could be stored with.
+
+        Raises:
+            TopologyError: always.
+        """
+        raise TopologyError(outside_transactions(self._collector.component_id))
 
     def _anchors(self) -> tuple[PlainTuple, ...]:
         return () if self.anchor is None else (self.anchor,)

@@ -31,6 +31,7 @@ class TaskMetrics:
         execute_ns: ``source component/stream`` -> time spent executing them, in nanoseconds.
         finish_ns: time in `finish_batch` and `finished_id`, in nanoseconds.
         batches: batches finished; for a spout, batches emitted.
+        dead_letters: tuples refused with `dead_letter`.
     """
 
     emitted: dict[str, int] = field(default_factory=dict)
@@ -39,6 +40,7 @@ class TaskMetrics:
     execute_ns: dict[str, int] = field(default_factory=dict)
     finish_ns: int = 0
     batches: int = 0
+    dead_letters: int = 0
 
     def add_stretch(self, stream: str, tuple_count: int, duration_ns: int) -> None:
         """Adds one executed stretch of tuples; `stream` is ``source component/stream``."""
@@ -51,16 +53,16 @@ class TaskMetrics:
             _add(own, others)
         self.finish_ns += other.finish_ns
         self.batches += other.batches
+        self.dead_letters += other.dead_letters
 
     def to_wire(self) -> list[Any]:
         """Returns plain data for the codec."""
-        return [*self._counts(), self.finish_ns, self.batches]
+        return [*self._counts(), self.finish_ns, self.batches, self.dead_letters]
 
     @classmethod
     def from_wire(cls, wire: list[Any]) -> TaskMetrics:
         """Inverse of `to_wire`."""
-        emitted, transferred, executed, execute_ns, finish_ns, batches = wire
-        return cls(emitted, transferred, executed, execute_ns, finish_ns, batches)
+        return cls(*wire)
 
     def _counts(self) -> tuple[dict[str, int], ...]:
         return self.emitted, self.transferred, self.executed, self.execute_ns
@@ -120,6 +122,7 @@ class ComponentMetrics:
             "ack_ns": _sorted(self.ack_ns),
             "finish_ns": self.work.finish_ns,
             "batches": self.work.batches,
+            "dead_letters": self.work.dead_letters,
         }
 
 

@@ -15,6 +15,7 @@ from coordinated_bolt.components.task_hook import ITaskHook
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.groupings import Grouping
 from coordinator.spouts.kinds.kind_of import Spout
+from state.dead_letters import DEFAULT_LETTER_LIMITS, LetterLimits
 
 Spec = Spout | IBatchBolt | ISpout | IRichBolt | IBasicBolt
 
@@ -109,9 +110,11 @@ class Topology(ComponentGraph):
     Attributes:
         message_timeout_s: how long a wave may take, in seconds, in each of its two phases, before what hangs is
             named, ended and tried again.
+        letter_limits: how many dead letters it may keep.
     """
 
     message_timeout_s: float = DEFAULT_MESSAGE_TIMEOUT_S
+    letter_limits: LetterLimits = DEFAULT_LETTER_LIMITS
 
     @property
     def spout(self) -> Component:

@@ -47,6 +47,7 @@ from coordinator.building.topology_checks import (
     in_flow_order,
 )
 from coordinator.spouts.kinds.kind_of import Spout
+from state.dead_letters import DEFAULT_LETTER_LIMITS, LetterLimits
 from state.errors import TopologyError
 from state.keys import check_name
 
@@ -238,6 +239,7 @@ class TransactionalTopologyBuilder(GraphBuilder):
         self.spout_declarer = SpoutDeclarer(spout_id)
         self._add(ComponentKind.SPOUT, spout, parallelism, self.spout_declarer)
         self._message_timeout_s = DEFAULT_MESSAGE_TIMEOUT_S
+        self._letter_limits = DEFAULT_LETTER_LIMITS
 
     def set_bolt(self, component_id: str, bolt: IBatchBolt | IBasicBolt, parallelism: int = 1) -> BoltDeclarer:
         """Adds a batch bolt, which is a committer if it is an `ICommitter`, or a basic bolt, which ignores batches.
@@ -271,6 +273,28 @@ class TransactionalTopologyBuilder(GraphBuilder):
         """
         self._message_timeout_s = check_message_timeout(seconds)
 
+    def set_dead_letters(
+        self,
+        *,
+        per_transaction: int = DEFAULT_LETTER_LIMITS.per_transaction,
+        total: int = DEFAULT_LETTER_LIMITS.total,
+        letter_bytes: int = DEFAULT_LETTER_LIMITS.letter_bytes,
+    ) -> None:
+        """Sets how many tuples the topology may refuse with ``collector.dead_letter``; see docs/dead-letters.md.
+
+        Nothing is ever dropped to stay below a limit: the run ends, and names the limit, before it commits the
+        transaction that would exceed it.
+
+        Args:
+            per_transaction: most dead letters of one transaction.
+            total: most dead letters stored at a time; `txbatch dead-letters drop` makes room.
+            letter_bytes: largest dead letter, packed.
+
+        Raises:
+            TopologyError: a limit is not an integer in its range.
+        """
+        self._letter_limits = LetterLimits(per_transaction, total, letter_bytes)
+
     def build(self, conf: Mapping[str, Any] | None = None) -> Topology:
         """Checks everything and returns the topology.
 
@@ -294,6 +318,7 @@ class TransactionalTopologyBuilder(GraphBuilder):
             acker_count=self._acker_count,
             message_timeout_s=self._message_timeout_s,
             task_hooks=tuple(self._task_hooks),
+            letter_limits=self._letter_limits,
         )
 
     def _add_bolt(self, component_id: str, kind: ComponentKind, bolt: Any, parallelism: int) -> BoltDeclarer:

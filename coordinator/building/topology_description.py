@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from coordinator.building.letter_streams import is_of_letters
 from coordinator.building.topology import Component, Topology
+from state.codec import digest64
 from state.errors import StateRefusedError
 from state.handles import declared_states
 from state.printable import one_line
@@ -55,6 +57,11 @@ def described(topology: Topology) -> str:
     }
     components = {component.component_id: _of_component(component) for component in topology.components}
     return json.dumps({"components": components, "states": states}, sort_keys=True, ensure_ascii=False)
+
+
+def fingerprint_of(description: str) -> str:
+    """Returns 16 hexadecimal digits that tell a description from any other."""
+    return f"{digest64(description.encode()):016x}"
 
 
 def changes(stored: str, given: str) -> TopologyChange:
@@ -133,7 +140,9 @@ def check_topology(
 
 
 def _of_component(component: Component) -> dict[str, Any]:
-    inputs = sorted(f"{s.upstream_id}/{s.stream_id}: {s.grouping!r}" for s in component.subscriptions)
+    inputs = sorted(
+        f"{s.upstream_id}/{s.stream_id}: {s.grouping!r}" for s in component.subscriptions if not is_of_letters(s)
+    )
     return {
         "kind": component.kind.value,
         "tasks": component.task_count,

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from state.durability import DurabilityLevel
 from state.keys import Keys, check_name
 from state.redis_rights import acl_rules
 
 
-def show_acl(topology_id: str, user: str | None, *, loads_functions: bool) -> None:
+def show_acl(
+    topology_id: str, user: str | None, *, loads_functions: bool, level: DurabilityLevel = DurabilityLevel.MEMORY
+) -> None:
     """Prints one line for the server's ACL file; drop the leading ``user`` to give it to ``ACL SETUSER``.
 
     Args:
         topology_id: the topology the user runs.
         user: name of the user; None uses the topology id.
         loads_functions: whether the user may also load the function library.
+        level: the durability that the topology's runs ask for.
 
     Raises:
         TopologyError: the topology id or user name is not a valid name.
     """
-    rules = acl_rules(Keys(topology_id), loads_functions=loads_functions)
+    rules = acl_rules(Keys(topology_id), loads_functions=loads_functions, level=level)
     name = topology_id if user is None else check_name("user name", user)
     print(f"user {name} {' '.join(rules)} >PASSWORD")

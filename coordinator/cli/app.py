@@ -10,21 +10,29 @@ import typer
 from coordinator.cli.acl_command import show_acl
 from coordinator.cli.bench_command import bench as run_bench
 from coordinator.cli.command_options import (
+    Adopt,
     AllowPlaintext,
     AsJson,
     DataDir,
     Debug,
+    Level,
+    MaxAttempts,
     MaxPending,
+    MaxQuarantined,
+    OnPoison,
     Parameters,
     Redis,
+    Replicas,
     SparkConf,
     SparkMaster,
     TopologyId,
     WaveTarget,
     command_errors,
 )
+from coordinator.cli.commands.dead_letters import dead_letters
 from coordinator.cli.commands.doctor import doctor
 from coordinator.cli.commands.prove import prove as run_prove
+from coordinator.cli.commands.quarantine import app as quarantine_app
 from coordinator.cli.commands.verify import verify
 from coordinator.cli.run_arguments import RunArguments, adopt_option
 from coordinator.cli.run_command import RunRequest, execute
@@ -34,6 +42,7 @@ from coordinator.cli.state_commands import drop as drop_topology
 from coordinator.cli.suggestions import server_options
 from coordinator.server_choice import choose_server
 from coordinator.transactional.options import RunOptions
+from state.durability import DurabilityLevel
 
 DEFAULTS = RunOptions()
 WAVE_TARGET_MS = round(1000 * DEFAULTS.wave_target_s)
@@ -88,16 +97,10 @@ def run_topology(
     commit_group_max: Annotated[
         int, typer.Option(min=1, metavar="N", help="Most transactions in one commit.")
     ] = DEFAULTS.commit_group_max,
-    adopt: Annotated[
-        str | None,
-        typer.Option(
-            "--adopt",
-            metavar="[=WORDS]",
-            help="Continue on another input, provided that everything read so far is unchanged and nothing would be "
-            "skipped or read again. To accept more, name it: --adopt=skip, again, changed or unchecked, separated by "
-            "commas. A start without the option says which words it needs.",
-        ),
-    ] = None,
+    max_attempts: MaxAttempts = DEFAULTS.max_attempts,
+    on_poison: OnPoison = DEFAULTS.on_poison,
+    max_quarantined: MaxQuarantined = DEFAULTS.max_quarantined,
+    adopt: Adopt = None,
     accept_state_changes: Annotated[
         bool,
         typer.Option(
@@ -105,6 +108,8 @@ def run_topology(
             help="Continue even if a state is no longer declared, or is declared with other types.",
         ),
     ] = False,
+    durability: Level = DurabilityLevel.MEMORY,
+    durability_replicas: Replicas = DEFAULTS.durability_replicas,
     stop_when_idle: Annotated[
         bool, typer.Option("--stop-when-idle", help="End a plain topology once its spouts have nothing more to emit.")
     ] = False,
@@ -128,8 +133,13 @@ def run_topology(
             max_spout_pending=max_pending,
             wave_target_s=wave_target_ms / 1000,
             commit_group_max=commit_group_max,
+            max_attempts=max_attempts,
+            on_poison=on_poison,
+            max_quarantined=max_quarantined,
             adopt=adopt_option(adopt),
             accept_state_changes=accept_state_changes,
+            durability=durability,
+            durability_replicas=durability_replicas,
         )
         request = RunRequest(
             target, parameters or (), server, master, conf or (), options, as_json, stop_when_idle, stop_timeout
@@ -184,11 +194,12 @@ def acl(
             "--functions/--no-functions", help="Whether the user may load the function library, or finds it loaded."
         ),
     ] = True,
+    durability: Level = DurabilityLevel.MEMORY,
     debug: Debug = False,
 ) -> None:
     """Print a line for the server's ACL file: a user with the least rights that the topology needs."""
     with command_errors(debug=debug):
-        show_acl(topology_id, user, loads_functions=functions)
+        show_acl(topology_id, user, loads_functions=functions, level=durability)
 
 
 @app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -209,3 +220,5 @@ def prove(context: typer.Context) -> None:
 
 app.command()(doctor)
 app.command()(verify)
+app.add_typer(dead_letters, name="dead-letters")
+app.add_typer(quarantine_app, name="quarantine")

@@ -14,6 +14,7 @@ from coordinator.cli.exits import errors_reported
 from coordinator.cli.logs import logging_to_stderr
 from coordinator.cli.suggestions import server_options
 from coordinator.server_choice import DEFAULT_DATA_DIR
+from state.durability import DurabilityLevel
 from state.redis_address import secrets_in
 from state.redis_encryption import PLAINTEXT_VARIABLE
 from state.redis_reader import URL_VARIABLE
@@ -60,6 +61,45 @@ SparkConf = Annotated[
 Parameters = Annotated[
     list[str] | None,
     typer.Option("-p", "--param", metavar="KEY=VALUE", help="Parameter of the factory; may be repeated."),
+]
+
+Adopt = Annotated[
+    str | None,
+    typer.Option(
+        "--adopt",
+        metavar="[=WORDS]",
+        help="Continue on another input, provided that everything read so far is unchanged and nothing would be "
+        "skipped or read again. To accept more, name it: --adopt=skip, again, changed or unchecked, separated by "
+        "commas. A start without the option says which words it needs.",
+    ),
+]
+Level = Annotated[
+    DurabilityLevel,
+    typer.Option(
+        "--durability",
+        help="What has to be confirmed of a commit before anything is released upstream, and before a run says it is "
+        "done: the server's answer, its disk, or replicas.",
+    ),
+]
+Replicas = Annotated[
+    int,
+    typer.Option(
+        "--durability-replicas", min=1, metavar="N", help="Replicas that have to confirm, with --durability replica."
+    ),
+]
+MaxAttempts = Annotated[
+    int, typer.Option("--max-attempts", min=1, metavar="N", help="Attempts at a transaction before it is given up.")
+]
+OnPoison = Annotated[
+    str,
+    typer.Option(
+        metavar="WORD",
+        help="What becomes of a batch that fails on every attempt: halt the run, or quarantine the batch: commit "
+        "its transaction empty and keep it for `txbatch quarantine`.",
+    ),
+]
+MaxQuarantined = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Most quarantined batches; poison beyond them halts the run.")
 ]
 
 

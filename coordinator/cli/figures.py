@@ -95,8 +95,9 @@ def summary_line(statistics: RunStatistics) -> str:
     """Returns what a transactional run has done as one line."""
     if not statistics.attempts:
         return _idle_line(statistics)
+    aside = f", {len(statistics.quarantined):,} quarantined" if statistics.quarantined else ""
     return (
-        f"{counted(statistics.committed, 'transaction')} committed in {statistics.seconds:.1f} s, up to txid "
+        f"{counted(statistics.committed, 'transaction')} committed{aside} in {statistics.seconds:.1f} s, up to txid "
         f"{statistics.last_txid:,}; {statistics.failed_attempts:,} of {counted(statistics.attempts, 'attempt')} failed"
     )
 

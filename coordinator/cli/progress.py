@@ -43,6 +43,10 @@ class RunProgress(ABC, Generic[Statistics]):
         """Shows a sentence."""
 
     @abstractmethod
+    def note(self, sentence: str) -> None:
+        """Shows a sentence that stays."""
+
+    @abstractmethod
     def close(self, *, is_done: bool) -> None:
         """Called once, when the run is done or has failed; nothing is shown afterwards."""
 
@@ -76,6 +80,9 @@ class LineProgress(RunProgress[Statistics]):
     def say(self, sentence: str) -> None:
         self._shown_s = self._clock()
         print(f"{self._name}: {sentence}", file=self._stream, flush=True)
+
+    def note(self, sentence: str) -> None:
+        self.say(sentence)
 
     def close(self, *, is_done: bool) -> None:
         if is_done or self._figures.has_result():
@@ -124,6 +131,9 @@ class BarProgress(RunProgress[Statistics]):
 
     def say(self, sentence: str) -> None:
         self._bar.update(self._task, description=f"{self._name}: {sentence}")
+
+    def note(self, sentence: str) -> None:
+        self._bar.console.print(Text(f"{self._name}: {sentence}"), soft_wrap=True)
 
     def close(self, *, is_done: bool) -> None:
         self._bar.stop()

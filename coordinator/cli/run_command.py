@@ -32,6 +32,7 @@ from state.handles import declared_states
 from state.keys import Keys
 from state.printable import counted, one_line
 
+TXIDS_SHOWN = 10
 Runner = Callable[..., RunStatistics]
 PlainRunner = Callable[..., PlainStatistics]
 
@@ -48,6 +49,7 @@ class RunRequest:
         conf: ``key=value`` texts for Spark.
         options: limits of a transactional run.
         as_json: end with one line of JSON on standard output.
+        replay: quarantined batches to publish instead of reading the input; see `run`.
         stop_when_idle: end a plain run once its spouts have nothing more to emit.
         stop_timeout_s: longest time from SIGTERM to the end of the process.
     """
@@ -61,6 +63,7 @@ class RunRequest:
     as_json: bool
     stop_when_idle: bool = False
     stop_timeout_s: float = STOP_TIMEOUT_S
+    replay: Sequence[int] | str | None = None
 
 
 def execute(request: RunRequest, runner: Runner = run, plain_runner: PlainRunner = run_plain) -> int:
@@ -85,6 +88,8 @@ def execute(request: RunRequest, runner: Runner = run, plain_runner: PlainRunner
             statistics, signal_number = _run(topology, request, runner, conf, module_name)
             told = summary(topology, statistics, request.server)
     print(json.dumps(statistics.to_dict(topology.topology_id)) if request.as_json else told)
+    if isinstance(statistics, RunStatistics) and statistics.quarantined:
+        print(quarantine_line(topology.topology_id, statistics.quarantined), file=sys.stderr)
     if statistics.is_interrupted and signal_number is not None:
         return 128 + signal_number
     return ExitCode.DONE
@@ -105,6 +110,8 @@ def _run(
         def begun(coordinator: Coordinator) -> None:
             signals.drain_by(coordinator.drain)
             progress.begun()
+            if coordinator.statistics.durability is not None:
+                progress.note(coordinator.statistics.durability.first_line())
 
         statistics = runner(
             topology,
@@ -117,6 +124,7 @@ def _run(
             on_start=begun,
             on_progress=progress.update,
             factory_module=module_name,
+            **({} if request.replay is None else {"replay": request.replay}),
         )
         progress.update(statistics)  # a run with nothing to do has no event that would have reported it
         return statistics, signals.received
@@ -127,9 +135,10 @@ def _run_plain(
 ) -> tuple[PlainStatistics, int | None]:
     if request.options != RunOptions():
         raise TopologyError(
-            "--max-pending, --wave-target-ms, --commit-group-max, --adopt and --accept-state-changes are for "
-            f"transactional topologies, but {topology.topology_id!r} is a plain one; leave them out, and limit what "
-            "is in flight with the builder's set_max_spout_pending"
+            "--max-pending, --wave-target-ms, --commit-group-max, --max-attempts, --on-poison, --max-quarantined, "
+            "--adopt, --accept-state-changes and --durability are for transactional topologies, but "
+            f"{topology.topology_id!r} is a plain one; leave them out, and limit what is in flight with the builder's "
+            "set_max_spout_pending"
         )
     figures = PlainFigures(time.monotonic)
     shown = progress_on_stderr(topology.topology_id, time.monotonic, figures, leaves_line=request.as_json)
@@ -150,6 +159,17 @@ def _run_plain(
         )
         progress.update(statistics)  # a run whose spouts emitted nothing has no wave that would have reported it
         return statistics, signals.received
+
+
+def quarantine_line(topology_id: str, txids: Sequence[int]) -> str:
+    """Returns the last line of a run that has quarantined batches."""
+    shown = ", ".join(f"{txid:,}" for txid in txids[:TXIDS_SHOWN])
+    shown += f" and {len(txids) - TXIDS_SHOWN:,} more" if len(txids) > TXIDS_SHOWN else ""
+    batches = "batch" if len(txids) == 1 else "batches"
+    return (
+        f"txbatch: QUARANTINED, and therefore not in the state: the {batches} of txid {shown}; see "
+        f"`txbatch quarantine list {topology_id}`"
+    )
 
 
 def plain_summary(topology: PlainTopology, statistics: PlainStatistics) -> str:
@@ -176,6 +196,14 @@ def summary(topology: Topology, statistics: RunStatistics, server: ServerChoice)
         lines.append(
             f"  the server was unreachable {times}, for {statistics.server_away_s:.1f} s in all; nothing was lost"
         )
+    lines += [f"  quarantined txid {old:,} was replayed as txid {new:,}" for old, new in statistics.replayed.items()]
+    if statistics.replayed_letters:
+        lines.append(f"  {counted(statistics.replayed_letters, 'dead letter')} published")
+    if statistics.dead_letters:
+        letters = counted(statistics.dead_letters, "dead letter")
+        lines.append(f"  {letters}; see `txbatch dead-letters list {topology.topology_id}`")
+    if statistics.durability is not None:
+        lines.append(f"  {statistics.durability.last_line(statistics.released_txid)}")
     lines += [f"  {one_line(name)}: {count:,}" for name, count in sorted(statistics.counters.items())]
     keys = Keys(topology.topology_id)
     for component in topology.components:

@@ -31,12 +31,13 @@ def show_status(topology_id: str, server: ServerChoice, *, as_json: bool, option
     """
     with server.store(topology_id) as store:
         status = store.status()
+        can_lose = store.server_can_lose()
     if status is None:
         raise TopologyError(f"topology {topology_id!r} is not stored on {server}; check the topology id and the server")
     if as_json:
-        print(json.dumps(dataclasses.asdict(status)))
+        print(json.dumps({**dataclasses.asdict(status), "server_can_lose": can_lose}))
         return
-    lines = (one_line(line, SENTENCE_LIMIT) for line in _lines(status, server))
+    lines = (one_line(line, SENTENCE_LIMIT) for line in _lines(status, server, can_lose))
     print("\n".join(with_server_options(line, options) for line in lines))
 
 
@@ -87,7 +88,7 @@ def ask(question: str) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _lines(status: TopologyStatus, server: ServerChoice) -> list[str]:
+def _lines(status: TopologyStatus, server: ServerChoice, can_lose: str) -> list[str]:
     lines = [
         f"{status.topology_id} on {server}",
         f"  committed         up to txid {status.committed_txid:,}",
@@ -99,9 +100,16 @@ def _lines(status: TopologyStatus, server: ServerChoice) -> list[str]:
     ]
     receipt = status.last_receipt
     if receipt is not None:
+        levels = [level for level, txid in status.durable.items() if txid >= receipt.last_txid]
+        durability = " and ".join(levels) or "memory"
         lines.append(
             f"  last receipt      attempt {receipt.attempt_id:016x}, group {receipt.first_txid:,} to "
-            f"{receipt.last_txid:,}, digest {receipt.digest}"
+            f"{receipt.last_txid:,}, digest {receipt.digest}, durability {durability}"
+        )
+    if status.quarantined_count:
+        lines.append(
+            f"  quarantined       {counted(status.quarantined_count, 'txid')}: see `txbatch quarantine list "
+            f"{status.topology_id}`"
         )
     if status.is_dropping:
         lines.append(f"  a drop was not finished: run `txbatch drop {status.topology_id}` again")

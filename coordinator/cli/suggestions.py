@@ -11,7 +11,7 @@ from pathlib import Path
 
 from state.redis_address import redact
 
-_DROP = re.compile(r"`(txbatch drop [^`\s]+)`")
+_SUGGESTED = re.compile(r"`(txbatch (?:drop|quarantine list) [^`\s]+)`")
 
 
 def server_options(redis_url: str | None, data_dir: Path | None) -> str:
@@ -30,5 +30,5 @@ def server_options(redis_url: str | None, data_dir: Path | None) -> str:
 
 
 def with_server_options(text: str, options: str) -> str:
-    """Returns a message in which each ``txbatch drop`` in backticks has the options of `server_options`."""
-    return _DROP.sub(lambda found: f"`{found[1]}{options}`", text)
+    """Returns a message in which each suggested command in backticks has the options of `server_options`."""
+    return _SUGGESTED.sub(lambda found: f"`{found[1]}{options}`", text)

@@ -28,7 +28,7 @@ from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.spouts.kinds.kind_of import kind_of
 from coordinator.spouts.kinds.partition_cut import PartitionCut
-from coordinator.spouts.kinds.spout_kind import BatchEmitter, StoredPositions
+from coordinator.spouts.kinds.spout_kind import BatchEmitter, EmitOrder, StoredPositions
 from coordinator.spouts.row_spout import Rows
 from state.attempt import TransactionAttempt
 from state.codec import unpack
@@ -44,10 +44,23 @@ class Batch:
     Attributes:
         attempt: identifies the batch.
         packed_metadata: the coordinator's metadata, of the txid as stored, or for an opaque spout of the attempt.
+        number: what the spout knows the batch by, if that is not the txid: it does not count replays of quarantined
+            batches, and a replay keeps the number it was first read with.
+        scopes: the partitions to read, see `EmitOrder`.
+        is_of_letters: the metadata is dead letters to be emitted: for each the stream, the values and, on a direct
+            stream, the index of the receiver.
     """
 
     attempt: TransactionAttempt
     packed_metadata: bytes
+    number: int | None = None
+    scopes: frozenset[str] | None = None
+    is_of_letters: bool = False
+
+    def order(self) -> EmitOrder:
+        """Returns what the spout's emitter is told."""
+        number = self.attempt.txid if self.number is None else self.number
+        return EmitOrder(self.attempt, TransactionAttempt(number, self.attempt.attempt_id), self.scopes)
 
 
 @dataclass(slots=True)
@@ -129,7 +142,8 @@ class EmitterTask:
         collector = AttemptCollector(self._wiring, attempt, outbox, self._observer)
         metrics = TaskMetrics()
         try:
-            cuts = self._call(attempt, unpack(batch.packed_metadata), collector)
+            cuts = self._call(batch, unpack(batch.packed_metadata), collector)
+            collector.letter_box.check()
             counters = self._context.counted()
             sent_edges = outbox.close()  # packs values, so the codec may refuse one
         except BaseException as error:
@@ -143,13 +157,28 @@ class EmitterTask:
         collector.count_into(metrics)
         metrics.batches = 1
         edge = batch_edge(attempt, self._wiring.task_id, batch.packed_metadata)
-        result = TaskResult(None, edge, sent_edges, collector.emitted_count, counters, metrics)
+        letters = collector.letter_box.letters
+        result = TaskResult(None, edge, sent_edges, collector.emitted_count, counters, metrics, letters)
         return Emitted(attempt, result, cuts)
 
-    def _call(self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector) -> dict[str, PartitionCut]:
+    def _call(self, batch: Batch, metadata: Any, collector: AttemptCollector) -> dict[str, PartitionCut]:
+        if batch.is_of_letters:
+            self._emit_letters(metadata, collector)
+            return {}
         if self._emitter is None:
             self._emitter = self._open()
-        return self._emitter.emit(attempt, metadata, collector)
+        return self._emitter.emit(batch.order(), metadata, collector)
+
+    def _emit_letters(self, letters: Sequence[Any], collector: AttemptCollector) -> None:
+        """Emits this task's share; the spout is not asked."""
+        context = self._context
+        for stream_id, values, receiver in letters[context.task_index :: context.task_count]:
+            if receiver is None:
+                collector.emit(values, stream_id)
+            else:
+                (subscriber,) = context.subscribers[stream_id]
+                tasks = context.component_tasks(subscriber)
+                collector.emit_direct(tasks[receiver % len(tasks)], values, stream_id)
 
     def _open(self) -> BatchEmitter:
         spec = pickle.loads(self._wiring.spec)

@@ -13,6 +13,7 @@ from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.local.cluster import LocalCluster
 from coordinator.local.recorder import Emission
 from coordinator.spouts.memory import FixedBatchesSpout
+from state.dead_letters import DeadLetter
 from state.errors import TopologyError
 
 
@@ -23,10 +24,12 @@ class BoltTrial:
     Attributes:
         batches: for each batch, (stream id, values) of every tuple that the bolt emitted.
         states: state name -> its contents after the last batch, decoded as declared.
+        dead_letters: what the bolt refused with `dead_letter`, in order; `txid` is the number of the batch, from 1.
     """
 
     batches: tuple[tuple[Emission, ...], ...]
     states: Mapping[str, Any]
+    dead_letters: tuple[DeadLetter, ...] = ()
 
     def emitted(self, stream_id: str = DEFAULT_STREAM) -> list[list[Any]]:
         """Returns the values of all tuples on one stream, in order."""
@@ -65,4 +68,4 @@ def run_bolt(
         run = cluster.submit(builder.build(conf))
         run.run_until_idle()
         emitted = tuple(tuple(run.emitted("bolt", txid)) for txid in range(1, len(batches) + 1))
-        return BoltTrial(emitted, run.snapshot().states)
+        return BoltTrial(emitted, run.snapshot().states, tuple(run.dead_letters()))

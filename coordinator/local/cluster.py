@@ -8,6 +8,7 @@ from random import Random
 from types import TracebackType
 from typing import Any, Self, overload
 
+from coordinator.building.letter_streams import with_letter_streams
 from coordinator.building.plain_topology import PlainTopology
 from coordinator.building.topology import Topology
 from coordinator.building.topology_builder import described
@@ -19,6 +20,7 @@ from coordinator.local.transactional_run import TransactionalRun
 from coordinator.planning.plain_plan import make_plain_plan
 from coordinator.planning.plan import make_plan
 from coordinator.transactional.options import RunOptions
+from coordinator.transactional.start.letter_choice import LetterChoice
 from state.errors import TopologyError
 from state.redis_address import redact
 from state.redis_connection import connect
@@ -87,7 +89,12 @@ class LocalCluster:
 
     @overload
     def submit(
-        self, topology: Topology, *, options: RunOptions | None = None, frame_fault: FrameFault | None = None
+        self,
+        topology: Topology,
+        *,
+        options: RunOptions | None = None,
+        frame_fault: FrameFault | None = None,
+        replay_letters: Sequence[str] | str | None = None,
     ) -> TransactionalRun: ...
 
     @overload
@@ -103,6 +110,7 @@ class LocalCluster:
         frame_fault: FrameFault | None = None,
         by_hand: Sequence[str] = (),
         message_fault: MessageFault | None = None,
+        replay_letters: Sequence[str] | str | None = None,
     ) -> TransactionalRun | PlainRun:
         """Starts a run; a transactional one continues where the last one on this cluster's server ended.
 
@@ -113,12 +121,14 @@ class LocalCluster:
             frame_fault: for tests: loses, doubles, alters or replaces frames of a transactional run.
             by_hand: ids of bolts of a plain topology for which the test itself acks, fails and emits.
             message_fault: for tests: loses, doubles, alters or replaces messages of a plain run.
+            replay_letters: ids of components, or "all": the run replays their dead letters and reads no input; as
+                for `coordinator.run`.
 
         Raises:
             TransactionError: the topology cannot run, its state is refused, or a `prepare` raised.
         """
         if isinstance(topology, PlainTopology):
-            _refuse_given("a plain topology", options=options, frame_fault=frame_fault)
+            _refuse_given("a plain topology", options=options, frame_fault=frame_fault, replay_letters=replay_letters)
             return self._submit_plain(topology, by_hand, message_fault)
         if not isinstance(topology, Topology):
             raise TopologyError(f"submit got {described(topology)}; give the result of a builder's build()")
@@ -128,6 +138,9 @@ class LocalCluster:
                 'transactions, call hold("processing") or hold("commit") of the run that submit returns'
             )
         _refuse_given("a transactional topology", message_fault=message_fault)
+        choice = None if replay_letters is None else LetterChoice.of(replay_letters)
+        if choice is not None:
+            topology = with_letter_streams(topology)
         run = TransactionalRun(
             topology,
             make_plan(topology, pickle_spec, worker_count=self._worker_count, is_chained=False),
@@ -137,6 +150,7 @@ class LocalCluster:
             options=(options or RunOptions()).or_window(LOCAL_WINDOW),
             receive_capacity=self._receive_capacity,
             frame_fault=frame_fault,
+            replay=choice,
         )
         self._open.callback(run.close)
         return run

@@ -20,7 +20,9 @@ from coordinator.planning.plan import Plan
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
+from coordinator.transactional.start.letter_choice import LetterChoice
 from state.attempt import TransactionAttempt
+from state.dead_letters import DeadLetter
 from state.errors import TopologyError
 from state.handles import declared_states
 from state.redis_connection import RedisConnection
@@ -47,6 +49,7 @@ class TransactionalRun:
         options: limits of the run.
         receive_capacity: most messages in a task's receive queue.
         frame_fault: loses, doubles, alters or replaces frames in flight.
+        replay: the dead letters that the run publishes instead of reading the input.
 
     Raises:
         TransactionError: the topology cannot run, or cannot be owned.
@@ -63,6 +66,7 @@ class TransactionalRun:
         options: RunOptions,
         receive_capacity: int,
         frame_fault: FrameFault | None,
+        replay: LetterChoice | None = None,
     ) -> None:
         self._topology, self._client = topology, client
         self._timers = Timers()
@@ -71,7 +75,8 @@ class TransactionalRun:
         self._is_due = True
         self._plan = plan = _tuple_by_tuple(plan)
         store = RedisStore(server, topology.topology_id, client=client, unreachable_timeout_s=ANSWER_TIMEOUT_S)
-        store.check_server()
+        store.check_server(options.asked_durability())
+        self._letters = store.dead_letters
         connection = RedisConnection(client, server, timeout_s=ANSWER_TIMEOUT_S)
         nonce, new_generation = _identity(random), _identity(random)
         reader = RedisReader(server, topology.topology_id, nonce=nonce, connection=connection)
@@ -92,6 +97,7 @@ class TransactionalRun:
                 clock=lambda: self._timers.now_s,
                 draw_bits=random.getrandbits,
                 watch=self._book,
+                replay=replay,
             )
         )
 
@@ -254,6 +260,10 @@ class TransactionalRun:
                 f"declared: {sorted(handles) or 'none'}"
             )
         return snapshot(self._client, self._topology.topology_id, [handles[name]]).states[name]
+
+    def dead_letters(self) -> list[DeadLetter]:
+        """Returns what was refused with `dead_letter` in committed transactions, by transaction, task and call."""
+        return list(self._letters.all())
 
     def close(self) -> None:
         """Cancels what is in flight and frees everything; state stays."""

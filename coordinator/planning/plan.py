@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from coordinated_bolt.completeness.acker import ACKER_COMPONENT
 from coordinated_bolt.wiring import TaskWiring
@@ -20,6 +20,7 @@ from coordinator.planning.chaining import Chain, chained_wirings, chains_of, han
 from coordinator.planning.placement import workers
 from coordinator.planning.stage_chain import Stage, StageChain
 from coordinator.planning.task_wirings import PickleSpec, executors_of, make_wirings, number_tasks
+from state.dead_letters import DEFAULT_LETTER_LIMITS, LetterLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ class Plan:
         chains: the components of the processing phase, in flow order; those of one chain together.
         executor_of: task id -> executor number, from 1; for engines that run several tasks on one executor.
         worker_of: task id -> worker, from 0; empty unless the plan was made for workers.
+        letter_limits: how many dead letters the topology may keep.
     """
 
     topology_id: str
@@ -52,6 +54,7 @@ class Plan:
     chains: tuple[Chain, ...] = ()
     executor_of: Mapping[int, int] = field(default_factory=dict)
     worker_of: Mapping[int, int] = field(default_factory=dict)
+    letter_limits: LetterLimits = DEFAULT_LETTER_LIMITS
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -138,7 +141,10 @@ def make_plan(topology: Topology, pickle_spec: PickleSpec, *, worker_count: int 
     heads = {chain[0] for chain in chains} | committing
     executor_of = executors_of(topology, tasks_of)
     worker_of = workers(executor_of, worker_count)
-    wirings = make_wirings(topology, tasks_of, pickle_spec, worker_of)
+    wirings = {
+        task: replace(wiring, letter_limits=topology.letter_limits)
+        for task, wiring in make_wirings(topology, tasks_of, pickle_spec, worker_of).items()
+    }
     wirings = chained_wirings(wirings, hand_overs(topology, chains))
     depth = max(level for component_id, level in levels.items() if component_id not in committing)
     commit_depth = max((levels[c] for c in committing), default=0)
@@ -164,6 +170,7 @@ def make_plan(topology: Topology, pickle_spec: PickleSpec, *, worker_count: int 
         chains=tuple(chains),
         executor_of=executor_of,
         worker_of=worker_of,
+        letter_limits=topology.letter_limits,
     )
 
 

@@ -26,10 +26,12 @@ class SpoutCommitter(ABC):
 
     @abstractmethod
     def commit(self, attempt: TransactionAttempt) -> None:
-        """Called when an attempt is durable, in txid order, at least once for every txid.
+        """Called when an attempt is as durable as the run has asked, in txid order, at least once for every txid.
 
-        A run begins by telling the last group of transactions that earlier runs committed, because it cannot know
-        whether they got that far. So make it idempotent by ``attempt.txid``, across processes.
+        A batch that was quarantined is told when it is replayed, under its old txid, and never if it is dropped.
+
+        See `RunOptions.durability`. A run begins by telling the transactions that earlier runs committed last, because
+        it cannot know whether they got that far. So make it idempotent by ``attempt.txid``, across processes.
         """
 
     def cleanup_before(self, txid: int) -> None:  # noqa: B027 - optional by design

@@ -10,6 +10,8 @@ from typing import Any
 class RunSoFar:
     """How far a topology is, over this run and earlier ones.
 
+    A spout's txids number its own batches: replays of quarantined batches are left out.
+
     Attributes:
         last_txid: the highest txid that was cut, 0 if there is none; the next one is one higher.
         last: what was returned for it: the metadata of `initialize_transaction`, or the number of partitions; None if

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from coordinator.building.topology import Topology
+from coordinator.building.topology_description import fingerprint_of
 from coordinator.planning.plan import Plan
 from coordinator.spouts.committing import SpoutCommitter
 from coordinator.spouts.kinds.kind_of import kind_of
@@ -22,15 +24,20 @@ from coordinator.transactional.guarded_spout_committer import GuardedSpoutCommit
 from coordinator.transactional.machine.attempt_record import TransactionRecord
 from coordinator.transactional.machine.metadata_log import MetadataLog, Notes
 from coordinator.transactional.machine.positions import Positions
+from coordinator.transactional.machine.replay import Replay
 from coordinator.transactional.machine.run_machine import RunMachine
 from coordinator.transactional.machine.run_plan import RunPlan
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.publisher import Publisher
+from coordinator.transactional.record_stamps import RecordStamps
+from coordinator.transactional.replay_side import ReplaySide
 from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.spout_side import SpoutSide
+from coordinator.transactional.start.letter_choice import LetterChoice
+from coordinator.transactional.start.replay_choice import ReplayChoice
 from coordinator.transactional.start.spout_start import SpoutStart
-from coordinator.transactional.start.takeover import Takeover
-from coordinator.transactional.store_side import StoreSide
+from coordinator.transactional.start.takeover import TakenOver, Takeover
+from coordinator.transactional.store_side import Barriers, StoreSide
 from coordinator.transactional.watch_side import WatchSide
 from state.attempt import TransactionAttempt
 from state.own_copy import own_copy
@@ -53,6 +60,8 @@ def assembled(
     on_progress: Callable[[RunStatistics], None] | None = None,
     pause: Callable[[float], None] | None = None,
     watch: AttemptWatch | None = None,
+    wall_clock: Callable[[], float] | None = None,
+    replay: ReplayChoice | LetterChoice | None = None,
 ) -> Iterator[Coordinator]:
     """Becomes the owner of a topology and yields the coordinator of a run that continues where the last one ended.
 
@@ -63,25 +72,25 @@ def assembled(
         engine: runs its waves; closed by the caller.
         options: limits of the run.
         nonce: 128 random bits, hexadecimal, different for every run; the engine's readers of state have the same one.
-        new_generation: 128 random bits, hexadecimal, for a topology that starts for the first time.
+        new_generation: as many, for a topology that starts for the first time.
         clock: seconds, monotonic.
-        draw_bits: number of bits -> a random number, for attempt ids. It may be seeded; `nonce` must not be, or two
-            runs with equal seeds would own the topology at the same time.
+        draw_bits: number of bits -> a random number, for attempt ids. It may be seeded; `nonce` must never be.
         on_progress: called with the statistics after every event.
         pause: waits for that many seconds before a failed start of the spout is tried again; None does not wait.
         watch: notified of every attempt, and may hold its phases.
+        wall_clock: seconds since the epoch, for records of quarantined batches; `clock` by default.
+        replay: quarantined batches or dead letters to replay, instead of reading the input.
 
     Raises:
-        TransactionError: the topology cannot be owned; see `Takeover.take`.
-        UserCodeError, SourceError: the spout cannot be started.
+        TransactionError: the topology cannot be owned, see `Takeover.take`, or its spout cannot be started.
     """
-    context = plan.wirings[plan.emitter_tasks[0]].context()
     options = fitting(topology, options)
-    start = SpoutStart(topology, context, tries=options.max_attempts, pause=pause or _ignore)
+    start = _spout_start(topology, plan, options, pause or _ignore)
     with ExitStack() as resources:
         spout = start.coordinator(resources)
         committer = start.committer(resources) if options.tells_spout else None
-        taken = Takeover(topology, store, start, spout, options).take(nonce=nonce, new_generation=new_generation)
+        found = Takeover(topology, store, start, spout, options, choice=replay)
+        taken = found.take(nonce=nonce, new_generation=new_generation)
         coordinator = new_coordinator(
             plan=plan,
             spout=spout,
@@ -94,15 +103,18 @@ def assembled(
             clock=clock,
             on_progress=on_progress or _ignore,
             message_timeout_s=topology.message_timeout_s,
-            committer=committer,
-            last_group=() if committer is None else store.last_group(),
+            **_committing(store, committer),
             notices=taken.notices,
             earlier_notes=taken.notes,
             notes_of=lambda metadata: start.notes(spout, metadata),
             start=start,
             watch=watch,
             server_watch=store.watch(clock),
+            stamps=_stamps(taken, options, wall_clock or clock),
+            replays=taken.replays,
+            barriers=store if options.asked_durability().waits else None,
         )
+        coordinator.statistics.durability = store.durability
         yield resources.enter_context(closing(coordinator))
 
 
@@ -120,49 +132,44 @@ def new_coordinator(
     on_progress: Callable[[RunStatistics], None],
     message_timeout_s: float,
     committer: SpoutCommitter | None = None,
-    last_group: tuple[TransactionAttempt, ...] = (),
+    untold: tuple[TransactionAttempt, ...] = (),
     notices: tuple[str, ...] = (),
     earlier_notes: Notes | None = None,
     notes_of: Callable[[Any], Mapping[str, Any]] | None = None,
     start: SpoutStart | None = None,
     watch: AttemptWatch | None = None,
     server_watch: ServerWatch | None = None,
+    stamps: RecordStamps | None = None,
+    replays: tuple[Replay, ...] | None = None,
+    withheld: Collection[int] = (),
+    barriers: Barriers | None = None,
 ) -> Coordinator:
     """Connects the machine with its driver and tells the spout where earlier runs stopped; see `assembled`."""
     spout_id = plan.wirings[plan.emitter_tasks[0]].component_id
-    stored = metadata.coordinator
-    last_txid = max(stored, default=committed_txid)
-    run_so_far = RunSoFar(last_txid, stored.get(last_txid), committed_txid)
+    run_so_far = _run_so_far(metadata, committed_txid)
     guarded = GuardedSpout(spout, spout_id, run_so_far)
-    run_plan = RunPlan(
-        commit_tasks=plan.commit_tasks,
-        component_order=tuple(plan.component_order),
-        is_opaque=start is not None and start.kind.is_opaque,
-        may_commit_early=plan.has_flat_commit_phase(),
-        engine_overlaps=engine.overlaps,
-        may_hold=watch is not None,
-        message_timeout_s=message_timeout_s,
-    )
     machine = RunMachine(
-        run_plan,
+        _waiting_for(_run_plan(plan, engine, start, message_timeout_s, may_hold=watch is not None), barriers),
         options,
         metadata,
         committed_txid=committed_txid,
         new_attempt_id=new_attempt_id,
-        earlier=_earlier(stored, guarded, earlier_notes or {}),
+        earlier=_earlier(metadata.coordinator, guarded, earlier_notes or {}),
     )
     _recall(spout, metadata.notes(earlier_notes or {}), start)
     _tell_where_it_stands(spout, run_so_far, machine.positions, start)
     machine.statistics.notices = notices
     watch_side = WatchSide(watch or AttemptWatch(), clock)
+    spout_side = partial(SpoutSide if replays is None else partial(ReplaySide, replays), guarded)
     return Coordinator(
         machine=machine,
-        spout=SpoutSide(
-            guarded,
+        spout=spout_side(
             GuardedSpoutCommitter(committer, spout_id),
             clock=clock,
+            metadata=metadata,
             notes_of=notes_of or spout.notes,
-            last_group=last_group,
+            untold=untold,
+            withheld=lambda: {*withheld, *machine.statistics.quarantined},
         ),
         engine=EngineSide(engine, machine.positions),
         store=StoreSide(
@@ -170,11 +177,63 @@ def new_coordinator(
             clock=clock,
             on_committed=watch_side.committed,
             statistics=machine.statistics,
+            stamps=stamps or RecordStamps(clock, "", "", options.max_quarantined),
             server_watch=server_watch,
+            barriers=barriers,
         ),
         watch=watch_side,
         clock=clock,
         on_progress=on_progress,
+    )
+
+
+def _spout_start(topology: Topology, plan: Plan, options: RunOptions, pause: Callable[[float], None]) -> SpoutStart:
+    context = plan.wirings[plan.emitter_tasks[0]].context()
+    return SpoutStart(topology, context, tries=options.max_attempts, pause=pause)
+
+
+def _committing(store: RedisStore, committer: SpoutCommitter | None) -> dict[str, Any]:
+    """Returns the spout's committer, what earlier runs may not have told it, and what is quarantined and withheld."""
+    if committer is None:
+        return {}
+    withheld = {record.txid for record in store.quarantined()}
+    return {"committer": committer, "untold": store.last_group(), "withheld": withheld}
+
+
+def _stamps(taken: TakenOver, options: RunOptions, wall_clock: Callable[[], float]) -> RecordStamps:
+    """Returns what the driver adds to the records of quarantined batches."""
+    return RecordStamps(
+        wall_clock,
+        topology_fingerprint=fingerprint_of(taken.description),
+        source_fingerprint=taken.source_fingerprint,
+        limit=options.max_quarantined,
+    )
+
+
+def _run_so_far(metadata: MetadataLog, committed_txid: int) -> RunSoFar:
+    last_txid, number_of = max(metadata.coordinator, default=committed_txid), metadata.number_of
+    return RunSoFar(number_of(last_txid), metadata.coordinator.get(last_txid), number_of(committed_txid))
+
+
+def _waiting_for(plan: RunPlan, barriers: Barriers | None) -> RunPlan:
+    """Returns the plan with the time that a run may wait for a barrier."""
+    return plan if barriers is None else replace(plan, barrier_timeout_s=barriers.unreachable_timeout_s)
+
+
+def _run_plan(
+    plan: Plan, engine: Engine, start: SpoutStart | None, message_timeout_s: float, *, may_hold: bool
+) -> RunPlan:
+    return RunPlan(
+        commit_tasks=plan.commit_tasks,
+        component_order=tuple(plan.component_order),
+        spout_id=plan.wirings[plan.emitter_tasks[0]].component_id,
+        has_partitions=start is not None and start.kind.has_partitions,
+        is_opaque=start is not None and start.kind.is_opaque,
+        may_commit_early=plan.has_flat_commit_phase(),
+        engine_overlaps=engine.overlaps,
+        may_hold=may_hold,
+        message_timeout_s=message_timeout_s,
+        letter_limits=plan.letter_limits,
     )
 
 

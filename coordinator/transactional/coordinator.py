@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from coordinator.transactional.engine_side import EngineSide
 from coordinator.transactional.machine.run_events import (
+    AskBarrier,
     AskForEnd,
     AskWatch,
     CancelWave,
@@ -98,6 +99,7 @@ class Coordinator:
             ReplayLimitError, TransactionTooLargeError: likewise.
             FencedError: a newer run owns the topology, or it was dropped.
             StateUnreachableError: the store did not answer.
+            NotDurableError: the store did not confirm in time that commits are as durable as the run has asked.
             EngineError: Spark is gone or cannot work.
         """
         while not self.turn():
@@ -116,30 +118,42 @@ class Coordinator:
         """Logs what the replay log left out; called once, however the run has ended."""
         self._watch.close()
 
-    def turn(self) -> bool:
+    def turn(self, *, is_awaited: bool = False) -> bool:
         """Does one turn of `run`: carries out what is due, handles at most one event, returns whether the run is done.
+
+        Args:
+            is_awaited: the caller has nothing more to give until what is committed is released, so a barrier that is
+                not confirmed in time ends the run.
 
         Raises:
             TransactionError: see `run`.
         """
         machine, clock = self._machine, self._clock
-        told = self._spout.tell_last_group()
-        if told is not None:
-            self._handle(told)
+        for due in (self._spout.resume(), self._store.barrier_answer()):
+            if due is not None:
+                self._handle(due)
         if not machine.is_halted():
             self._store.look()
             self._spout.tell_activity()
         self._spout.note_committed(machine.currtx - 1)
-        self._handle(Turn(clock(), self._watch.commit_limit(machine.currtx, machine.commit_group_max)))
+        self._handle(Turn(clock(), self._watch.commit_limit(machine.currtx, machine.commit_group_max), is_awaited))
         if self._is_done:
-            self._store.confirm()
+            self._store.finish()
             return True
-        event = self._engine.next_event(IDLE_WAIT_S if machine.is_idle() else BUSY_WAIT_S)
+        event = self._next_event()
         if event is not None:
             self._handle(event)
             self._report_progress()
         self._handle(TimePassed(clock()))
         return False
+
+    def _next_event(self) -> RunEvent | None:
+        """Waits for whatever can happen next; a run that can only wait for a barrier waits for its answer."""
+        is_idle = self._machine.is_idle()
+        if not self._store.awaits_barrier or not (is_idle or self._machine.is_blocked()):
+            return self._engine.next_event(IDLE_WAIT_S if is_idle else BUSY_WAIT_S)
+        confirmed = self._store.barrier_answer(IDLE_WAIT_S)
+        return confirmed if confirmed is not None or is_idle else self._engine.next_event(0.0)
 
     def _handle(self, event: RunEvent) -> None:
         """Carries out everything that follows from an event."""
@@ -162,8 +176,8 @@ class Coordinator:
                 return self._spout.input_state(last_metadata)
             case AskWatch():
                 return self._watch.ask(decision)
-            case StoreMetadata(entries):
-                self._store.store_metadata(entries)
+            case StoreMetadata() | AskBarrier():
+                self._store.write(decision)
             case RanEarly(executed):
                 self._engine.hand_in(executed)
             case Done():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from coordinator.transactional.engine import Engine, Event, GroupExecuted, WaveCrashed, WaveProcessed
 from coordinator.transactional.machine.positions import Positions
 from coordinator.transactional.machine.run_events import CancelWave, ReleaseWave, StartCommit, StartWave
@@ -26,7 +29,7 @@ class EngineSide:
         match decision:
             case StartWave(wave_id, batches, early):
                 reached("wave.submitting")
-                self._engine.process(wave_id, batches, self._positions.by_scope(), early)
+                self._engine.process(wave_id, batches, self._stored(decision), early)
                 reached("wave.submitted")
             case StartCommit(wave_id, attempts, composed):
                 reached("group.submitting")
@@ -37,6 +40,12 @@ class EngineSide:
             case ReleaseWave(wave_id):
                 reached("wave.releasing")
                 self._engine.release(wave_id)
+
+    def _stored(self, start: StartWave) -> Mapping[str, Mapping[int, Any]]:
+        """Returns what emitters continue from: a replay's own positions, or the topology's."""
+        if start.replay is None:
+            return self._positions.by_scope()
+        return start.replay.continues_from(start.batches[0].attempt.txid, is_opaque=self._positions.is_opaque)
 
     def hand_in(self, executed: GroupExecuted) -> None:
         """Makes a group whose commit phase ran with its wave the next event."""

@@ -6,9 +6,11 @@ import math
 from dataclasses import dataclass, fields, replace
 
 from state.commit import COMMIT_OPERATIONS_LIMIT
+from state.durability import Durability, DurabilityLevel
 from state.errors import TopologyError
 
 SWITCHES = ("accept_state_changes", "early_commit", "tells_spout")
+SECONDS = ("wave_target_s", "retry_backoff_s", "retry_backoff_max_s")
 MAY_BE_NONE = ("last_txid", "max_spout_pending")
 ADOPT_WORDS = {
     "skip": "input that lies before the position and was never read stays unread",
@@ -17,6 +19,11 @@ ADOPT_WORDS = {
     "unchecked": "nothing is compared, for spouts that cannot compare",
 }
 """The changes of the input that a user may accept, and what each means."""
+POISON_WORDS = {
+    "halt": "the run ends with the batch's error, and a new run starts at this batch",
+    "quarantine": "its transaction is committed empty, and the batch is kept for a replay",
+}
+"""What may become of a batch that fails on every attempt it is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +38,26 @@ class RunOptions:
         commit_group_max: most transactions of one atomic commit; 1 commits them one by one.
         commit_operations_max: most changes in a group of more than one transaction; the default blocks the server for
             about 60 ms.
-        max_attempts: a txid that fails this often stops the run.
+        max_attempts: a txid that fails this often is poison. A batch may be to blame (user code raised on it, a record
+            is bad, it hung or lost its worker while it was alone in a wave) or something else (a count does not match,
+            a read of state was not answered); see `on_poison`.
+        on_poison: what becomes of poison. "halt" ends the run with the batch's error; an error that is not a
+            `FailedException` then ends it at the first attempt, since the next run tries again. "quarantine" gives
+            every batch `max_attempts` attempts, then commits its transaction empty and keeps the batch for
+            ``txbatch quarantine``. What is not the batch's fault halts either way.
+        max_quarantined: most quarantined batches that the topology may have; poison beyond that halts.
+        retry_backoff_s: the pause before the third attempt at a txid, doubled before each further one; the second is
+            made at once. None uses the engine's default: 0.2 on Spark, and 0 on LocalCluster, whose time stands still.
+        retry_backoff_max_s: the longest pause between two attempts.
         adopt: continue even if the input has changed since earlier runs. True accepts another input provided that
             everything read so far is unchanged and nothing would be skipped or read again. To accept more, name it:
             "skip", "again" and "changed", separated by commas, or "unchecked".
         accept_state_changes: continue even if a state is no longer declared, is declared with other types, or holds
             something that the topology has no record of writing.
+        durability: what has to be confirmed of a commit before anything is released upstream: spouts are told, streams
+            trimmed, files removed, a micro-batch is returned to Spark, and the run says it is done. "memory": the
+            server has answered. "fsync": it is on the server's disk. "replica": replicas have received it.
+        durability_replicas: how many replicas have to confirm, for durability "replica".
         early_commit: run committers that only write in the job that processes their wave: one job for both phases
             instead of two. Nothing is published earlier. A run uses two jobs if a committer reads state, has external
             effects, or has bolts downstream.
@@ -50,8 +71,14 @@ class RunOptions:
     commit_group_max: int = 1024
     commit_operations_max: int = 75_000
     max_attempts: int = 5
+    on_poison: str = "halt"
+    max_quarantined: int = 10
+    retry_backoff_s: float | None = None
+    retry_backoff_max_s: float = 30.0
     adopt: bool | str = False
     accept_state_changes: bool = False
+    durability: str = DurabilityLevel.MEMORY
+    durability_replicas: int = 1
     early_commit: bool = True
     last_txid: int | None = None
     tells_spout: bool = True
@@ -62,9 +89,15 @@ class RunOptions:
             if entry.name == "adopt":
                 adopted_words(value)
                 continue
+            if entry.name == "durability":
+                _check_level(value)
+                continue
             if entry.name in SWITCHES or (entry.name in MAY_BE_NONE and value is None):
                 continue
-            if entry.name == "wave_target_s":
+            if entry.name == "on_poison":
+                _check_word(value)
+                continue
+            if entry.name in SECONDS:
                 _check_seconds(entry.name, value)
                 continue
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
@@ -75,14 +108,50 @@ class RunOptions:
                 f"{COMMIT_OPERATIONS_LIMIT}, the server's limit"
             )
 
+    def asked_durability(self) -> Durability:
+        """Returns what the server is to confirm."""
+        return Durability(DurabilityLevel(self.durability), self.durability_replicas)
+
     def or_window(self, window: int) -> RunOptions:
         """Returns the same options with the width that an engine wants unless the user says otherwise."""
         return self if self.max_spout_pending is not None else replace(self, max_spout_pending=window)
 
+    @property
+    def quarantines(self) -> bool:
+        """Whether poison is quarantined."""
+        return self.on_poison == "quarantine"
+
+    def or_backoff(self, seconds: float) -> RunOptions:
+        """Returns the same options with the default backoff that an engine wants."""
+        return self if self.retry_backoff_s is not None else replace(self, retry_backoff_s=seconds)
+
+    def pause_s(self, failure_count: int) -> float:
+        """Returns how long to wait, after that many failures of a txid, before the next attempt."""
+        if failure_count < 2:
+            return 0.0
+        doubled = 2.0 ** min(failure_count - 2, 60)
+        return min(self.retry_backoff_max_s, (self.retry_backoff_s or 0.0) * doubled)
+
+
+def _check_word(on_poison: object) -> None:
+    if on_poison not in POISON_WORDS:
+        known = "; ".join(f"{word}: {meaning}" for word, meaning in POISON_WORDS.items())
+        raise TopologyError(f"option on_poison is {on_poison!r}; give one of these words: {known}")
+
+
+def _check_level(value: object) -> None:
+    if value not in set(DurabilityLevel):
+        raise TopologyError(f"option durability is {value!r}; give one of {', '.join(DurabilityLevel)}")
+
 
 def _check_seconds(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise TopologyError(f"option {name} is {value!r}; give a number of seconds above 0")
+    if value is None and name == "retry_backoff_s":
+        return
+    may_be_zero = name != "wave_target_s"
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 0 <= value < math.inf or not (value or may_be_zero):  # type: ignore[operator]
+        least = ", 0 or more" if may_be_zero else " above 0"
+        raise TopologyError(f"option {name} is {value!r}; give a number of seconds{least}")
 
 
 def adopted_words(adopt: bool | str) -> frozenset[str] | None:

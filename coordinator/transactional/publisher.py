@@ -6,8 +6,15 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from state.attempt import TransactionAttempt
-from state.commit import COMMIT_OPERATIONS_LIMIT, Commit, CommitReply, CommitStatus
-from state.errors import FencedError, ProtocolError, StateRefusedError, TransactionError, TransactionTooLargeError
+from state.commit import COMMIT_OPERATIONS_LIMIT, Commit, CommitReply, CommitStatus, SetAside
+from state.errors import (
+    FencedError,
+    ProtocolError,
+    QuarantineFullError,
+    StateRefusedError,
+    TransactionError,
+    TransactionTooLargeError,
+)
 from state.printable import one_line
 from state.redis_refusals import state_not_as_left
 from state.transactional_state import MetadataChanges
@@ -63,13 +70,25 @@ class Publisher:
         """
         self._store.confirm()
 
-    def commit(self, attempts: tuple[TransactionAttempt, ...], write_set: WriteSet, metadata: MetadataChanges) -> None:
+    def commit(
+        self,
+        attempts: tuple[TransactionAttempt, ...],
+        write_set: WriteSet,
+        metadata: MetadataChanges,
+        *,
+        told_txid: int | None = None,
+        set_aside: SetAside | None = None,
+        replayed_txid: int | None = None,
+    ) -> None:
         """Publishes a group; returns once this call or an earlier identical one has published it.
 
         Args:
             attempts: the group, ascending.
             write_set: its changes.
             metadata: what to store and forget in the same step.
+            told_txid: the last txid that the spout's committer has heard of; None if of all that is committed.
+            set_aside: see `Commit`.
+            replayed_txid: see `Commit`.
 
         Raises:
             RefusedGroup: the store refused the content of the group and changed nothing.
@@ -77,7 +96,8 @@ class Publisher:
             StateRefusedError: the state is not as this run left it.
             StateUnreachableError: the store did not answer.
         """
-        reply = self._store.commit(Commit(attempts, write_set, metadata.puts, metadata.forgets))
+        commit = Commit(attempts, write_set, metadata.puts, metadata.forgets, told_txid, set_aside, replayed_txid)
+        reply = self._store.commit(commit)
         if reply.status in (CommitStatus.OK, CommitStatus.ALREADY):
             return
         detail = one_line(reply.detail)
@@ -95,6 +115,16 @@ class Publisher:
             else:
                 error = StateRefusedError(f"transaction {names} was refused: {detail}")
             raise RefusedGroup(error)
+        if reply.status is CommitStatus.FULL and set_aside is not None:
+            txid, reason = set_aside.record.txid, set_aside.record.cause.reason
+            raise RefusedGroup(QuarantineFullError(self._topology_id, txid, int(reply.detail), reason))
+        if reply.status is CommitStatus.GONE:
+            raise RefusedGroup(
+                StateRefusedError(
+                    f"quarantined txid {reply.detail} of topology {self._topology_id!r} was dropped while it was "
+                    "replayed; nothing of it was published"
+                )
+            )
         if reply.status is CommitStatus.ORDER:
             raise ProtocolError(f"transactions {names} were sent out of order: {detail}")
         raise StateRefusedError(

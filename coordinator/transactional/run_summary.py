@@ -11,6 +11,7 @@ from committers.task_report import TaskReport
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinator.wave_statistics import WaveStatistics
+from state.durability import DurabilityReport
 
 
 @dataclass(slots=True)
@@ -22,6 +23,8 @@ class RunStatistics(WaveStatistics):
 
     Attributes:
         last_txid: last committed txid, over all runs of the topology.
+        released_txid: last txid known to be as durable as the run has asked, and released upstream; at level memory,
+            `last_txid`.
         committed: transactions committed by this run.
         tuples: tuples that the spout emitted in them.
         attempts: attempts issued.
@@ -30,12 +33,18 @@ class RunStatistics(WaveStatistics):
         active: attempts in flight.
         fraction: part of the input that is cut into transactions, None if its size is unknown.
         counters: counted by components, in committed attempts.
+        dead_letters: tuples that were refused, and stored, with the transactions this run committed.
         notices: changes of topology and input since the run before, one sentence each.
         server_away_count: how often the server did not answer a call for a second or more.
         server_away_s: for how long in all, in seconds.
+        quarantined: txids whose batches this run has quarantined.
+        replayed: quarantined txid -> the txid that this run has published it under.
+        replayed_letters: dead letters that this run has published.
+        durability: what the run waits for, and what its server can lose; None until a server was looked at.
     """
 
     last_txid: int = 0
+    released_txid: int = 0
     committed: int = 0
     tuples: int = 0
     attempts: int = 0
@@ -44,9 +53,14 @@ class RunStatistics(WaveStatistics):
     active: int = 0
     fraction: float | None = None
     counters: Counter[str] = field(default_factory=Counter)
+    dead_letters: int = 0
     notices: tuple[str, ...] = ()
     server_away_count: int = 0
     server_away_s: float = 0.0
+    quarantined: list[int] = field(default_factory=list)
+    replayed: dict[int, int] = field(default_factory=dict)
+    replayed_letters: int = 0
+    durability: DurabilityReport | None = None
 
     def started(self, attempt_count: int, now_s: float) -> None:
         """Counts a wave that was started."""
@@ -60,6 +74,12 @@ class RunStatistics(WaveStatistics):
         self.tuples += outcome.tuple_count
         self.counters.update(outcome.counters)
         self.worked(outcome.metrics.items(), is_committed=True)
+
+    def set_aside(self, txid: int, now_s: float) -> None:
+        """Counts a transaction that was committed empty, because its batch was quarantined."""
+        self.last_txid = txid
+        self.quarantined.append(txid)
+        self.last_result_s = now_s
 
     def failed_outcomes(self, outcomes: Iterable[AttemptOutcome]) -> None:
         """Counts the work of attempts whose processing phase failed, or that are void."""
@@ -91,12 +111,22 @@ class RunStatistics(WaveStatistics):
             "waves": self.waves,
             "commit_groups": self.commit_groups,
         }
+        if self.quarantined:
+            fields["quarantined"] = self.quarantined
+        if self.replayed:
+            fields["replayed"] = [{"quarantined": old, "txid": new} for old, new in self.replayed.items()]
+        if self.durability is not None:
+            fields["durability"] = self.durability.to_dict(self.released_txid)
         if self.notices:
             fields["notices"] = list(self.notices)
         if self.server_away_count:
             fields["server_away"] = {"times": self.server_away_count, "seconds": round(self.server_away_s, 3)}
         if self.counters:
             fields["counters"] = dict(sorted(self.counters.items()))
+        if self.replayed_letters:
+            fields["replayed_letters"] = self.replayed_letters
+        if self.dead_letters:
+            fields["dead_letters"] = self.dead_letters
         if self.components:
             fields["components"] = {name: done.to_dict() for name, done in sorted(self.components.items())}
         return fields

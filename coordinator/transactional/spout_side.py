@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from coordinator.transactional.guarded_spout import GuardedSpout
 from coordinator.transactional.guarded_spout_committer import GuardedSpoutCommitter
-from coordinator.transactional.machine.run_events import BatchCut, Cut, InputState, NothingToCut, Told
+from coordinator.transactional.machine.metadata_log import MetadataLog
+from coordinator.transactional.machine.run_events import BatchCut, Cut, InputState, NothingToCut, Resumed, Told
 from state.attempt import TransactionAttempt
 from state.errors import FailedException
 
@@ -19,8 +20,10 @@ class SpoutSide:
         spout: calls its coordinator.
         committer: calls its committer, if there is one.
         clock: seconds, monotonic.
+        metadata: tells which transactions are replays of quarantined batches; the spout does not count these.
         notes_of: metadata of the spout's coordinator -> name -> what to remember.
-        last_group: the group that earlier runs committed last, to be told again.
+        untold: what earlier runs committed and may not have told.
+        withheld: returns the txids whose batches are quarantined.
     """
 
     def __init__(
@@ -29,14 +32,19 @@ class SpoutSide:
         committer: GuardedSpoutCommitter,
         *,
         clock: Callable[[], float],
+        metadata: MetadataLog,
         notes_of: Callable[[Any], Mapping[str, Any]],
-        last_group: tuple[TransactionAttempt, ...] = (),
+        untold: tuple[TransactionAttempt, ...] = (),
+        withheld: Callable[[], Collection[int]] = tuple,
     ) -> None:
         self._spout = spout
         self._committer = committer
         self._clock = clock
+        self._metadata = metadata
         self._notes_of = notes_of
-        self._last_group = last_group
+        self._untold = untold
+        self._withheld = withheld
+        self._has_resumed = False
 
     def drain(self) -> None:
         """Stops cutting for the rest of the run. Any thread."""
@@ -56,23 +64,30 @@ class SpoutSide:
 
     def note_committed(self, txid: int) -> None:
         """Notes how far the run is; called before anything is asked of the spout."""
-        self._spout.committed_txid = txid
+        self._spout.committed_txid = self._metadata.number_of(txid)
 
-    def tell_last_group(self) -> Told | None:
-        """Tells the committer, with the first call, what earlier runs committed last; None if there is nothing."""
-        told, self._last_group = self._last_group, ()
-        return self.tell(told) if told else None
+    def resume(self) -> Resumed | None:
+        """Returns, once, what earlier runs committed and may not have told; None from then on."""
+        has_resumed, self._has_resumed = self._has_resumed, True
+        return None if has_resumed else Resumed(self._untold)
 
     def tell(self, attempts: tuple[TransactionAttempt, ...]) -> Told:
-        """Tells the spout's committer what is durable."""
-        return Told(self._committer.tell(attempts))
+        """Tells the spout's committer what is durable, under the numbers by which the spout knows it.
+
+        A quarantined batch is told when it is replayed: what a replay needs must not be freed before. Replayed letters
+        are no batch of the spout.
+        """
+        withheld = self._withheld()
+        numbers = {each: self._metadata.told_as(each.txid) for each in attempts if each.txid not in withheld}
+        told = (TransactionAttempt(number, each.attempt_id) for each, number in numbers.items() if number)
+        return Told(self._committer.tell(tuple(told)))
 
     def cut(self, cut: Cut) -> BatchCut | NothingToCut:
         """Lets the spout cut a transaction; if it cannot be cut now, the next turn tries again."""
         try:
             if cut.is_new and not self._spout.is_ready():
                 return NothingToCut(cut.txid, self._clock())
-            metadata = self._spout.initialize_transaction(cut.txid, cut.previous)
+            metadata = self._spout.initialize_transaction(self._metadata.number_of(cut.txid), cut.previous)
         except FailedException:
             return NothingToCut(cut.txid, self._clock())
         byte_count = self._spout.estimated_bytes(metadata)

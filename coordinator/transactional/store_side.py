@@ -2,15 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+import logging
+from collections.abc import Callable
+from typing import Protocol
 
-from coordinator.transactional.machine.run_events import Publish, Published, Refused
+from coordinator.transactional.machine.run_events import (
+    AskBarrier,
+    BarrierConfirmed,
+    Publish,
+    Published,
+    Refused,
+    StoreMetadata,
+)
 from coordinator.transactional.publisher import Publisher, RefusedGroup
+from coordinator.transactional.record_stamps import RecordStamps
 from coordinator.transactional.run_summary import RunStatistics
 from state.attempt import TransactionAttempt
-from state.errors import ReplayLimitError, StateRefusedError, TransactionError
+from state.errors import ProtocolError, ReplayLimitError, StateRefusedError, TransactionError
 from state.redis_watch import ServerWatch
+
+_LOG = logging.getLogger("txbatch")
+
+
+class Barriers(Protocol):
+    """The part of `RedisStore` that confirms how durable commits are.
+
+    Attributes:
+        unreachable_timeout_s: how long a run may have nothing to do but wait for a confirmation.
+    """
+
+    unreachable_timeout_s: float
+
+    def ask_barrier(self, confirmed_txid: int) -> None:
+        """Asks whether everything written so far is as durable as the run has asked."""
+
+    def barrier_answer(self, timeout_s: float = 0.0) -> bool:
+        """Returns whether that is confirmed by now, after at most so many seconds."""
+
+    def note_durable(self, confirmed_txid: int) -> None:
+        """Stores the last txid that is known to be."""
 
 
 class StoreSide:
@@ -21,7 +51,9 @@ class StoreSide:
         clock: seconds, monotonic.
         on_committed: called with the attempts of a group once they are durable.
         statistics: takes down how long the server was away.
+        stamps: makes the record of a batch that is quarantined.
         server_watch: checks the server during the run.
+        barriers: confirms how durable commits are; None if the run waits for nothing.
     """
 
     def __init__(
@@ -31,13 +63,18 @@ class StoreSide:
         clock: Callable[[], float],
         on_committed: Callable[[tuple[TransactionAttempt, ...]], None],
         statistics: RunStatistics,
+        stamps: RecordStamps,
         server_watch: ServerWatch | None = None,
+        barriers: Barriers | None = None,
     ) -> None:
         self._publisher = publisher
         self._clock = clock
         self._on_committed = on_committed
         self._statistics = statistics
+        self._stamps = stamps
         self._server_watch = server_watch
+        self._barriers = barriers
+        self._barrier: AskBarrier | None = None
 
     def look(self) -> None:
         """Checks the server if that is due.
@@ -49,23 +86,63 @@ class StoreSide:
             self._server_watch.look()
             self._note_absence()
 
-    def store_metadata(self, entries: Mapping[str, Any]) -> None:
-        """Stores metadata; called before anything that depends on it."""
-        self._publisher.store_metadata(entries)
+    def write(self, decision: StoreMetadata | AskBarrier) -> None:
+        """Stores metadata, before anything that depends on it, or makes the write that a barrier waits for."""
+        match decision:
+            case StoreMetadata(entries):
+                self._publisher.store_metadata(entries)
+            case AskBarrier(confirmed_txid=confirmed_txid):
+                if self._barriers is None:
+                    raise ProtocolError("a barrier was asked for in a run that waits for nothing")
+                self._barriers.ask_barrier(confirmed_txid)
+                self._barrier = decision
 
     def publish(self, publish: Publish) -> Published | Refused:
         """Commits a group in one atomic step."""
+        poison, replay = publish.poison, publish.replay
         try:
-            self._publisher.commit(publish.attempts, publish.write_set, publish.metadata)
+            self._publisher.commit(
+                publish.attempts,
+                publish.write_set,
+                publish.metadata,
+                told_txid=publish.told_txid,
+                set_aside=None if poison is None else self._stamps.set_aside(poison),
+                replayed_txid=None if replay is None or replay.letters else replay.txid,
+            )
         except RefusedGroup as refusal:
             return Refused(refusal.error)
+        if poison is not None:
+            _LOG.warning("txid %d is quarantined: %s", poison.txid, poison.cause.reason)
+        if replay is not None and replay.letters:
+            _LOG.info("%d dead letters are replayed as txid %d", len(replay.letters), publish.attempts[0].txid)
+        elif replay is not None:
+            _LOG.info("quarantined txid %d is replayed as txid %d", replay.txid, publish.attempts[0].txid)
         self._on_committed(publish.attempts)
         return Published(self._clock())
+
+    @property
+    def awaits_barrier(self) -> bool:
+        """Whether a barrier is out."""
+        return self._barrier is not None
+
+    def barrier_answer(self, timeout_s: float = 0.0) -> BarrierConfirmed | None:
+        """Returns the answer to the barrier that is out; None if there is none after at most so many seconds."""
+        barrier = self._barrier
+        if barrier is None or self._barriers is None or not self._barriers.barrier_answer(timeout_s):
+            return None
+        self._barrier = None
+        return BarrierConfirmed(barrier.up_to_txid, self._clock())
 
     def confirm(self) -> None:
         """Checks that the server still holds everything that it once confirmed."""
         self._publisher.confirm()
         self._note_absence()
+
+    def finish(self) -> None:
+        """Checks the server once more, and notes there how durable everything is; called when the run is done."""
+        self.confirm()
+        if self._barriers is not None and self._statistics.released_txid:
+            self._barriers.note_durable(self._statistics.released_txid)
 
     def halt(self, error: TransactionError) -> None:
         """Ends the run with an error, or with its cause if the run has lost the topology.

@@ -38,6 +38,9 @@ class Emitted:
     def emit_all(self, rows, stream_id="default"):
         self.rows.extend(map(tuple, rows))
 
+    def dead_letter(self, tup, reason):
+        raise AssertionError("nothing is refused")
+
     def emit_direct(self, task_id, values, stream_id="default"):
         raise AssertionError("not a direct stream")
 

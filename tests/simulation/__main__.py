@@ -126,7 +126,9 @@ def again(outcome: Outcome) -> str:
     """The command that plays an outcome again."""
     faults = ",".join(map(str, sorted(outcome.struck)))
     scenario = outcome.scenario
-    where = f"--small '{scenario.name}'" if scenario.name else f"--seed {scenario.seed} --seeds 1"
+    where = f"--small {scenario.name}" if scenario.name else f"--seed {scenario.seed} --seeds 1"
+    if not scenario.name and Scenario.of(scenario.seed).kind != scenario.kind:
+        where += f" --kind '{scenario.kind}'"
     return f"txbatch prove {where} --exactly {faults}"
 
 

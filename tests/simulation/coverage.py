@@ -30,6 +30,7 @@ REPLIES: dict[str, tuple[str, ...]] = {
 These cannot: ORDER, because the revision is compared first and vouches for it. REGRESSED of `acquire`, because a server
 holds a prefix of its history, and in none of them a part of txbatch's keys is missing. CONFLICT of `confirm`, because a
 run confirms after its last write. TYPE of txbatch's own keys and malformed arguments are left to the functions' tests.
+The barrier, dead letters and the quarantine have simulations and tests of their own.
 """
 
 

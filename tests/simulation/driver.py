@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from random import Random
@@ -13,6 +13,7 @@ from coordinator.planning.plan import make_plan
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
+from coordinator.transactional.start.replay_choice import ReplayChoice
 from state.redis_connection import RedisConnection
 from state.redis_reader import READ_TIMEOUT_S, RedisReader
 from state.redis_store import RedisStore
@@ -52,6 +53,8 @@ class Driver(Process):
     Args:
         program: what it is started with.
         pickle: makes shipped specs.
+        options: of the run, beside those that are drawn.
+        replay: the quarantined batches that it replays.
 
     Attributes:
         nonce: by which the server knows it.
@@ -69,15 +72,23 @@ class Driver(Process):
         random: Random,
         pickle: Callable[[str, Any], bytes],
         ended: Ended,
+        options: Mapping[str, Any] | None = None,
+        replay: ReplayChoice | None = None,
     ) -> None:
         super().__init__(name, timeline, faults, ended)
         self.program = program
         self.confirmed: set[tuple[int, int]] = set()
         self._server, self._random, self._pickle = server, random, pickle
+        self._options, self._replay = options or {}, replay
         self._stack = ExitStack()
         self._coordinator: Coordinator | None = None
         self.nonce = f"{random.getrandbits(128):032x}"
         self.later(self._start)
+
+    @property
+    def was_assembled(self) -> bool:
+        """Whether it has taken the topology over."""
+        return self._coordinator is not None
 
     def reader(self) -> RedisReader:
         """What one of its executors reads state with; an executor may outlive its driver."""
@@ -102,8 +113,15 @@ class Driver(Process):
     def _start(self) -> None:
         random, timeline, program = self._random, self.timeline, self.program
         plan = make_plan(program.topology, self._pickle)
-        client = self._server.client(Caller(self.name, self.wait))
-        store = RedisStore("redis://sim", TOPOLOGY_ID, client=client, clock=lambda: timeline.now_s, sleep=self.wait)
+        caller = Caller(self.name, self.wait)
+        store = RedisStore(
+            "redis://sim",
+            TOPOLOGY_ID,
+            client=self._server.client(caller),
+            clock=lambda: timeline.now_s,
+            sleep=self.wait,
+            **self._server.connection_options(caller),
+        )
         self.engine = SimEngine(plan, timeline, self.faults, random, nonce=self.nonce, wait=self.wait)
         options = RunOptions(
             max_spout_pending=random.choice(WINDOWS),
@@ -111,8 +129,10 @@ class Driver(Process):
             early_commit=random.random() < 0.5,
             adopt="unchecked" if program.adopts else False,
             accept_state_changes=program.accepts_states,
+            durability=self._server.durability,
+            **self._options,
         )
-        store.check_server()
+        store.check_server(options.asked_durability())
         self._coordinator = self._stack.enter_context(
             assembled(
                 program.topology,
@@ -125,6 +145,7 @@ class Driver(Process):
                 clock=lambda: timeline.now_s,
                 draw_bits=random.getrandbits,
                 pause=self.wait,
+                replay=self._replay,
             )
         )
         self.later(self._turn)
@@ -132,7 +153,9 @@ class Driver(Process):
     def _turn(self) -> None:
         assert self._coordinator is not None
         self._check_bounds(self._coordinator)
-        if self._coordinator.turn():
+        is_done = self._coordinator.turn()
+        self._coordinator._machine.validate()  # its books have to agree
+        if is_done:
             self.end(None)
         else:
             self.later(self._turn)

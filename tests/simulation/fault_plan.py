@@ -28,13 +28,14 @@ RATES: dict[str, tuple[float, ...]] = {
     "server.is_busy": (0.02, 0.1),
     "server.refuses": (0.005, 0.02),
     "server.has_another_version": (0.0, 0.0, 0.002, 0.01),
+    "server.is_unfit": (0.0, 0.002, 0.01),
     "server.lends_a_key": (0.0, 0.0, 0.005, 0.02),
     # the driver's process, at each call and each wait
     "driver.is_killed": (0.002, 0.01, 0.03),
     "driver.is_stopped": (0.005, 0.02),
     "driver.has_a_rival": (0.005, 0.02),
     # the operator, at each start
-    "operator.drops": (0.0, 0.02, 0.1),
+    "operator.drops": (0.0, 0.0, 0.01, 0.05),
     "operator.changes_input": (0.0, 0.0, 0.1, 0.3),
     "operator.changes_states": (0.0, 0.1, 0.3),
     "operator.changes_code": (0.3,),
@@ -117,9 +118,13 @@ class FaultPlan:
     @classmethod
     def swarm(cls, seed: object) -> FaultPlan:
         """Some faults, each often or seldom: half of them are off in any one seed."""
+        return cls(seed, cls.swarm_rates(seed))
+
+    @staticmethod
+    def swarm_rates(seed: object) -> dict[str, float]:
+        """How often each fault of a swarm strikes."""
         random = Random(f"{seed} swarm")
-        rates = {fault: random.choice((*(0.0,) * len(choices), *choices)) for fault, choices in RATES.items()}
-        return cls(seed, rates)
+        return {fault: random.choice((*(0.0,) * len(choices), *choices)) for fault, choices in RATES.items()}
 
     def strikes(self, fault: str) -> bool:
         """Whether the fault strikes at this opportunity."""
@@ -134,6 +139,10 @@ class FaultPlan:
     def drawn(self, fault: str) -> Random:
         """What the strike that was last answered is made of."""
         return Random(f"{self._seed} {fault} {self.opportunities[fault]}")
+
+    def rule_out(self, fault: str) -> None:
+        """Lets a fault never strike."""
+        self._next[fault] = _NEVER
 
     def end(self) -> None:
         """From now on nothing goes wrong."""

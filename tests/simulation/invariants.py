@@ -93,12 +93,21 @@ class Records:
         expected = set(range(max(1, committed - kept + 1), committed + 1))
         if not expected <= receipts.keys():
             raise ViolatedError(f"no receipt of txids {sorted(expected - receipts.keys())}, committed {committed}")
+        if len(receipts) > kept:
+            raise ViolatedError(f"there are {len(receipts)} receipts, and at most {kept} are kept")
         if max(receipts, default=0) > committed:
             raise ViolatedError(f"there is a receipt of txid {max(receipts)}, and committed is {committed}")
         for txid, receipt in self._receipts.items():
             if txid in receipts and receipts[txid] != receipt:
                 raise ViolatedError(f"the receipt of txid {txid} was {receipt!r}, and is {receipts[txid]!r}")
         self._receipts, self._committed = dict(receipts), committed
+
+
+def check_metadata_bound(server: Hashes, topology_id: str, *, window: int, partitions: int) -> None:
+    """What is stored of transactions is bounded by the window, one more for the last committed one."""
+    count, most = len(server.hash(f"{{{topology_id}}}:txbatch:metadata")), (window + 1) * (partitions + 1)
+    if count > most:
+        raise ViolatedError(f"{count} fields of metadata are stored, at most {most} for a window of {window}")
 
 
 class Program(Protocol):

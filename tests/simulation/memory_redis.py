@@ -80,6 +80,8 @@ class MemoryRedis:
             return 0, [key for key in self._data if fnmatchcase(key.decode(), given[2].decode())]
         if command == "CLIENT":
             return b"OK" if given[0] == b"SETNAME" else b""
+        if command not in _COMMANDS:
+            raise _error(f"ERR unknown command '{command}', with args beginning with: ")
         reply = _COMMANDS[command](self, *given)
         if isinstance(reply, tuple):
             raise _error(reply[1].decode())
@@ -189,6 +191,15 @@ def _hset(server: MemoryRedis, key: bytes, *pairs: bytes) -> Any:
     return len(found) - before
 
 
+def _hincrby(server: MemoryRedis, key: bytes, name: bytes, amount: bytes) -> Any:
+    found = server.change(key, dict)
+    if type(found) is tuple:
+        return found
+    number = int(found.get(name, b"0")) + int(amount)
+    found[name] = b"%d" % number
+    return number
+
+
 def _removed(server: MemoryRedis, key: bytes, kind: type, names: Iterable[bytes]) -> Any:
     found = server.get(key, kind)
     if found is None or type(found) is tuple:
@@ -262,6 +273,7 @@ _COMMANDS: dict[str, Callable[..., Any]] = {
     "HGETALL": lambda server, key: _looked_up(
         server, key, dict, lambda found: [item for pair in found.items() for item in pair]
     ),
+    "HINCRBY": _hincrby,
     "HLEN": lambda server, key: _looked_up(server, key, dict, len),
     "HMGET": lambda server, key, *fields: _looked_up(
         server, key, dict, lambda found: [found.get(field) for field in fields]

@@ -15,15 +15,16 @@ from typing import Any
 
 import redis
 
+from state.redis_connection import LIBRARY_NAME, STORED_FORMAT
 from tests.simulation.fault_plan import FaultPlan
 from tests.simulation.invariants import records_of
-from tests.simulation.memory_redis import Content, MemoryRedis
+from tests.simulation.memory_redis import INFO, Content, MemoryRedis
 from tests.simulation.timeline import Timeline
 from tests.simulation.workload import MARKS, TOPOLOGY_ID
 
 ASKS = ("_confirm", "_last_group")
 TELL = ("_commit", "_last_group")
-WRITES = ("_acquire", "_metadata", "_commit", "_drop_begin", "_drop_keys", "_drop_end")
+WRITES = ("_acquire", "_metadata", "_commit", "_barrier", "_drop_begin", "_drop_keys", "_drop_end")
 HISTORY = 200
 REFUSALS = (
     redis.exceptions.OutOfMemoryError("command not allowed when used memory > 'maxmemory'."),
@@ -37,6 +38,8 @@ BUSY = (
     redis.exceptions.ResponseError("TRYAGAIN Multiple keys request during rehashing of slot"),
 )
 CONTROL, MARKS_KEY = f"{{{TOPOLOGY_ID}}}:txbatch:control", f"{{{TOPOLOGY_ID}}}:{MARKS}"
+UNFIT = (("role", "slave"), ("maxmemory_policy", "allkeys-lru"), ("evicted_keys", 3))
+FORMAT = LIBRARY_NAME.rpartition("_")[2]
 LATENCY_S = 0.001
 TIMEOUT_S = 30.0
 
@@ -68,7 +71,10 @@ class SimServer:
         inner: what it holds, to be looked at.
         replies: (function, status) -> how often it was answered.
         calls: how many commands it was sent.
+        durability: the level that runs on it ask for.
     """
+
+    durability = "memory"
 
     def __init__(
         self,
@@ -91,6 +97,10 @@ class SimServer:
     def client(self, caller: Caller) -> SimClient:
         """A client of it."""
         return SimClient(self, caller)
+
+    def connection_options(self, caller: Caller) -> dict[str, Any]:
+        """What a run's store is given beyond a client."""
+        return {}
 
     def call(self, caller: Caller, arguments: tuple[Any, ...]) -> Any:
         """One command, from its request to its answer."""
@@ -135,6 +145,9 @@ class SimServer:
             self._becomes({}, "empty")
         if faults.strikes("server.has_another_version"):
             self._changes_for_a_while("server.has_another_version", CONTROL, "format")
+        if faults.strikes("server.is_unfit"):
+            self.inner.info |= [faults.drawn("server.is_unfit").choice(UNFIT)]
+            self._timeline.after(faults.drawn("server.is_unfit").choice([1.0, 60.0]), object(), self.mend)
         if faults.strikes("server.lends_a_key"):
             self._changes_for_a_while("server.lends_a_key", MARKS_KEY, "")
         if self._sent and faults.strikes("server.repeats_earlier_call"):
@@ -187,9 +200,10 @@ class SimServer:
         self._timeline.after(self._faults.drawn(fault).choice([0.01, 1.0, 60.0]), object(), self.mend)
 
     def mend(self) -> None:
-        """What other programs have changed is as it was."""
+        """What others have changed is as it was."""
+        self.inner.info |= INFO
         if self.inner.hash(CONTROL).get(b"format") == b"9":
-            self.inner.execute_command("HSET", CONTROL, "format", "2")
+            self.inner.execute_command("HSET", CONTROL, "format", STORED_FORMAT)
         if self.inner.execute_command("TYPE", MARKS_KEY) == b"string":
             self.inner.execute_command("DEL", MARKS_KEY)
 

@@ -17,6 +17,7 @@ from coordinator.spark import stage
 from state.attempt import TransactionAttempt
 from state.errors import (
     FencedError,
+    NotDurableError,
     ReplayLimitError,
     StateRefusedError,
     StateUnreachableError,
@@ -25,9 +26,18 @@ from state.errors import (
 )
 from state.fault_points import installed
 from state.redis_store import RECEIPTS_KEPT
-from tests.simulation.driver import Driver, Program
+from tests.simulation.causes import Causes
+from tests.simulation.driver import WINDOWS, Driver, Program
 from tests.simulation.drop import Drop
-from tests.simulation.invariants import Ledger, Records, Takeovers, ViolatedError, records_of, state_of
+from tests.simulation.invariants import (
+    Ledger,
+    Records,
+    Takeovers,
+    ViolatedError,
+    check_metadata_bound,
+    records_of,
+    state_of,
+)
 from tests.simulation.plain_simulation import PlainSimulation
 from tests.simulation.process import Process
 from tests.simulation.scenario import CALLS_AT_MOST, PLAIN, Outcome, Scenario
@@ -38,7 +48,14 @@ from tests.simulation.workload import MARKS, PARTITIONS, TOPOLOGY_ID, World, top
 
 RESTART_S = (0.0, 0.1, 5.0, 120.0)
 DRIVERS_MAX = 4
-EXPECTED_ENDS = (FencedError, ReplayLimitError, StateRefusedError, StateUnreachableError, WaveCrashError)
+EXPECTED_ENDS = (
+    FencedError,
+    NotDurableError,
+    ReplayLimitError,
+    StateRefusedError,
+    StateUnreachableError,
+    WaveCrashError,
+)
 
 
 @cache
@@ -64,6 +81,8 @@ class Simulation:
         )
         self.ends: Counter[str] = Counter()
         self._ledger, self._records, self._takeovers = ledger(scenario.rows), Records(), Takeovers()
+        self._causes = Causes(self.faults.struck)
+        self._told: set[TransactionAttempt] = set()
         self._drivers: dict[str, Driver] = {}
         self._drop: Drop | None = None
         self._needs_drop = False
@@ -84,6 +103,7 @@ class Simulation:
             self.timeline.run(until=lambda: self._is_done)
         if not self._is_done:
             raise ViolatedError("nothing is due any more, and no run is done")
+        self._check_told()
 
     def _reached(self, point: str) -> None:
         """Whoever acts has reached a point of the code."""
@@ -129,6 +149,7 @@ class Simulation:
             ended=self._ended,
         )
         self._drivers[driver.nonce] = driver
+        self._causes.began(driver.nonce)
 
     def _program(self) -> Program:
         """What the next run is started with: usually what the last one was."""
@@ -157,6 +178,7 @@ class Simulation:
 
     def _start_drop(self) -> None:
         self._started += 1
+        self._causes.drop_began()
         name = f"drop {self._started}"
         random = Random(f"{self._scenario.seed} {name}")
         self._drop = Drop(
@@ -170,6 +192,8 @@ class Simulation:
 
     def _ended(self, driver: Process, error: TransactionError | None) -> None:
         self._end_of("run", error)
+        if error is not None and isinstance(driver, Driver):
+            self._causes.check(driver.nonce, error, was_assembled=driver.was_assembled)
         self._needs_drop |= error is not None and "is being dropped" in str(error)
         if error is None:
             is_whole = self._ledger.is_whole(state_of(self.server.inner, TOPOLOGY_ID))
@@ -187,6 +211,7 @@ class Simulation:
             self._records.forget()
         self._ledger.check(state_of(server, TOPOLOGY_ID))
         self._records.check(*records_of(server, TOPOLOGY_ID), RECEIPTS_KEPT)
+        check_metadata_bound(server, TOPOLOGY_ID, window=max(WINDOWS), partitions=PARTITIONS)
         self._takeovers.check(
             server,
             TOPOLOGY_ID,
@@ -202,8 +227,16 @@ class Simulation:
 
     def _is_confirmed(self, attempt: TransactionAttempt) -> bool:
         """Whether the run that acts has been told by the server that it holds the attempt."""
+        self._told.add(attempt)
         driver = self.timeline.actor
         return isinstance(driver, Driver) and (attempt.txid, attempt.attempt_id) in driver.confirmed
+
+    def _check_told(self) -> None:
+        """Checks that a spout with a committer has heard of everything that the server holds."""
+        _, receipts = records_of(self.server.inner, TOPOLOGY_ID)
+        held = {TransactionAttempt(txid, int(receipt.split()[0], 16)) for txid, receipt in receipts.items()}
+        if self._scenario.kind.startswith("told") and held - self._told:
+            raise ViolatedError(f"the spout was never told of {', '.join(map(str, sorted(held - self._told)))}")
 
     def _reader(self, reading: Any, topology_id: str) -> Any:
         return self._drivers[reading.nonce].reader()

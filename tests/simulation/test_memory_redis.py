@@ -8,7 +8,7 @@ import fakeredis
 import pytest
 import redis
 
-from state.redis_connection import library_code
+from state.redis_connection import LIBRARY_NAME, library_code
 from state.redis_store import RedisStore
 from tests.simulation.memory_redis import MemoryRedis, SortedSet
 from tests.support.stores.builders import dump
@@ -57,10 +57,10 @@ def test_a_command_that_is_denied_changes_nothing():
     server.execute_command("FUNCTION", "LOAD", library_code())
     server.denied.add("HSET")
     with pytest.raises(redis.exceptions.NoPermissionError, match="may not run HSET"):
-        server.execute_command("FCALL", "txbatch_2_acquire", "3", "c", "m", "r", "", "n", "g", "t", "s", "", "")
+        server.execute_command("FCALL", f"{LIBRARY_NAME}_acquire", "3", "c", "m", "r", "", "n", "g", "t", "s", "", "")
     assert server.content() == {}
 
 
 def test_a_function_that_is_not_there_is_an_error():
     with pytest.raises(redis.ResponseError, match="Function not found"):
-        MemoryRedis().execute_command("FCALL", "txbatch_2_commit", "0")
+        MemoryRedis().execute_command("FCALL", f"{LIBRARY_NAME}_commit", "0")

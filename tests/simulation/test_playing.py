@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import islice
 
-from tests.simulation.__main__ import Progress, main
+from tests.simulation.__main__ import Progress, again, main
 from tests.simulation.coverage import Coverage
 from tests.simulation.exhaustive import SMALL, opportunities, pairs, singles
 from tests.simulation.fault_plan import RATES, Strike
 from tests.simulation.playing import played
 from tests.simulation.scenario import Outcome, Scenario
 from tests.simulation.simulation import simulate
+from tests.simulation.workload import SPOUTS
+
+
+def outcome_for(scenario: Scenario) -> Outcome:
+    return replace(outcome_of(Strike("server.goes_back", 3), replies=Counter()), scenario=scenario)
 
 
 def outcome_of(*struck: Strike, replies: Counter[tuple[str, str]]) -> Outcome:
@@ -21,6 +27,17 @@ def outcome_of(*struck: Strike, replies: Counter[tuple[str, str]]) -> Outcome:
 def test_two_processes_give_the_same_outcomes_in_the_same_order_as_one():
     scenarios = list(islice(singles(1), 5))
     assert list(played(scenarios, 2)) == list(played(scenarios, 1))
+
+
+def test_the_command_that_plays_an_outcome_again_names_all_it_depends_on():
+    own = Scenario.of(5).kind
+    other = next(kind for kind in SPOUTS if kind != own)
+    told = [again(outcome_for(scenario)) for scenario in (Scenario.of(5), Scenario.of(5, other), SMALL["reading"])]
+    assert told == [
+        "txbatch prove --seed 5 --seeds 1 --exactly server.goes_back:3",
+        f"txbatch prove --seed 5 --seeds 1 --kind '{other}' --exactly server.goes_back:3",
+        "txbatch prove --small reading --exactly server.goes_back:3",
+    ]
 
 
 def test_what_was_never_hit_is_named():

@@ -38,7 +38,7 @@ from state.write_set import MAX_INTEGER
 from tests.simulation.fault_plan import FaultPlan
 
 PARTITIONS, ROWS, ACCOUNTS, SHARDS = 3, 24, 5, 3
-TAKE = 3
+TAKE, TAKES = 3, (0, 0, 1, 3, 6)
 TOPOLOGY_ID, MARKS = "sim", "marks"
 FIELDS = ("partition", "row", "debit", "credit", "amount")
 
@@ -78,7 +78,7 @@ def rows(partition: int, first: int, end: int) -> list[list[Any]]:
 def take(fault: str = "") -> int:
     """How many rows the next batch of a partition takes; a replay of an opaque spout may take another number."""
     if fault and World.faults.strikes(fault):
-        return World.faults.drawn(fault).choice([0, 0, 1, TAKE, 2 * TAKE])
+        return World.faults.drawn(fault).choice(TAKES)
     return TAKE
 
 
@@ -387,6 +387,8 @@ def topology(
     fingerprint: str = "transfers",
     marks: str = "",
     shift: int = 0,
+    post: Post | None = None,
+    audit: Audit | None = None,
 ) -> Topology:
     """One of the topologies.
 
@@ -397,13 +399,15 @@ def topology(
         fingerprint: of the input, which is the same whatever it says.
         marks: value type of the state of a third committer; "" for none.
         shift: version of the program.
+        post: makes the postings, instead of the usual bolt.
+        audit: counts the rows, instead of the usual committer.
     """
     builder = TransactionalTopologyBuilder(TOPOLOGY_ID, "transfers", SPOUTS[kind](fingerprint), parallelism=tasks[0])
     builder.set_acker_count(tasks[3])
-    builder.set_bolt("post", Post(shift), tasks[1]).shuffle_grouping("transfers")
+    builder.set_bolt("post", post or Post(shift), tasks[1]).shuffle_grouping("transfers")
     builder.set_committer_bolt("balances", Balances(), tasks[2]).fields_grouping("post", ("shard",))
-    audit = ReadingAudit() if reads else Audit()
-    builder.set_committer_bolt("audit", audit, 1).global_grouping("post", "audit")
+    counting = audit or (ReadingAudit() if reads else Audit())
+    builder.set_committer_bolt("audit", counting, 1).global_grouping("post", "audit")
     if marks:
         bolt = Marks() if marks == "int" else TextMarks()
         builder.set_committer_bolt("marks", bolt, 1).global_grouping("post", "audit")

@@ -24,9 +24,12 @@ ARGUMENTS: dict[type, Any] = {
         "method": "is_ready",
     },
     errors.ReplayLimitError: (7, 5, "a reason"),
+    errors.NotReplayableError: (7, "a reason"),
+    errors.QuarantineFullError: ("wc", 7, 10, "a reason"),
     errors.WaveCrashError: (5, "a reason"),
     errors.TransactionTooLargeError: (7, 600_000, 500_000),
     errors.FencedError: ("wc",),
+    errors.NotDurableError: ("replica", 120, 80, 60.0),
 }
 CLASSES = [
     *(value for _, value in inspect.getmembers(errors, inspect.isclass) if value.__module__ == "state.errors"),

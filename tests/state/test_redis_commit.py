@@ -8,6 +8,7 @@ from state import redis_arguments
 from state.codec import CodecError
 from state.commit import Commit, CommitStatus
 from state.errors import ProtocolError
+from state.redis_connection import STORED_FORMAT
 from state.redis_store import RedisStore
 from state.write_set import MAX_INTEGER, VALUE_FIELD, StateKind, ValueType, WriteSet
 from tests.support.stores.builders import acquire, attempt, commit_of, counts, dump, unanswered, writes
@@ -255,7 +256,7 @@ class TestOwnership:
         client.hset("{wc}:txbatch:control", "format", "1")
         reply = store.commit(commit_of(counts(a=1)))
         assert reply.status is CommitStatus.VERSION
-        assert reply.detail == "stored format is '1', expected '2'"
+        assert reply.detail == f"stored format is '1', expected '{STORED_FORMAT}'"
 
 
 REFUSED = [

@@ -6,8 +6,9 @@ import pytest
 
 from state.codec import CodecError
 from state.commit import CommitStatus
+from state.durability import Durability, DurabilityLevel
 from state.errors import FencedError, ProtocolError, StaleReadError, StateRefusedError
-from state.redis_connection import LIBRARY_NAME, RedisConnection, library_code
+from state.redis_connection import LIBRARY_NAME, STORED_FORMAT, RedisConnection, library_code
 from state.redis_reader import RedisReader, load_redis_url, save_redis_url
 from state.redis_store import RECEIPTS_KEPT
 from state.write_set import VALUE_FIELD, StateKind, ValueType, WriteSet
@@ -31,7 +32,7 @@ class TestAcquire:
         status = store.status()
         assert (status.fence, status.generation, acquired.committed_txid) == (f"1:{NONCE}", GENERATION, 0)
         assert acquired.metadata == {}
-        assert client.hget("{wc}:txbatch:control", "format") == b"2"
+        assert client.hget("{wc}:txbatch:control", "format") == STORED_FORMAT.encode()
 
     def test_same_nonce_again_answers_the_same(self, open_store, client):
         store = open_store()
@@ -52,12 +53,19 @@ class TestAcquire:
         assert second.committed_txid == 1
         assert second.metadata == {"coordinator:1": [1, 2], "coordinator:2": (3, {"a": b"x"})}
 
+    def test_a_takeover_is_a_write_of_the_one_sequence(self, open_store, client):
+        revisions = []
+        for nonce in ("c", "d", "d"):  # the same one again changes nothing
+            acquire(open_store(), nonce * 32)
+            revisions.append(int(client.hget("{wc}:txbatch:control", "revision")))
+        assert revisions == [1, 2, 2]
+
     def test_a_delayed_acquire_cannot_take_over_from_a_newer_one(self, open_store, client):
         acquire(open_store())
         delayed = [
-            "txbatch_2_acquire",
-            "3",
-            *(f"{{wc}}:txbatch:{name}" for name in ("control", "metadata", "receipts")),
+            "txbatch_3_acquire",
+            "4",
+            *(f"{{wc}}:txbatch:{name}" for name in ("control", "metadata", "receipts", "quarantine")),
         ]
         given = ["e" * 32, GENERATION, "topology-1", "source-1", "", ""]
         acquire(open_store(), "c" * 32)
@@ -153,7 +161,7 @@ class TestAcquire:
 
     def test_another_format_is_refused(self, store, client):
         client.hset("{wc}:txbatch:control", "format", "9")
-        with pytest.raises(StateRefusedError, match="VERSION: stored format is '9', expected '2'"):
+        with pytest.raises(StateRefusedError, match=f"VERSION: stored format is '9', expected '{STORED_FORMAT}'"):
             acquire(store, "c" * 32)
 
     def test_another_type_under_a_key_of_ours_is_refused(self, open_store, client):
@@ -324,6 +332,48 @@ class TestStatusAndDrop:
         owner.commit(commit_of(WriteSet(), *map(attempt, range(1, RECEIPTS_KEPT + 7))))
         assert owner.last_group() == tuple(map(attempt, range(7, RECEIPTS_KEPT + 7)))
 
+    def test_after_a_run_that_told_late_everything_it_may_not_have_told_is_known(self, open_store, client):
+        owner = open_store()
+        acquire(owner)
+        owner.commit(commit_of(counts(a=1), attempt(1)))
+        owner.commit(commit_of(counts(a=1), attempt(2), told=0))
+        owner.commit(commit_of(counts(a=1), attempt(3), attempt(4), told=1))
+        successor = open_store()
+        acquire(successor, "c" * 32)
+        assert successor.last_group() == (attempt(2), attempt(3), attempt(4))
+        successor.commit(commit_of(counts(a=1), attempt(5)))
+        assert successor.last_group() == (attempt(5),)
+        assert not client.hexists("{wc}:txbatch:control", "told")
+
+    def test_what_is_durable_is_stored_by_level_and_shown_by_status(self, open_store):
+        owner = open_store()
+        acquire(owner)
+        owner.commit(commit_of(counts(a=1), attempt(1)))
+        for level, txid in ((DurabilityLevel.FSYNC, 1), (DurabilityLevel.REPLICA, 7), (DurabilityLevel.FSYNC, 3)):
+            owner._asked = Durability(level)
+            owner.note_durable(txid)
+        assert open_store().status().durable == {"fsync": 3, "replica": 7}
+        assert owner.commit(commit_of(counts(a=1), attempt(2))).status is CommitStatus.OK
+
+    def test_a_barrier_is_a_write_of_the_owner_and_refused_like_one(self, open_store, client):
+        owner = open_store()
+        acquire(owner)
+        acquire(open_store(), "c" * 32)
+        before = dump(client)
+        with pytest.raises(FencedError):
+            owner.note_durable(1)
+        assert dump(client) == before
+
+    def test_a_barrier_whose_answer_was_lost_is_made_again_once_in_effect(self, open_store, client):
+        owner = open_store()
+        acquire(owner)
+        with unanswered(owner):
+            owner.note_durable(1)
+        revision = client.hget("{wc}:txbatch:control", "revision")
+        owner.note_durable(1)
+        assert client.hget("{wc}:txbatch:control", "revision") == revision
+        assert owner.commit(commit_of(counts(a=1), attempt(1))).status is CommitStatus.OK
+
     def test_drop_removes_every_key_and_a_running_owner_stays_out(self, open_store, client):
         owner = open_store()
         acquire(owner)
@@ -342,7 +392,7 @@ class TestStatusAndDrop:
         owner.commit(commit_of(counts(a=1)))
         own = [f"{{wc}}:txbatch:{name}" for name in ("control", "metadata", "receipts")]
         fence = client.hget("{wc}:txbatch:control", "fence")
-        client.execute_command("FCALL", "txbatch_2_drop_begin", "3", *own, fence, "e" * 32)
+        client.execute_command("FCALL", "txbatch_3_drop_begin", "3", *own, fence, "e" * 32)
         assert owner.commit(commit_of(counts(a=1), attempt(2))).status is CommitStatus.DROPPED
         with pytest.raises(FencedError, match="topology 'wc' was dropped during this run"):
             owner.store_metadata({"coordinator:2": 1})
@@ -380,19 +430,19 @@ class TestStatusAndDrop:
         own = [f"{{wc}}:txbatch:{name}" for name in ("control", "metadata", "receipts")]
         acquire(open_store())
         fence = client.hget("{wc}:txbatch:control", "fence")
-        client.execute_command("FCALL", "txbatch_2_drop_begin", "3", *own, fence, "e" * 32)
+        client.execute_command("FCALL", "txbatch_3_drop_begin", "3", *own, fence, "e" * 32)
         ours = client.hget("{wc}:txbatch:control", "fence")
-        assert client.execute_command("FCALL", "txbatch_2_drop_end", "3", *own, ours)[0] == b"OK"
-        assert client.execute_command("FCALL", "txbatch_2_drop_end", "3", *own, ours)[0] == b"ALREADY"
+        assert client.execute_command("FCALL", "txbatch_3_drop_end", "3", *own, ours)[0] == b"OK"
+        assert client.execute_command("FCALL", "txbatch_3_drop_end", "3", *own, ours)[0] == b"ALREADY"
         owner = open_store()
         acquire(owner)
         owner.commit(commit_of(counts(a=1)))
         before = dump(client)
-        late_begin = client.execute_command("FCALL", "txbatch_2_drop_begin", "3", *own, "9:9", "e" * 32)
+        late_begin = client.execute_command("FCALL", "txbatch_3_drop_begin", "3", *own, "9:9", "e" * 32)
         assert late_begin[0] == b"RACED"
         for given in (ours, b""):
-            late_keys = client.execute_command("FCALL", "txbatch_2_drop_keys", "2", own[0], "{wc}:counts", given)
-            late_end = client.execute_command("FCALL", "txbatch_2_drop_end", "3", *own, given)
+            late_keys = client.execute_command("FCALL", "txbatch_3_drop_keys", "2", own[0], "{wc}:counts", given)
+            late_end = client.execute_command("FCALL", "txbatch_3_drop_end", "3", *own, given)
             assert (late_keys[0], late_end[0]) == (b"FENCED", b"FENCED")
         assert dump(client) == before
 
@@ -462,7 +512,7 @@ class TestLibrary:
 
     def test_other_code_under_our_name_is_replaced(self, open_store, client):
         client.function_load(
-            f"#!lua name={LIBRARY_NAME}\nredis.register_function('txbatch_2_commit', function() return 'no' end)"
+            f"#!lua name={LIBRARY_NAME}\nredis.register_function('txbatch_3_commit', function() return 'no' end)"
         )
         store = open_store()
         acquire(store)
@@ -475,7 +525,7 @@ class TestLibrary:
 
     def test_every_function_carries_the_version(self):
         registered = [line for line in library_code().splitlines() if "register_function{" in line]
-        assert len(registered) == 12
+        assert len(registered) == 17
         assert all(f"function_name = '{LIBRARY_NAME}_" in line for line in registered)
 
 

@@ -60,6 +60,10 @@ def check_control(keys: Keys, records: StoredRecords, *, known_format: str) -> l
     ]
     findings += _check_numbers(keys, records)
     findings += _check_descriptions(keys, records)
+    if control.get("begun") != control.get("ended"):
+        found = f"write {control.get('begun', '')} was applied over {control.get('ended', '')}"
+        why = "part of a write that was lost in a power failure is in the state; a run would be refused as TORN"
+        findings.append(fail(SUBJECT, found, why, restore(keys)))
     if "dropping" in control:
         why = "until that drop is finished, the topology cannot run"
         findings.append(

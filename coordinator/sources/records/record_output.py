@@ -10,7 +10,7 @@ from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
 from coordinator.sources.records.record_format import BadRecordError, RecordFormat
-from state.errors import SourceError, TopologyError
+from state.errors import BadInputError, TopologyError
 from state.printable import one_line
 
 DEAD_LETTER_STREAM = "dead_letters"
@@ -26,7 +26,8 @@ class OnBadRecord(StrEnum):
     SKIP = "skip"
     """It is left out, and counted as ``bad_records``."""
     DEAD_LETTER = "dead_letter"
-    """It is emitted on the stream ``dead_letters``, as place, record and reason, and counted as ``bad_records``."""
+    """It is counted as ``bad_records``, and emitted on the stream ``dead_letters``, as place, record and reason. If no
+    bolt subscribes to that stream, it is kept with the topology's dead letters, as place and record."""
 
 
 class RecordOutput:
@@ -89,7 +90,7 @@ class RecordOutput:
 
         Args:
             collector: the batch's.
-            context: the emitter's; bad records are counted there.
+            context: the emitter's; bad records are counted there, and it knows whether a bolt wants them.
             records: without their delimiters.
             origin: index in `records` -> everything the source offers of that record, in the order of `offered`.
             place: index in `records` -> where it is, in words, such as "orders[3] at offset 1200".
@@ -116,13 +117,16 @@ class RecordOutput:
         self, collector: BatchOutputCollector, context: TopologyContext, place: str, data: bytes, error: BadRecordError
     ) -> None:
         if self.on_bad_record is OnBadRecord.FAIL:
-            raise SourceError(
+            raise BadInputError(
                 f"the record at {place} is bad: {one_line(str(error))}; mend it, or give on_bad_record='skip' "
-                "to leave out such records, or 'dead_letter' to emit them on a stream of their own"
+                "to leave out such records, or 'dead_letter' to keep them"
             )
         context.count(BAD_RECORDS_COUNTER)
         if self.on_bad_record is OnBadRecord.DEAD_LETTER:
-            collector.emit([place, data, str(error)], DEAD_LETTER_STREAM)
+            if context.subscribers.get(DEAD_LETTER_STREAM):
+                collector.emit([place, data, str(error)], DEAD_LETTER_STREAM)
+            else:
+                collector.dead_letter({"place": place, "record": data}, str(error))
 
 
 def refuse_text(origin_fields: Sequence[str]) -> None:

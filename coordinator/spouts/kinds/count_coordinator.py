@@ -19,8 +19,8 @@ class Positions(Protocol):
     def last_positions(self) -> Mapping[str, Any]:
         """Returns scope -> its last position, committed or not."""
 
-    def last_cut_txid(self) -> int:
-        """Returns the highest txid whose positions are known, or the last committed one."""
+    def last_cut_number(self) -> int:
+        """Returns the spout's number of the highest transaction whose positions are known, or that is committed."""
 
 
 class CountsPartitions(Protocol):
@@ -73,7 +73,7 @@ class CountCoordinator(SpoutCoordinator):
     def pending(self) -> int:
         """See `PartitionPositions`."""
         assert self._positions is not None
-        return max(0, self._last_txid - self._positions.last_cut_txid())
+        return max(0, self._last_txid - self._positions.last_cut_number())
 
     def initialize_transaction(self, txid: int, previous: Any) -> int:
         self._last_txid = txid - 1  # if the next line fails, all higher transactions are void

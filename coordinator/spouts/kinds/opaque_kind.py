@@ -11,10 +11,9 @@ from coordinator.spouts.answers import expect_made, expect_truth
 from coordinator.spouts.kinds.count_coordinator import CountCoordinator, Positions
 from coordinator.spouts.kinds.partition_cut import PartitionCut, link_to
 from coordinator.spouts.kinds.partition_scopes import partition_scope
-from coordinator.spouts.kinds.spout_kind import SpoutKind, StoredPositions, own_partitions
+from coordinator.spouts.kinds.spout_kind import EmitOrder, SpoutKind, StoredPositions, own_partitions
 from coordinator.spouts.opaque import OpaquePartitionedCoordinator, OpaquePartitionedEmitter
 from coordinator.spouts.transactional import SpoutCoordinator
-from state.attempt import TransactionAttempt
 from state.codec import pack_exact
 from state.own_copy import own_copy
 
@@ -74,21 +73,24 @@ class OpaqueBatches:
         self._context = context
         self._positions = {scope: dict(by_txid) for scope, by_txid in stored.items()}
 
-    def emit(self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector) -> dict[str, PartitionCut]:
+    def emit(self, order: EmitOrder, metadata: Any, collector: AttemptCollector) -> dict[str, PartitionCut]:
         """Emits the attempt's batch of each of the task's partitions.
 
         Returns:
             Scope -> what was cut, of the partitions that have a position now.
         """
+        attempt = order.attempt
         cuts: dict[str, PartitionCut] = {}
         for partition in own_partitions(self._context, metadata):
             scope = partition_scope(partition)
+            if order.scopes is not None and scope not in order.scopes:
+                continue
             by_txid = self._positions.setdefault(scope, {})
             below = max((txid for txid in by_txid if txid < attempt.txid), default=None)
             last = None if below is None else own_copy(by_txid[below])
             began_from = link_to(last)  # before user code has it, which may change it
             emitted_before = collector.emitted_count
-            position = self._emitter.emit_partition_batch(attempt, collector, partition, last)
+            position = self._emitter.emit_partition_batch(order.known_as, collector, partition, last)
             if position is not None:
                 pack_exact(position)
                 by_txid[attempt.txid] = own_copy(position)

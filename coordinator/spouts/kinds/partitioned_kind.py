@@ -11,10 +11,9 @@ from coordinator.spouts.answers import expect_made, expect_truth
 from coordinator.spouts.kinds.count_coordinator import CountCoordinator, Positions
 from coordinator.spouts.kinds.partition_cut import PartitionCut, link_to
 from coordinator.spouts.kinds.partition_scopes import partition_scope
-from coordinator.spouts.kinds.spout_kind import SpoutKind, StoredPositions, own_partitions
+from coordinator.spouts.kinds.spout_kind import EmitOrder, SpoutKind, StoredPositions, own_partitions
 from coordinator.spouts.partitioned import PartitionedCoordinator, PartitionedEmitter
 from coordinator.spouts.transactional import SpoutCoordinator
-from state.attempt import TransactionAttempt
 from state.codec import pack_exact
 from state.keys import metadata_field
 from state.own_copy import own_copy
@@ -81,39 +80,40 @@ class PartitionBatches:
         self._stored = stored
         self._states: dict[int, RotatingTransactionalState] = {}
 
-    def emit(self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector) -> dict[str, PartitionCut]:
+    def emit(self, order: EmitOrder, metadata: Any, collector: AttemptCollector) -> dict[str, PartitionCut]:
         """Emits the attempt's batch of each of the task's partitions.
 
         Returns:
             Scope -> what was cut, of the partitions that were newly cut and have to be stored.
         """
+        attempt, known_as = order.attempt, order.known_as
         cuts: dict[str, PartitionCut] = {}
         for partition in own_partitions(self._context, metadata):
             state = self._state(partition)
             if state.has_cache(attempt.txid):
                 stored = state.get_state(attempt.txid, _must_be_stored)
                 if stored is not None:
-                    self._emitter.emit_partition_batch(attempt, collector, partition, own_copy(stored))
+                    self._emitter.emit_partition_batch(known_as, collector, partition, own_copy(stored))
                 continue
 
-            cuts[partition_scope(partition)] = self._cut_new(attempt, partition, collector)
+            cuts[partition_scope(partition)] = self._cut_new(order, partition, collector)
         return cuts
 
     def close(self) -> None:
         """Closes the user's emitter."""
         self._emitter.close()
 
-    def _cut_new(self, attempt: TransactionAttempt, partition: int, collector: AttemptCollector) -> PartitionCut:
+    def _cut_new(self, order: EmitOrder, partition: int, collector: AttemptCollector) -> PartitionCut:
         began_from = 0
 
         def cut(txid: int, last: Any) -> Any:
             nonlocal began_from
             began_from = link_to(last)
             return _checked(
-                partition, self._emitter.emit_partition_batch_new(attempt, collector, partition, own_copy(last))
+                partition, self._emitter.emit_partition_batch_new(order.known_as, collector, partition, own_copy(last))
             )
 
-        metadata = self._state(partition).get_state(attempt.txid, cut)
+        metadata = self._state(partition).get_state(order.attempt.txid, cut)
         return PartitionCut(began_from, metadata)
 
     def _state(self, partition: int) -> RotatingTransactionalState:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
@@ -19,11 +20,31 @@ StoredPositions = Mapping[str, Mapping[int, Any]]
 """Scope -> txid -> metadata of the partitions, as far as the driver knows it."""
 
 
+@dataclass(frozen=True, slots=True)
+class EmitOrder:
+    """Tells an emitter which batch to emit.
+
+    Attributes:
+        attempt: for which it is emitted; what is stored is found under its txid.
+        known_as: the attempt as user code sees it, under the spout's own number of the batch.
+        scopes: the partitions to read, of a replay by a spout that cuts anew; None reads all.
+    """
+
+    attempt: TransactionAttempt
+    known_as: TransactionAttempt
+    scopes: frozenset[str] | None = None
+
+
 class BatchEmitter(Protocol):
     """A user's emitter as its task runs it (executor, one per task and wave)."""
 
-    def emit(self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector) -> dict[str, PartitionCut]:
+    def emit(self, order: EmitOrder, metadata: Any, collector: AttemptCollector) -> dict[str, PartitionCut]:
         """Emits this task's share of the attempt's batch; called once per attempt, in txid order.
+
+        Args:
+            order: which batch.
+            metadata: of the spout's coordinator.
+            collector: emits the tuples.
 
         Returns:
             Scope -> what was cut while emitting and has to be stored.

@@ -8,9 +8,8 @@ from typing import Any
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.components.context import TopologyContext
 from coordinator.spouts.answers import expect_made
-from coordinator.spouts.kinds.spout_kind import SpoutKind, StoredPositions
+from coordinator.spouts.kinds.spout_kind import EmitOrder, SpoutKind, StoredPositions
 from coordinator.spouts.transactional import SpoutCoordinator, SpoutEmitter
-from state.attempt import TransactionAttempt
 
 
 class TransactionalKind(SpoutKind):
@@ -36,9 +35,9 @@ class WholeBatches:
     def __init__(self, emitter: SpoutEmitter) -> None:
         self._emitter = emitter
 
-    def emit(self, attempt: TransactionAttempt, metadata: Any, collector: AttemptCollector) -> dict[str, Any]:
+    def emit(self, order: EmitOrder, metadata: Any, collector: AttemptCollector) -> dict[str, Any]:
         """Emits the task's share of the batch; there is no metadata to store."""
-        self._emitter.emit_batch(attempt, metadata, collector)
+        self._emitter.emit_batch(order.known_as, metadata, collector)
         return {}
 
     def close(self) -> None:

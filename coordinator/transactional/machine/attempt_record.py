@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Any
 
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinator.transactional.machine.replay import Replay
 from state.attempt import TransactionAttempt
 from state.errors import ProtocolError
 
@@ -36,6 +37,8 @@ class AttemptState(Enum):
     """Its commit phase runs, or has run and is held; nothing was sent to the store yet."""
     PUBLISHING = "publishing"
     """Its commit was sent; only the answer ends this."""
+    SETTING_ASIDE = "setting aside"
+    """Its batch is poison, and an empty commit was sent in its place; only the answer ends this."""
     COMMITTED = "committed"
     DROPPED = "dropped"
     """Void, because it or a lower one failed. Whatever still arrives for it is ignored."""
@@ -53,11 +56,14 @@ TRANSITIONS: frozenset[tuple[AttemptState, AttemptState]] = frozenset(
         (_S.COMMITTING, _S.PUBLISHING),  # it is in the good prefix
         (_S.PUBLISHING, _S.PROCESSED),  # the store refused the group and changed nothing
         (_S.PUBLISHING, _S.COMMITTED),
+        (_S.WAITING, _S.SETTING_ASIDE),  # no wave takes it
+        (_S.SETTING_ASIDE, _S.WAITING),  # the store refused and changed nothing
+        (_S.SETTING_ASIDE, _S.COMMITTED),
         (_S.WAITING, _S.DROPPED),
         (_S.PROCESSING, _S.DROPPED),
         (_S.HELD, _S.DROPPED),
         (_S.PROCESSED, _S.DROPPED),
-        (_S.COMMITTING, _S.DROPPED),  # but never from PUBLISHING: a commit that was sent is not given up
+        (_S.COMMITTING, _S.DROPPED),  # but not from PUBLISHING or SETTING_ASIDE: a commit sent is not given up
     }
 )
 
@@ -69,7 +75,7 @@ class AttemptRecord:
     Attributes:
         attempt: its identity.
         state: its state.
-        wave_id: the wave that took it; 0 while it waits.
+        wave_id: the wave that took it; 0 while it waits, or is set aside.
         outcome: what the ackers reported, once its tree has closed.
     """
 
@@ -77,6 +83,19 @@ class AttemptRecord:
     state: AttemptState = AttemptState.WAITING
     wave_id: int = 0
     outcome: AttemptOutcome | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EmittersCut:
+    """What the emitters of one attempt have cut.
+
+    Attributes:
+        positions: scope -> what is stored of each partition.
+        began_from: scope -> link to what that was cut from.
+    """
+
+    positions: Mapping[str, Any]
+    began_from: Mapping[str, int]
 
 
 @dataclass(slots=True)
@@ -89,6 +108,10 @@ class TransactionRecord:
         byte_count: about how much input its batch reads; 0 if unknown.
         notes: name -> what its commit stores as a note.
         failure_count: how many of its attempts were themselves at fault.
+        own_failure_count: how many of these failed because of the batch, and not of the engine or the server.
+        retry_at_s: the next attempt is not issued before this time.
+        cut: what the emitters of the last attempt that told of it have cut.
+        replay: the quarantined batch that it publishes; None for what the spout has cut.
         current: its active attempt, if there is one.
         story: its last transitions, oldest first.
     """
@@ -98,6 +121,10 @@ class TransactionRecord:
     byte_count: int = 0
     notes: Mapping[str, Any] = field(default_factory=dict)
     failure_count: int = 0
+    own_failure_count: int = 0
+    retry_at_s: float = 0.0
+    cut: EmittersCut | None = None
+    replay: Replay | None = None
     current: AttemptRecord | None = None
     story: deque[str] = field(default_factory=lambda: deque(maxlen=STORY_LENGTH))
 

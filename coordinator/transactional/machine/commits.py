@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from committers.group_commit import Again, Group, decide_group
 from committers.group_commit import Publish as PublishStep
@@ -13,25 +14,31 @@ from coordinator.transactional.engine import EarlyCommit, GroupCrashed, GroupExe
 from coordinator.transactional.machine.attempt_record import AttemptState
 from coordinator.transactional.machine.early_commits import EarlyCommits
 from coordinator.transactional.machine.failures import Failures
+from coordinator.transactional.machine.group_letters import letters_of_group
+from coordinator.transactional.machine.poison import Poison
+from coordinator.transactional.machine.releases import Releases
+from coordinator.transactional.machine.replay import Replay
 from coordinator.transactional.machine.run_books import RunBooks
 from coordinator.transactional.machine.run_events import (
     AskWatch,
     Attempts,
     CancelWave,
     Decision,
+    Issued,
     Publish,
     Published,
     RanEarly,
     Refused,
     StartCommit,
-    Tell,
 )
 from coordinator.transactional.machine.run_phases import CommitPhase, validate_phase
 from coordinator.transactional.machine.transaction_records import IN_COMMIT_PHASE
 from coordinator.transactional.phase import Phase
 from coordinator.transactional.run_summary import work_of
+from state.dead_letters import add_letters, letter_count
 from state.errors import ProtocolError
 from state.printable import counted
+from state.write_set import WriteSet
 
 _LOG = logging.getLogger("txbatch")
 
@@ -42,14 +49,15 @@ class Commits:
     Args:
         books: of the run.
         failures: handles what fails.
+        releases: takes over what is committed.
 
     Attributes:
         phase: the group in its commit phase, None if there is none.
         early: the groups whose commit phase runs with their wave.
     """
 
-    def __init__(self, books: RunBooks, failures: Failures) -> None:
-        self._books, self._failures = books, failures
+    def __init__(self, books: RunBooks, failures: Failures, releases: Releases) -> None:
+        self._books, self._failures, self._releases = books, failures, releases
         options = books.options
         self._size = GroupSize(options.commit_group_max, options.commit_operations_max)
         self._composed = True
@@ -73,7 +81,9 @@ class Commits:
         self.early.forget_all_but(transactions.is_current)
         limit = self.early.limit(transactions.currtx, self._size.limit())
         attempts = transactions.consecutive_processed(limit if commit_limit is None else min(limit, commit_limit))
-        if not attempts:
+        if not attempts or not self._releases.has_room(len(attempts)):
+            return
+        if not self._releases.may_follow(is_replay=transactions[attempts[0].txid].replay is not None):
             return
         transactions.move(attempts, AttemptState.COMMITTING)
         executed = self.early.take(attempts)
@@ -153,16 +163,52 @@ class Commits:
             component_order=self._books.plan.component_order,
             operations_max=self._books.options.commit_operations_max,
             is_flat=self._books.plan.may_commit_early,
+            letter_counts={attempt: outcome.letter_count for attempt, outcome in outcomes.items()},
+            letters_max=self._books.plan.letter_limits.per_transaction,
         )
 
     # The store
 
     def _publish(self, phase: CommitPhase, step: PublishStep, reports: tuple[TaskReport, ...]) -> Publish:
         books, last = self._books, step.attempts[-1].txid
+        letters = letters_of_group(step.attempts, books.transactions.outcomes(step.attempts), reports)
         books.transactions.move(step.attempts, AttemptState.PUBLISHING)
         phase.publishing, phase.reports = step, reports
-        metadata = books.metadata.commit_changes(last, books.positions.uncommitted(), books.transactions.notes())
-        return Publish(step.attempts, step.write_set, metadata)
+        replay = books.transactions[last].replay
+        taken = () if replay is None else replay.letters
+        add_letters(step.write_set, letters, books.plan.letter_limits.total, taken=taken)
+        metadata = books.metadata.commit_changes(
+            last, self._positions(phase, last), books.transactions.notes(), replayed_number=_number_of(replay)
+        )
+        return Publish(step.attempts, step.write_set, metadata, self._releases.told_txid, replay=replay)
+
+    def set_aside(self, poison: Poison) -> Iterator[Decision]:
+        """Commits the transaction of a batch that is given up: nothing but the record of the batch, in order.
+
+        Called when everything lower is committed, so that nothing else is in flight.
+        """
+        if not self._releases.has_room(1):
+            return
+        transactions = self._books.transactions
+        attempt = transactions.issue(poison.txid)
+        yield Issued((attempt,))
+        transactions.move((attempt,), AttemptState.SETTING_ASIDE, poison.cause.reason)
+        step = PublishStep((attempt,), WriteSet())
+        self.phase = phase = CommitPhase((attempt,), 1, self._books.now_s, publishing=step, poison=poison)
+        positions, notes = self._positions(phase, poison.txid), transactions.notes()
+        metadata = self._books.metadata.commit_changes(poison.txid, positions, notes)
+        yield Publish(step.attempts, step.write_set, metadata, self._releases.told_txid, poison=poison)
+
+    def _positions(self, phase: CommitPhase, last: int) -> Mapping[int, Mapping[str, Any]]:
+        """Returns the positions that the commit up to `last` stores, by txid.
+
+        The next batch begins where one that is set aside ends, and as if there had been no replay.
+        """
+        if phase.poison is not None:
+            return {last: phase.poison.batch.positions}
+        if self._books.transactions[last].replay is not None:
+            return {last: self._books.metadata.carried_to(last)}
+        return self._books.positions.uncommitted()
 
     def published(self, published: Published) -> Iterator[Decision]:
         """Takes down that the store has committed what was sent, and forgets it."""
@@ -170,20 +216,38 @@ class Commits:
         books.now_s = published.now_s
         phase, step = self._answered()
         last, count = step.attempts[-1].txid, len(step.attempts)
+        replay = books.transactions[last].replay
+        books.metadata.committed(
+            last, self._positions(phase, last), books.transactions.notes(), replayed_number=_number_of(replay)
+        )
+        ended = books.transactions.committed(step.attempts)
+        if phase.poison is not None:
+            self._failures.set_aside()
+            books.statistics.set_aside(last, books.now_s)
+            yield from self._releases.published(step.attempts)
+            return
+        if replay is not None and not replay.letters:
+            books.statistics.replayed[replay.txid] = last
+        elif replay is not None:
+            books.statistics.replayed_letters += len(replay.letters)
         self._size.published(asked=phase.asked, published=count, operation_count=step.write_set.operations())
-        books.metadata.committed(last, books.positions.uncommitted(), books.transactions.notes())
-        for ended in books.transactions.committed(step.attempts):
-            books.waves.let_go(ended.wave_id, ended.attempt)
-            assert ended.outcome is not None
-            books.statistics.committed_one(ended.attempt.txid, ended.outcome)
+        for record in ended:
+            books.waves.let_go(record.wave_id, record.attempt)
+            assert record.outcome is not None
+            books.statistics.committed_one(record.attempt.txid, record.outcome)
         counted = [verdict.counters for report in phase.reports for verdict in report.verdicts[:count]]
         books.statistics.committed_group(books.now_s, counted)
+        books.statistics.dead_letters += letter_count(step.write_set)
         books.statistics.worked(work_of(phase.reports, slice(count)), is_committed=True)
-        yield Tell(step.attempts)
+        yield from self._releases.published(step.attempts, is_replay=replay is not None)
 
     def refused(self, refused: Refused) -> Iterator[Decision]:
         """Handles a refusal, which changed nothing: transactions commit one by one until the culprit ends the run."""
-        _, step = self._answered()
+        phase, step = self._answered()
+        if phase.poison is not None:
+            self._books.transactions.move(step.attempts, AttemptState.WAITING, f"refused: {refused.error}")
+            yield from self._failures.not_set_aside(step.attempts[0], refused.error)
+            return
         self._books.transactions.move(step.attempts, AttemptState.PROCESSED, f"refused: {refused.error}")
         self._size.one_by_one()
         if len(step.attempts) == 1:
@@ -195,7 +259,13 @@ class Commits:
             raise ProtocolError("the store answered a commit that was not sent")
         return phase, phase.publishing
 
-    # Time, and checks
+    # Giving up, and checks
+
+    def give_up(self) -> Iterator[Decision]:
+        """Gives up the group in its commit phase, because nothing more is to be committed; its attempts are dropped."""
+        phase, self.phase = self.phase, None
+        if phase is not None and phase.held is None and not phase.is_early:
+            yield CancelWave(self._books.transactions.wave_of(phase.attempts))
 
     def give_up_overdue(self) -> Iterator[Decision]:
         """Cancels a commit phase that exceeds the message timeout, unless it is held, when nothing runs."""
@@ -219,3 +289,10 @@ class Commits:
         """
         active = self._books.transactions.active()
         validate_phase(self.phase, [record for record in active if record.state in IN_COMMIT_PHASE])
+
+
+def _number_of(replay: Replay | None) -> int | None:
+    """Returns what the spout knows a replay by; 0 for dead letters, of which it is never told."""
+    if replay is None:
+        return None
+    return 0 if replay.letters else replay.batch.number

@@ -1,20 +1,56 @@
-"""Handles failures in a run: drops attempts, cancels waves, and halts the run on some errors. Pure."""
+"""Handles failures in a run: drops attempts, cancels waves, gives up poison, and halts the run. Pure."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
-from coordinated_bolt.completeness.failure import Failure
+from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.transactional.engine import CrashKind
-from coordinator.transactional.machine.attempt_record import AttemptRecord
+from coordinator.transactional.machine.attempt_record import AttemptRecord, TransactionRecord
+from coordinator.transactional.machine.poison import Poison, reach_of
 from coordinator.transactional.machine.run_books import RunBooks
 from coordinator.transactional.machine.run_events import Attempts, CancelWave, Decision, Dropped, Replayed
 from coordinator.transactional.phase import Phase
 from state.attempt import TransactionAttempt
-from state.errors import EngineError, ReplayLimitError, TransactionError
+from state.errors import EngineError, NotReplayableError, ReplayLimitError, TransactionError
+from state.quarantine import PoisonCause
 
 _LOG = logging.getLogger("txbatch")
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    """Why an attempt is lost.
+
+    Attributes:
+        reason: as told to people.
+        is_counted: the attempt itself is to blame.
+        is_of_batch: it is, because of its batch.
+        failure: what a task has reported; None after a crash or a refusal.
+    """
+
+    reason: str
+    is_counted: bool = True
+    is_of_batch: bool = True
+    failure: Failure | None = None
+
+    def cause(self, attempt_count: int) -> PoisonCause:
+        """Returns what is recorded about a batch with this last fault."""
+        failure = self.failure
+        if failure is None:
+            return PoisonCause(self.reason, attempt_count)
+        lines = failure.text.rstrip().splitlines()
+        has_traceback = failure.kind is FailureKind.USER
+        return PoisonCause(
+            reason=lines[-1].strip() if has_traceback and lines else failure.text,
+            attempt_count=attempt_count,
+            component_id=failure.component_id,
+            task_index=failure.task_index,
+            traceback_text=failure.text if has_traceback else "",
+            tuple_text=failure.tuple_text,
+        )
 
 
 class Failures:
@@ -26,28 +62,41 @@ class Failures:
     Attributes:
         error: ends the run once everything lower is committed; None while nothing halts it.
         halt_before: the first txid that is not attempted any more.
+        poison: the batch to set aside once everything lower is committed; None if there is none.
     """
 
     def __init__(self, books: RunBooks) -> None:
         self._books = books
         self.error: TransactionError | None = None
         self.halt_before: int | None = None
+        self.poison: Poison | None = None
 
     def is_halted(self) -> bool:
         """Returns whether the run is to halt and everything below the halt is committed."""
         return self.halt_before is not None and self._books.transactions.currtx >= self.halt_before
 
+    def due_poison(self) -> Poison | None:
+        """Returns the batch to set aside now, None unless everything below it is committed."""
+        poison = self.poison
+        return poison if poison is not None and self._books.transactions.currtx == poison.txid else None
+
     def window_end(self, end: int) -> int:
         """Returns the first txid that is not to be attempted, for a window that ends at `end`."""
-        return end if self.halt_before is None else min(end, self.halt_before)
+        bounds = [end] if self.halt_before is None else [end, self.halt_before]
+        return min(bounds if self.poison is None else [*bounds, self.poison.txid])
+
+    # What goes wrong
 
     def failed(self, attempt: TransactionAttempt, phase: Phase, failure: Failure) -> Iterator[Decision]:
         """Handles an attempt that is itself at fault."""
-        if failure.halts():
-            yield from self._halt(attempt, phase, failure.to_error(attempt), str(failure))
+        record = self._books.transactions[attempt.txid]
+        is_of_batch = self._is_of_batch(failure)
+        if failure.halts() and not (is_of_batch and self._may_quarantine(record)):
+            yield from self._halt(attempt, phase, _error_of(record, failure, attempt), str(failure))
             return
         yield Replayed(attempt, str(failure))
-        yield from self._lose(attempt, phase, str(failure), is_to_blame=True)
+        fault = _Fault(str(failure), is_of_batch=is_of_batch, failure=failure)
+        yield from self._lose(attempt, phase, fault)
 
     def crashed(self, attempts: Attempts, phase: Phase, what: str, reason: str, kind: CrashKind) -> Iterator[Decision]:
         """Handles a phase that ended without naming an attempt: an attempt is to blame only if it was alone in it."""
@@ -59,25 +108,57 @@ class Failures:
             told = f"Spark cannot run txid {live[0].txid}: {reason}; lower txids are committed"
             yield from self._halt(live[0], phase, EngineError(told), reason)
         else:
-            yield from self._lose(live[0], phase, reason, is_to_blame=len(attempts) == 1)
+            yield from self._lose(live[0], phase, _Fault(reason, is_counted=len(attempts) == 1))
 
     def refused(self, attempt: TransactionAttempt, error: TransactionError) -> Iterator[Decision]:
-        """Handles a transaction that the store refused although it was alone in its group."""
+        """Handles a transaction that the store refused although it was alone in its group; it would do so again."""
+        record = self._books.transactions[attempt.txid]
+        if not self._may_quarantine(record):
+            yield from self._halt(attempt, Phase.COMMIT, error, str(error))
+            return
+        yield from self._drop_from(attempt.txid, Phase.COMMIT, str(error))
+        record.failure_count += 1
+        record.own_failure_count += 1
+        self._give_up(record, _Fault(str(error)), error)
+
+    def not_set_aside(self, attempt: TransactionAttempt, error: TransactionError) -> Iterator[Decision]:
+        """Handles a store that refused to set a batch aside."""
+        self.poison = None
         yield from self._halt(attempt, Phase.COMMIT, error, str(error))
+
+    def set_aside(self) -> None:
+        """Takes down that the poison is quarantined."""
+        self.poison = None
 
     def halt_now(self, error: TransactionError, reason: str) -> Iterator[Decision]:
         """Halts the run before the next commit, although no attempt has failed."""
         self._halt_at(self._books.transactions.currtx, error)
+        self.poison = None
         yield from self._let_go(self._books.transactions.drop_from(self._books.transactions.currtx, reason))
 
     def validate(self, active: Iterable[int]) -> None:
-        """Checks that no attempt at or above the halt is active.
+        """Checks that no attempt at or above the halt is active, nor above poison.
 
         Raises:
             AssertionError: one is.
         """
+        highest = max(active, default=0)
         assert (self.error is None) == (self.halt_before is None), "a halt without an error, or an error without a halt"
-        assert self.halt_before is None or max(active, default=0) < self.halt_before, "an attempt beyond the halt"
+        assert self.halt_before is None or highest < self.halt_before, "an attempt beyond the halt"
+        assert self.poison is None or highest <= self.poison.txid, "an attempt beyond poison"
+        if self.poison is not None and self.halt_before is not None:
+            assert self.poison.txid < self.halt_before, "poison in a run that halts below it, or at it"
+
+    # What follows
+
+    def _is_of_batch(self, failure: Failure) -> bool:
+        """A spout that asks for another attempt cannot read its input now, whatever the batch."""
+        is_asking = failure.kind is FailureKind.FAILED and failure.component_id == self._books.plan.spout_id
+        return failure.is_of_batch() and not is_asking
+
+    def _may_quarantine(self, record: TransactionRecord) -> bool:
+        """A replay is quarantined as it is: its record stays."""
+        return self._books.options.quarantines and record.replay is None
 
     def _halt(
         self, attempt: TransactionAttempt, phase: Phase, error: TransactionError, reason: str
@@ -89,15 +170,45 @@ class Failures:
         """Lets lower transactions commit before the run ends; a later halt never has a higher txid."""
         self.error, self.halt_before = error, txid
 
-    def _lose(self, attempt: TransactionAttempt, phase: Phase, reason: str, *, is_to_blame: bool) -> Iterator[Decision]:
+    def _lose(self, attempt: TransactionAttempt, phase: Phase, fault: _Fault) -> Iterator[Decision]:
         record = self._books.transactions[attempt.txid]
-        yield from self._drop_from(attempt.txid, phase, reason)
-        record.failure_count += is_to_blame
-        if record.failure_count >= self._books.options.max_attempts:
-            self._halt_at(attempt.txid, ReplayLimitError(attempt.txid, record.failure_count, reason))
+        yield from self._drop_from(attempt.txid, phase, fault.reason)
+        if not fault.is_counted:
+            return
+        record.failure_count += 1
+        record.own_failure_count += fault.is_of_batch
+        options = self._books.options
+        record.retry_at_s = self._books.now_s + options.pause_s(record.failure_count)
+        own, others = record.own_failure_count, record.failure_count - record.own_failure_count
+        if not self._may_quarantine(record):
+            if record.failure_count >= options.max_attempts:
+                self._halt_at(attempt.txid, ReplayLimitError(attempt.txid, record.failure_count, fault.reason))
+        elif others >= options.max_attempts:
+            self._halt_at(attempt.txid, ReplayLimitError(attempt.txid, others, fault.reason))
+        elif own >= options.max_attempts:
+            self._give_up(record, fault, _final_error(attempt, own, fault))
+
+    def _give_up(self, record: TransactionRecord, fault: _Fault, error: TransactionError) -> None:
+        """Sets the batch aside, unless nobody knows where it ends."""
+        books = self._books
+        number = books.metadata.number_of(record.txid)
+        batch = reach_of(record, books.plan, books.positions.by_scope(), number=number)
+        if batch is None:
+            _LOG.error(
+                "txid %d cannot be quarantined, because no attempt has told where its batch ends; the run halts",
+                record.txid,
+            )
+            self._halt_at(record.txid, error)
+        else:
+            self.poison = Poison(record.txid, batch, fault.cause(record.own_failure_count), error)
 
     def _drop_from(self, txid: int, phase: Phase, reason: str) -> Iterator[Decision]:
-        """Drops the attempt and all later ones; those that only waited for a wave do not count as failed."""
+        """Drops the attempt and all later ones; those that only waited for a wave do not count as failed.
+
+        Poison above is attempted once more: its batch may begin elsewhere now.
+        """
+        if self.poison is not None and txid < self.poison.txid:
+            self.poison = None
         dropped = self._books.transactions.drop_from(txid, reason)
         self._books.statistics.failed_attempts += sum(ended.wave_id != 0 for ended in dropped)
         yield Dropped(tuple(ended.attempt for ended in dropped), phase, reason)
@@ -109,3 +220,17 @@ class Failures:
             self._books.waves.let_go(ended.wave_id, ended.attempt)
         self._books.statistics.failed_outcomes(ended.outcome for ended in dropped if ended.outcome is not None)
         yield from map(CancelWave, self._books.waves.running_for_nothing({ended.wave_id for ended in dropped}))
+
+
+def _error_of(record: TransactionRecord, failure: Failure, attempt: TransactionAttempt) -> TransactionError:
+    """Returns the error that ends a run which halts on a failure."""
+    if record.replay is not None and failure.kind is FailureKind.SOURCE:
+        return NotReplayableError(record.replay.txid, failure.text)
+    return failure.to_error(attempt)
+
+
+def _final_error(attempt: TransactionAttempt, count: int, fault: _Fault) -> TransactionError:
+    """Returns the error of a batch that is given up: that of its last attempt, if it says more than the count."""
+    if fault.failure is not None and fault.failure.halts():
+        return fault.failure.to_error(attempt)
+    return ReplayLimitError(attempt.txid, count, fault.reason)

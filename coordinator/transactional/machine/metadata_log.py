@@ -3,6 +3,9 @@
 The positions of an opaque spout are stored with the commit that publishes them, and so are notes. Until then the run
 machine keeps them with their transactions and passes them in. Notes outlive the metadata they were made from: the last
 one of each name is kept for good.
+
+A replayed batch is not one that the spout cuts next: what is stored for its txid is carried over from the transaction
+below it, so that the next one is cut from there. The number of replays is stored too, and the spout counts without.
 """
 
 from __future__ import annotations
@@ -16,6 +19,10 @@ from state.transactional_state import MetadataChanges, TransactionalState
 
 COORDINATOR_SCOPE = "coordinator"
 NOTE_SCOPE = "note."
+REPLAYED_SCOPE = "replayed"
+"""Has an entry at each txid that was a replay: how many there were up to it, and the spout's number of the batch."""
+REPLAYS_KEPT = 1_024
+"""Entries of older transactions are forgotten: nobody is told of these any more."""
 
 Positions = Mapping[int, Mapping[str, Any]]
 """Txid -> scope -> position, of processed attempts of an opaque spout."""
@@ -43,7 +50,12 @@ class MetadataLog:
             if name.startswith(NOTE_SCOPE):
                 scope, _ = parse_metadata_field(name)
                 self._notes[scope.removeprefix(NOTE_SCOPE)] = (name, value)
-        stored = {name: value for name, value in stored.items() if not name.startswith(NOTE_SCOPE)}
+        self._replays: dict[int, tuple[int, int]] = {}  # txid -> how many up to it, and the number of its batch
+        for name, value in stored.items():
+            scope, txid = parse_metadata_field(name)
+            if scope == REPLAYED_SCOPE:
+                self._replays[txid] = (value[0], value[1])
+        stored = {name: value for name, value in stored.items() if not _is_own(name)}
         self._void = frozenset(_foreign(stored, committed_txid)) if is_opaque else frozenset()
         self._state = TransactionalState({name: value for name, value in stored.items() if name not in self._void})
         self.last_cut_txid = max((txid for by_txid in self.partitions.values() for txid in by_txid), default=0)
@@ -57,6 +69,23 @@ class MetadataLog:
     def partitions(self) -> dict[str, dict[int, Any]]:
         """Scope -> txid -> stored metadata, of partitioned and opaque spouts."""
         return {s: dict(self._state.values(s)) for s in self._state.scopes() if s != COORDINATOR_SCOPE}
+
+    def number_of(self, txid: int) -> int:
+        """Returns how many transactions up to a txid the spout has cut, which is its number of the last of them."""
+        below = max((replay for replay in self._replays if replay <= txid), default=None)
+        if below is not None:
+            return txid - self._replays[below][0]
+        first = min(self._replays, default=None)
+        return txid if first is None else txid - self._replays[first][0] + 1
+
+    def told_as(self, txid: int) -> int:
+        """Returns the number under which the spout is told of a transaction; a replay keeps its old one; 0: never."""
+        return self._replays[txid][1] if txid in self._replays else self.number_of(txid)
+
+    def carried_to(self, txid: int) -> dict[str, Any]:
+        """Returns scope -> what a replay at `txid` takes over from the transaction below, to be stored as its own."""
+        scopes = {scope: self._state.values(scope) for scope in self._state.scopes()}
+        return {scope: by_txid[txid - 1] for scope, by_txid in scopes.items() if txid - 1 in by_txid}
 
     def last_positions(self) -> dict[str, Any]:
         """Returns scope -> its last stored metadata."""
@@ -95,7 +124,9 @@ class MetadataLog:
                 self._state.put(scope, outcome.attempt.txid, value)
         return self._state.take_changes().puts
 
-    def commit_changes(self, committed_txid: int, positions: Positions, notes: Notes) -> MetadataChanges:
+    def commit_changes(
+        self, committed_txid: int, positions: Positions, notes: Notes, *, replayed_number: int | None = None
+    ) -> MetadataChanges:
         """Returns what the commit of everything up to a txid stores and forgets.
 
         The last value of every scope up to that txid is kept, however old: the next batch is cut from it, even if the
@@ -103,8 +134,10 @@ class MetadataLog:
 
         Args:
             committed_txid: the last txid of the commit.
-            positions: txid -> scope -> position of an opaque spout, not stored yet.
+            positions: txid -> scope -> position of an opaque spout, or of a batch that is set aside or replayed, not
+                stored yet.
             notes: txid -> name -> note, not stored yet.
+            replayed_number: the spout's number of the quarantined batch that the commit publishes.
         """
         fresh = _fresh(committed_txid, positions)
         puts = {metadata_field(scope, txid): value for scope, (txid, value) in fresh.items()}
@@ -117,9 +150,14 @@ class MetadataLog:
         )
         stale_notes = (self._notes[name][0] for name in fresh_notes if name in self._notes)
         stale = {*self._void, *stale_notes} - puts.keys()
+        if replayed_number is not None:
+            puts[metadata_field(REPLAYED_SCOPE, committed_txid)] = [self._replay_count() + 1, replayed_number]
+            stale |= {metadata_field(REPLAYED_SCOPE, txid) for txid in self._old_replays(committed_txid)}
         return MetadataChanges(puts, (*forgets, *sorted(stale)))
 
-    def committed(self, committed_txid: int, positions: Positions, notes: Notes) -> None:
+    def committed(
+        self, committed_txid: int, positions: Positions, notes: Notes, *, replayed_number: int | None = None
+    ) -> None:
         """Applies the changes of a commit, after the store has made them; the arguments are the same."""
         for scope, (txid, value) in _fresh(committed_txid, positions).items():
             self._state.put(scope, txid, value)
@@ -132,6 +170,16 @@ class MetadataLog:
             if value is not None:
                 self._notes[name] = (_note_field(name, committed_txid), value)
         self._replaced = {}
+        if replayed_number is not None:
+            old, count = self._old_replays(committed_txid), self._replay_count()
+            self._replays = {txid: entry for txid, entry in self._replays.items() if txid not in old}
+            self._replays[committed_txid] = (count + 1, replayed_number)
+
+    def _replay_count(self) -> int:
+        return max((count for count, _ in self._replays.values()), default=0)
+
+    def _old_replays(self, committed_txid: int) -> set[int]:
+        return {txid for txid in self._replays if txid <= committed_txid - REPLAYS_KEPT}
 
     def _fresh_notes(self, committed_txid: int, notes: Notes) -> dict[str, Any]:
         """Returns name -> the last unstored note up to a txid; None means to forget it."""
@@ -154,6 +202,11 @@ def _fresh(committed_txid: int, positions: Positions) -> dict[str, tuple[int, An
         if txid <= committed_txid:
             fresh |= {scope: (txid, value) for scope, value in positions[txid].items()}
     return fresh
+
+
+def _is_own(name: str) -> bool:
+    """Returns whether a field is kept by the log itself, and belongs to no scope of the spout."""
+    return name.startswith(NOTE_SCOPE) or parse_metadata_field(name)[0] == REPLAYED_SCOPE
 
 
 def _note_field(name: str, txid: int) -> str:

@@ -1,4 +1,4 @@
-"""Whether the batches of a wave follow one another in every partition, and those below the wave. Pure.
+"""What a wave reports, in order, and whether its batches follow one another in every partition. Pure.
 
 An emitter cuts the batches of a wave one from another, and Spark may execute its task twice. If the batches differ
 between the two, the verdict on one attempt may come of one execution and that on the next of the other; each is

@@ -16,14 +16,17 @@ class Positions:
         metadata: of the run.
         transactions: of the run.
         is_opaque: positions of processed attempts are stored with their commit.
+
+    Attributes:
+        is_opaque: as given.
     """
 
     def __init__(self, metadata: MetadataLog, transactions: TransactionRecords, *, is_opaque: bool) -> None:
-        self._metadata, self._transactions, self._is_opaque = metadata, transactions, is_opaque
+        self._metadata, self._transactions, self.is_opaque = metadata, transactions, is_opaque
 
     def uncommitted(self) -> dict[int, Mapping[str, Any]]:
         """Returns txid -> scope -> position that the commit of an opaque spout's attempt will store."""
-        return self._transactions.positions() if self._is_opaque else {}
+        return self._transactions.positions() if self.is_opaque else {}
 
     def by_scope(self) -> dict[str, dict[int, Any]]:
         """Returns scope -> txid -> metadata, of an opaque spout also what is not committed yet."""
@@ -40,6 +43,10 @@ class Positions:
     def last_cut_txid(self) -> int:
         """Returns the highest txid whose emitters have reported what they cut, or the last committed one."""
         committed_txid = self._transactions.currtx - 1
-        if self._is_opaque:
+        if self.is_opaque:
             return max(self.uncommitted(), default=committed_txid)
         return max(self._metadata.last_cut_txid, committed_txid)
+
+    def last_cut_number(self) -> int:
+        """Returns what the spout knows that transaction by."""
+        return self._metadata.number_of(self.last_cut_txid())

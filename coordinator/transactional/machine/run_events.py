@@ -1,7 +1,8 @@
 """The events that go into the run machine and the decisions that it returns. Plain data.
 
 The driver carries out decisions in order. Five of them have an answer, an event that goes into the machine before
-anything else happens: Cut, Publish, Tell, AskForEnd and, unless the watch holds the phase, AskWatch.
+anything else happens: Cut, Publish, Tell, AskForEnd and, unless the watch holds the phase, AskWatch. A sixth,
+AskBarrier, is answered later.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from coordinator.transactional.engine import (
     WaveCrashed,
     WaveProcessed,
 )
+from coordinator.transactional.machine.poison import Poison
+from coordinator.transactional.machine.replay import Replay
 from coordinator.transactional.phase import Phase
 from state.attempt import TransactionAttempt
 from state.errors import TransactionError
@@ -32,16 +35,29 @@ Attempts = tuple[TransactionAttempt, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class Resumed:
+    """The run begins where earlier ones have stopped; handled before anything else.
+
+    Attributes:
+        untold: what they committed and may not have told the spout's committer, ascending.
+    """
+
+    untold: Attempts = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
     """The driver is ready: commit, cut and start what is due.
 
     Attributes:
         now_s: the time.
         commit_limit: most transactions of a group that begins now, if the watch wants fewer than the options do.
+        is_awaited: the caller has nothing more to give until what is committed is released.
     """
 
     now_s: float
     commit_limit: int | None = None
+    is_awaited: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +77,7 @@ class BatchCut:
         now_s: the time afterwards: cutting may take a while.
         byte_count: about how much input the batch reads; 0 if unknown.
         notes: name -> what its commit is to store as a note.
+        replay: the quarantined batch that it is; None if the spout has cut it.
     """
 
     txid: int
@@ -68,6 +85,7 @@ class BatchCut:
     now_s: float
     byte_count: int = 0
     notes: Mapping[str, Any] = field(default_factory=dict)
+    replay: Replay | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +100,19 @@ class NothingToCut:
 class Published:
     """The store has committed the group."""
 
+    now_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class BarrierConfirmed:
+    """The server has confirmed the level that the run asked for.
+
+    Attributes:
+        up_to_txid: of the barrier; everything up to it is confirmed.
+        now_s: the time.
+    """
+
+    up_to_txid: int
     now_s: float
 
 
@@ -125,7 +156,19 @@ class InputState:
 
 
 EngineEvent = WaveProcessed | WaveCrashed | GroupExecuted | GroupCrashed | PhaseEnded
-RunEvent = Turn | TimePassed | BatchCut | NothingToCut | Published | Refused | Told | InputState | EngineEvent
+RunEvent = (
+    Resumed
+    | Turn
+    | TimePassed
+    | BatchCut
+    | NothingToCut
+    | Published
+    | BarrierConfirmed
+    | Refused
+    | Told
+    | InputState
+    | EngineEvent
+)
 
 # Decisions
 
@@ -154,11 +197,20 @@ class StoreMetadata:
 
 @dataclass(frozen=True, slots=True)
 class StartWave:
-    """Start the processing phase of a wave."""
+    """Start the processing phase of a wave.
+
+    Attributes:
+        wave_id: of the wave.
+        batches: one for each attempt, ascending.
+        early: groups to run early.
+        replay: what the only batch of the wave replays, if it is quarantined; emitters then continue from its own
+            positions.
+    """
 
     wave_id: int
     batches: tuple[Batch, ...]
     early: EarlyCommit
+    replay: Replay | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,16 +224,41 @@ class StartCommit:
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """Commit a group in one atomic step; answered by Published or Refused."""
+    """Commit a group in one atomic step; answered by Published or Refused.
+
+    Attributes:
+        attempts: the group, ascending.
+        write_set: its changes.
+        metadata: what to store and forget in the same step.
+        told_txid: the last txid that the spout's committer has heard of; None if of all that is committed.
+        poison: the batch to set aside in the same step; the group is then its transaction, and empty.
+        replay: the quarantined batch that the group's only transaction publishes.
+    """
 
     attempts: Attempts
     write_set: WriteSet
     metadata: MetadataChanges
+    told_txid: int | None = None
+    poison: Poison | None = None
+    replay: Replay | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AskBarrier:
+    """Ask the server whether all that is committed is as durable as the run has asked; BarrierConfirmed says so later.
+
+    Attributes:
+        up_to_txid: the last committed txid.
+        confirmed_txid: up to where that is known, 0 if nothing is; stored on this occasion.
+    """
+
+    up_to_txid: int
+    confirmed_txid: int
 
 
 @dataclass(frozen=True, slots=True)
 class Tell:
-    """Tell the spout's committer what is durable; answered by Told."""
+    """Tell the spout's committer what is as durable as the run has asked; answered by Told."""
 
     attempts: Attempts
 
@@ -279,6 +356,7 @@ Decision = (
     | StartWave
     | StartCommit
     | Publish
+    | AskBarrier
     | Tell
     | CancelWave
     | ReleaseWave

@@ -26,17 +26,24 @@ from coordinator.transactional.engine import (
     WaveCrashed,
     WaveProcessed,
 )
-from coordinator.transactional.machine.attempt_record import AttemptState, TransactionRecord
+from coordinator.transactional.machine.attempt_record import (
+    AttemptRecord,
+    AttemptState,
+    EmittersCut,
+    TransactionRecord,
+)
 from coordinator.transactional.machine.commits import Commits
 from coordinator.transactional.machine.crash_causes import CrashCauses
 from coordinator.transactional.machine.failures import Failures
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.machine.position_chain import chained
 from coordinator.transactional.machine.positions import Positions
+from coordinator.transactional.machine.releases import Releases
 from coordinator.transactional.machine.run_books import RunBooks
 from coordinator.transactional.machine.run_events import (
     AskForEnd,
     AskWatch,
+    BarrierConfirmed,
     BatchCut,
     CancelWave,
     Cut,
@@ -49,6 +56,7 @@ from coordinator.transactional.machine.run_events import (
     Published,
     Refused,
     ReleaseWave,
+    Resumed,
     RunEvent,
     StartWave,
     StoreMetadata,
@@ -58,9 +66,8 @@ from coordinator.transactional.machine.run_events import (
 )
 from coordinator.transactional.machine.run_phases import CuttingRound
 from coordinator.transactional.machine.run_plan import RunPlan
-from coordinator.transactional.machine.run_reports import in_order
 from coordinator.transactional.machine.transaction_records import TransactionRecords
-from coordinator.transactional.machine.wave_records import WaveRecords
+from coordinator.transactional.machine.wave_records import WaveRecords, in_order
 from coordinator.transactional.machine.wave_size import WaveSize
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.phase import Phase
@@ -111,9 +118,11 @@ class RunMachine:
         )
         self._transactions = transactions
         self._failures = Failures(self._books)
-        self._commits = Commits(self._books, self._failures)
+        self._releases = Releases(self._books, committed_txid)
+        self._commits = Commits(self._books, self._failures, self._releases)
         self._round: CuttingRound | None = None
         self._handlers: dict[type[RunEvent], Callable[[Any], Iterator[Decision]]] = {
+            Resumed: lambda resumed: self._releases.resumed(resumed.untold),
             Turn: self._begin_turn,
             TimePassed: self._give_up_overdue,
             BatchCut: self._take_in,
@@ -124,6 +133,7 @@ class RunMachine:
             GroupCrashed: self._commits.crashed,
             PhaseEnded: self._phase_ended,
             Published: self._commits.published,
+            BarrierConfirmed: self._barrier_confirmed,
             Refused: self._commits.refused,
             Told: self._told,
             InputState: self._judge_input,
@@ -171,6 +181,10 @@ class RunMachine:
         """Returns whether no attempt is active."""
         return not any(self._transactions.active())
 
+    def is_blocked(self) -> bool:
+        """Returns whether nothing more may be committed, or the run may not end, before a barrier is confirmed."""
+        return self._releases.is_blocked()
+
     def last_metadata(self) -> Any:
         """Returns the metadata of the highest txid cut so far, None before the first."""
         return self._transactions.last_metadata()
@@ -195,7 +209,14 @@ class RunMachine:
             yield Halt(self._failures.error)
             return
         self._round = CuttingRound()
-        yield from self._commits.start_next(turn.commit_limit)
+        yield from self._releases.due()
+        if turn.is_awaited and self.is_idle() and self._releases.is_pending():
+            self._releases.block()
+        poison = self._failures.due_poison()
+        if poison is None:
+            yield from self._commits.start_next(turn.commit_limit)
+        else:
+            yield from self._commits.set_aside(poison)
         yield from self._continue_cutting()
 
     def _continue_cutting(self) -> Iterator[Decision]:
@@ -204,11 +225,20 @@ class RunMachine:
         for txid in range(self.currtx, self._window_end()):
             if self._transactions.current_of(txid) is not None:
                 continue
-            if txid not in self._transactions or self._plan.is_opaque:
+            if self._transactions.is_resting(txid, self._books.now_s):
+                self._round.has_rest = True
+                break
+            if self._is_to_be_cut(txid):
                 yield Cut(txid, self._previous(txid), is_new=txid not in self._transactions)
                 return
             self._round.issued.append(self._transactions.issue(txid))
         yield from self._end_cutting()
+
+    def _is_to_be_cut(self, txid: int) -> bool:
+        """Returns whether the spout has to be asked for a transaction: an opaque one for every attempt."""
+        if txid not in self._transactions:
+            return True
+        return self._plan.is_opaque and self._transactions[txid].replay is None
 
     def _previous(self, txid: int) -> Any:
         if txid - 1 in self._transactions:
@@ -220,8 +250,9 @@ class RunMachine:
     def _take_in(self, cut: BatchCut) -> Iterator[Decision]:
         assert self._round is not None
         self._books.now_s = cut.now_s
-        self._round.cut[cut.txid] = cut.metadata
-        attempt = self._transactions.take_in(cut.txid, cut.metadata, cut.byte_count, cut.notes)
+        if cut.replay is None:
+            self._round.cut[cut.txid] = cut.metadata  # a replay is stored already, in its record
+        attempt = self._transactions.take_in(cut.txid, cut.metadata, cut.byte_count, cut.notes, replay=cut.replay)
         self._round.issued.append(attempt)
         yield from self._continue_cutting()
 
@@ -239,7 +270,7 @@ class RunMachine:
         may_start = self._plan.engine_overlaps or self._commits.phase is None
         if may_start and not self._books.waves.is_processing():
             yield from self._start_wave()
-        if self.is_idle():
+        if self.is_idle() and not ended.has_rest and self._failures.poison is None:
             yield Done() if self._is_complete() else AskForEnd(self.last_metadata())
 
     def _start_wave(self) -> Iterator[Decision]:
@@ -247,28 +278,47 @@ class RunMachine:
         chosen = waiting[: self._books.waves.room([record.byte_count for record in waiting])]
         if not chosen:
             return
-        batches = tuple(Batch(record.current.attempt, pack(record.metadata)) for record in chosen if record.current)
+        batches = tuple(self._batch(record, record.current) for record in chosen if record.current)
         attempts = tuple(batch.attempt for batch in batches)
         wave = self._books.waves.start(attempts, self._books.now_s)
         for record in chosen:
             record.move(AttemptState.PROCESSING, f"wave {wave.wave_id}").wave_id = wave.wave_id
         self._books.statistics.started(len(chosen), self._books.now_s)
-        yield StartWave(wave.wave_id, batches, self._commits.early_groups(attempts))
+        yield StartWave(wave.wave_id, batches, self._commits.early_groups(attempts), chosen[0].replay)
+
+    def _batch(self, record: TransactionRecord, current: AttemptRecord) -> Batch:
+        packed, replay = pack(record.metadata), record.replay
+        if replay is not None:
+            scopes = frozenset(replay.batch.positions) if self._plan.is_opaque else None
+            return Batch(current.attempt, packed, replay.batch.number, scopes, bool(replay.letters))
+        number = self._books.metadata.number_of(record.txid)
+        return Batch(current.attempt, packed, None if number == record.txid else number)
 
     # The end
 
     def _judge_input(self, state: InputState) -> Iterator[Decision]:
         if state.error is not None:
             yield Halt(state.error)
+        elif (state.is_exhausted or state.is_draining) and self._failures.error is None and self._releases.is_pending():
+            self._releases.block()  # the end waits too
         elif state.is_exhausted or state.is_draining:
             self._books.statistics.is_interrupted = state.is_finite and not state.is_exhausted
             error = self._failures.error  # what is missing below it will not be cut again
             yield Done() if error is None else Halt(error)
 
+    # What is released upstream
+
+    def _barrier_confirmed(self, confirmed: BarrierConfirmed) -> Iterator[Decision]:
+        self._books.now_s = confirmed.now_s
+        yield from self._releases.confirmed(confirmed)
+
     def _told(self, told: Told) -> Iterator[Decision]:
-        """Publishes nothing more once the spout cannot be told what is durable: the next run tells only one group."""
-        if told.error is not None:
-            yield from self._failures.halt_now(told.error, "the spout could not be told what is durable")
+        """Publishes nothing more once the spout cannot be told what is durable: it has to hear of all, in order."""
+        if told.error is None:
+            self._releases.told()
+            return
+        yield from self._commits.give_up()
+        yield from self._failures.halt_now(told.error, "the spout could not be told what is durable")
 
     # What engines report
 
@@ -276,7 +326,7 @@ class RunMachine:
         self._books.causes.ended(event.wave_id)
         wave = self._books.waves.processed(event.wave_id, event.seconds)
         reported = in_order(wave.attempts, event.outcomes)
-        outcomes = list(chained(reported, self._books.positions.by_scope()))
+        outcomes = self._judged(reported)
         yield from self._store_positions(outcomes)
         for outcome in outcomes:
             record = self._transactions.record_of(outcome.attempt)
@@ -291,6 +341,19 @@ class RunMachine:
             else:
                 record.move(AttemptState.PROCESSED).outcome = outcome
         self._commits.keep_early(event.executed)
+
+    def _judged(self, reported: list[AttemptOutcome]) -> list[AttemptOutcome]:
+        """Returns the outcomes of a wave, failed where they do not read what they should; notes what they have cut."""
+        first = self._transactions.record_of(reported[0].attempt)
+        if first is not None and first.replay is not None:
+            return [first.replay.checked(reported[0], self._plan)]
+        outcomes = list(chained(reported, self._books.positions.by_scope()))
+        for outcome in outcomes:
+            record, failure = self._transactions.record_of(outcome.attempt), outcome.failure
+            has_cut = failure is None or (failure.is_of_batch() and failure.component_id != self._plan.spout_id)
+            if record is not None and has_cut:
+                record.cut = EmittersCut(outcome.metadata, outcome.began_from)
+        return outcomes
 
     def _store_positions(self, outcomes: Iterable[AttemptOutcome]) -> Iterator[Decision]:
         """Stores what emitters cut, before the commit phase, up to the first failure."""
@@ -335,6 +398,7 @@ class RunMachine:
             self._books.causes.cancelled(wave.wave_id)
             yield CancelWave(wave.wave_id)
         yield from self._commits.give_up_overdue()
+        yield from self._releases.give_up_overdue()
 
     def _window_end(self) -> int:
         end, last_txid = self.currtx + self._books.waves.size.window(), self._books.options.last_txid
@@ -356,5 +420,6 @@ class RunMachine:
         self._books.waves.validate({record.attempt: record.wave_id for record in active if record.wave_id})
         self._failures.validate([record.attempt.txid for record in active])
         self._commits.validate()
+        self._releases.validate()
         held = [record for record in active if record.state is AttemptState.HELD]
         assert self._plan.may_hold or not held, "attempts are held in a run without a watch"

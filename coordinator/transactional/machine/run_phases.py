@@ -10,6 +10,7 @@ from committers.group_commit import Publish
 from committers.task_report import TaskReport
 from coordinator.transactional.engine import GroupExecuted
 from coordinator.transactional.machine.attempt_record import AttemptRecord
+from coordinator.transactional.machine.poison import Poison
 from state.attempt import TransactionAttempt
 
 
@@ -25,6 +26,7 @@ class CommitPhase:
         held: the result of the commit phase, while the watch holds its end; the engine runs nothing for it.
         publishing: what was sent to the store and is not answered yet.
         reports: of the commit tasks, about what was sent.
+        poison: the batch that is set aside by what was sent.
     """
 
     attempts: tuple[TransactionAttempt, ...]
@@ -34,14 +36,22 @@ class CommitPhase:
     held: GroupExecuted | None = None
     publishing: Publish | None = None
     reports: tuple[TaskReport, ...] = ()
+    poison: Poison | None = None
 
 
 @dataclass(slots=True)
 class CuttingRound:
-    """The cutting of one turn: metadata that was cut, by txid, and the attempts that were issued."""
+    """The cutting of one turn.
+
+    Attributes:
+        cut: metadata that was cut, by txid.
+        issued: the attempts that were issued.
+        has_rest: a transaction waits for its next attempt until a later time.
+    """
 
     cut: dict[int, Any] = field(default_factory=dict)
     issued: list[TransactionAttempt] = field(default_factory=list)
+    has_rest: bool = False
 
 
 def validate_phase(phase: CommitPhase | None, committing: Iterable[AttemptRecord]) -> None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import takewhile
 from typing import Any
 
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinator.transactional.machine.attempt_record import AttemptRecord, AttemptState, TransactionRecord
+from coordinator.transactional.machine.replay import Replay
 from state.attempt import TransactionAttempt
 from state.errors import ProtocolError
 
-IN_COMMIT_PHASE = (AttemptState.COMMITTING, AttemptState.PUBLISHING)
-WITH_OUTCOME = (AttemptState.HELD, AttemptState.PROCESSED, *IN_COMMIT_PHASE)
+IN_COMMIT_PHASE = (AttemptState.COMMITTING, AttemptState.PUBLISHING, AttemptState.SETTING_ASIDE)
+WITHOUT_WAVE = (AttemptState.WAITING, AttemptState.SETTING_ASIDE)
+WITH_OUTCOME = (AttemptState.HELD, AttemptState.PROCESSED, AttemptState.COMMITTING, AttemptState.PUBLISHING)
 
 
 class TransactionRecords:
@@ -87,8 +90,15 @@ class TransactionRecords:
         return {a: record.outcome for a, record in found.items() if record is not None and record.outcome is not None}
 
     def waiting(self) -> list[TransactionRecord]:
-        """Returns the transactions whose attempt waits for a wave, ascending."""
-        return [self._records[txid] for txid in self.known() if _state(self._records[txid]) is AttemptState.WAITING]
+        """Returns the transactions whose attempt waits for a wave, ascending, up to where a wave may end.
+
+        A replay travels in a wave of its own, because its emitters continue from positions of its own.
+        """
+        known = [self._records[txid] for txid in self.known()]
+        waiting = [record for record in known if _state(record) is AttemptState.WAITING]
+        if waiting and waiting[0].replay is not None:
+            return waiting[:1]
+        return list(takewhile(lambda record: record.replay is None, waiting))
 
     def consecutive_processed(self, limit: int) -> tuple[TransactionAttempt, ...]:
         """Returns at most `limit` consecutive processed attempts from `currtx`, all of one wave."""
@@ -110,15 +120,27 @@ class TransactionRecords:
         """Returns txid -> the notes its commit stores, for everything that was cut and is not committed."""
         return {txid: record.notes for txid, record in self._records.items() if txid >= self.currtx}
 
+    def is_resting(self, txid: int, now_s: float) -> bool:
+        """Returns whether the next attempt at a transaction has to wait for a later time."""
+        return txid in self._records and now_s < self._records[txid].retry_at_s
+
     # Changing
 
     def issue(self, txid: int) -> TransactionAttempt:
         """Issues a new attempt at a transaction that was cut."""
         return self._records[txid].issue(self._new_attempt_id())
 
-    def take_in(self, txid: int, metadata: Any, byte_count: int, notes: Mapping[str, Any]) -> TransactionAttempt:
+    def take_in(
+        self,
+        txid: int,
+        metadata: Any,
+        byte_count: int,
+        notes: Mapping[str, Any],
+        *,
+        replay: Replay | None = None,
+    ) -> TransactionAttempt:
         """Records a transaction that was cut, for the first time or again, and issues an attempt at it."""
-        record = self._records.setdefault(txid, TransactionRecord(txid, metadata))
+        record = self._records.setdefault(txid, TransactionRecord(txid, metadata, replay=replay))
         record.metadata, record.byte_count, record.notes = metadata, byte_count, notes
         return self.issue(txid)
 
@@ -186,7 +208,7 @@ class TransactionRecords:
         for record in self.active():
             told = self._records[record.attempt.txid].told()
             assert (record.state in WITH_OUTCOME) == (record.outcome is not None), told
-            assert (record.state is AttemptState.WAITING) == (record.wave_id == 0), told
+            assert (record.state in WITHOUT_WAVE) == (record.wave_id == 0), told
 
 
 def _state(record: TransactionRecord) -> AttemptState | None:

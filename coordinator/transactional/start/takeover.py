@@ -17,13 +17,16 @@ from coordinator.spouts.input_change import FormerInput
 from coordinator.spouts.kinds.partition_scopes import partition_of
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE, MetadataLog, Notes
+from coordinator.transactional.machine.replay import Replay
 from coordinator.transactional.options import RunOptions, adopted_words
 from coordinator.transactional.start.adoption import InputQuestion, check_input
+from coordinator.transactional.start.letter_choice import LetterChoice
 from coordinator.transactional.start.metadata_check import (
     check_coordinator_metadata,
     check_partition_metadata,
     check_scopes,
 )
+from coordinator.transactional.start.replay_choice import ReplayChoice
 from coordinator.transactional.start.spout_start import SpoutStart
 from state.errors import StateRefusedError
 from state.fault_points import reached
@@ -43,13 +46,19 @@ class TakenOver:
         committed_txid: last committed transaction, 0 if there is none.
         metadata: stored metadata, checked.
         notes: txid -> what to remember of it, for transactions that were cut and are not committed.
+        description: of the topology, as it is stored from now on.
+        source_fingerprint: of the input, likewise.
         notices: the changes that were accepted, one sentence each.
+        replays: the quarantined batches that the run is to replay, None in a run that reads its input.
     """
 
     committed_txid: int
     metadata: MetadataLog
     notes: Notes
+    description: str
+    source_fingerprint: str
     notices: tuple[str, ...] = ()
+    replays: tuple[Replay, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +78,25 @@ class Takeover:
         start: calls its spout.
         spout: the spout's coordinator.
         options: name the changes that the user accepts.
+        choice: the quarantined batches or dead letters to replay; None in a run that reads its input.
     """
 
     def __init__(
-        self, topology: Topology, store: RedisStore, start: SpoutStart, spout: SpoutCoordinator, options: RunOptions
+        self,
+        topology: Topology,
+        store: RedisStore,
+        start: SpoutStart,
+        spout: SpoutCoordinator,
+        options: RunOptions,
+        *,
+        choice: ReplayChoice | LetterChoice | None = None,
     ) -> None:
         self._topology = topology
         self._store = store
         self._start = start
         self._spout = spout
         self._options = options
+        self._choice = choice
 
     def take(self, *, nonce: str, new_generation: str) -> TakenOver:
         """Becomes the owner.
@@ -96,6 +114,7 @@ class Takeover:
         found = self._store.look()
         settled = _Settled() if found is None else self._settled(found, fingerprint, description)
         self._refuse_unknown_states(found)
+        replays = self._replays(fingerprint)
         reached("start.looked")
         acquired = self._store.acquire(
             nonce=nonce,
@@ -113,7 +132,20 @@ class Takeover:
         metadata = self._log(acquired.metadata, acquired.committed_txid)
         metadata.replace_notes(settled.notes)
         notes = self._notes(metadata, acquired.committed_txid)
-        return TakenOver(acquired.committed_txid, metadata, notes, settled.notices)
+        return TakenOver(acquired.committed_txid, metadata, notes, description, fingerprint, settled.notices, replays)
+
+    def _replays(self, fingerprint: str) -> tuple[Replay, ...] | None:
+        """Returns the quarantined batches to replay, chosen before anybody is fenced."""
+        if self._choice is None:
+            return None
+        if isinstance(self._choice, LetterChoice):
+            return self._choice.chosen(self._topology, self._store.dead_letters.all())
+        return self._choice.chosen(
+            self._topology.topology_id,
+            self._store.quarantined(),
+            source_fingerprint=fingerprint,
+            adopt=self._options.adopt,
+        )
 
     def _refuse_unknown_states(self, found: FoundTopology | None) -> None:
         """Refuses to add to state of unknown history: its records were lost, or the keys belong to somebody else."""
@@ -160,7 +192,7 @@ class Takeover:
         former = FormerInput(
             fingerprint=found.source_fingerprint,
             is_same=found.source_fingerprint == fingerprint,
-            last_txid=max(log.coordinator, default=committed),
+            last_txid=log.number_of(max(log.coordinator, default=committed)),
             last=log.coordinator[max(log.coordinator)] if log.coordinator else None,
             pending=tuple(value for txid, value in sorted(log.coordinator.items()) if txid > committed),
             positions={partition_of(scope): position for scope, position in log.last_positions().items()},

@@ -11,6 +11,7 @@ from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor
 from coordinated_bolt.completeness.failure import Failure, FailureKind, most_telling
 from state.codec import pack, unpack
 from state.errors import (
+    BadInputError,
     FailedException,
     ProtocolError,
     SourceError,
@@ -34,11 +35,12 @@ CASES = [
     (FailedException("later"), FailureKind.FAILED, "FailedException: later", ProtocolError),
     (
         StaleReadError("{t}:s", 4, 5),
-        FailureKind.FAILED,
+        FailureKind.UNANSWERED,
         "StaleReadError: state '{t}:s' is at txid 5",
         ProtocolError,
     ),
-    (StateUnreachableError("no answer"), FailureKind.FAILED, "StateUnreachableError: no answer", ProtocolError),
+    (StateUnreachableError("no answer"), FailureKind.UNANSWERED, "StateUnreachableError: no answer", ProtocolError),
+    (BadInputError("line 3 is bad"), FailureKind.RECORD, "line 3 is bad", BadInputError),
     (SourceError("file is gone"), FailureKind.SOURCE, "file is gone", SourceError),
     (StateRefusedError("wrong type"), FailureKind.STATE, "wrong type", StateRefusedError),
     (TopologyError("closed"), FailureKind.USER, "Traceback (most recent call last):\n", UserCodeError),
@@ -51,7 +53,9 @@ def test_an_exception_is_sorted_by_what_follows_from_it(error, kind, text, final
     failure = Failure.from_exception(raised(error), "store", 2, "Tuple(…)")
     assert (failure.kind, failure.component_id, failure.task_index) == (kind, "store", 2)
     assert failure.text.startswith(text)
-    assert failure.halts() == (kind in (FailureKind.USER, FailureKind.SOURCE, FailureKind.STATE))
+    halting = (FailureKind.USER, FailureKind.RECORD, FailureKind.SOURCE, FailureKind.STATE)
+    assert failure.halts() == (kind in halting)
+    assert failure.is_of_batch() == (kind in (FailureKind.USER, FailureKind.RECORD, FailureKind.FAILED))
     ending = failure.to_error(attempt(3, 255))
     assert type(ending) is final
     assert "'store'" in str(ending)

@@ -110,7 +110,7 @@ def test_without_a_clock_there_are_counts_and_no_latencies():
     assert metrics == TaskMetrics({"default": 1}, {"default": 1}, {"source/default": 1}, {"source/default": 0}, 0, 1)
 
 
-@pytest.mark.parametrize("given", [TaskMetrics(), TaskMetrics({"a": 1}, {"a": 2}, {"c/a": 3}, {"c/a": 2**60}, 4, 5)])
+@pytest.mark.parametrize("given", [TaskMetrics(), TaskMetrics({"a": 1}, {"a": 2}, {"c/a": 3}, {"c/a": 2**60}, 4, 5, 6)])
 def test_metrics_survive_the_wire(given):
     assert TaskMetrics.from_wire(unpack(pack(given.to_wire()))) == given
 
@@ -131,6 +131,7 @@ def test_work_adds_up_and_what_was_executed_is_acked_or_failed():
         "ack_ns": {},
         "finish_ns": 12,
         "batches": 2,
+        "dead_letters": 0,
     }
     assert one == TaskMetrics({"a": 1, "b": 2}, {"a": 3}, {"c/a": 4}, {"c/a": 50}, 6, 1)  # is left as it was
 

@@ -49,6 +49,16 @@ def test_a_user_that_finds_the_library_loaded_may_not_load_it(capsys) -> None:
     assert "+function|load" not in printed(capsys, "words", "--no-functions")
 
 
+@pytest.mark.redis
+@pytest.mark.parametrize(("level", "right"), [("fsync", "+config|get"), ("replica", "+wait")])
+def test_a_level_that_waits_takes_one_right_more(redis_backend: Backend, capsys, level: str, right: str) -> None:
+    _, *rules = printed(capsys, "words", "--user", "alice", "--durability", level)
+    assert set(rules) - set(printed(capsys, "words", "--user", "alice")) == {right}
+    client = redis_backend.client()
+    client.execute_command("ACL", "SETUSER", *rules)
+    client.execute_command("ACL", "DELUSER", "alice")
+
+
 @pytest.mark.parametrize("arguments", [("wo rds",), ("words", "--user", "a b")])
 def test_a_name_out_of_rule_is_a_usage_error(arguments: tuple[str, ...], capsys) -> None:
     with pytest.raises(SystemExit) as end:

@@ -16,13 +16,15 @@ from coordinator.cli.run_command import RunRequest, execute
 from coordinator.server_choice import ServerChoice
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
+from state.durability import Durability, DurabilityLevel, DurabilityReport
 from state.errors import TopologyError
 from tests.support.cli.jobs import JobFolder
 
 
 class FakeCoordinator:
-    def __init__(self) -> None:
+    def __init__(self, statistics: RunStatistics) -> None:
         self.drain_count = 0
+        self.statistics = statistics
 
     def drain(self) -> None:
         self.drain_count += 1
@@ -34,7 +36,7 @@ class FakeRunner:
     def __init__(self, *signals: int, before_start: bool = False, **statistics: Any) -> None:
         self.signals, self.before_start = signals, before_start
         self.statistics = RunStatistics(**statistics)
-        self.coordinator = FakeCoordinator()
+        self.coordinator = FakeCoordinator(self.statistics)
         self.arguments: dict[str, Any] = {}
 
     def __call__(self, topology: Any, **arguments: Any) -> RunStatistics:
@@ -228,3 +230,39 @@ def test_a_run_with_nothing_to_do_says_so(folder: JobFolder, capsys: pytest.Capt
     execute(request(), FakeRunner(last_txid=12))
 
     assert "lines: nothing new: already committed up to txid 12" in capsys.readouterr().err
+
+
+FSYNC = Durability(DurabilityLevel.FSYNC)
+EVERYSEC = "its last second or two of commits (appendfsync everysec)"
+
+
+def test_the_first_lines_say_what_the_server_can_lose_and_what_is_waited_for(
+    folder: JobFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder.write_job()
+    execute(request(as_json=False), FakeRunner(**DONE, durability=DurabilityReport(Durability(), EVERYSEC)))
+    shown = capsys.readouterr()
+    assert (
+        f"lines: a power cut may take from this server {EVERYSEC}; what is released upstream waits for its answer only "
+        "(durability memory)" in shown.err
+    )
+    assert f"  durability memory: a power cut may still take from this server {EVERYSEC}" in shown.out.splitlines()
+
+
+def test_the_last_lines_say_what_was_confirmed(folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.write_job()
+    done = DONE | {"durability": DurabilityReport(FSYNC, "nothing"), "released_txid": 12}
+    execute(request(as_json=False), FakeRunner(**done))
+    assert "  on disk up to txid 12, confirmed by the server (durability fsync)" in capsys.readouterr().out.splitlines()
+
+
+def test_json_names_the_level_and_how_far_it_was_confirmed(
+    folder: JobFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder.write_job()
+    execute(request(), FakeRunner(**DONE, durability=DurabilityReport(FSYNC, "nothing"), released_txid=12))
+    assert json.loads(capsys.readouterr().out)["durability"] == {
+        "level": "fsync",
+        "released_txid": 12,
+        "server_can_lose": "nothing",
+    }

@@ -12,10 +12,12 @@ import redis
 
 from coordinator.cli import main
 from coordinator.cli.exits import exit_code_of
+from state.durability import Durability, DurabilityLevel
 from state.errors import FencedError
 from state.redis_embedded import EmbeddedServer
 from state.redis_store import RedisStore
 from tests.conftest import Backend
+from tests.support.stores.builders import acquire, attempt, commit_of, counts
 
 pytestmark = pytest.mark.redis
 NONCE = "ab" * 16
@@ -49,6 +51,23 @@ def url(redis_backend: Backend) -> str:
     return redis_backend.url
 
 
+def test_status_says_what_is_confirmed_and_what_can_be_lost(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    store = RedisStore(url, "words")
+    store.check_server()
+    acquire(store, "e" * 32, topology="graph", source_fingerprint="files")
+    for txid in (1, 2):
+        store.commit(commit_of(counts(a=1), attempt(txid)))
+        store._asked = Durability(DurabilityLevel.FSYNC)
+        store.note_durable(1)
+    store.close()
+    assert ended("status", "words", "--redis", url) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "  confirmed         up to txid 1 at durability fsync" in lines
+    assert "  can be lost       a power cut may take from this server everything (appendonly no, no snapshots)" in lines
+    (receipt,) = (line for line in lines if line.startswith("  last receipt"))
+    assert receipt.endswith("durability memory")  # of txid 2, which nothing has confirmed yet
+
+
 def test_status_as_json(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert ended("status", "words", "--redis", url, "--json") == 0
 
@@ -61,8 +80,11 @@ def test_status_as_json(url: str, capsys: pytest.CaptureFixture[str]) -> None:
         "topology": "graph",
         "source_fingerprint": "files",
         "metadata_count": 1,
+        "quarantined_count": 0,
         "last_receipt": None,
         "is_dropping": False,
+        "durable": {},
+        "server_can_lose": "everything (appendonly no, no snapshots)",
     }
 
 

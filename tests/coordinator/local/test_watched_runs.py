@@ -130,6 +130,7 @@ def test_metrics_of_every_component_come_with_the_statistics():
             "acked": {},
             "failed": {},
             "batches": 3,
+            "dead_letters": 0,
         },
         "double": {
             "emitted": {"default": 30},
@@ -138,6 +139,7 @@ def test_metrics_of_every_component_come_with_the_statistics():
             "acked": {"lines/default": 12},
             "failed": {},
             "batches": 6,
+            "dead_letters": 0,
         },
         "store": {
             "emitted": {},
@@ -146,6 +148,7 @@ def test_metrics_of_every_component_come_with_the_statistics():
             "acked": {"double/default": 30},
             "failed": {},
             "batches": 6,
+            "dead_letters": 0,
         },
     }
 

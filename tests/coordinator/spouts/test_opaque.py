@@ -225,7 +225,7 @@ class Known:
     def last_positions(self):
         return self.positions
 
-    def last_cut_txid(self):
+    def last_cut_number(self):
         return self.last_txid
 
 

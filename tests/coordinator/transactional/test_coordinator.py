@@ -99,6 +99,7 @@ def test_the_statistics_tell_what_was_done():
                 "ack_ns": {},
                 "finish_ns": 25,
                 "batches": 5,
+                "dead_letters": 0,
             },
             "lines": {
                 "emitted": {"default": 50},
@@ -110,6 +111,7 @@ def test_the_statistics_tell_what_was_done():
                 "ack_ns": {},
                 "finish_ns": 0,
                 "batches": 5,
+                "dead_letters": 0,
             },
         },
     }

@@ -77,3 +77,29 @@ def test_seconds_run_from_the_first_issue_to_the_last_commit():
         "commit_groups": 1,
         "counters": {"lines": 10},
     }
+
+
+@pytest.mark.parametrize("word", ["stop", "", None, True])
+def test_what_becomes_of_poison_is_one_of_two_words(word):
+    with pytest.raises(
+        TopologyError, match=f"option on_poison is {word!r}; give one of these words: halt: the run ends"
+    ):
+        RunOptions(on_poison=word)
+
+
+@pytest.mark.parametrize("name", ["retry_backoff_s", "retry_backoff_max_s"])
+@pytest.mark.parametrize("value", [-1, float("nan"), float("inf"), "1", True])
+def test_a_backoff_is_a_number_of_seconds(name, value):
+    with pytest.raises(TopologyError, match=f"option {name} is {value!r}; give a number of seconds, 0 or more"):
+        RunOptions(**{name: value})
+
+
+def test_pauses_double_from_the_second_failure_on_up_to_the_longest():
+    options = RunOptions(retry_backoff_s=0.5, retry_backoff_max_s=3)
+    assert [options.pause_s(failures) for failures in (0, 1, 2, 3, 4, 5, 6, 10_000)] == [0, 0, 0.5, 1, 2, 3, 3, 3]
+
+
+def test_an_engine_may_want_a_backoff_unless_the_user_says_otherwise():
+    assert RunOptions().or_backoff(0.2).pause_s(2) == 0.2
+    assert RunOptions(retry_backoff_s=0).or_backoff(0.2).pause_s(2) == 0
+    assert RunOptions().pause_s(2) == 0, "an engine whose time stands still"

@@ -30,21 +30,22 @@ FORBIDDEN_WORDS = ("Traceback", "most recent call last")
 
 
 class Job:
-    """One `txbatch run … --json`.
+    """One `txbatch run … --json`, or another command that runs a topology.
 
     Args:
         output: what it writes goes to two files of this name, ``.out`` and ``.err``.
         mark: in the environment of it and all below it, so that they are found again.
-        arguments: after ``txbatch run``.
+        arguments: after the command.
+        command: of ``txbatch``.
     """
 
-    def __init__(self, output: Path, mark: str, arguments: list[str]) -> None:
+    def __init__(self, output: Path, mark: str, arguments: list[str], command: tuple[str, ...] = ("run",)) -> None:
         self._output = output
-        command = [sys.executable, "-m", "coordinator.cli", "run", *arguments, "--json"]
+        line = [sys.executable, "-m", "coordinator.cli", *command, *arguments, "--json"]
         environment = os.environ | {MARK: mark}
         with output.with_suffix(".out").open("wb") as out, output.with_suffix(".err").open("wb") as err:
             self._process = subprocess.Popen(
-                command, cwd=REPOSITORY, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err
+                line, cwd=REPOSITORY, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err
             )
         self.started_s = time.monotonic()
 
@@ -86,8 +87,9 @@ class Site:
     Attributes:
         folder: for the data directory and the jobs' output.
         topology_id: of the jobs.
-        arguments: of every job, after ``txbatch run``.
+        arguments: of every job, after its command.
         timeout_s: the longest wait for anything.
+        command: of ``txbatch``, for every job.
     """
 
     folder: Path
@@ -96,6 +98,7 @@ class Site:
     timeout_s: float = 120.0
     mark: str = field(default_factory=lambda: uuid.uuid4().hex)
     jobs: list[Job] = field(default_factory=list)
+    command: tuple[str, ...] = ("run",)
 
     @property
     def data_dir(self) -> Path:
@@ -103,9 +106,9 @@ class Site:
 
     def start(self, *more: str) -> Job:
         """Starts one more job on the data directory."""
-        output = self.folder / f"job-{len(self.jobs) + 1}"
+        output = self.folder / f"{'-'.join(self.command)}-{len(self.jobs) + 1}"
         given = [*self.arguments, "--data-dir", str(self.data_dir), "--master", "local[2]", *more]
-        self.jobs.append(Job(output, self.mark, given))
+        self.jobs.append(Job(output, self.mark, given, self.command))
         return self.jobs[-1]
 
     def finish(self, *more: str) -> dict[str, Any]:

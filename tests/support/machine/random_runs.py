@@ -8,13 +8,15 @@ them. First come faults, for as many events as the seed says; then all works, an
 from __future__ import annotations
 
 from collections import Counter, deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
+from unittest import mock
 
 from committers.task_report import AttemptVerdict, TaskReport
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinator.spouts.kinds.partition_cut import link_to
 from coordinator.transactional.engine import (
     CrashKind,
     GroupCrashed,
@@ -23,12 +25,15 @@ from coordinator.transactional.engine import (
     WaveCrashed,
     WaveProcessed,
 )
+from coordinator.transactional.machine import releases
 from coordinator.transactional.machine.attempt_record import TransactionRecord
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.machine.run_events import (
+    AskBarrier,
     AskForEnd,
     AskWatch,
     Attempts,
+    BarrierConfirmed,
     BatchCut,
     CancelWave,
     Cut,
@@ -45,6 +50,7 @@ from coordinator.transactional.machine.run_events import (
     Refused,
     ReleaseWave,
     Replayed,
+    Resumed,
     RunEvent,
     StartCommit,
     StartWave,
@@ -59,7 +65,15 @@ from coordinator.transactional.machine.run_plan import RunPlan
 from coordinator.transactional.options import RunOptions
 from state.attempt import TransactionAttempt
 from state.codec import unpack
-from state.errors import EngineError, ReplayLimitError, StateRefusedError, TransactionError, UserCodeError
+from state.errors import (
+    EngineError,
+    NotDurableError,
+    QuarantineFullError,
+    ReplayLimitError,
+    StateRefusedError,
+    TransactionError,
+    UserCodeError,
+)
 from state.write_set import StateKind, StateWrites, ValueType, WriteSet, compose
 from tests.support.machine.links import linked
 
@@ -67,6 +81,8 @@ TASKS = {7: "count", 8: "sum"}
 TIMEOUT_S = 10.0
 TURNS_TO_END = 100
 """A run without faults that needs more turns has lost something."""
+UNRELEASED_MAX = 5
+"""Few enough for a run to be blocked by a barrier that is not confirmed."""
 
 
 @dataclass(slots=True)
@@ -94,6 +110,7 @@ class Group:
     runs: bool = True
     is_held: bool = False
     is_late: bool = False
+    is_void: bool = False
     stuck: int = 0
 
 
@@ -114,6 +131,14 @@ class Books:
     notes: dict[int, dict[str, str]] = field(default_factory=dict)
     replaced: dict[str, str | None] = field(default_factory=dict)
     issued: dict[int, TransactionAttempt] = field(default_factory=dict)
+    receipts: dict[int, TransactionAttempt] = field(default_factory=dict)
+    last_group: int = 0
+    stored_told: int | None = None
+    heard: set[int] = field(default_factory=set)
+    own_failures: Counter[int] = field(default_factory=Counter)
+    told: dict[int, AttemptOutcome] = field(default_factory=dict)
+    poison: set[int] = field(default_factory=set)
+    quarantined: list[int] = field(default_factory=list)
 
 
 class RandomRun:
@@ -137,19 +162,29 @@ class RandomRun:
         self.plan = RunPlan(
             frozenset(self.tasks),
             ("count", "sum"),
+            spout_id="lines",
             is_opaque=draw() < 0.4,
             may_commit_early=draw() < 0.5,
             engine_overlaps=draw() < 0.6,
             may_hold=draw() < 0.4,
             message_timeout_s=TIMEOUT_S,
+            barrier_timeout_s=TIMEOUT_S,
         )
+        self.apart = Random(f"{seed} durability")
+        self.confirms = self.apart.choice((0.0, 0.02, 0.3, 0.3, 1.0))
         self.window = self.random.choice((1, 2, 3, 4, 6, 8))
         self.options = RunOptions(
             max_spout_pending=self.window,
             commit_group_max=self.random.randint(1, 6),
             commit_operations_max=self.random.choice((4, 8, 1000)),
             max_attempts=self.random.choice((2, 4, 40, 40, 40)),
+            durability=self.apart.choice(("memory", "memory", "fsync", "replica")),
         )
+        self.plan = replace(self.plan, has_partitions=self.plan.is_opaque)
+        self.quarantine_random = Random(f"{seed} quarantine")  # of its own, so that other draws stay as they were
+        if self.quarantine_random.random() < 0.25:
+            attempts = self.quarantine_random.choice((1, 1, 2, 3))
+            self.options = replace(self.options, on_poison="quarantine", max_attempts=attempts)
         self.may_halt = draw() < 0.35
         self.badness = self.random.choice((0.1, 0.3, 0.6))
         self.is_faulty = True
@@ -164,7 +199,12 @@ class RandomRun:
 
     def _begin_at(self, committed: int, ahead: int) -> None:
         """An earlier run has committed so much and stored more."""
-        self.books.committed = committed
+        books = self.books
+        books.committed = committed
+        books.receipts = {txid: TransactionAttempt(txid, 1 << 50) for txid in range(1, committed + 1)}
+        books.last_group = self.apart.randint(1, committed)
+        books.stored_told = self.apart.choice((None, books.last_group - 1, 0))
+        books.heard = set(range(1, self._untold()[0].txid))
         if self.plan.is_opaque:
             self.books.stored["partition.0:1"] = 1
             return
@@ -180,6 +220,8 @@ class RandomRun:
         if self.plan.is_opaque:
             books.cut.clear()
             books.notes.clear()
+        level = self.apart.choice((self.options.durability, "memory", "fsync"))  # a restart may ask for another
+        self.options = replace(self.options, durability=level)
         self.machine = RunMachine(
             self.plan,
             self.options,
@@ -195,6 +237,9 @@ class RandomRun:
             assert {f"coordinator:{txid}" for txid in books.cut} == stored, "what was cut is stored by now"
         for one in (books.alive, books.processed, books.wave_of, books.failures, books.halts, books.issued):
             one.clear()
+        books.own_failures.clear()
+        books.told.clear()
+        books.poison.clear()
         self.closed: dict[TransactionAttempt, AttemptOutcome] = {}
         self.held: dict[TransactionAttempt, AskWatch] = {}
         self.void_count = 0
@@ -204,6 +249,9 @@ class RandomRun:
         self.group: Group | None = None
         self.late: list[RunEvent] = []
         self.to_tell: Attempts = ()
+        self.told = self._untold()[0].txid - 1 if books.committed else 0
+        self.confirmed = 0 if self._waits() else books.committed
+        self.barrier: AskBarrier | None = None
         self.told_error: TransactionError | None = None
         self.ran_early: dict[int, GroupExecuted] = {}
         self.reads_early = False
@@ -216,8 +264,11 @@ class RandomRun:
 
     def play(self) -> None:
         """Faults first, then none; whatever is wrong raises an AssertionError."""
-        if self.random.random() < 0.2:
-            self._feed(self._told())  # what earlier runs have committed last
+        with mock.patch.object(releases, "UNRELEASED_MAX", UNRELEASED_MAX):
+            self._play()
+
+    def _play(self) -> None:
+        self._resume()
         self._step_for(self.random.randint(20, 60))
         self.is_faulty, self.says_no, self.may_halt = False, 0.0, False
         last = max(self.books.cut, default=self.books.committed)
@@ -229,15 +280,47 @@ class RandomRun:
         for _ in range(TURNS_TO_END):
             if self.ended is not None:
                 break
+            self._confirm()
             self._turn()
             self._engine_works()
             self._feed(TimePassed(self.now_s))
         self._check_end()
 
+    def _resume(self) -> None:
+        """The run is told what earlier ones have committed and may not have told."""
+        if self.books.committed:
+            self.kinds["resumed"] += 1
+            self.to_tell = () if self._waits() else self._untold()
+            self._feed(Resumed(self._untold()))
+
+    def _untold(self) -> Attempts:
+        """What the store says may not have been told: from what it was last told of, or the last group."""
+        books = self.books
+        first = books.last_group if books.stored_told is None else books.stored_told + 1
+        return tuple(books.receipts[txid] for txid in range(first, books.committed + 1))
+
+    def _waits(self) -> bool:
+        return self.options.durability != "memory"
+
+    def _confirm(self) -> None:
+        """The server has confirmed the barrier that is out, and at times one that is not."""
+        barrier, self.barrier = self.barrier, None
+        if self.is_faulty and self.apart.random() < 0.1:
+            self._feed(BarrierConfirmed(self.books.committed + 5, self.now_s))
+        if barrier is None or self.ended is not None:
+            return
+        self.kinds["confirmed"] += 1
+        self.confirmed = barrier.up_to_txid
+        self._feed(BarrierConfirmed(barrier.up_to_txid, self.now_s))
+        if self.told_error is None:
+            assert self.told == self.confirmed, "confirmed and not told"
+
     def _step_for(self, event_count: int) -> None:
         limit = self.events + event_count
         while self.events < limit and self.ended is None:
             fate = self.random.random()
+            if self._waits() and self.apart.random() < self.confirms:
+                self._confirm()
             if fate < 0.50:
                 self._turn()
             if fate < 0.92:
@@ -249,6 +332,7 @@ class RandomRun:
             elif fate > 0.992:
                 self.kinds["restart"] += 1
                 self._restart()
+                self._resume()
             if self.ended is None:
                 self._feed(TimePassed(self.now_s))
 
@@ -296,30 +380,83 @@ class RandomRun:
         return self.books.alive.get(attempt.txid) == attempt
 
     def _halt_before(self) -> int:
-        return min(self.books.halts, default=1 << 30)
+        return min([*self.books.halts, *self.books.poison], default=1 << 30)
 
     def _void_from(self, txid: int) -> None:
         """The world has made this attempt fail: it and all later ones are void."""
         books = self.books
+        books.poison = {one for one in books.poison if one <= txid}
         self.void_count += sum(one >= txid for one in books.alive)
         for one in [one for one in books.alive if one >= txid]:
             for book in (books.alive, books.processed, books.wave_of):
                 book.pop(one, None)
 
-    def _blame(self, txid: int) -> None:
-        self.books.failures[txid] += 1
-        if self.books.failures[txid] >= self.options.max_attempts:
-            self.books.halts[txid] = ReplayLimitError
+    def _blame(self, txid: int, *, is_own: bool = True) -> None:
+        books, limit = self.books, self.options.max_attempts
+        books.failures[txid] += 1
+        books.own_failures[txid] += is_own
+        if not self.options.quarantines:
+            if books.failures[txid] >= limit:
+                books.halts[txid] = ReplayLimitError
+        elif books.failures[txid] - books.own_failures[txid] >= limit:
+            books.halts[txid] = ReplayLimitError
+        elif books.own_failures[txid] >= limit:
+            self._becomes_poison(txid, ReplayLimitError)
+
+    def _becomes_poison(self, txid: int, error: type[TransactionError]) -> None:
+        """Set aside, unless nobody has told how far its batch reaches."""
+        if self._reach_is_known(txid):
+            self.books.poison.add(txid)
+        else:
+            self.kinds["poison without end"] += 1
+            self.books.halts[txid] = error
+
+    def _reach_is_known(self, txid: int) -> bool:
+        """Every part that was told of begins where the one below ends now."""
+        if not self.plan.is_opaque:
+            return True
+        if txid not in self.books.told:
+            return False
+        outcome, below = self.books.told[txid], self._below(txid)
+        return all(outcome.began_from[scope] == link_to(below.get(scope)) for scope in outcome.metadata)
+
+    def _below(self, txid: int) -> dict[str, Any]:
+        """Scope -> its last position below a transaction, committed or processed."""
+        books = self.books
+        found: dict[str, tuple[int, Any]] = {}
+        for name, value in books.stored.items():
+            scope, at = name.rpartition(":")[0], int(name.rpartition(":")[2])
+            if scope.startswith("partition.") and at < txid and at >= found.get(scope, (0, None))[0]:
+                found[scope] = (at, value)
+        cut = {
+            one: outcome for one, outcome in [*self._closed_by_txid().items(), *books.processed.items()] if one < txid
+        }
+        for one in sorted(cut):
+            found |= {scope: (one, position) for scope, position in cut[one].metadata.items()}
+        return {scope: value for scope, (_, value) in found.items()}
+
+    def _closed_by_txid(self) -> dict[int, AttemptOutcome]:
+        """Outcomes that the watch holds, or is about to be asked of."""
+        held = [asked.ended for asked in self.held.values() if isinstance(asked.ended, AttemptOutcome)]
+        return {outcome.attempt.txid: outcome for outcome in [*self.closed.values(), *held]}
 
     def _fails(self, attempt: TransactionAttempt, failure: Failure) -> None:
         """An attempt fails by itself, if it is alive."""
         if not self._is_alive(attempt):
             return
-        if failure.halts():
-            self.books.halts[attempt.txid] = UserCodeError
+        txid, error = attempt.txid, ReplayLimitError
+        is_retried = self.options.quarantines and failure.is_of_batch()
+        if failure.halts() and not is_retried:
+            self.books.halts[txid] = UserCodeError
         else:
-            self._blame(attempt.txid)
-        self._void_from(attempt.txid)
+            self._blame(txid, is_own=failure.is_of_batch())
+            if (
+                failure.halts()
+                and self.books.halts.get(txid) is error
+                and self.books.own_failures[txid] >= self.options.max_attempts
+            ):
+                self.books.halts[txid] = UserCodeError
+        self._void_from(txid)
 
     def _failure(self) -> Failure:
         halts = self.may_halt and self.random.random() < 0.4
@@ -359,6 +496,7 @@ class RandomRun:
             told.append(AttemptOutcome(stale, self._failure() if self.random.random() < 0.5 else None))
         self.random.shuffle(told)
         by_attempt = {outcome.attempt: outcome for outcome in told}
+        self._note_told(wave, by_attempt)
         missing = Failure(FailureKind.INCOMPLETE, "", 0, "")
         for attempt in wave.attempts:
             outcome = by_attempt.get(attempt)
@@ -379,6 +517,15 @@ class RandomRun:
                 self.reads_early |= any(verdict.reads for report in group.reports for verdict in report.verdicts)
         self._feed(WaveProcessed(wave.wave_id, tuple(told), tuple(executed)))
         assert not self.closed, "the watch was not asked"
+
+    def _note_told(self, wave: Wave, by_attempt: dict[TransactionAttempt, AttemptOutcome]) -> None:
+        """What emitters have cut is known of attempts that are well, or whose batch is to blame."""
+        for attempt in wave.attempts:
+            outcome = by_attempt.get(attempt)
+            if outcome is None or not self._is_alive(attempt):
+                continue
+            if outcome.failure is None or outcome.failure.is_of_batch():
+                self.books.told[attempt.txid] = outcome
 
     def _wave_crashes(self, wave: Wave) -> None:
         kind = self._crash_kind()
@@ -558,6 +705,8 @@ class RandomRun:
                 return self._cut(decision)
             case Publish():
                 return self._publish(decision)
+            case AskBarrier():
+                self._ask_barrier(decision)
             case Tell(attempts):
                 return self._tell(attempts)
             case AskForEnd(last_metadata):
@@ -694,6 +843,8 @@ class RandomRun:
 
     def _publish(self, publish: Publish) -> Published | Refused | None:
         books, attempts = self.books, publish.attempts
+        if publish.poison is not None:
+            return self._set_aside(publish)
         assert self.group is not None, "of no group"
         assert not self.group.runs, "published before its commit phase has ended"
         assert not self.group.is_held, "published while it is held"
@@ -707,12 +858,72 @@ class RandomRun:
         if self.may_halt and self.random.random() < 0.15:
             self.kinds["refused"] += 1
             if len(attempts) == 1:
-                books.halts[attempts[0].txid] = StateRefusedError
-                self._void_from(attempts[0].txid)
+                txid = attempts[0].txid
+                if self.options.quarantines:
+                    books.failures[txid] += 1
+                    books.own_failures[txid] += 1
+                    self._becomes_poison(txid, StateRefusedError)
+                else:
+                    books.halts[txid] = StateRefusedError
+                self._void_from(txid)
             return Refused(StateRefusedError("drawn"))
+        assert publish.told_txid == (None if self.told == books.committed else self.told)
+        assert attempts[-1].txid - self.told <= max(UNRELEASED_MAX, len(attempts)), "too much that is not released"
         self._store(publish)
-        self.to_tell = attempts
+        self._is_committed(publish)
         return Published(self.now_s)
+
+    def _set_aside(self, publish: Publish) -> Published | Refused:
+        """The empty commit of poison: next, alone, with everything below it durable, and exactly its batch."""
+        books, poison = self.books, publish.poison
+        assert poison is not None
+        (attempt,) = publish.attempts
+        txid = attempt.txid
+        assert txid == poison.txid == books.committed + 1, "out of order"
+        assert txid in books.poison, "set aside, though it is no poison"
+        assert not books.alive, "something is under way above poison"
+        assert self.group is None, "a group commits"
+        assert not publish.write_set.states, "not empty"
+        assert poison.batch.metadata == books.cut[txid]
+        assert poison.cause.attempt_count == books.own_failures[txid]
+        if self.plan.is_opaque:
+            assert poison.batch.positions == books.told[txid].metadata
+            below = self._below(txid)
+            assert poison.batch.starts == {s: below[s] for s in poison.batch.positions if s in below}
+        else:
+            stored = {n.rpartition(":")[0]: v for n, v in books.stored.items() if n.endswith(f":{txid}")}
+            assert poison.batch.positions == {s: v for s, v in stored.items() if s.startswith("partition.")}
+        assert publish.told_txid == (None if self.told == books.committed else self.told)
+        if self.may_halt and self.quarantine_random.random() < 0.2:
+            self.kinds["not set aside"] += 1
+            books.poison.clear()
+            books.halts[txid] = QuarantineFullError
+            return Refused(QuarantineFullError("t", txid, 10, "drawn"))
+        self.kinds["set aside"] += 1
+        books.processed[txid] = AttemptOutcome(attempt, metadata=dict(poison.batch.positions))
+        books.alive[txid], books.wave_of[txid] = attempt, 0
+        assert publish.told_txid == (None if self.told == books.committed else self.told)
+        self._store(publish)
+        books.poison.clear()
+        books.quarantined.append(txid)
+        self._is_committed(publish)
+        return Published(self.now_s)
+
+    def _is_committed(self, publish: Publish) -> None:
+        """What was published has to be told: at once, or once a barrier has confirmed it."""
+        books, attempts = self.books, publish.attempts
+        books.stored_told, books.last_group = publish.told_txid, attempts[0].txid
+        books.receipts |= {attempt.txid: attempt for attempt in attempts}
+        if not self._waits():
+            self.to_tell, self.confirmed = attempts, books.committed
+
+    def _ask_barrier(self, barrier: AskBarrier) -> None:
+        self.kinds["barrier"] += 1
+        assert self._waits(), "a barrier at level memory"
+        assert self.barrier is None, "two barriers"
+        assert barrier == AskBarrier(self.books.committed, self.confirmed)
+        assert barrier.up_to_txid > self.confirmed, "a barrier for nothing"
+        self.barrier = barrier
 
     def _store(self, publish: Publish) -> None:
         """What the commit stores and forgets leaves exactly what the next run needs."""
@@ -727,7 +938,8 @@ class RandomRun:
             self._expect_positions(expected, publish.attempts)
         self._expect_notes(expected, publish.attempts)
         if not self.plan.is_opaque:
-            assert all(name.startswith("note.") for name in publish.metadata.puts)
+            stored = {name: value for name, value in publish.metadata.puts.items() if not name.startswith("note.")}
+            assert stored.items() <= books.stored.items(), "stored only with the commit"
         assert publish.metadata.forgets == tuple(dict.fromkeys(publish.metadata.forgets))
         books.stored = {n: v for n, v in books.stored.items() if n not in publish.metadata.forgets}
         books.stored |= publish.metadata.puts
@@ -761,9 +973,15 @@ class RandomRun:
         self.books.replaced = {}
 
     def _tell(self, attempts: Attempts) -> Told:
-        assert attempts == self.to_tell, "told what is not durable"
+        txids = range(self.told + 1, self.confirmed + 1)
+        assert attempts == tuple(self.books.receipts[txid] for txid in txids), "told what is not confirmed, or not all"
+        assert not self.to_tell or attempts == self.to_tell
         self.to_tell = ()
-        return self._told()
+        told = self._told()
+        if told.error is None:
+            self.books.heard |= set(txids)
+            self.told = self.confirmed
+        return told
 
     def _told(self) -> Told:
         if self.may_halt and self.random.random() < 0.06:
@@ -775,6 +993,8 @@ class RandomRun:
             self.void_count = void_count  # none of them has failed
             self.books.issued.clear()
             self.held.clear()
+            if self.group is not None:
+                self.group.is_void = True
         return Told(self.told_error)
 
     def _cancel(self, wave_id: int) -> None:
@@ -785,7 +1005,8 @@ class RandomRun:
         group_is_late = (
             group is not None and group.runs and group.wave_id == wave_id and self.now_s - group.started_s > TIMEOUT_S
         )
-        assert wave.runs or group_is_late, "nothing runs"
+        is_given_up = group is not None and group.is_void and group.wave_id == wave_id
+        assert wave.runs or group_is_late or is_given_up, "nothing runs"
         assert not wanted or is_late or group_is_late, "work that is wanted was cancelled"
         wave.cancelled = wave.runs
         if is_late:
@@ -825,6 +1046,8 @@ class RandomRun:
             self.kinds["done"] += 1
             state = self.input_state
             assert state is not None
+            assert self.confirmed == self.told == books.committed, "done before everything is confirmed and told"
+            assert books.heard >= set(range(1, books.committed + 1)), "never told"
             assert state.error is None
             assert state.is_exhausted or state.is_draining
             assert not books.alive
@@ -836,6 +1059,10 @@ class RandomRun:
             return
         assert isinstance(self.ended, Halt), f"after {TURNS_TO_END} turns committed {books.committed} of {last}"
         self.kinds["halt"] += 1
+        if isinstance(self.ended.error, NotDurableError):
+            self.kinds["not durable"] += 1
+            assert self.barrier is not None, "it was confirmed"
+            return
         if self.input_state is not None and self.ended.error is self.input_state.error:
             return
         halt = self._halt_before()

@@ -71,7 +71,7 @@ class Count2(Counting):
 
 
 def run(
-    topology: Topology, store: MemoryStore, *, seed=0, fault=None, made=None, is_chained=True, **options: int
+    topology: Topology, store: MemoryStore, *, seed=0, fault=None, made=None, is_chained=True, **options: Any
 ) -> Coordinator:
     """Runs a topology to the end of its input, on what the store holds."""
     made = made or plan(topology, is_chained=is_chained)
@@ -95,7 +95,7 @@ def run(
         on_progress=lambda statistics: None,
         message_timeout_s=60.0,
         committer=start.committer(ExitStack()),
-        last_group=store.last_group(),
+        untold=store.last_group(),
         start=start,
     )
     validated(coordinator._machine)

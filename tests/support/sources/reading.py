@@ -14,7 +14,7 @@ from tests.support.sources.recorder import Recorder
 
 
 def context() -> TopologyContext:
-    return TopologyContext("letters", "lines", 0, 1, 1, {"lines": (1,)})
+    return TopologyContext("letters", "lines", 0, 1, 1, {"lines": (1,)}, subscribers={"dead_letters": ("repair",)})
 
 
 def cut(source: FileSpout, previous: Any = None, limit: int | None = None) -> list[Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from coordinated_bolt.streams.tuples import Tuple
 from coordinator.sources.records.record_format import BadRecordError
 
 
@@ -13,6 +14,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self.sent: list[tuple[str, list[Any]]] = []
+        self.letters: list[tuple[Any, str]] = []
 
     def emit(self, values: Sequence[Any], stream_id: str = "default") -> list[int]:
         self.sent.append((stream_id, list(values)))
@@ -21,6 +23,9 @@ class Recorder:
     def emit_all(self, rows: Iterable[Sequence[Any]], stream_id: str = "default") -> None:
         for row in rows:
             self.emit(row, stream_id)
+
+    def dead_letter(self, tup: Tuple | Mapping[str, Any], reason: str) -> None:
+        self.letters.append((tup, reason))
 
     def emit_direct(self, task_id: int, values: Sequence[Any], stream_id: str = "default") -> None:
         raise AssertionError("nothing is emitted to one task")

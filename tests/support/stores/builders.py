@@ -8,6 +8,7 @@ from typing import Any
 
 from state.attempt import TransactionAttempt
 from state.commit import Commit
+from state.quarantine import BatchInput, PoisonCause, QuarantineRecord
 from state.redis_store import RedisStore
 from state.stored_topology import Acquired
 from state.write_set import StateKind, StateWrites, ValueType, WriteSet
@@ -68,3 +69,10 @@ def dump(client: Any, pattern: str = "*") -> dict[bytes, Any]:
             content = client.lrange(key, 0, -1)
         found[key] = (kind, content)
     return found
+
+
+def record_of(txid: int, **changes: Any) -> QuarantineRecord:
+    """A quarantined batch; `changes` are fields of its `BatchInput`."""
+    batch = BatchInput(**{"number": txid, "metadata": [txid, txid + 1], **changes})
+    cause = PoisonCause("ValueError: no number", 5, "parse", 1, "Traceback\nValueError: no number", "('x',)")
+    return QuarantineRecord(txid, batch, cause, 1.5, "0" * 16, "source-1")

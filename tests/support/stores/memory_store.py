@@ -9,6 +9,7 @@ from state.attempt import TransactionAttempt
 from state.codec import pack_exact, unpack
 from state.commit import Commit, CommitReply, CommitStatus
 from state.errors import StaleReadError
+from state.quarantine import QuarantineRecord
 from state.write_set import VALUE_FIELD, Field, StateKind, WriteSet
 
 
@@ -21,6 +22,7 @@ class MemoryStore:
         attempts: the group that was committed last.
         committed: every commit that was applied: the txids of its group.
         calls: what was asked of it, in order.
+        quarantined: txid -> record of a batch that was set aside.
         replies: answers to give instead of applying a commit, first come first served.
     """
 
@@ -30,6 +32,7 @@ class MemoryStore:
         self.attempts: tuple[TransactionAttempt, ...] = ()
         self.committed: list[list[int]] = []
         self.calls: list[tuple[Any, ...]] = []
+        self.quarantined: dict[int, QuarantineRecord] = {}
         self.replies: list[CommitReply | Exception | None] = []
 
     @property
@@ -59,6 +62,12 @@ class MemoryStore:
             raise answer
         if answer is not None and answer.status is not CommitStatus.ALREADY:
             return answer
+        if commit.set_aside is not None:
+            if len(self.quarantined) >= commit.set_aside.limit:
+                return CommitReply(CommitStatus.FULL, str(len(self.quarantined)))
+            self.quarantined[commit.set_aside.record.txid] = commit.set_aside.record
+        if commit.replayed_txid is not None and self.quarantined.pop(commit.replayed_txid, None) is None:
+            return CommitReply(CommitStatus.GONE, str(commit.replayed_txid))
         self.publish(commit.attempts, commit.write_set)
         self.metadata.update({field: unpack(pack_exact(value)) for field, value in commit.metadata.items()})
         self.attempts = commit.attempts

@@ -12,7 +12,9 @@ from typing import Any
 
 import redis
 
+from state.attempt import TransactionAttempt
 from state.commit import Commit
+from state.dead_letters import add_letters, pack_letter
 from state.errors import TransactionError
 from state.redis_connection import RedisConnection
 from state.redis_reader import RedisReader
@@ -40,6 +42,7 @@ PLANTED = (
     ("DEL", "{ID}:txbatch:metadata"),
     ("HSET", "{ID}:txbatch:receipts", "2", "x"),
     ("LPUSH", "{ID}:txbatch:lists", "x"),
+    ("SET", "{ID}:txbatch:dead_letters", "x"),
 )
 """What others do to the topology's keys."""
 
@@ -86,7 +89,9 @@ class Story:
             *(self._metadata,) * 2,
             *(self._acquire,) * 2,
             self._ask,
+            self._barrier,
             self._read,
+            self._letters,
             self._drop,
             self._vandalise,
         )
@@ -116,9 +121,30 @@ class Story:
         group = tuple(attempt(first + i, random.randint(1, 2)) for i in range(random.randint(1, 3)))
         metadata = {f"p:{group[0].txid}": random.randint(0, 9)} if random.random() < 0.3 else {}
         write_set = random_write_set(random) if random.random() < 0.9 else WriteSet()
-        reply = random.choice(self._stores).commit(Commit(group, write_set, metadata, (f"p:{first - 1}",)))
+        told = random.choice([None, None, None, max(0, first - 2)])
+        if random.random() < 0.3:
+            self._refuse(write_set, group)
+        reply = random.choice(self._stores).commit(Commit(group, write_set, metadata, (f"p:{first - 1}",), told))
         if reply.status == "OK":
             self._txid = group[-1].txid + 1
+
+    def _refuse(self, write_set: WriteSet, group: tuple[TransactionAttempt, ...]) -> None:
+        """Adds dead letters to a commit, and takes away some of the earlier ones, perhaps one that is not there."""
+        letter = pack_letter(
+            "bolt", 0, source_component="up", stream_id="default", fields=["f"], values=[self._txid], reason="no"
+        )
+        page = self._stores[0].dead_letters.page(limit=3)
+        members = [*(one.member for one in page.letters), b"1.000009:gone"]
+        taken = self._random.sample(members, self._random.choice([0, 0, 0, 1])) if len(members) > 1 else []
+        letters = [(each.txid, [(1, [letter] * self._random.randint(0, 2))]) for each in group]
+        add_letters(write_set, letters, self._random.choice([2, 9, 100]), taken=taken)
+
+    def _letters(self) -> None:
+        letters = self._random.choice(self._stores).dead_letters
+        page = letters.page(limit=self._random.randint(1, 3))
+        if self._random.random() < 0.6:
+            generation = self._random.choice([page.generation, page.generation, "0" * 32])
+            letters.drop(until_txid=self._random.randint(1, self._txid), generation=generation)
 
     def _metadata(self) -> None:
         fields = [f"{scope}:{self._txid + self._random.randint(0, 2)}" for scope in self._random.sample("pqr", 2)]
@@ -128,6 +154,9 @@ class Story:
     def _ask(self) -> None:
         store = self._random.choice(self._stores)
         self._random.choice([store.confirm, store.last_group, store.look, store.status, store.check_server])()
+
+    def _barrier(self) -> None:
+        self._random.choice(self._stores).note_durable(self._random.randint(0, self._txid))
 
     def _read(self) -> None:
         connection = RedisConnection(self._client, "noted", timeout_s=1.0)

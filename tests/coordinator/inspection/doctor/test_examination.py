@@ -25,7 +25,7 @@ from coordinator.inspection.finding import Finding, Weight
 from coordinator.server_choice import ServerChoice
 from state.errors import StateRefusedError, TopologyError
 from state.keys import Keys
-from state.redis_connection import RedisConnection, connect
+from state.redis_connection import LIBRARY_NAME, RedisConnection, connect
 from state.redis_embedded import EmbeddedServer
 from state.redis_rights import acl_rules
 from tests.conftest import Backend, ServerBackend, redis_program, running_server
@@ -79,7 +79,7 @@ def test_a_library_is_told_from_one_of_another_build(server):
     connection = RedisConnection(connect(server.url), "there", timeout_s=5.0)
     connection.load_library()
     assert examined(server.url)["library"].found == "the function library of this version is loaded"
-    client.function_load("#!lua name=txbatch_2\nredis.register_function('other', function() end)", replace=True)
+    client.function_load(f"#!lua name={LIBRARY_NAME}\nredis.register_function('other', function() end)", replace=True)
     assert "has other code" in troubled(server.url)["library"].found
     connection.close()
 

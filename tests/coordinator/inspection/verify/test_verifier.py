@@ -14,6 +14,7 @@ from coordinator.transactional.options import RunOptions
 from state.codec import pack
 from state.errors import TopologyError
 from state.metadata_sum import MetadataSum
+from state.redis_connection import STORED_FORMAT
 from state.redis_records import RedisRecords
 from state.redis_topology import RedisTopology
 from tests.support.stores.builders import dump
@@ -95,7 +96,8 @@ def test_verifying_changes_nothing(kept):
         (lambda c: c.hdel(CONTROL, "generation"), "control", ["'generation'", "32 hexadecimal digits"]),
         (lambda c: c.hset(CONTROL, "fence", "1:me"), "control", ["'fence'", "holds '1:me'"]),
         (lambda c: c.hset(CONTROL, "revision", "2"), "control", ["revision is 2, fewer writes than"]),
-        (lambda c: c.hset(CONTROL, "format", "1"), "control", ["stored format is '1', expected '2'"]),
+        (lambda c: c.hincrby(CONTROL, "begun", 1), "control", ["was applied over"]),
+        (lambda c: c.hset(CONTROL, "format", "1"), "control", [f"stored format is '1', expected '{STORED_FORMAT}'"]),
         (lambda c: c.hset(CONTROL, "topology", "{"), "control", ["description '{' of the topology cannot be read"]),
         (lambda c: c.hdel(CONTROL, "source_fingerprint"), "control", ["fingerprint of the input is missing"]),
         (lambda c: c.hset(COUNTS, "word1", "many"), "values", ["field 'word1' holds 'many', not an integer"]),

@@ -64,11 +64,20 @@ HALVES = FunctionFormat(["first", "second"], halves)
 
 
 def emitted(output: RecordOutput, records: list[bytes]) -> tuple[list[tuple[str, list[Any]]], dict[str, int]]:
-    collector, context = Recorder(), TopologyContext("t", "source", 0, 1, 1, {"source": (1,)})
+    collector, counters = recorded(output, records, subscribers={DEAD_LETTER_STREAM: ("repair",)})
+    assert collector.letters == []
+    return collector.sent, counters
+
+
+def recorded(
+    output: RecordOutput, records: list[bytes], subscribers: dict[str, tuple[str, ...]]
+) -> tuple[Recorder, dict[str, int]]:
+    collector = Recorder()
+    context = TopologyContext("t", "source", 0, 1, 1, {"source": (1,)}, subscribers=subscribers)
     output.emit(
         collector, context, records, origin=lambda index: ("orders", index), place=lambda index: f"orders[{index}]"
     )
-    return collector.sent, dict(context.counters)
+    return collector, dict(context.counters)
 
 
 def test_tuples_carry_where_they_come_from_if_that_is_asked_for() -> None:
@@ -90,6 +99,14 @@ def test_bad_records_are_emitted_on_a_stream_of_their_own() -> None:
     sent, counters = emitted(RecordOutput(HALVES, on_bad_record="dead_letter"), [b"a", b"bc"])
     assert (DEAD_LETTER_STREAM, ["orders[0]", b"a", "its length is odd"]) in sent
     assert ("default", [b"b", b"c"]) in sent
+    assert counters == {"bad_records": 1}
+
+
+def test_bad_records_that_no_bolt_subscribes_to_are_kept_as_dead_letters() -> None:
+    output = RecordOutput(HALVES, on_bad_record="dead_letter")
+    collector, counters = recorded(output, [b"a", b"bc"], subscribers={DEAD_LETTER_STREAM: ()})
+    assert collector.sent == [("default", [b"b", b"c"])]
+    assert collector.letters == [({"place": "orders[0]", "record": b"a"}, "its length is odd")]
     assert counters == {"bad_records": 1}
 
 

@@ -16,15 +16,16 @@ from coordinator.transactional.machine.attempt_record import (
 from state.attempt import TransactionAttempt
 from state.errors import ProtocolError
 
-WAITING, PROCESSING, HELD, PROCESSED, COMMITTING, PUBLISHING, COMMITTED, DROPPED = AttemptState
+WAITING, PROCESSING, HELD, PROCESSED, COMMITTING, PUBLISHING, SETTING_ASIDE, COMMITTED, DROPPED = AttemptState
 
 LEGAL = {
-    WAITING: {PROCESSING, DROPPED},
+    WAITING: {PROCESSING, SETTING_ASIDE, DROPPED},
     PROCESSING: {HELD, PROCESSED, DROPPED},
     HELD: {PROCESSED, DROPPED},
     PROCESSED: {COMMITTING, DROPPED},
     COMMITTING: {PROCESSED, PUBLISHING, DROPPED},
     PUBLISHING: {PROCESSED, COMMITTED},
+    SETTING_ASIDE: {WAITING, COMMITTED},
     COMMITTED: set(),
     DROPPED: set(),
 }
@@ -55,6 +56,7 @@ def test_the_table_is_the_one_above():
 
 def test_a_commit_that_was_sent_is_never_given_up():
     assert (PUBLISHING, DROPPED) not in TRANSITIONS
+    assert (SETTING_ASIDE, DROPPED) not in TRANSITIONS
 
 
 @pytest.mark.parametrize("end", [COMMITTED, DROPPED])

@@ -19,11 +19,14 @@ import pytest
 
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinator.transactional.engine import CrashKind
+from coordinator.transactional.machine import failures
 from coordinator.transactional.machine.attempt_record import AttemptState
 from coordinator.transactional.machine.commits import Commits
 from coordinator.transactional.machine.early_commits import EarlyCommits
 from coordinator.transactional.machine.failures import Failures
 from coordinator.transactional.machine.metadata_log import MetadataLog
+from coordinator.transactional.machine.poison import reach_of
+from coordinator.transactional.machine.releases import Releases
 from coordinator.transactional.machine.run_events import (
     AskWatch,
     Done,
@@ -39,6 +42,7 @@ from coordinator.transactional.machine.run_plan import RunPlan
 from coordinator.transactional.machine.transaction_records import TransactionRecords
 from coordinator.transactional.machine.wave_records import WaveRecords
 from coordinator.transactional.machine.wave_size import WaveSize
+from state.quarantine import BatchInput
 from tests.support.machine.random_runs import RandomRun
 
 RUNS = int(os.environ.get("TXBATCH_RANDOM_RUNS", "10000"))
@@ -85,7 +89,9 @@ def test_everything_happens():
         *("held attempt", "held group", "held passed", "held failed", "failed outcome", "missing outcome"),
         *("stale outcome", "cancelled", "drained", "spout raised"),
         *("group executed", "group lost", "group failed", "group reads", "again", "early", "late", "restart"),
+        *("set aside", "not set aside", "poison without end"),
         *("published", "refused", "not told", "nothing to cut", "done", "halt"),
+        *("resumed", "barrier", "confirmed", "not durable"),
     }
     plans = {
         (run.plan.is_opaque, run.plan.may_commit_early, run.plan.engine_overlaps, run.plan.may_hold) for run in runs
@@ -232,6 +238,51 @@ def ask_never(self, *, end_cutting=RunMachine._end_cutting):
     return (decision for decision in end_cutting(self) if isinstance(decision, StoreMetadata | StartWave | Issued))
 
 
+def tell_all(self, event, *, confirmed=Releases.confirmed):
+    """A barrier is taken to speak for what was committed after it."""
+    if self._asked == event.up_to_txid:
+        self._asked = self._committed
+        event = replace(event, up_to_txid=self._committed)
+    yield from confirmed(self, event)
+
+
+def any_barrier(self, event, *, confirmed=Releases.confirmed):
+    self._asked = min(event.up_to_txid, self._committed)
+    yield from confirmed(self, replace(event, up_to_txid=self._asked))
+
+
+def ask_again(self, *, due=Releases.due):
+    self._asked = None
+    yield from due(self)
+
+
+def forget_untold(self, untold):
+    yield from ()
+
+
+def set_aside_early(self):
+    """Poison is committed empty before what lies below it."""
+    return self.poison
+
+
+def keep_poison(self, txid, phase, reason, *, drop_from=Failures._drop_from):
+    """Poison stays poison, wherever its batch begins by now."""
+    poison = self.poison
+    yield from drop_from(self, txid, phase, reason)
+    self.poison = poison
+
+
+def forget_where_it_ends(record, plan, positions, *, number, reach_of=reach_of):
+    batch = reach_of(record, plan, positions, number=number)
+    return None if batch is None else replace(batch, positions={})
+
+
+def end_anywhere(record, plan, positions, *, number):
+    """Whatever an attempt has told is believed, wherever it began."""
+    found = {} if record.cut is None else record.cut.positions
+    return BatchInput(number, record.metadata, found)
+
+
 def planted(target, name, bug):
     return mock.patch.object(target, name, bug)
 
@@ -266,11 +317,23 @@ PLANTED = {
     "an attempt that is held commits": planted(RunMachine, "_wave_processed", pass_all),
     "notes of what is not committed": planted(MetadataLog, "_fresh_notes", notes_of_all),
     "notes are forgotten": planted(TransactionRecords, "notes", lambda self: {}),
+    "a barrier speaks for what was committed after it": planted(Releases, "confirmed", tell_all),
+    "any barrier is taken for the one that is out": planted(Releases, "confirmed", any_barrier),
+    "a barrier every turn": planted(Releases, "due", ask_again),
+    "done before everything is confirmed": planted(Releases, "is_pending", lambda self: False),
+    "what earlier runs did not tell is forgotten": planted(Releases, "resumed", forget_untold),
+    "a commit does not say how far the spout was told": planted(Releases, "told_txid", None),
+    "no bound on what is not released": planted(Releases, "has_room", lambda self, count: True),
+    "poison set aside before its turn": planted(Failures, "due_poison", set_aside_early),
+    "poison that a lower failure leaves standing": planted(Failures, "_drop_from", keep_poison),
+    "poison without the positions it ends at": planted(failures, "reach_of", forget_where_it_ends),
+    "poison that ends where nobody has told": planted(failures, "reach_of", end_anywhere),
+    "attempts beyond poison": planted(Failures, "set_aside", lambda self: None),
     "an end that never comes": planted(RunMachine, "_end_cutting", ask_never),
 }
 
 
-START = {"a drain hides the error of a halt": 1_400}
+START = {"a drain hides the error of a halt": 1_400, "poison that a lower failure leaves standing": 3_500}
 """From which seed on to look, where fewer than one run in a thousand meets the bug."""
 
 

@@ -1,0 +1,237 @@
+"""``txbatch dead-letters list|export|replay|drop``: the tuples that a topology has refused."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from coordinator.cli.command_options import (
+    AllowPlaintext,
+    AsJson,
+    DataDir,
+    Debug,
+    Parameters,
+    Redis,
+    SparkConf,
+    SparkMaster,
+    TopologyId,
+    command_errors,
+)
+from coordinator.cli.commands.alone import alone
+from coordinator.cli.commands.letter_json import json_of
+from coordinator.cli.run_arguments import RunArguments
+from coordinator.cli.run_command import RunRequest, execute
+from coordinator.cli.state_commands import ask
+from coordinator.run import run
+from coordinator.server_choice import ServerChoice, choose_server
+from coordinator.transactional.options import RunOptions
+from state.dead_letters import DeadLetter
+from state.errors import TopologyError
+from state.printable import counted, one_line
+from state.redis_dead_letters import LetterPage, RedisDeadLetters
+
+_LETTER_ID = re.compile(r"(\d{1,16})\.(\d{1,6})")
+_VALUE_LIMIT = 200
+
+Until = Annotated[
+    int | None, typer.Option("--until", min=1, metavar="TXID", help="Leave out the letters of later transactions.")
+]
+After = Annotated[
+    str | None,
+    typer.Option("--after", metavar="ID", help="Begin behind this letter, as in 17.0, to see the next page."),
+]
+Limit = Annotated[int, typer.Option("--limit", min=1, max=10_000, metavar="N", help="Most letters to show.")]
+
+dead_letters = typer.Typer(
+    help="Look at the tuples that bolts and sources have refused, export, replay or drop them.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+
+
+@dead_letters.command("list")
+def list_letters(
+    *,
+    topology_id: TopologyId,
+    after: After = None,
+    until: Until = None,
+    limit: Limit = 20,
+    redis: Redis = None,
+    data_dir: DataDir = None,
+    allow_plaintext: AllowPlaintext = False,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Show dead letters in order of transactions, all as of one committed transaction; may be used during a run."""
+    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
+        server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
+        cursor = None if after is None else _parsed(after)
+        with server.store(topology_id) as store:
+            page = _known(store.dead_letters.page(after=cursor, until_txid=until, limit=limit), topology_id, server)
+        print(_as_json(page, topology_id) if as_json else _as_text(page, topology_id, server))
+
+
+@dead_letters.command("export")
+def export_letters(
+    *,
+    topology_id: TopologyId,
+    until: Until = None,
+    redis: Redis = None,
+    data_dir: DataDir = None,
+    allow_plaintext: AllowPlaintext = False,
+    debug: Debug = False,
+) -> None:
+    """Print dead letters on standard output as JSON Lines, all as of one committed transaction.
+
+    What is committed meanwhile is left out. Standard error says up to which transaction the letters are complete, and
+    the command that deletes exactly these.
+    """
+    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
+        server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
+        with server.store(topology_id) as store:
+            _export(store.dead_letters, topology_id, server, until)
+
+
+@dead_letters.command("replay", cls=RunArguments)
+def replay_letters(
+    *,
+    target: Annotated[
+        str,
+        typer.Argument(metavar="MODULE:FACTORY", help="Makes the topology, as for `txbatch run`; it may be mended."),
+    ],
+    components: Annotated[
+        list[str] | None,
+        typer.Option("--component", metavar="ID", help="Only what this component refused; may be repeated."),
+    ] = None,
+    parameters: Parameters = None,
+    redis: Redis = None,
+    data_dir: DataDir = None,
+    allow_plaintext: AllowPlaintext = False,
+    master: SparkMaster = "local[*]",
+    conf: SparkConf = None,
+    accept_state_changes: Annotated[
+        bool, typer.Option("--accept-state-changes", help="As for `txbatch run`: accept that states have changed.")
+    ] = False,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Publish dead letters as new transactions, each exactly once, through the components that refused them.
+
+    This is a run of its own, which reads no new input; stop the topology's run first. A letter is deleted by the
+    commit that publishes it; if it is refused again, it becomes a letter of the new transaction.
+    """
+    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
+        server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
+        options = RunOptions(accept_state_changes=accept_state_changes)
+        request = RunRequest(target, parameters or (), server, master, conf or (), options, as_json)
+        code = execute(request, runner=alone(partial(run, replay_letters=components or "all"), server))
+    raise typer.Exit(code)
+
+
+@dead_letters.command("drop")
+def drop_letters(
+    *,
+    topology_id: TopologyId,
+    until: Annotated[
+        int, typer.Option("--until", min=1, metavar="TXID", help="Delete the letters up to this transaction.")
+    ],
+    redis: Redis = None,
+    data_dir: DataDir = None,
+    allow_plaintext: AllowPlaintext = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Delete the dead letters of all transactions up to a committed one; a run continues undisturbed."""
+    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
+        server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
+        with server.store(topology_id) as store:
+            count = _drop(store.dead_letters, topology_id, server, until, confirm=None if yes else ask)
+        if as_json:
+            print(json.dumps({"topology": topology_id, "until": until, "dropped": count}))
+        else:
+            print(f"topology {topology_id!r}: {counted(count, 'dead letter')} up to txid {until:,} deleted on {server}")
+
+
+def _export(letters: RedisDeadLetters, topology_id: str, server: ServerChoice, until: int | None) -> None:
+    first = _known(letters.page(until_txid=until, limit=1), topology_id, server)
+    last = first.committed_txid if until is None else min(until, first.committed_txid)
+    count = 0
+    for letter in letters.all(until_txid=last):
+        print(json.dumps(json_of(letter), ensure_ascii=False))
+        count += 1
+    sys.stdout.flush()
+    print(
+        f"exported {counted(count, 'dead letter')} of topology {topology_id!r}, complete up to txid {last:,}; to "
+        f"delete them: `txbatch dead-letters drop {topology_id} --until {last}`",
+        file=sys.stderr,
+    )
+
+
+def _drop(
+    letters: RedisDeadLetters,
+    topology_id: str,
+    server: ServerChoice,
+    until: int,
+    *,
+    confirm: Callable[[str], bool] | None,
+) -> int:
+    page = _known(letters.page(until_txid=until, limit=1), topology_id, server)
+    if confirm is not None and not confirm(f"delete the dead letters of {topology_id!r} up to txid {until:,}?"):
+        raise TopologyError(f"the dead letters of topology {topology_id!r} were kept")
+    return letters.drop(until_txid=until, generation=page.generation)
+
+
+def _known(page: LetterPage, topology_id: str, server: ServerChoice) -> LetterPage:
+    if not page.generation:
+        raise TopologyError(f"topology {topology_id!r} is not stored on {server}; check the topology id and the server")
+    return page
+
+
+def _parsed(letter_id: str) -> tuple[int, int]:
+    found = _LETTER_ID.fullmatch(letter_id)
+    if found is None:
+        raise TopologyError(f"--after {letter_id!r} is not the id of a dead letter; give one as listed, such as 17.0")
+    return int(found[1]), int(found[2])
+
+
+def _next_of(page: LetterPage) -> str | None:
+    return None if page.is_last else page.letters[-1].letter_id
+
+
+def _as_json(page: LetterPage, topology_id: str) -> str:
+    shown = {
+        "topology": topology_id,
+        "committed": page.committed_txid,
+        "stored": page.stored_count,
+        "letters": [json_of(letter) for letter in page.letters],
+        "next": _next_of(page),
+    }
+    return json.dumps(shown)
+
+
+def _as_text(page: LetterPage, topology_id: str, server: ServerChoice) -> str:
+    lines = [
+        f"{topology_id} on {server}: {counted(page.stored_count, 'dead letter')}, committed up to txid "
+        f"{page.committed_txid:,}"
+    ]
+    for letter in page.letters:
+        lines += _lines_of(letter)
+    following = _next_of(page)
+    if following is not None:
+        lines.append(f"more with --after {following}")
+    return "\n".join(lines)
+
+
+def _lines_of(letter: DeadLetter) -> list[str]:
+    refused = f"{letter.source_component}/{letter.stream_id}" if letter.stream_id else "never emitted"
+    head = f"{letter.letter_id}  {letter.component_id}[{letter.task_index}] <- {refused}: {one_line(letter.reason)}"
+    values = zip(letter.fields, letter.values, strict=True)
+    return [head, *(f"    {one_line(name)} = {one_line(repr(value), _VALUE_LIMIT)}" for name, value in values)]

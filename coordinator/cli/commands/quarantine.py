@@ -1,0 +1,275 @@
+"""``txbatch quarantine list|show|replay|drop``: the batches that a run has set aside."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import typer
+
+from coordinator.cli.command_options import (
+    Adopt,
+    AllowPlaintext,
+    AsJson,
+    DataDir,
+    Debug,
+    MaxAttempts,
+    Parameters,
+    Redis,
+    SparkConf,
+    SparkMaster,
+    TopologyId,
+    command_errors,
+)
+from coordinator.cli.commands.alone import alone
+from coordinator.cli.run_arguments import RunArguments, adopt_option
+from coordinator.cli.run_command import RunRequest, execute
+from coordinator.cli.state_commands import ask
+from coordinator.run import run
+from coordinator.server_choice import ServerChoice, choose_server
+from coordinator.transactional.options import RunOptions
+from state.errors import TopologyError
+from state.printable import block, counted, one_line
+from state.quarantine import QuarantineRecord
+from state.redis_topology import RedisTopology
+
+DEFAULTS = RunOptions()
+
+Txid = Annotated[int, typer.Argument(metavar="TXID", min=1, help="The txid under which the batch was set aside.")]
+Txids = Annotated[
+    list[int] | None, typer.Option("--txid", metavar="TXID", min=1, help="A quarantined txid; may be repeated.")
+]
+All = Annotated[bool, typer.Option("--all", help="All quarantined batches.")]
+
+app = typer.Typer(
+    help="Look at quarantined batches, replay or drop them.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+
+
+@app.command("list")
+def list_batches(
+    *,
+    topology_id: TopologyId,
+    redis: Redis = None,
+    data_dir: DataDir = None,
+    allow_plaintext: AllowPlaintext = False,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """List the quarantined batches of a topology."""
+    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
+        server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
+        records = _records(topology_id, server)
+        if as_json:
+            print(json.dumps({"topology": topology_id, "quarantined": [_brief(record) for record in records]}))
+        else:
+            print("\n".join(map(_line, records)) if records else f"topology {topology_id!r} has no quarantined batches")
+
+
+@app.command()
+def show(
+    *,
+    topology_id: TopologyId,
+    txid: Txid,
+    redis: Redis = None,
+    data_dir: DataDir = None,
+    allow_plaintext: AllowPlaintext = False,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Show one quarantined batch: what failed, where, and what re-creates the batch."""
+    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
+        server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
+        (record,) = _chosen(topology_id, _records(topology_id, server), [txid])
+        print(json.dumps(_whole(record), default=repr) if as_json else _told(record))
+
+
+@app.command(cls=RunArguments)
+def replay(
+    *,
+    target: Annotated[
+        str,
+        typer.Argument(metavar="MODULE:FACTORY", help="Makes the topology, as for `txbatch run`; it may be mended."),
+    ],
+    txids: Txids = None,
+    replay_all: All = False,
+    parameters: Parameters = None,
+    redis: Redis = None,
+    data_dir: DataDir = None,
+    allow_plaintext: AllowPlaintext = False,
+    master: SparkMaster = "local[*]",
+    conf: SparkConf = None,
+    max_attempts: MaxAttempts = DEFAULTS.max_attempts,
+    adopt: Adopt = None,
+    accept_state_changes: Annotated[
+        bool, typer.Option("--accept-state-changes", help="As for `txbatch run`: accept that states have changed.")
+    ] = False,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Publish quarantined batches as new transactions, each exactly once.
+
+    This is a run of its own, which reads no new input; stop the topology's run first. A batch leaves the quarantine
+    in the same step that publishes it. If it fails again, the replay halts and the batch stays where it is.
+    """
+    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
+        server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
+        options = RunOptions(
+            max_attempts=max_attempts, adopt=adopt_option(adopt), accept_state_changes=accept_state_changes
+        )
+        wanted = _wanted(txids, is_all=replay_all)
+        request = RunRequest(target, parameters or (), server, master, conf or (), options, as_json, replay=wanted)
+        code = execute(request, runner=alone(run, server))
+    raise typer.Exit(code)
+
+
+@app.command("drop")
+def drop_batches(
+    *,
+    topology_id: TopologyId,
+    txids: Txids = None,
+    drop_all: All = False,
+    redis: Redis = None,
+    data_dir: DataDir = None,
+    allow_plaintext: AllowPlaintext = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Give quarantined batches up for good: they never reach the state. The topology may be running."""
+    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
+        server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
+        wanted = _wanted(txids, is_all=drop_all)
+        with server.store(topology_id) as store:
+            records = _chosen(topology_id, _found(store, server), wanted)
+            dropped = _dropped(store, records, None if yes else ask)
+        if as_json:
+            print(json.dumps({"topology": topology_id, "dropped": dropped}))
+        else:
+            shown = ", ".join(map(str, dropped))
+            print(f"{counted(len(dropped), 'record')} dropped from the quarantine of {topology_id!r}: txid {shown}")
+
+
+def _records(topology_id: str, server: ServerChoice) -> list[QuarantineRecord]:
+    with server.store(topology_id) as store:
+        return _found(store, server)
+
+
+def _found(store: RedisTopology, server: ServerChoice) -> list[QuarantineRecord]:
+    topology_id = store.keys.topology_id
+    if not store.has_records():
+        raise TopologyError(f"topology {topology_id!r} is not stored on {server}; check the topology id and the server")
+    return store.quarantined()
+
+
+def _wanted(txids: Sequence[int] | None, *, is_all: bool) -> Sequence[int] | str:
+    if bool(txids) == is_all:
+        raise TopologyError("say which batches: give --txid TXID, once or several times, or --all")
+    return "all" if is_all else txids or ()
+
+
+def _chosen(
+    topology_id: str, records: Sequence[QuarantineRecord], wanted: Sequence[int] | str
+) -> list[QuarantineRecord]:
+    known = {record.txid: record for record in records}
+    txids = sorted(known) if isinstance(wanted, str) else sorted(set(wanted))
+    missing = [txid for txid in txids if txid not in known]
+    if missing or not txids:
+        asked = f"quarantined txid {', '.join(map(str, missing))}" if missing else "quarantined batches"
+        raise TopologyError(
+            f"topology {topology_id!r} has no {asked}; `txbatch quarantine list {topology_id}` shows what there is"
+        )
+    return [known[txid] for txid in txids]
+
+
+def _dropped(
+    store: RedisTopology, records: Sequence[QuarantineRecord], confirm: Callable[[str], bool] | None
+) -> list[int]:
+    """Drops the records and returns their txids.
+
+    Raises:
+        TopologyError: the user declined, or one was dropped or replayed by somebody else since it was looked at.
+    """
+    topology_id = store.keys.topology_id
+    shown = ", ".join(str(record.txid) for record in records)
+    question = f"give up the quarantined {'batch' if len(records) == 1 else 'batches'} of txid {shown} for good?"
+    if confirm is not None and not confirm(question):
+        raise TopologyError(f"the quarantine of topology {topology_id!r} was kept")
+    dropped: list[int] = []
+    for record in records:
+        if not store.discard(record):
+            so_far = f"; dropped before it: {', '.join(map(str, dropped))}" if dropped else ""
+            raise TopologyError(
+                f"quarantined txid {record.txid} of topology {topology_id!r} is no longer there: it was dropped or "
+                f"replayed meanwhile{so_far}"
+            )
+        dropped.append(record.txid)
+    return dropped
+
+
+def _line(record: QuarantineRecord) -> str:
+    cause = record.cause
+    return (
+        f"txid {record.txid:>6,}  {_time(record)}  {_place(record):<20}  {counted(cause.attempt_count, 'attempt')}  "
+        f"{one_line(cause.reason, 200)}"
+    )
+
+
+def _told(record: QuarantineRecord) -> str:
+    batch, cause = record.batch, record.cause
+    lines = [
+        f"txid {record.txid:,}, quarantined {_time(record)}",
+        f"  failed in         {_place(record)}, {counted(cause.attempt_count, 'attempt')}",
+        f"  reason            {one_line(cause.reason, 1_000)}",
+        *([f"  tuple             {one_line(cause.tuple_text, 1_000)}"] if cause.tuple_text else []),
+        f"  number            {batch.number:,} of the spout's batches",
+        f"  metadata          {one_line(repr(batch.metadata), 2_000)}",
+        *_by_scope("position", batch.positions),
+        *_by_scope("began at", batch.starts),
+        f"  topology          {record.topology_fingerprint}",
+        f"  source            {one_line(record.source_fingerprint, 1_000)}",
+    ]
+    traceback = block(cause.traceback_text, line_limit=1_000, lines_max=200) if cause.traceback_text else ""
+    return "\n".join([*lines, *(f"  | {line}" for line in traceback.rstrip().splitlines())])
+
+
+def _by_scope(what: str, positions: Mapping[str, Any]) -> list[str]:
+    return [f"  {what:<17} {scope}: {one_line(repr(value), 500)}" for scope, value in sorted(positions.items())]
+
+
+def _place(record: QuarantineRecord) -> str:
+    cause = record.cause
+    return f"{cause.component_id}[{cause.task_index}]" if cause.component_id else "no known component"
+
+
+def _time(record: QuarantineRecord) -> str:
+    return datetime.fromtimestamp(record.set_aside_at_s, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+def _brief(record: QuarantineRecord) -> dict[str, Any]:
+    cause = record.cause
+    return {
+        "txid": record.txid,
+        "time": _time(record),
+        "component": cause.component_id,
+        "task": cause.task_index,
+        "attempts": cause.attempt_count,
+        "reason": cause.reason,
+    }
+
+
+def _whole(record: QuarantineRecord) -> dict[str, Any]:
+    return {
+        **_brief(record),
+        "tuple": record.cause.tuple_text,
+        "traceback": record.cause.traceback_text,
+        "batch": asdict(record.batch),
+        "topology_fingerprint": record.topology_fingerprint,
+        "source_fingerprint": record.source_fingerprint,
+    }

@@ -1,0 +1,31 @@
+"""The dead letters of a group that is published. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from committers.task_report import TaskReport
+from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from state.attempt import TransactionAttempt
+
+TaskLetters = list[tuple[int, Sequence[bytes]]]
+"""(task id, what the task refused, in order)."""
+
+
+def letters_of_group(
+    attempts: Sequence[TransactionAttempt],
+    outcomes: Mapping[TransactionAttempt, AttemptOutcome],
+    reports: Sequence[TaskReport],
+) -> Iterator[tuple[int, TaskLetters]]:
+    """Yields the txid and the letters of each attempt that is published and has any.
+
+    Args:
+        attempts: a prefix of the group.
+        outcomes: of their processing phase.
+        reports: of all commit tasks, which may report on later attempts too.
+    """
+    for place, attempt in enumerate(attempts):
+        found: TaskLetters = list(outcomes[attempt].letters.items())
+        found += [(report.task_id, report.verdicts[place].letters) for report in reports]
+        if any(letters for _, letters in found):
+            yield attempt.txid, found

@@ -1,0 +1,77 @@
+"""A batch that is given up, and how far it reaches. Plain data, and one pure function.
+
+To set a batch aside, the run must know where it ends: the next one begins there. A coordinator that cuts whole
+batches has said so. Where emitters cut, an attempt must have told what it cut from each partition, beginning where the
+batch below ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from coordinator.spouts.kinds.partition_cut import link_to
+from coordinator.spouts.kinds.partition_scopes import partition_scope
+from coordinator.transactional.machine.attempt_record import TransactionRecord
+from coordinator.transactional.machine.run_plan import RunPlan
+from state.errors import TransactionError
+from state.quarantine import BatchInput, PoisonCause
+
+
+@dataclass(frozen=True, slots=True)
+class Poison:
+    """A transaction that failed too often because of its batch.
+
+    Attributes:
+        txid: of the transaction.
+        batch: what re-creates the batch.
+        cause: what the record says about it.
+        error: ends the run if the batch is not quarantined.
+    """
+
+    txid: int
+    batch: BatchInput
+    cause: PoisonCause
+    error: TransactionError
+
+
+def reach_of(
+    record: TransactionRecord, plan: RunPlan, positions: Mapping[str, Mapping[int, Any]], *, number: int
+) -> BatchInput | None:
+    """Returns what re-creates a transaction's batch, or None if no attempt has told how far it reaches.
+
+    Args:
+        record: of the transaction.
+        plan: tells what kind of spout cuts.
+        positions: scope -> txid -> metadata, of everything below too, committed or not.
+        number: what the spout knows the batch by.
+    """
+    stored = {scope: by_txid[record.txid] for scope, by_txid in positions.items() if record.txid in by_txid}
+    if not plan.has_partitions:
+        return BatchInput(number, record.metadata, stored)
+    below = {scope: _last_below(by_txid, record.txid) for scope, by_txid in positions.items()}
+    cut = record.cut
+    if plan.is_opaque:
+        if cut is None or not _follows(cut.positions, cut.began_from, below):
+            return None
+        starts = {scope: below[scope] for scope in cut.positions if below.get(scope) is not None}
+        return BatchInput(number, record.metadata, dict(cut.positions), starts)
+    fresh = {} if cut is None else {s: position for s, position in cut.positions.items() if s not in stored}
+    if fresh and cut is not None and not _follows(fresh, cut.began_from, below):
+        return None
+    whole = stored | fresh
+    is_known = all(partition_scope(partition) in whole for partition in range(record.metadata))
+    return BatchInput(number, record.metadata, whole) if is_known else None
+
+
+def _last_below(by_txid: Mapping[int, Any], txid: int) -> Any:
+    last = max((known for known in by_txid if known < txid), default=None)
+    return None if last is None else by_txid[last]
+
+
+def _follows(positions: Mapping[str, Any], began_from: Mapping[str, int], below: Mapping[str, Any]) -> bool:
+    """Whether each position belongs to a part that began where the batch below ended."""
+    return all(
+        position is None or began_from.get(scope) == link_to(below.get(scope)) for scope, position in positions.items()
+    )

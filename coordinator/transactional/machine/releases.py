@@ -1,0 +1,140 @@
+"""What is committed and not yet released upstream: it waits until the server has confirmed the level asked for. Pure.
+
+At level memory the answer to a commit is that confirmation, and nothing waits. At any other level one barrier at a time
+is out; it speaks for everything that was committed before it, so one barrier serves all groups that were committed
+while the last one was under way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from coordinator.transactional.machine.run_books import RunBooks
+from coordinator.transactional.machine.run_events import (
+    AskBarrier,
+    Attempts,
+    BarrierConfirmed,
+    Decision,
+    Halt,
+    Tell,
+)
+from state.attempt import TransactionAttempt
+from state.errors import NotDurableError
+
+UNRELEASED_MAX = 1_024
+"""Most transactions committed and not released: each must still have its receipt, so that the next run can tell it."""
+
+
+class Releases:
+    """Releases transactions in order, each once.
+
+    Args:
+        books: of the run.
+        committed_txid: last committed txid of earlier runs.
+    """
+
+    def __init__(self, books: RunBooks, committed_txid: int) -> None:
+        self._books = books
+        self._waits = books.options.asked_durability().waits
+        self._unreleased: list[TransactionAttempt] = []
+        self._found = self._committed = self._told = committed_txid
+        self._released = 0 if self._waits else committed_txid
+        self._asked: int | None = None
+        self._blocked_s: float | None = None
+        self._holds_replay = False
+        books.statistics.released_txid = self._released
+
+    @property
+    def told_txid(self) -> int | None:
+        """The last txid that the spout's committer has heard of; None if it has heard of all that is committed."""
+        return None if self._told == self._committed else self._told
+
+    def is_pending(self) -> bool:
+        """Returns whether something is committed and not yet confirmed at the level asked for."""
+        return self._released < self._committed
+
+    def resumed(self, untold: Attempts) -> Iterator[Decision]:
+        """Takes over what earlier runs have committed and may not have told."""
+        if untold:
+            self._told = untold[0].txid - 1
+            self._unreleased.extend(untold)
+            if not self._waits:
+                yield Tell(untold)
+
+    def published(self, attempts: Attempts, *, is_replay: bool = False) -> Iterator[Decision]:
+        """Takes in a group that the store has committed."""
+        self._holds_replay = is_replay and self._waits
+        self._committed = attempts[-1].txid
+        self._unreleased.extend(attempts)
+        if not self._waits:
+            self._released = self._books.statistics.released_txid = self._committed
+            yield Tell(attempts)
+
+    def due(self) -> Iterator[Decision]:
+        """Asks for a barrier if there is something to confirm and none is out; called every turn."""
+        if self._asked is None and self.is_pending():
+            self._asked = self._committed
+            yield AskBarrier(up_to_txid=self._committed, confirmed_txid=self._released)
+
+    def confirmed(self, event: BarrierConfirmed) -> Iterator[Decision]:
+        """Releases what the barrier has spoken for."""
+        if self._asked != event.up_to_txid:
+            return  # it is not the one that is out
+        self._asked, self._blocked_s = None, None
+        self._released = self._books.statistics.released_txid = event.up_to_txid
+        durable = tuple(attempt for attempt in self._unreleased if attempt.txid <= event.up_to_txid)
+        if durable:
+            yield Tell(durable)
+        else:
+            self._told = event.up_to_txid
+
+    def told(self) -> None:
+        """Takes down that the spout's committer has heard of everything released."""
+        self._told = self._released
+        self._holds_replay = False
+        self._unreleased = [attempt for attempt in self._unreleased if attempt.txid > self._released]
+
+    def may_follow(self, *, is_replay: bool) -> bool:
+        """Returns whether a group may be committed as far as replays go.
+
+        The spout counts transactions without replays, so it hears of those below a replay, of the replay, and of those
+        above it one after another.
+        """
+        return not self.is_pending() or not (is_replay or self._holds_replay)
+
+    def has_room(self, count: int) -> bool:
+        """Returns whether another group may be committed; if not, the run is blocked until a barrier is confirmed."""
+        if not self._unreleased or len(self._unreleased) + count <= UNRELEASED_MAX:
+            return True
+        self.block()
+        return False
+
+    def is_blocked(self) -> bool:
+        """Returns whether the run can only wait for the barrier."""
+        return self._blocked_s is not None
+
+    def block(self) -> None:
+        """Takes down that the run can only wait for the barrier from now on."""
+        if self._blocked_s is None:
+            self._blocked_s = self._books.now_s
+
+    def give_up_overdue(self) -> Iterator[Decision]:
+        """Ends a run that can only wait, and has waited too long."""
+        books, timeout_s = self._books, self._books.plan.barrier_timeout_s
+        if self._blocked_s is None or books.now_s - self._blocked_s <= timeout_s:
+            return
+        level = books.options.asked_durability().level.value
+        yield Halt(NotDurableError(level, self._committed, self._released, timeout_s))
+
+    def validate(self) -> None:
+        """Checks that nothing is kept, or told, that should not be.
+
+        Raises:
+            AssertionError: something is.
+        """
+        txids = [attempt.txid for attempt in self._unreleased]
+        assert txids == sorted(set(txids)), "released twice, or out of order"
+        assert self._told <= max(self._released, self._found), "told before it was confirmed"
+        assert self._released <= self._committed
+        assert self._asked is None or self._released < self._asked <= self._committed, "a barrier for nothing"
+        assert self._blocked_s is None or self.is_pending(), "blocked by nothing"

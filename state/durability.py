@@ -1,0 +1,181 @@
+"""How sure a run wants to be that what it committed will last, and how sure a server can make it. Pure.
+
+Data and position are written together, so a server that loses its last writes is consistent all the same. What was told
+to others is not: an acknowledged message or a deleted file does not come back. So everything that is released upstream
+waits for a level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from state.printable import counted
+
+SNAPSHOTS_ONLY = "everything since its last snapshot"
+ALMOST_ALWAYS = "always, but not while it rewrites its file"
+"""What appendfsync always amounts to under no-appendfsync-on-rewrite yes."""
+
+
+class DurabilityLevel(StrEnum):
+    """What has to happen to a commit before anything is released upstream."""
+
+    MEMORY = "memory"
+    """The server has answered."""
+    FSYNC = "fsync"
+    """It is in the server's append-only file, and that file is on disk."""
+    REPLICA = "replica"
+    """As many replicas as were asked for have received it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Durability:
+    """What a run asks for.
+
+    Attributes:
+        level: to be reached.
+        replicas: how many have to confirm, for level replica.
+    """
+
+    level: DurabilityLevel = DurabilityLevel.MEMORY
+    replicas: int = 1
+
+    @property
+    def waits(self) -> bool:
+        """Whether anything has to be waited for."""
+        return self.level is not DurabilityLevel.MEMORY
+
+
+@dataclass(frozen=True, slots=True)
+class ServerDurability:
+    """What a server was found to do for its data; None and "" where it does not say.
+
+    Attributes:
+        name: product and version, as in "redis 7.2.4".
+        has_append_file: it keeps an append-only file.
+        appendfsync: how often it syncs that file: "always", "everysec", "no" or `ALMOST_ALWAYS`.
+        snapshots: it makes snapshots by itself.
+        confirms_replicas: this user may call WAIT.
+        replicas: how many are connected and in step.
+    """
+
+    name: str = ""
+    has_append_file: bool | None = None
+    appendfsync: str = ""
+    snapshots: bool | None = None
+    confirms_replicas: bool = False
+    replicas: int = 0
+
+    def can_lose(self) -> str:
+        """Returns what a power cut may take, as in "its last second of commits (appendfsync everysec)"."""
+        if self.has_append_file is None:
+            return "everything: it does not say that it keeps anything on disk"
+        if self.has_append_file:
+            return {
+                "always": "nothing it has answered (appendfsync always)",
+                ALMOST_ALWAYS: "what it has answered while it rewrote its file (no-appendfsync-on-rewrite yes)",
+                "everysec": "its last second or two of commits (appendfsync everysec)",
+                "no": "its last half minute of commits or more (appendfsync no)",
+            }.get(
+                self.appendfsync,
+                "its last commits (it keeps an append-only file; this user may not read how often it syncs it)",
+            )
+        if self.snapshots is None:
+            return f"{SNAPSHOTS_ONLY}, if it makes any (appendonly no)"
+        return f"{SNAPSHOTS_ONLY} (appendonly no)" if self.snapshots else "everything (appendonly no, no snapshots)"
+
+    def lacks(self, asked: Durability) -> str:
+        """Returns why the server cannot give a level and what to change, "" if it can."""
+        if asked.level is DurabilityLevel.FSYNC:
+            return self._lacks_syncs()
+        if asked.level is DurabilityLevel.REPLICA:
+            return self._lacks_replicas(asked.replicas)
+        return ""
+
+    def _lacks_syncs(self) -> str:
+        if self.has_append_file is None:
+            return "it does not say that it keeps anything on disk, as INFO persistence would; use a server that does"
+        if not self.has_append_file:
+            return "it keeps no append-only file (appendonly no); turn it on: CONFIG SET appendonly yes"
+        if not self.appendfsync:
+            return (
+                "it does not let this user read how often it syncs its append-only file; grant what `txbatch acl "
+                "TOPOLOGY --durability fsync` prints"
+            )
+        if self.appendfsync == ALMOST_ALWAYS:
+            return (
+                "it does not sync its append-only file while it rewrites it; set no-appendfsync-on-rewrite no (CONFIG "
+                "SET no-appendfsync-on-rewrite no)"
+            )
+        if self.appendfsync != "always":
+            return (
+                f"it has appendfsync {self.appendfsync}, under which {self.name} answers before its disk has; set "
+                "appendfsync always (CONFIG SET appendfsync always)"
+            )
+        return ""
+
+    def _lacks_replicas(self, wanted: int) -> str:
+        if not self.confirms_replicas:
+            return "it does not let this user call WAIT; grant what `txbatch acl TOPOLOGY --durability replica` prints"
+        if self.replicas < wanted:
+            return (
+                f"it has {counted(self.replicas, 'connected replica')}, and {wanted} must confirm; attach replicas, or "
+                "ask for fewer (--durability-replicas)"
+            )
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class DurabilityReport:
+    """What a run waits for, and on what server; shown by the command line.
+
+    Attributes:
+        asked: the level the run asks for.
+        server_can_lose: what a power cut may take from the server; see `ServerDurability.can_lose`.
+    """
+
+    asked: Durability = Durability()
+    server_can_lose: str = ""
+
+    def first_line(self) -> str:
+        """Returns what is said when a run starts."""
+        return f"a power cut may take from this server {self.server_can_lose}; {self._waiting()}"
+
+    def last_line(self, released_txid: int) -> str:
+        """Returns what is said when a run is done and everything up to a txid is as durable as it asked for."""
+        match self.asked.level:
+            case DurabilityLevel.FSYNC:
+                return f"on disk up to txid {released_txid:,}, confirmed by the server (durability fsync)"
+            case DurabilityLevel.REPLICA:
+                count = counted(self.asked.replicas, "replica")
+                return f"on {count} up to txid {released_txid:,}, confirmed (durability replica)"
+        return f"durability memory: a power cut may still take from this server {self.server_can_lose}"
+
+    def to_dict(self, released_txid: int) -> dict[str, str | int]:
+        """Returns the fields of the final JSON line."""
+        return {
+            "level": self.asked.level.value,
+            "released_txid": released_txid,
+            "server_can_lose": self.server_can_lose,
+        }
+
+    def _waiting(self) -> str:
+        match self.asked.level:
+            case DurabilityLevel.FSYNC:
+                return "what is released upstream waits for its disk (durability fsync)"
+            case DurabilityLevel.REPLICA:
+                count = counted(self.asked.replicas, "replica")
+                return f"what is released upstream waits for {count} (durability replica)"
+        return "what is released upstream waits for its answer only (durability memory)"
+
+
+def durable_txids(control: Mapping[str, str]) -> dict[str, int]:
+    """Returns level -> last txid known to have reached it, from the fields of a control key."""
+    found = {level.value: control.get(durable_field(level), "") for level in DurabilityLevel}
+    return {level: int(txid) for level, txid in found.items() if txid.isdecimal()}
+
+
+def durable_field(level: DurabilityLevel) -> str:
+    """Returns the field of the control key that keeps the last txid known to have reached a level."""
+    return f"durable_{level.value}"

@@ -1,0 +1,137 @@
+"""A quarantined batch: what re-creates it, why it was set aside, and when. Pure.
+
+A record is written by the commit that publishes its transaction empty, and removed by the commit that publishes the
+replay, or by an operator's drop. It is one value of a hash, packed, so that it is read whole or not at all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from state.codec import CodecError, pack_exact, unpack
+from state.errors import StateRefusedError
+from state.keys import Keys
+
+_TXID = re.compile(r"[1-9][0-9]{0,15}")
+
+
+@dataclass(frozen=True, slots=True)
+class BatchInput:
+    """Everything a spout needs to emit a batch again, exactly.
+
+    Attributes:
+        number: what the spout knows the batch by; the txid, unless batches were replayed before it was cut.
+        metadata: as the spout's coordinator cut it.
+        positions: scope -> what is stored of each partition: its part of the batch, or where that part ended.
+        starts: scope -> where each partition's part began; only of spouts that cut every attempt again.
+    """
+
+    number: int
+    metadata: Any
+    positions: Mapping[str, Any] = field(default_factory=dict)
+    starts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PoisonCause:
+    """Why a batch was given up.
+
+    Attributes:
+        reason: the last error, as one line or a few.
+        attempt_count: how many attempts failed because of the batch.
+        component_id: where the last one failed; empty if no component is known to be at fault.
+        task_index: the task of that component, from 0.
+        traceback_text: the traceback of user code, if it raised.
+        tuple_text: the tuple that was being executed, if any.
+    """
+
+    reason: str
+    attempt_count: int
+    component_id: str = ""
+    task_index: int = 0
+    traceback_text: str = ""
+    tuple_text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantineRecord:
+    """One quarantined batch, as it is stored.
+
+    Attributes:
+        txid: of the transaction that was committed empty in its place.
+        batch: what re-creates it.
+        cause: why it was set aside.
+        set_aside_at_s: when, in seconds since the epoch, by the driver's clock.
+        topology_fingerprint: digest of the topology's description at that time.
+        source_fingerprint: of the input at that time.
+    """
+
+    txid: int
+    batch: BatchInput
+    cause: PoisonCause
+    set_aside_at_s: float
+    topology_fingerprint: str
+    source_fingerprint: str
+
+    def packed(self) -> bytes:
+        """Returns the record as it is stored.
+
+        Raises:
+            CodecError: some of the metadata would not be read back unchanged.
+        """
+        batch, cause = self.batch, self.cause
+        return pack_exact(
+            {
+                "number": batch.number,
+                "metadata": batch.metadata,
+                "positions": dict(batch.positions),
+                "starts": dict(batch.starts),
+                "reason": cause.reason,
+                "attempt_count": cause.attempt_count,
+                "component_id": cause.component_id,
+                "task_index": cause.task_index,
+                "traceback_text": cause.traceback_text,
+                "tuple_text": cause.tuple_text,
+                "set_aside_at_s": self.set_aside_at_s,
+                "topology_fingerprint": self.topology_fingerprint,
+                "source_fingerprint": self.source_fingerprint,
+            }
+        )
+
+
+def unpack_record(keys: Keys, field_name: str, packed: bytes) -> QuarantineRecord:
+    """Inverse of `QuarantineRecord.packed`.
+
+    Args:
+        keys: of the topology, for the message.
+        field_name: the txid as stored.
+        packed: the stored value.
+
+    Raises:
+        StateRefusedError: txbatch did not write it, or it is damaged.
+    """
+    try:
+        if not _TXID.fullmatch(field_name):
+            raise ValueError("its name is not a txid")
+        found = unpack(packed)
+        batch = BatchInput(*(found[name] for name in ("number", "metadata", "positions", "starts")))
+        cause = PoisonCause(
+            **{
+                name: found[name]
+                for name in (
+                    *("reason", "attempt_count", "component_id", "task_index"),
+                    *("traceback_text", "tuple_text"),
+                )
+            }
+        )
+        stamps = (found[name] for name in ("set_aside_at_s", "topology_fingerprint", "source_fingerprint"))
+        return QuarantineRecord(int(field_name), batch, cause, *stamps)
+    except (CodecError, LookupError, TypeError, ValueError) as error:
+        raise StateRefusedError(
+            f"topology {keys.topology_id!r} has field {field_name!r} in key {keys.quarantine!r}, which is not a "
+            f"quarantined batch ({error}); other software wrote it, or the server's data is damaged: restore the data "
+            "from a copy taken at one moment, or remove the field"
+        ) from None

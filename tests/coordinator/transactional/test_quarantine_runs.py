@@ -1,0 +1,335 @@
+"""Whole runs over poison: nothing of a quarantined batch is in the state, all else is, and a replay adds exactly it."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import ClassVar
+
+import pytest
+
+from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
+from coordinator.spouts.memory import OpaqueMemoryTransactionalSpout
+from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+from state.errors import (
+    NotReplayableError,
+    QuarantineFullError,
+    ReplayLimitError,
+    StateRefusedError,
+    TopologyError,
+    UserCodeError,
+)
+from tests.support.runs import quarantine_world
+from tests.support.runs.quarantine_world import POISON, SPOUTS, QuarantineWorld, fold, topology
+
+BATCHES = [
+    ["a", "b", "c", "d"],
+    ["a", POISON, "c", "e"],
+    ["b", "b", "b", "f"],
+    ["a", "c", "c", POISON],
+    ["g", "a", "b", "c"],
+]
+MORE = [*BATCHES, ["h", "a", "b", "c"], ["i", "a", "b", "c"]]
+POISONED = [2, 4]
+
+kinds = pytest.mark.parametrize("kind", SPOUTS)
+readers = pytest.mark.parametrize("reads", [False, True], ids=["blind", "reading"])
+
+
+def poisoned(kind, batches=BATCHES, **more):
+    return topology(SPOUTS[kind](batches), **more)
+
+
+@kinds
+@readers
+def test_everything_but_the_quarantined_batches_is_in_the_state(kind, reads):
+    world = QuarantineWorld()
+    statistics = world.run(poisoned(kind, reads=reads))
+    assert world.counts() == fold(BATCHES, without=POISONED)
+    assert (statistics.quarantined, statistics.committed, statistics.last_txid) == (POISONED, 3, 5)
+    assert world.quarantined() == POISONED
+
+
+@kinds
+@readers
+def test_a_replay_with_mended_code_adds_exactly_what_was_left_out(kind, reads):
+    world = QuarantineWorld()
+    world.run(poisoned(kind, reads=reads))
+    statistics = world.run(poisoned(kind, reads=reads, is_mended=True), replay="all")
+    assert statistics.replayed == {2: 6, 4: 7}
+    assert world.counts() == fold(BATCHES)
+    assert world.quarantined() == []
+
+
+@kinds
+def test_the_spout_continues_after_a_replay_as_if_there_had_been_none(kind):
+    world = QuarantineWorld()
+    world.run(poisoned(kind))
+    world.run(poisoned(kind, is_mended=True), replay=[4])
+    world.run(poisoned(kind, MORE, is_mended=True), adopt=True)
+    assert world.counts() == fold(MORE, without=[2])
+    world.run(poisoned(kind, MORE, is_mended=True), replay="all", adopt=True)
+    statistics = world.run(poisoned(kind, MORE, is_mended=True))
+    assert world.counts() == fold(MORE)
+    assert (statistics.committed, statistics.last_txid) == (0, 9)
+
+
+def has_only_what_is_committed(world):
+    """The state is the fold of what is committed, without what is quarantined."""
+    committed = world.committed()
+    return world.counts() == fold(BATCHES[:committed], without=world.quarantined())
+
+
+@kinds
+@pytest.mark.parametrize(("applied", "reads"), [(False, True), (True, False)], ids=["not applied", "applied"])
+def test_no_death_of_a_run_loses_or_doubles_anything(kind, reads, applied):
+    for dies_at in count(1):
+        world = QuarantineWorld(dies_at)
+        has_died = world.dies(poisoned(kind, reads=reads), dies_at, applied=applied, commit_group_max=1)
+        assert has_only_what_is_committed(world)
+        world.run(poisoned(kind, reads=reads))
+        assert world.counts() == fold(BATCHES, without=POISONED)
+        assert world.quarantined() == POISONED
+        if not has_died:
+            break
+    assert dies_at > 5
+
+
+@kinds
+@pytest.mark.parametrize(("applied", "reads"), [(False, True), (True, False)], ids=["not applied", "applied"])
+def test_no_death_of_a_replay_loses_or_doubles_anything(kind, reads, applied):
+    """After a death the next run is an ordinary one half of the time: it finds nothing that it has to finish."""
+    for dies_at in count(1):
+        world = QuarantineWorld(dies_at)
+        world.run(poisoned(kind, reads=reads))
+        mended = poisoned(kind, reads=reads, is_mended=True)
+        has_died = world.dies(mended, dies_at, applied=applied, replay="all")
+        assert world.counts() == fold(BATCHES, without=world.quarantined())
+        if dies_at % 2:
+            world.run(poisoned(kind, MORE, reads=reads, is_mended=True), adopt=True)
+            assert world.counts() == fold(MORE, without=world.quarantined())
+        if world.quarantined():
+            world.run(poisoned(kind, MORE, reads=reads, is_mended=True), replay="all", adopt=True)
+        world.run(poisoned(kind, MORE, reads=reads, is_mended=True), adopt=True)
+        assert world.counts() == fold(MORE)
+        if not has_died:
+            break
+    assert dies_at > 3
+
+
+@kinds
+def test_a_replay_first_commits_what_a_killed_run_has_begun(kind):
+    world = QuarantineWorld()
+    for dies_at in count(2):
+        world = QuarantineWorld()
+        assert world.dies(poisoned(kind), dies_at, max_spout_pending=5, commit_group_max=1, max_attempts=1)
+        if world.quarantined():
+            break
+    committed = world.committed()
+    assert committed < len(BATCHES)
+    statistics = world.run(poisoned(kind, is_mended=True), replay=[2])
+    begun = 0 if kind == "opaque" else statistics.committed - 1
+    assert statistics.replayed == {2: committed + begun + 1}
+    world.run(poisoned(kind, is_mended=True))
+    assert world.counts() == fold(BATCHES)
+
+
+@kinds
+def test_a_replay_whose_batch_is_still_poison_halts_and_keeps_the_record(kind):
+    world = QuarantineWorld()
+    world.run(poisoned(kind))
+    before = world.store().quarantined()
+    with pytest.raises(UserCodeError, match="this is poison"):
+        world.run(poisoned(kind), replay="all")
+    assert world.store().quarantined() == before
+    assert world.counts() == fold(BATCHES, without=POISONED)
+    world.run(poisoned(kind, MORE), adopt=True)
+    assert world.counts() == fold(MORE, without=POISONED)
+
+
+@kinds
+def test_the_record_says_what_failed_and_what_re_creates_the_batch(kind):
+    world = QuarantineWorld()
+    world.run(poisoned(kind))
+    record = world.store().quarantined()[0]
+    assert (record.txid, record.batch.number, record.set_aside_at_s) == (2, 2, 1_000.0)
+    assert (record.cause.component_id, record.cause.reason) == ("parse", "ValueError: this is poison")
+    assert record.cause.attempt_count == 2
+    assert "raise ValueError" in record.cause.traceback_text
+    assert POISON in record.cause.tuple_text
+    assert len(record.topology_fingerprint) == 16
+    assert record.source_fingerprint == SPOUTS[kind](BATCHES).fingerprint()
+
+
+@kinds
+def test_a_run_that_is_to_halt_halts_as_ever(kind):
+    world = QuarantineWorld()
+    with pytest.raises(UserCodeError, match="this is poison"):
+        world.run(poisoned(kind), on_poison="halt")
+    assert world.counts() == fold(BATCHES[:1])
+    assert world.quarantined() == []
+
+
+@kinds
+def test_too_many_quarantined_batches_halt_the_run(kind):
+    world = QuarantineWorld()
+    with pytest.raises(QuarantineFullError, match=r"\(1\), and txid 4 is poison too \(ValueError: this is poison\)"):
+        world.run(poisoned(kind), max_quarantined=1)
+    assert world.quarantined() == [2]
+    assert world.counts() == fold(BATCHES[:3], without=[2])
+
+
+@kinds
+def test_a_dropped_batch_is_gone_for_good(kind):
+    world = QuarantineWorld()
+    world.run(poisoned(kind))
+    store = world.store()
+    assert store.discard(store.quarantined()[0])
+    with pytest.raises(TopologyError, match="has no quarantined txid 2"):
+        world.run(poisoned(kind, is_mended=True), replay=[2])
+    world.run(poisoned(kind, is_mended=True), replay="all")
+    assert world.counts() == fold(BATCHES, without=[2])
+
+
+def test_a_batch_that_is_dropped_under_a_replay_is_not_published():
+    world = QuarantineWorld()
+    world.run(poisoned("whole"))
+    store = world.store()
+    record = store.quarantined()[0]
+
+    quarantine_world.ParseAndDrop.drop = lambda: store.discard(record)
+    with pytest.raises(StateRefusedError, match="quarantined txid 2 of topology 'poisoned' was dropped while"):
+        world.run(topology(SPOUTS["whole"](BATCHES), parse=quarantine_world.ParseAndDrop(is_mended=True)), replay=[2])
+    assert world.counts() == fold(BATCHES, without=POISONED)
+
+
+class TestOtherCauses:
+    def test_a_commit_refused_for_its_content_is_quarantined(self):
+        world = QuarantineWorld()
+        given = topology(SPOUTS["whole"](BATCHES), is_mended=True, store=quarantine_world.HugeStore())
+        world.run(given)
+        assert world.quarantined() == POISONED
+        assert world.counts() == fold(BATCHES, without=POISONED)
+        assert "is incremented by 9007199254740992, outside" in world.store().quarantined()[0].cause.reason
+
+    def test_an_emitter_that_raises_on_a_batch_that_its_coordinator_has_cut_is_quarantined(self):
+        world = QuarantineWorld()
+        world.run(topology(Numbers(bad=2), is_mended=True))
+        assert world.quarantined() == [2]
+        assert world.counts() == fold([["n1"], ["n2"], ["n3"]], without=[2])
+        world.run(topology(Numbers(), is_mended=True), replay="all")
+        assert world.counts() == fold([["n1"], ["n2"], ["n3"]])
+
+    def test_what_is_not_the_fault_of_the_batch_is_never_quarantined(self):
+        world = QuarantineWorld()
+        with pytest.raises(StateRefusedError, match="no such right"):
+            world.run(topology(SPOUTS["whole"](BATCHES), parse=quarantine_world.ParseWithoutRight(is_mended=True)))
+        assert world.quarantined() == []
+
+
+class Numbers(ITransactionalSpout):
+    """Transaction k is the word nk; three of them, by the number of the transaction alone."""
+
+    output_fields = ("word",)
+
+    def __init__(self, bad=0):
+        self.bad = bad
+
+    def fingerprint(self):
+        return "numbers"
+
+    def get_coordinator(self, conf, context):
+        return NumbersCoordinator()
+
+    def get_emitter(self, conf, context):
+        return NumbersEmitter(self.bad, context)
+
+
+class NumbersCoordinator(SpoutCoordinator):
+    def is_ready(self):
+        return self.run_so_far.last_txid < 3
+
+    def initialize_transaction(self, txid, previous):
+        assert txid == (previous or 0) + 1
+        return txid
+
+    def is_exhausted(self, last):
+        return not self.is_ready()
+
+
+class NumbersEmitter(SpoutEmitter):
+    def __init__(self, bad, context):
+        self.bad, self.context = bad, context
+
+    def emit_batch(self, attempt, metadata, collector):
+        assert attempt.txid == metadata, "the spout counts its own batches"
+        if metadata == self.bad:
+            raise ValueError("no number")
+        if self.context.task_index == 0:
+            collector.emit([f"n{metadata}"])
+
+
+class ToldNumbers(Numbers, ICommitterTransactionalSpout):
+    """Writes down what it is told; it would free it."""
+
+    told: ClassVar[list[int]] = []
+
+    def get_committer(self, conf, context):
+        return Told()
+
+
+class Told(SpoutCommitter):
+    def commit(self, attempt):
+        ToldNumbers.told.append(attempt.txid)
+
+
+def test_a_spout_is_told_of_a_quarantined_batch_when_it_is_replayed_and_not_before():
+    ToldNumbers.told.clear()
+    world = QuarantineWorld()
+    world.run(topology(ToldNumbers(bad=3), is_mended=True))
+    assert sorted(set(ToldNumbers.told)) == [1, 2]
+    world.run(topology(ToldNumbers(bad=3), is_mended=True))
+    assert 3 not in ToldNumbers.told, "a new run tells the last group again, but not this one"
+    world.run(topology(ToldNumbers(), is_mended=True), replay="all")
+    assert ToldNumbers.told[-1] == 3
+    world.run(topology(ToldNumbers(), is_mended=True))
+    assert ToldNumbers.told[-2:] == [3, 3], "told again, under the number by which the spout knows it"
+
+
+class TestSpoutsThatCannot:
+    def test_an_opaque_spout_that_would_read_something_else_gives_the_named_error(self):
+        world = QuarantineWorld()
+        world.run(poisoned("opaque"))
+        before = world.store().quarantined()
+        parts = quarantine_world.two_parts(BATCHES)
+        away = OpaqueMemoryTransactionalSpout(parts, ["word"], 2, unavailable={2: [1]})
+        with pytest.raises(NotReplayableError, match=r"quarantined txid 2 cannot be replayed: partition\.1 ended at"):
+            world.run(topology(away, is_mended=True), replay=[2], adopt="unchecked")
+        assert world.store().quarantined() == before
+        assert world.counts() == fold(BATCHES, without=POISONED)
+
+    def test_an_opaque_emitter_that_raises_while_it_cuts_halts_the_run(self):
+        parts = quarantine_world.two_parts(BATCHES)
+        world = QuarantineWorld()
+        with pytest.raises(UserCodeError, match="broken"):
+            world.run(
+                topology(OpaqueMemoryTransactionalSpout(parts, ["word"], 2, unavailable=quarantine_world.broken_at_two))
+            )
+        assert world.quarantined() == []
+
+    def test_a_batch_of_another_input_is_replayed_only_if_that_is_accepted(self):
+        world = QuarantineWorld()
+        world.run(poisoned("whole"))
+        world.run(poisoned("whole", MORE, is_mended=True), adopt=True)
+        mended = poisoned("whole", MORE, is_mended=True)
+        with pytest.raises(StateRefusedError, match=r"quarantined txid 2 .* was read from another input"):
+            world.run(mended, replay=[2])
+        world.run(mended, replay=[2], adopt=True)
+        assert world.counts() == fold(MORE, without=[4])
+
+
+def test_a_failed_exception_is_replayed_and_then_quarantined():
+    world = QuarantineWorld()
+    world.run(topology(SPOUTS["whole"](BATCHES), parse=quarantine_world.ParseLater(is_mended=True)))
+    assert world.quarantined() == POISONED
+    with pytest.raises(ReplayLimitError):
+        world.run(topology(SPOUTS["whole"](BATCHES), parse=quarantine_world.ParseLater(is_mended=True)), replay=[2])

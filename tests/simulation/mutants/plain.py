@@ -1,0 +1,161 @@
+"""Bugs in plain topologies and the Kafka spout: acks, values, timeouts, retries, stored offsets."""
+
+from __future__ import annotations
+
+from tests.simulation.mutants.mutant import Mutant
+from tests.simulation.mutants.patch import Patch
+
+ACKER = "coordinated_bolt/completeness/acker.py"
+PARTITION = "coordinator/sources/kafka/plain/partition_manager.py"
+GOLDEN_ACKS = "tests/golden/test_acks.py"
+KAFKA_SPOUT = "tests/coordinator/sources/kafka/plain/test_kafka_spout.py"
+WAVES = "tests/coordinator/plain/test_waves.py"
+NO_KAFKA = "the plain topologies of the simulation do not read Kafka"
+NO_TIMEOUTS = "a wave of the simulation ends with everything acked or failed, so nothing times out"
+
+
+ACK_BEFORE_CLOSED = Mutant(
+    "plain-ack-before-tree-closed",
+    "A message is acked with the first ack of its tree.",
+    (Patch(ACKER, "        if tree.value == 0:", "        if tree.value == 0 or not tree.failed:"),),
+)
+VALUE_NOT_XORED = Mutant(
+    "plain-ack-value-not-xored",
+    "An ack reports the edge that came, and not those that went.",
+    (Patch("coordinated_bolt/trees/output_collector.py", "edge ^ held.ack_value", "edge"),),
+)
+SECOND_INIT = Mutant(
+    "plain-second-init-cancels",
+    "A second INIT of a tree is xored in like the first.",
+    (
+        Patch(
+            ACKER,
+            "        if not tree.initialised:\n            tree.initialised = True",
+            "        if True:\n            tree.initialised = True",
+        ),
+    ),
+    dies_in=GOLDEN_ACKS,
+    spared="messages inside a wave are neither doubled nor reordered: its frames are",
+)
+EARLY_FAIL_LOST = Mutant(
+    "plain-fail-before-init-lost",
+    "A FAIL that overtakes its INIT is forgotten, as in JStorm.",
+    (Patch(ACKER, "        tree.failed = True", "        tree.failed = tree.initialised"),),
+    dies_in="tests/coordinated_bolt/trees/test_acker_task.py::test_jstorm_a_fail_before_init_is_kept",
+    spared="an acker of a wave tells only what is acked, and a tree that failed stays open",
+)
+NO_REFRESH = Mutant(
+    "plain-timeout-resets-twice",
+    "A put leaves the key in its old bucket, too: the message times out at its old time and at its new one.",
+    (
+        Patch(
+            "coordinated_bolt/rotating_map.py",
+            "        self.remove(key)\n        self._buckets[0][key] = value",
+            "        self._buckets[0][key] = value",
+        ),
+    ),
+    dies_in="tests/coordinated_bolt/test_rotating_map.py",
+    spared=NO_TIMEOUTS,
+)
+LATE_ACK = Mutant(
+    "plain-ack-leaves-pending",
+    "An ack leaves its message pending, so it times out all the same.",
+    (
+        Patch(
+            "coordinated_bolt/trees/spout_task.py",
+            "            case MessageKind.ACKED:\n                ended = pending.pop(message.root)",
+            "            case MessageKind.ACKED:\n                ended = pending.get(message.root)",
+        ),
+    ),
+    dies_in="tests/coordinated_bolt/trees/test_spout_task.py",
+    spared=NO_TIMEOUTS,
+)
+UNNAMED_ACKED = Mutant(
+    "plain-unnamed-root-acked",
+    "A message that no acker has named after a wave is acked.",
+    (
+        Patch(
+            "coordinator/plain/coordinator.py",
+            "            kind = MessageKind.ACKED if root in acked else MessageKind.FAILED",
+            "            kind = MessageKind.ACKED",
+        ),
+    ),
+)
+UNANCHORED = Mutant(
+    "plain-edge-not-anchored",
+    "What a bolt emits leaves no edge in the trees of its anchors.",
+    (
+        Patch(
+            "coordinated_bolt/trees/output_collector.py",
+            "            anchor.ack_value ^= edge",
+            "            del anchor, edge",
+        ),
+    ),
+)
+OFFSET_AHEAD = Mutant(
+    "offset-ahead-of-acks",
+    "The offset that is stored is the one after the last message emitted, acked or not.",
+    (
+        Patch(
+            PARTITION, "        return self.emitted_to if lowest is None else lowest", "        return self.emitted_to"
+        ),
+    ),
+    dies_in=KAFKA_SPOUT,
+    spared=NO_KAFKA,
+)
+FIRST_ACK = Mutant(
+    "first-ack-completes-message",
+    "The first ack of the tuples of one message completes it.",
+    (Patch(PARTITION, "        if found.out or found.failed:\n            return False\n", ""),),
+    dies_in=KAFKA_SPOUT,
+    spared=NO_KAFKA,
+)
+EPOCH_IGNORED = Mutant(
+    "acks-of-an-earlier-epoch",
+    "An ack of before a restart of the partition completes the message that has its offset now.",
+    (Patch(PARTITION, "        if tuple_id.epoch != self.epoch:\n            return None\n", ""),),
+    dies_in=KAFKA_SPOUT,
+    spared=NO_KAFKA,
+)
+RETRY_AT_ONCE = Mutant(
+    "retry-without-wait",
+    "A message that failed is due at once.",
+    (
+        Patch(
+            "coordinator/sources/kafka/plain/retry_manager.py",
+            "        found.due_ms = now_ms + self._rules.wait_ms(found.retries)",
+            "        found.due_ms = now_ms",
+        ),
+    ),
+    dies_in="tests/golden/test_retry_manager.py",
+    spared=NO_KAFKA,
+)
+SUB_BATCH_UNHELD = Mutant(
+    "sub-batch-report-not-held",
+    "A batch inside a plain topology acks its tree without the edges of the reports it was sent.",
+    (
+        Patch(
+            "coordinated_bolt/subtopology/coordinated_task.py",
+            "self._ackers.ack(root, reduce(xor, (roots[root] for roots in kept.held.values()), sent))",
+            "self._ackers.ack(root, sent)",
+        ),
+    ),
+    dies_in="tests/coordinated_bolt/subtopology/test_coordinated_task.py",
+    spared="the plain topologies of the simulation hold no batches",
+)
+
+MUTANTS = (
+    ACK_BEFORE_CLOSED,
+    VALUE_NOT_XORED,
+    SECOND_INIT,
+    EARLY_FAIL_LOST,
+    NO_REFRESH,
+    LATE_ACK,
+    UNNAMED_ACKED,
+    UNANCHORED,
+    OFFSET_AHEAD,
+    FIRST_ACK,
+    EPOCH_IGNORED,
+    RETRY_AT_ONCE,
+    SUB_BATCH_UNHELD,
+)

@@ -1,0 +1,130 @@
+"""Bugs in what runs on executors: instances, order, draws, and in the driver's half of a job."""
+
+from __future__ import annotations
+
+from tests.simulation.mutants.completeness import TREE_IGNORED
+from tests.simulation.mutants.mutant import Mutant, together
+from tests.simulation.mutants.patch import Patch
+
+BOLTS = "coordinated_bolt/batches/batch_bolt_executor.py"
+
+SHARED_INSTANCE = Mutant(
+    "instance-shared",
+    "One instance of a bolt serves all attempts of its task.",
+    (
+        Patch(
+            BOLTS,
+            "        live = self._attempts.get(attempt)\n        if live is None:\n            spec:",
+            "        live = next(iter(self._attempts.values()), None)\n        if live is None:\n            spec:",
+        ),
+        Patch(
+            BOLTS,
+            "        live = self._attempts.pop(attempt, None)\n        failure = None",
+            "        live, failure = None, None",
+        ),
+    ),
+)
+UNSORTED_STAGE = Mutant(
+    "frames-unsorted-by-stage",
+    "A stage executes frames in the order in which it fetched them.",
+    (
+        Patch(
+            "coordinator/spark/stage_entry.py",
+            "        return sorted(own if fault is None else fault(self.task_id, own))",
+            "        return list(own if fault is None else fault(self.task_id, own))",
+        ),
+    ),
+    dies_in="tests/coordinator/plain/test_waves.py",
+    spared="the inbox puts frames in order, too",
+)
+UNSORTED_INBOX = Mutant(
+    "frames-unsorted-by-inbox",
+    "A task's inbox leaves its frames in the order in which they are handed in.",
+    (
+        Patch(
+            "coordinated_bolt/batches/batch_task.py",
+            "        for packed in sorted(packed_frames):",
+            "        for packed in packed_frames:",
+        ),
+    ),
+    dies_in="tests/coordinated_bolt/batches/test_batch_task.py::test_a_stage_that_is_computed_again_does_the_same_again",
+    spared="the stage puts frames in order, too",
+)
+UNSEEDED = Mutant(
+    "grouping-unseeded",
+    "A shuffle grouping draws at random: a task that runs again sends the same rows elsewhere.",
+    (
+        Patch(
+            "coordinated_bolt/batches/attempt_collector.py",
+            '        seed = digest64(b"%d %d %d" % (attempt.txid, attempt.attempt_id, wiring.task_id))\n',
+            "        from random import getrandbits\n\n        seed = getrandbits(64)\n",
+        ),
+    ),
+    dies_in="tests/coordinated_bolt/batches/test_attempt_collector.py::test_random_choices_depend_on_attempt_and_task_and_are_made_again_alike",
+    spared="edges find two executions that differ",
+)
+EMITTER_CONTINUES = Mutant(
+    "emitter-continues-after-failure",
+    "An emitter that failed an attempt emits the later ones of the wave, from a position that was never reached.",
+    (
+        Patch(
+            "coordinator/emitting/emitter_task.py",
+            "        if self._failed is not None:\n            return Emitted(attempt, TaskResult(self._failed))\n",
+            "",
+        ),
+    ),
+    dies_in="tests/coordinator/emitting/test_emitter_task.py::test_an_emitter_that_fails_an_attempt_fails_every_later_one_of_the_wave",
+    spared="a failure drops every later attempt of the wave",
+)
+VOID_FRAMES = Mutant(
+    "void-frames-executed",
+    "A commit task executes what has arrived of a txid, whichever attempt it is of.",
+    (
+        Patch(
+            "coordinated_bolt/batches/batch_task.py",
+            "        return self._frames.pop(attempt, [])",
+            "        return [\n"
+            "            frame\n"
+            "            for other in [key for key in self._frames if key.txid == attempt.txid]\n"
+            "            for frame in self._frames.pop(other)\n"
+            "        ]",
+        ),
+    ),
+    dies_in="tests/coordinated_bolt/transport/test_frames.py",
+    spared="a wave holds one attempt of each txid",
+)
+SENT_TWICE = Mutant(
+    "half-a-retry-sent",
+    "What a task had sent before it was retried is sent once more with the retry.",
+    (
+        Patch(
+            "coordinator/spark/frame_flow.py",
+            "        held, self._held = self._held, []\n        return held",
+            "        held = list(self._held)\n        return held",
+        ),
+    ),
+)
+
+MUTANTS = (
+    SHARED_INSTANCE,
+    UNSORTED_STAGE,
+    UNSORTED_INBOX,
+    together(
+        "frames-unsorted",
+        "Frames are executed in the order in which they were fetched.",
+        UNSORTED_STAGE,
+        UNSORTED_INBOX,
+        dies_in="tests/coordinated_bolt/batches/test_batch_task.py::test_a_stage_that_is_computed_again_does_the_same_again",
+        spared="its bolts do the same in any order, and edges would find a stage that did not",
+    ),
+    UNSEEDED,
+    together(
+        "grouping-unseeded-tree-ignored",
+        "A shuffle grouping draws at random, and nobody compares what bolts have read.",
+        UNSEEDED,
+        TREE_IGNORED,
+    ),
+    EMITTER_CONTINUES,
+    VOID_FRAMES,
+    SENT_TWICE,
+)

@@ -1,0 +1,227 @@
+"""The simulation with poison in the input: runs quarantine what they cannot process, and mended ones replay it.
+
+The state is at any moment the fold of the rows read so far without those of the quarantined batches, whose records say
+exactly which these are; a replay of mended code that is not disturbed for ever leaves the fold of everything.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+from coordinator.transactional.start.replay_choice import ReplayChoice
+from state.attempt import TransactionAttempt
+from state.errors import (
+    FencedError,
+    NotDurableError,
+    NotReplayableError,
+    ReplayLimitError,
+    StateRefusedError,
+    StateUnreachableError,
+    TopologyError,
+    TransactionError,
+    UserCodeError,
+)
+from state.keys import Keys
+from state.quarantine import QuarantineRecord, unpack_record
+from state.redis_store import RECEIPTS_KEPT
+from tests.simulation.driver import Driver, Program
+from tests.simulation.invariants import ViolatedError, records_of, state_of
+from tests.simulation.process import Process
+from tests.simulation.scenario import PLAIN, Scenario
+from tests.simulation.simulation import Simulation
+from tests.simulation.workload import (
+    PARTITIONS,
+    ROWS,
+    SPOUTS,
+    TOPOLOGY_ID,
+    Audit,
+    Post,
+    World,
+    topology,
+    transfer,
+    weight,
+)
+
+KEYS = Keys(TOPOLOGY_ID)
+QUARANTINE = {"on_poison": "quarantine", "max_quarantined": 100, "retry_backoff_s": 0.1}
+ENDS = (
+    FencedError,
+    NotDurableError,
+    NotReplayableError,  # of an opaque spout that was asked for rows under other circumstances
+    ReplayLimitError,
+    StateRefusedError,
+    StateUnreachableError,
+    TopologyError,  # nothing is left to replay
+    UserCodeError,  # poison that no attempt has told the end of
+)
+
+
+class PoisonPost(Post):
+    """Raises on poison, unless it is mended.
+
+    Args:
+        poison: (partition, row) that it cannot take.
+    """
+
+    def __init__(self, poison: frozenset[tuple[int, int]]) -> None:
+        super().__init__()
+        self._poison = poison
+
+    def execute(self, tup):
+        if (tup["partition"], tup["row"]) in self._poison:
+            raise ValueError(f"row {tup['row']} of {tup['partition']} is poison")
+        super().execute(tup)
+
+
+class AddingAudit(Audit):
+    """The same, by reading and putting: rows need not follow one another here."""
+
+    def finish_batch(self):
+        self.finish()
+        for partition, found in self.rows.items():
+            name = f"p{partition}"
+            self.seen.put(name, (self.seen.get(name) or 0) + len(found))
+            total = sum(weight(partition, row) for row in found)
+            self.weights.put(name, (self.weights.get(name) or 0) + total)
+
+
+class PoisonSimulation(Simulation):
+    """The world of a scenario with poison.
+
+    Attributes:
+        set_aside: txids that were ever seen quarantined.
+        replayed: how many records were seen to go.
+    """
+
+    def __init__(self, scenario: Scenario) -> None:
+        kind = sorted(SPOUTS)[scenario.seed % len(SPOUTS)] if scenario.kind == PLAIN else scenario.kind
+        super().__init__(replace(scenario, kind=kind, rows=ROWS))
+        random = Random(f"{scenario.seed} poison")
+        rows = [(random.randrange(PARTITIONS), random.randrange(ROWS)) for _ in range(random.randint(1, 3))]
+        self._poison = frozenset(rows)
+        self._max_attempts = random.randint(1, 3)
+        self.set_aside: set[int] = set()
+        self.replayed = 0
+        self._quarantined: set[int] = set()
+        if "opaque" in scenario.kind:  # it could not read the same again
+            self.faults.rule_out("input.moves")
+
+    def _start_driver(self) -> None:
+        self._started += 1
+        if self._is_calm or "opaque" in self._scenario.kind:
+            World.known_rows = ROWS
+        has_all = _reach(state_of(self.server.inner, TOPOLOGY_ID), self._records_now()) == [ROWS] * PARTITIONS
+        may_replay = bool(self._records_now()) and (has_all or self._random.random() < 0.4)
+        driver = Driver(
+            f"driver {self._started}",
+            self._program_for(frozenset() if may_replay else self._poison),
+            timeline=self.timeline,
+            faults=self.faults,
+            server=self.server,
+            random=Random(f"{self._scenario.seed} driver {self._started}"),
+            pickle=lambda component_id, spec: pickle.dumps(spec),
+            ended=self._ended,
+            options={**QUARANTINE, "max_attempts": self._max_attempts},
+            replay=ReplayChoice() if may_replay else None,
+        )
+        self._drivers[driver.nonce] = driver
+
+    def _program_for(self, poison: frozenset[tuple[int, int]]) -> Program:
+        made = topology(
+            self._scenario.kind,
+            reads=False,
+            tasks=[self._random.randint(1, 3) for _ in range(4)],
+            post=PoisonPost(poison),
+            audit=AddingAudit() if self._scenario.reads else None,
+        )
+        states = dict.fromkeys(("balances", "seen", "weights"), "int")
+        return Program(made, "transfers", states, adopts=self._is_calm, accepts_states=self._is_calm)
+
+    def _ended(self, driver: Process, error: TransactionError | None) -> None:
+        self.ends["done" if error is None else type(error).__name__] += 1
+        if error is not None and not isinstance(error, ENDS):
+            raise ViolatedError(f"a run ended by {type(error).__name__}: {error}") from error
+        self._needs_drop |= error is not None and "is being dropped" in str(error)
+        state, records = state_of(self.server.inner, TOPOLOGY_ID), self._records_now()
+        self._is_done = self._is_calm and not records and _reach(state, records) == [ROWS] * PARTITIONS
+
+    def _changed(self, how: str) -> None:
+        if how.startswith("server") or " drop_" in how:
+            self._records.forget()
+        state, records = state_of(self.server.inner, TOPOLOGY_ID), self._records_now()
+        check(state, records)
+        committed, receipts = records_of(self.server.inner, TOPOLOGY_ID)
+        self._records.check(committed, receipts, RECEIPTS_KEPT)
+        found = {record.txid for record in records}
+        if any(txid > committed for txid in found):
+            raise ViolatedError(f"txids {sorted(found)} are quarantined, and committed is {committed}")
+        self.replayed += len(self._quarantined - found)
+        self.set_aside |= found
+        self._quarantined = found
+
+    def _is_confirmed(self, attempt: TransactionAttempt) -> bool:
+        """The spout is told under its own numbers, which do not count replays."""
+        driver = self.timeline.actor
+        return isinstance(driver, Driver) and attempt.attempt_id in {known for _, known in driver.confirmed}
+
+    def _records_now(self) -> list[QuarantineRecord]:
+        found = self.server.inner.hash(KEYS.quarantine)
+        return [unpack_record(KEYS, txid.decode(), packed) for txid, packed in found.items()]
+
+
+def check(state: dict[str, dict[str, int]], records: list[QuarantineRecord]) -> None:
+    """Whether the state is the fold of a prefix of each partition without what the records name.
+
+    Raises:
+        ViolatedError: it is not.
+    """
+    left_out = [row for record in records for row in rows_of(record)]
+    if len(set(left_out)) < len(left_out):
+        raise ViolatedError(f"rows are quarantined twice: {[key for key, n in Counter(left_out).items() if n > 1]}")
+    ends = _reach(state, records)
+    read = {(partition, row) for partition, end in enumerate(ends) for row in range(end)}
+    if not read >= set(left_out) or max(ends) > ROWS:
+        raise ViolatedError(f"rows up to {ends} were read, and {sorted(set(left_out) - read)} are quarantined")
+    weights: Counter[str] = Counter()
+    balances: Counter[str] = Counter()
+    for partition, row in read - set(left_out):
+        weights[f"p{partition}"] += weight(partition, row)
+        debit, credit, amount = transfer(partition, row)
+        balances[debit] -= amount
+        balances[credit] += amount
+    found: Counter[str] = Counter()
+    for shard, amount in state["balances"].items():
+        found[shard.partition("/")[0]] += amount
+    if any(found[account] != balances[account] for account in {*found, *balances}):
+        raise ViolatedError(f"balances without {sorted(left_out)} are {dict(found)}, expected {dict(balances)}")
+    if any(state["weights"].get(name, 0) != weights[name] for name in {*weights, *state["weights"]}):
+        raise ViolatedError(f"weights without {sorted(left_out)} are {state['weights']}, expected {dict(weights)}")
+
+
+def _reach(state: dict[str, dict[str, int]], records: list[QuarantineRecord]) -> list[int]:
+    """How far each partition was read: what is counted, and what is quarantined."""
+    aside = Counter(partition for record in records for partition, _ in rows_of(record))
+    return [state["seen"].get(f"p{partition}", 0) + aside[partition] for partition in range(PARTITIONS)]
+
+
+def rows_of(record: QuarantineRecord) -> Iterator[tuple[int, int]]:
+    """(partition, row) of a quarantined batch, whatever kind of spout has cut it."""
+    for partition, bounds in enumerate(_bounds(record)):
+        for row in range(*bounds):
+            yield partition, row
+
+
+def _bounds(record: QuarantineRecord) -> list[Any]:
+    batch = record.batch
+    if not isinstance(batch.metadata, int):
+        return list(batch.metadata)
+    positions = [batch.positions.get(f"partition.{partition}") for partition in range(PARTITIONS)]
+    if any(isinstance(position, list) for position in positions):
+        return [position or [0, 0] for position in positions]
+    starts = [batch.starts.get(f"partition.{partition}", 0) for partition in range(PARTITIONS)]
+    return [[start, start if end is None else end] for start, end in zip(starts, positions, strict=True)]

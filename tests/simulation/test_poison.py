@@ -1,0 +1,99 @@
+"""Poison under every fault there is: the state is the fold without what is quarantined, and of all after the replays.
+
+TXBATCH_SIMULATION_SEEDS sets how many seeds are played, as for the other simulations.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from coordinator.transactional.machine import failures
+from coordinator.transactional.machine.metadata_log import MetadataLog
+from coordinator.transactional.machine.replay import Replay
+from state import redis_arguments
+from tests.simulation.invariants import ViolatedError
+from tests.simulation.poison import PoisonSimulation
+from tests.simulation.scenario import Scenario
+from tests.simulation.timeline import SimulationStuckError
+from tests.simulation.workload import SPOUTS
+
+SEEDS = max(1, int(os.environ.get("TXBATCH_SIMULATION_SEEDS", "60")) // 2)
+LOOK_FOR = 40
+"""A planted bug has to be found within this many seeds."""
+
+
+@cache
+def played(seed: int, kind: str = "") -> PoisonSimulation:
+    simulation = PoisonSimulation(Scenario.of(seed, kind))
+    try:
+        simulation.play()
+    except (AssertionError, SimulationStuckError) as error:
+        raise AssertionError(f"seed {seed} {kind}: {error}; {list(simulation.timeline.story)[-30:]}") from error
+    return simulation
+
+
+@pytest.mark.timeout(1800)
+def test_whatever_happens_the_state_lacks_exactly_what_is_quarantined():
+    for seed in range(SEEDS):
+        played(seed)
+
+
+def test_batches_are_set_aside_and_replayed_under_faults():
+    plays = [played(seed) for seed in range(SEEDS)]
+    assert sum(bool(play.set_aside) for play in plays) > SEEDS // 2
+    assert sum(play.replayed > 0 for play in plays) > SEEDS // 2
+
+
+@pytest.mark.parametrize("kind", SPOUTS)
+def test_without_faults_exactly_the_batches_with_poison_are_set_aside_and_then_replayed(kind):
+    simulation = PoisonSimulation(Scenario.of(7, kind).with_faults(()))
+    simulation.play()
+    assert 1 <= len(simulation.set_aside) <= len(simulation._poison)
+    assert simulation.replayed == len(simulation.set_aside)
+    assert set(simulation.ends) == {"done"}
+
+
+# Planted bugs --------------------------------------------------------------------------------------------------
+
+
+def take_nothing(index, commit, *, quarantine=redis_arguments._quarantine):
+    """A replay leaves the record where it is."""
+    return [] if commit.set_aside is None else quarantine(index, commit)
+
+
+def keep_no_record(index, commit, *, quarantine=redis_arguments._quarantine):
+    """Poison is committed empty and forgotten."""
+    return [] if commit.set_aside is not None else quarantine(index, commit)
+
+
+BUGS: dict[str, tuple[str, Any]] = {
+    "a replay leaves the record": ("", mock.patch.object(redis_arguments, "_quarantine", take_nothing)),
+    "poison leaves no record": ("", mock.patch.object(redis_arguments, "_quarantine", keep_no_record)),
+    "replays are counted by the spout": ("cut", mock.patch.object(MetadataLog, "carried_to", return_value={})),
+    "an opaque spout may replay another batch": (
+        "opaque",
+        mock.patch.object(Replay, "checked", lambda self, outcome, plan: outcome),
+    ),
+    "nobody asks where a batch ends": ("opaque", mock.patch.object(failures, "reach_of", return_value=None)),
+}
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("bug", BUGS)
+def test_the_invariants_find_a_planted_bug(bug):
+    kind, planted = BUGS[bug]
+    with planted:
+        for seed in range(LOOK_FOR):
+            simulation = PoisonSimulation(Scenario.of(seed, kind))
+            try:
+                simulation.play()
+            except (ViolatedError, SimulationStuckError, AssertionError):
+                return
+            except Exception:  # noqa: BLE001 - whatever else a run with a bug raises shows it too
+                return
+    pytest.fail(f"{LOOK_FOR} seeds did not find it")

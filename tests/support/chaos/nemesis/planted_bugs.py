@@ -1,0 +1,115 @@
+"""Bugs to be planted in a driver, each one that implementations of exactly once have had; the nemesis must find them.
+
+A guard of ours rarely stands alone: what the fence keeps out, the revision and the order of txids keep out too. A
+bug therefore takes out every check that would hide it, as if nobody had thought of the matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from coordinator.transactional.start import takeover
+from state import redis_connection, redis_store, redis_topology
+from state.commit import CommitStatus
+from state.keys import Keys
+from state.metadata_sum import MetadataSum
+
+NO_FENCE = [("elseif found[2] ~= owner.fence then", "elseif false then")]
+NO_REVISION = [
+    ("if not revision or revision < owner.revision then", "if false then"),
+    ("elseif revision == owner.revision + 1 and owner.digest and found[7] == owner.digest then", "elseif false then"),
+    ("elseif revision > owner.revision then", "elseif false then"),
+]
+NO_ORDER = [("if decimal(group.first) == decimal(tonumber(committed) + 1) then", "if true then")]
+WRITE_DATA = """\
+  for _, write in ipairs(steps) do
+    redis.call(write"""
+WRITE_THE_REST = """\
+  put_pairs(metadata, argv, puts + 1, forgets - 1)
+  delete_fields(metadata, argv, forgets + 1, sections"""
+REGISTER = "redis.register_function{function_name = '%s', callback = %s}"
+COMMIT = f"{redis_connection.LIBRARY_NAME}_commit"
+REGISTER_DATA = REGISTER % (f"{COMMIT}_data", "function(keys, argv) return commit(keys, argv, 'data') end")
+IN_TWO_STEPS = [
+    ("local function commit(keys, argv)\n", "local function commit(keys, argv, step)\n"),
+    ("  if begun == ended then\n", "  if true then\n"),
+    (WRITE_DATA, WRITE_DATA.replace("(steps)", "(step == 'data' and steps or {})")),
+    (WRITE_THE_REST, f"  if step == 'data' then return {{'OK', ''}} end\n{WRITE_THE_REST}"),
+    (REGISTER % (COMMIT, "commit"), f"{REGISTER % (COMMIT, 'commit')}\n{REGISTER_DATA}"),
+]
+
+
+def _library(changes: list[tuple[str, str]]) -> None:
+    """Has this process load a function library with these texts replaced."""
+    code = redis_connection.library_code()
+    for old, new in changes:
+        if code.count(old) != 1:
+            raise AssertionError(
+                f"the library has {code.count(old)} places like {old!r}, expected one; fit the bug to it"
+            )
+        code = code.replace(old, new)
+    setattr(redis_connection, "library_code", lambda: code)  # noqa: B010 - mypy lets nobody assign to a function
+
+
+def _no_fence() -> None:
+    """A zombie's commit counts as its owner's."""
+    _library([*NO_FENCE, *NO_REVISION, *NO_ORDER])
+
+
+def _no_witness() -> None:
+    """Nothing tells the owner that the server has lost its last writes, nor the next one that there is a hole."""
+    _library([*NO_REVISION, *NO_ORDER])
+
+    def believed(keys: Keys, items: Sequence[Any], _stored_sum: str) -> tuple[dict[str, bytes], MetadataSum]:
+        packed = {items[i].decode(): bytes(items[i + 1]) for i in range(0, len(items), 2)}
+        return packed, MetadataSum(packed)
+
+    for module in (redis_store, redis_topology):
+        setattr(module, "verified_metadata", believed)  # noqa: B010
+    for check in ("check_coordinator_metadata", "check_partition_metadata"):
+        setattr(takeover, check, lambda *_, **__: None)
+
+
+def _retried_increment() -> None:
+    """The client library repeats what it got no answer to, and the server cannot tell that it is the same call."""
+    _library([*NO_REVISION, *NO_ORDER])
+
+    def retrying(url: str) -> Any:
+        client = redis_connection.connect(url)
+        client.set_retry(Retry(NoBackoff(), 3))
+        return client
+
+    setattr(redis_topology, "connect", retrying)  # noqa: B010
+
+
+def _two_step_commit() -> None:
+    """First the data, then the txid."""
+    _library(IN_TWO_STEPS)
+    connection: Any = redis_connection.RedisConnection
+    in_one = connection.function
+
+    def function(self: Any, name: str, *arguments: Any, **options: Any) -> Any:
+        if name == "commit":
+            reply = in_one(self, "commit_data", *arguments, **options)
+            if reply[0].decode() != CommitStatus.OK.value:
+                return reply
+        return in_one(self, name, *arguments, **options)
+
+    connection.function = function
+
+
+BUGS: dict[str, Callable[[], None]] = {
+    "no fence": _no_fence,
+    "no witness": _no_witness,
+    "retried increment": _retried_increment,
+    "two-step commit": _two_step_commit,
+}
+
+
+def plant(name: str) -> None:
+    """Plants a bug in this process; called before anything connects."""
+    BUGS[name]()
