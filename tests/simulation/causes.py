@@ -15,7 +15,7 @@ from tests.simulation.invariants import ViolatedError
 
 REPLACED = frozenset({"server.goes_back", "server.is_restored", "server.comes_back_empty"})
 REFUSED = REPLACED | {"server.refuses", "bolt.exceeds"}
-LASTING = frozenset({"server.has_another_version", "server.lends_a_key"})
+LASTING = frozenset({"server.has_another_version", "server.lends_a_key", "server.is_unfit"})
 """May stop runs that begin long after they have struck."""
 SILENT = frozenset(
     {

@@ -240,8 +240,8 @@ ACQUIRE_KEEPS_REVISION = Mutant(
     (
         Patch(
             LIBRARY,
-            "    'revision', decimal(tonumber(found[5]) + 1), 'last_call', '')",
-            "    'revision', found[5], 'last_call', '')",
+            "    'revision', decimal(tonumber(found[5]) + 1), 'last_call', '', 'ended', write.begun)",
+            "    'revision', found[5], 'last_call', '', 'ended', write.begun)",
         ),
     ),
     dies_in=SUITE,
@@ -273,7 +273,7 @@ UNCONFIRMED_DONE = Mutant(
     (
         Patch(
             "coordinator/transactional/coordinator.py",
-            "            self._store.confirm()\n            return True",
+            "            self._store.finish()\n            return True",
             "            return True",
         ),
     ),

@@ -15,14 +15,11 @@ FOUND_SHOWN = 110
 OPENING = """
 A test that cannot fail proves nothing. So we plant bugs in the production code, one at a time, and look whether the
 simulation finds them: it plays seed after seed until an invariant does not hold. A seed counts only if it passes
-without the bug. The table is made by
-
-```sh
-python -m tests.simulation.mutants --seeds {seeds} --processes 2 --markdown docs/mutants.md
-```
+without the bug. `python -m tests.simulation.mutants` hunts them and makes this table; with `--results` it keeps what
+earlier rounds have found, so a figure is that of the simulation as it was in its round.
 
 {total} mutants: the simulation finds {found} of them, half of those within {median} seeds. It spares {spared}, each for
-the reason given and found by the test that is named. {together} are bugs planted together: where one check hides the
+the reason given, and found by the test that is named. {together} are bugs planted together: where one check hides the
 absence of another, both are taken out at once, and each is also taken out alone.
 """
 
@@ -34,7 +31,6 @@ def markdown(hunts: Mapping[str, Hunt]) -> str:
     found = sorted(hunt.played for hunt in hunts.values() if hunt.seed is not None)
     mutants = [mutant for theme in THEMES.values() for mutant in theme if mutant.name in hunts]
     opening = OPENING.format(
-        seeds=max((hunt.played for hunt in hunts.values()), default=0),
         total=len(mutants),
         found=len(found),
         median=found[(len(found) - 1) // 2] if found else 0,
@@ -59,7 +55,7 @@ def _row(mutant: Mutant, hunt: Hunt) -> str:
         return _cells(f"**{mutant.name}**", what, str(hunt.played), _shortened(hunt.found))
     how = f"Spared: {mutant.spared}." if mutant.spared else "**Alive.**"
     if hunt.failed_test:
-        how += f" Found by `{hunt.failed_test}`."
+        how += f" Found by: *{hunt.failed_test.removeprefix('test_').replace('_', ' ')}*."
     return _cells(f"**{mutant.name}**", what, f"none in {hunt.played}" if hunt.played else "not played", how)
 
 
