@@ -111,6 +111,10 @@ def _lines(status: TopologyStatus, server: ServerChoice, can_lose: str) -> list[
             f"  quarantined       {counted(status.quarantined_count, 'txid')}: see `txbatch quarantine list "
             f"{status.topology_id}`"
         )
+    lines += [
+        f"  confirmed         up to txid {txid:,} at durability {level}" for level, txid in status.durable.items()
+    ]
+    lines.append(f"  can be lost       a power cut may take from this server {can_lose}")
     if status.is_dropping:
         lines.append(f"  a drop was not finished: run `txbatch drop {status.topology_id}` again")
     return lines

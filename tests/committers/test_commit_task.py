@@ -169,7 +169,7 @@ def test_a_read_that_comes_too_late_is_a_replay():
     task = Task().feed(A2, 5)
     (verdict,) = task.run(A2).verdicts
     assert verdict.failure is not None
-    assert verdict.failure.kind is FailureKind.FAILED
+    assert verdict.failure.kind is FailureKind.UNANSWERED
     assert verdict.failure.text.startswith("StaleReadError: state 'counts' is at txid 0, expected 1")
 
 

@@ -14,7 +14,7 @@ from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.components.callbacks import FinishedCallback, TimeoutCallback
 from coordinated_bolt.transport.frames import FrameKind
 from state.codec import unpack
-from state.errors import FailedException, SourceError, StateRefusedError, StateUnreachableError
+from state.errors import BadInputError, FailedException, SourceError, StateRefusedError, StateUnreachableError
 from tests.support.tasks.wirings import Calls, RecordingBolt, Sent, attempt, origin_of, wire
 
 A = attempt(1)
@@ -183,9 +183,10 @@ def test_an_unlike_report_after_the_batch_was_finished_fails_it():
     ("error", "kind"),
     [
         (FailedException("later"), FailureKind.FAILED),
-        (StateUnreachableError("no answer"), FailureKind.FAILED),
+        (StateUnreachableError("no answer"), FailureKind.UNANSWERED),
         (StateRefusedError("wrong type"), FailureKind.STATE),
         (SourceError("file is gone"), FailureKind.SOURCE),
+        (BadInputError("no number"), FailureKind.RECORD),
         (ValueError("mine"), FailureKind.USER),
         (AssertionError("mine too"), FailureKind.USER),
     ],
@@ -200,7 +201,7 @@ def test_what_a_bolt_raises_fails_the_attempt_by_its_kind_and_never_the_task(whe
     assert finished.failure.kind is kind
     assert str(error) in finished.failure.text
     assert finished.sent_edges == {}
-    assert finished.failure.halts() == (kind is not FailureKind.FAILED)
+    assert finished.failure.halts() == (kind not in (FailureKind.FAILED, FailureKind.UNANSWERED))
 
 
 @pytest.mark.case(id="P-17")

@@ -6,10 +6,14 @@ import pytest
 
 from coordinator.cli.exits import ExitCode, StoppedError, errors_reported
 from state.errors import (
+    BadInputError,
     EngineError,
     FailedException,
     FencedError,
+    NotDurableError,
+    NotReplayableError,
     ProtocolError,
+    QuarantineFullError,
     ReplayLimitError,
     SourceError,
     StaleReadError,
@@ -32,6 +36,9 @@ CODES: list[tuple[BaseException, int]] = [
     (FailedException("x"), 1),
     (StaleReadError("key", 1, 2), 1),
     (SourceError("x"), 1),
+    (BadInputError("x"), 1),
+    (NotReplayableError(7, "its data is gone"), 1),
+    (QuarantineFullError("words", 7, 10, "no number"), 1),
     (CODE_ERROR, 1),
     (ReplayLimitError(7, 5, "lost"), 1),
     (WaveCrashError(5, "lost"), 1),
@@ -43,6 +50,7 @@ CODES: list[tuple[BaseException, int]] = [
     (StateError("x"), 4),
     (StateRefusedError("x"), 4),
     (StateUnreachableError("x"), 4),
+    (NotDurableError("fsync", 7, 5, 60.0), 4),
     (EngineError("x"), 5),
     (SystemExit(3), 1),
     (KeyboardInterrupt(), 130),

@@ -209,7 +209,9 @@ def test_what_is_told_is_not_a_tuple_and_starts_no_second_round_of_coords():
                 frames[frame.attempt, frame.sender, task_id, frame.kind] += 1
         return given
 
-    coordinator = run(topology(ToldLines(6)), store, fault=count, max_spout_pending=4, commit_group_max=2)
+    coordinator = run(
+        topology(ToldLines(6)), store, fault=count, is_chained=False, max_spout_pending=4, commit_group_max=2
+    )
     assert told() == [1, 2, 3, 4, 5, 6]
     coords = [key for key in frames if key[3] is FrameKind.COORD]
     assert len(coords) == 6 * (2 * 2 + 2 * 2), "six attempts, two tasks to two, twice"
