@@ -28,7 +28,8 @@ def drop_topology(connection: RedisConnection, keys: Keys, *, nonce: str) -> int
         nonce: 128 random bits in hexadecimal, new for every drop.
 
     Raises:
-        StateRefusedError: the user lacks a right, or the topology was started again meanwhile.
+        StateRefusedError: the user lacks a right, the topology was started again meanwhile, or the server has lost a
+            part of this drop; drop it again.
         StateUnreachableError: no answer in time; drop the topology again.
         FencedError: other coordinators keep taking over at the same time.
     """
@@ -41,11 +42,12 @@ def drop_topology(connection: RedisConnection, keys: Keys, *, nonce: str) -> int
     reached("drop.fenced")
     found |= _scan(connection, keys.pattern)  # again: the last owner may have written until it was fenced
     states = sorted(found - {name.encode() for name in own})
+    calls = 0
     for start in range(0, len(states), KEYS_PER_CALL):
-        batch = states[start : start + KEYS_PER_CALL]
-        _check(keys, connection.function("drop_keys", str(1 + len(batch)), keys.control, *batch, fence))
+        batch, calls = states[start : start + KEYS_PER_CALL], calls + 1
+        _check(keys, connection.function("drop_keys", str(1 + len(batch)), keys.control, *batch, fence, str(calls)))
         reached("drop.states_deleted")
-    _check(keys, connection.function("drop_end", "3", *own, fence))
+    _check(keys, connection.function("drop_end", "3", *own, fence, str(calls)))
     reached("drop.ended")
     return len(found)
 
@@ -74,6 +76,10 @@ def _scan(connection: RedisConnection, pattern: str) -> set[bytes]:
 
 def _check(keys: Keys, reply: list[Any]) -> None:
     status, sentence = map(text_of, reply)
+    if status == "REGRESSED":
+        raise StateRefusedError(
+            f"topology {keys.topology_id!r}: {sentence}; it has returned to an earlier state: drop the topology again"
+        )
     if status not in ("OK", "ALREADY"):
         raise StateRefusedError(
             f"topology {keys.topology_id!r} was started again while it was being dropped ({sentence}); "

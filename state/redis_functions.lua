@@ -32,7 +32,7 @@ Keys, all with the hash tag {id}; every call declares those it touches:
                                  last commit: the last txid it had heard of then
     durable_fsync                last txid known to be on the server's disk
     durable_replica              last txid known to be on as many replicas as the run asked for
-    dropping                     present only while the topology is being dropped
+    dropping                     present only while the topology is being dropped: how many calls have deleted keys
   {id}:txbatch:metadata  hash    "scope:txid" -> packed value; opaque here
   {id}:txbatch:receipts  hash    txid -> "attempt digest first last", for the most recent 1,024 txids;
                                  first and last are the txids of the group it was published with
@@ -61,6 +61,7 @@ local MAX = 9007199254740991
 local OPERATIONS_LIMIT = 500000
 local SECTION_LIMIT = 1000
 local RECEIPTS = 1024
+local LOST_DROP = 'the server has lost a part of this drop'
 local NO_METADATA = '0000000000000000'
 local ABOUT = {int = 'an integer in plain decimal', float = 'a finite number'}
 
@@ -1009,7 +1010,7 @@ local function drop_begin(keys, argv)
     return {'RACED', fence}
   end
   local ours = decimal((fence_counter(fence) or 0) + 1) .. ':' .. nonce
-  redis.call('HSET', control, 'fence', ours, 'dropping', '1')
+  redis.call('HSET', control, 'fence', ours, 'dropping', '0')
   note_dropped(redis.call('HGET', control, 'generation') or '')
   return {'OK', ours}
 end
@@ -1022,30 +1023,40 @@ local function is_dropping(control, fence)
   return kind_of(control) == 'hash' and redis.call('HGET', control, 'fence') == fence
 end
 
---[[ Deletes state keys.
+--[[ Deletes state keys. The calls of a drop are counted, so that one which the server has lost is missed.
      KEYS control state...
-     ARGV fence
+     ARGV fence number_of_this_call
      -> {status, sentence} --]]
 local function drop_keys(keys, argv)
   if not is_dropping(keys[1], argv[1]) then
     return {'FENCED', 'this drop no longer owns the topology'}
   end
+  local is_counted = argv[1] ~= ''
+  if is_counted and tonumber(redis.call('HGET', keys[1], 'dropping') or 0) < tonumber(argv[2]) - 1 then
+    return {'REGRESSED', LOST_DROP}
+  end
+  require_right('HSET', keys[1])
   for i = 2, #keys do
     require_right('UNLINK', keys[i])
   end
   redis.call('UNLINK', unpack(keys, 2))
+  if is_counted then
+    redis.call('HSET', keys[1], 'dropping', argv[2])
+  end
   return {'OK', ''}
 end
 
 --[[ Deletes txbatch's own keys, the control key last: the topology is gone.
      KEYS control metadata receipts
-     ARGV fence
+     ARGV fence number_of_calls_that_have_deleted_keys
      -> {status, sentence} --]]
 local function drop_end(keys, argv)
   if kind_of(keys[1]) == 'none' and redis.call('EXISTS', keys[2], keys[3]) == 0 then
     return {'ALREADY', ''}
   elseif not is_dropping(keys[1], argv[1]) then
     return {'FENCED', 'this drop no longer owns the topology'}
+  elseif argv[1] ~= '' and redis.call('HGET', keys[1], 'dropping') ~= argv[2] then
+    return {'REGRESSED', LOST_DROP}
   end
   for _, key in ipairs(keys) do
     require_right('DEL', key)

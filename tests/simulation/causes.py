@@ -7,7 +7,6 @@ therefore needs a cause: something that has happened since the run began, and th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from state.errors import FencedError, StateRefusedError, StateUnreachableError, TransactionError
 from tests.simulation.fault_plan import Strike
@@ -25,12 +24,6 @@ SILENT = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    number: int
-    strikes_before: int
-
-
 class Causes:
     """Judges how runs end.
 
@@ -43,22 +36,27 @@ class Causes:
 
     def __init__(self, struck: Sequence[Strike]) -> None:
         self._struck = struck
-        self._runs: dict[str, _Run] = {}
+        self._strikes_before: dict[str, int] = {}
+        self._last_taker = ""
         self._has_dropped = False
 
-    def began(self, nonce: str) -> None:
-        """A run has begun; called in the order in which runs begin."""
-        self._runs[nonce] = _Run(len(self._runs), len(self._struck))
+    def began(self, name: str) -> None:
+        """A run has begun."""
+        self._strikes_before[name] = len(self._struck)
+
+    def took_over(self, name: str) -> None:
+        """The server has let a run take over; it may have begun long before those that it fences."""
+        self._last_taker = name
 
     def drop_began(self) -> None:
         """A drop has begun; it may take its time."""
         self._has_dropped = True
 
-    def check(self, nonce: str, error: TransactionError, *, was_assembled: bool) -> None:
+    def check(self, name: str, error: TransactionError, *, was_assembled: bool) -> None:
         """Checks the error that a run ended with.
 
         Args:
-            nonce: of the run.
+            name: of the run.
             error: what it ended with.
             was_assembled: whether it had taken the topology over; a start may also be refused for what another run
                 wrote meanwhile.
@@ -66,13 +64,11 @@ class Causes:
         Raises:
             ViolatedError: nothing that has happened can have led to it.
         """
-        run = self._runs[nonce]
-        since = {strike.fault for strike in self._struck[run.strikes_before :]}
+        since = {strike.fault for strike in self._struck[self._strikes_before[name] :]}
         lasting = LASTING.intersection(strike.fault for strike in self._struck)
-        is_newest = run.number == len(self._runs) - 1
         match error:
             case FencedError():
-                has_cause = bool(since & REPLACED) or not is_newest or self._has_dropped
+                has_cause = bool(since & REPLACED) or self._last_taker != name or self._has_dropped
             case StateRefusedError():
                 has_cause = bool(since & REFUSED or lasting) or not was_assembled or self._has_dropped
             case StateUnreachableError():

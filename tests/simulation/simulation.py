@@ -149,7 +149,7 @@ class Simulation:
             ended=self._ended,
         )
         self._drivers[driver.nonce] = driver
-        self._causes.began(driver.nonce)
+        self._causes.began(driver.name)
 
     def _program(self) -> Program:
         """What the next run is started with: usually what the last one was."""
@@ -193,7 +193,7 @@ class Simulation:
     def _ended(self, driver: Process, error: TransactionError | None) -> None:
         self._end_of("run", error)
         if error is not None and isinstance(driver, Driver):
-            self._causes.check(driver.nonce, error, was_assembled=driver.was_assembled)
+            self._causes.check(driver.name, error, was_assembled=driver.was_assembled)
         self._needs_drop |= error is not None and "is being dropped" in str(error)
         if error is None:
             is_whole = self._ledger.is_whole(state_of(self.server.inner, TOPOLOGY_ID))
@@ -209,6 +209,8 @@ class Simulation:
         server = self.server.inner
         if how.startswith("server") or " drop_" in how:
             self._records.forget()
+        if how.endswith(" acquire OK"):
+            self._causes.took_over(how.removesuffix(" acquire OK"))
         self._ledger.check(state_of(server, TOPOLOGY_ID))
         self._records.check(*records_of(server, TOPOLOGY_ID), RECEIPTS_KEPT)
         check_metadata_bound(server, TOPOLOGY_ID, window=max(WINDOWS), partitions=PARTITIONS)

@@ -32,7 +32,7 @@ ANSWERS = {
         "drop_keys": "OK FENCED",
         "drop_letters": "OK ORDER REGRESSED",
         "lacking": "content",
-        "last_group": "OK CONFLICT DROPPED FENCED REGRESSED",
+        "last_group": "OK DROPPED FENCED REGRESSED",
         "letters": "content error",
         "look": "content",
         "metadata": "OK ALREADY CONFLICT DROPPED FENCED REGRESSED TYPE VERSION",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import pytest
 
 from state.codec import CodecError
@@ -426,14 +428,41 @@ class TestStatusAndDrop:
         assert open_store().drop() == 1
         assert client.keys("*") == []
 
+    def test_a_drop_of_which_the_server_has_lost_a_part_is_not_done(self, open_store, client):
+        """The server is set back by one write before the last call: the state is there again."""
+        owner = open_store()
+        acquire(owner)
+        owner.commit(commit_of(counts(a=1)))
+        dropper = open_store()
+        send = dropper._connection.function
+
+        def function(name, *arguments, **more):
+            if name == "drop_end":
+                client.hset("{wc}:txbatch:control", "dropping", begun["dropping"])
+                client.hset("{wc}:counts", "a", 1)
+            reply = send(name, *arguments, **more)
+            if name == "drop_begin":
+                begun["dropping"] = client.hget("{wc}:txbatch:control", "dropping")
+            return reply
+
+        begun: dict[str, bytes] = {}
+        with (
+            mock.patch.object(dropper._connection, "function", function),
+            pytest.raises(StateRefusedError, match=r"has lost a part of this drop; .* drop the topology again"),
+        ):
+            dropper.drop()
+        assert client.hget("{wc}:counts", "a") == b"1"
+        assert dropper.drop() == 3
+        assert client.keys("*") == []
+
     def test_a_late_call_of_a_drop_spares_what_was_started_since(self, open_store, client):
         own = [f"{{wc}}:txbatch:{name}" for name in ("control", "metadata", "receipts")]
         acquire(open_store())
         fence = client.hget("{wc}:txbatch:control", "fence")
         client.execute_command("FCALL", "txbatch_3_drop_begin", "3", *own, fence, "e" * 32)
         ours = client.hget("{wc}:txbatch:control", "fence")
-        assert client.execute_command("FCALL", "txbatch_3_drop_end", "3", *own, ours)[0] == b"OK"
-        assert client.execute_command("FCALL", "txbatch_3_drop_end", "3", *own, ours)[0] == b"ALREADY"
+        assert client.execute_command("FCALL", "txbatch_3_drop_end", "3", *own, ours, "0")[0] == b"OK"
+        assert client.execute_command("FCALL", "txbatch_3_drop_end", "3", *own, ours, "0")[0] == b"ALREADY"
         owner = open_store()
         acquire(owner)
         owner.commit(commit_of(counts(a=1)))
@@ -441,8 +470,8 @@ class TestStatusAndDrop:
         late_begin = client.execute_command("FCALL", "txbatch_3_drop_begin", "3", *own, "9:9", "e" * 32)
         assert late_begin[0] == b"RACED"
         for given in (ours, b""):
-            late_keys = client.execute_command("FCALL", "txbatch_3_drop_keys", "2", own[0], "{wc}:counts", given)
-            late_end = client.execute_command("FCALL", "txbatch_3_drop_end", "3", *own, given)
+            late_keys = client.execute_command("FCALL", "txbatch_3_drop_keys", "2", own[0], "{wc}:counts", given, "1")
+            late_end = client.execute_command("FCALL", "txbatch_3_drop_end", "3", *own, given, "1")
             assert (late_keys[0], late_end[0]) == (b"FENCED", b"FENCED")
         assert dump(client) == before
 
