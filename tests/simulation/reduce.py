@@ -29,7 +29,7 @@ def reduced(outcome: Outcome, play: Callable[..., Outcome] = simulate) -> Outcom
     faults: list[Strike] = sorted(smallest.struck)
     size = max(1, len(faults) // 2)
     while faults:
-        place = 0
+        place, count = 0, len(faults)
         while place < len(faults):
             fewer = faults[:place] + faults[place + size :]
             tried = play(outcome.scenario.with_faults(fewer))
@@ -37,7 +37,7 @@ def reduced(outcome: Outcome, play: Callable[..., Outcome] = simulate) -> Outcom
                 faults, smallest = fewer, tried
             else:
                 place += size
-        if size == 1:
+        if size == 1 and len(faults) == count:  # else taking out one may have made another one needless
             break
-        size //= 2
+        size = max(1, size // 2)
     return smallest
