@@ -27,9 +27,14 @@ LOOK_FOR = 40
 """A planted bug has to be found within this many seeds."""
 
 
+def kind_of(seed: int) -> str:
+    """Of spout: plain topologies have no batches to set aside."""
+    return sorted(SPOUTS)[seed % len(SPOUTS)]
+
+
 @cache
 def played(seed: int, kind: str = "") -> PoisonSimulation:
-    simulation = PoisonSimulation(Scenario.of(seed, kind))
+    simulation = PoisonSimulation(Scenario.of(seed, kind or kind_of(seed)))
     try:
         simulation.play()
     except (AssertionError, SimulationStuckError) as error:
@@ -89,7 +94,7 @@ def test_the_invariants_find_a_planted_bug(bug):
     kind, planted = BUGS[bug]
     with planted:
         for seed in range(LOOK_FOR):
-            simulation = PoisonSimulation(Scenario.of(seed, kind))
+            simulation = PoisonSimulation(Scenario.of(seed, kind or kind_of(seed)))
             try:
                 simulation.play()
             except (ViolatedError, SimulationStuckError, AssertionError):
