@@ -135,6 +135,8 @@ def topology_for(scenario: Scenario) -> Topology:
 @drawn_at_length
 @given(scenarios)
 def test_a_chain_does_what_its_tasks_do_with_frames_between_them(scenario: Scenario):
+    if plan(topology_for(scenario), is_chained=True).is_one_partition():
+        scenario = replace(scenario, trips=())  # its waves may run twice, and a trip counts how often it is passed
     topology = topology_for(scenario)
     framed = play(scenario, taken_apart(topology), topology)
     topology = topology_for(scenario)
