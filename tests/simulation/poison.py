@@ -166,8 +166,18 @@ class PoisonSimulation(Simulation):
 
     def _is_confirmed(self, attempt: TransactionAttempt) -> bool:
         """The spout is told under its own numbers, which do not count replays."""
+        self._told.add(attempt)
         driver = self.timeline.actor
         return isinstance(driver, Driver) and attempt.attempt_id in {known for _, known in driver.confirmed}
+
+    def _check_told(self) -> None:
+        """The spout has heard of all that the server holds, of a quarantined batch by its replay."""
+        _, receipts = records_of(self.server.inner, TOPOLOGY_ID)
+        told = {attempt.attempt_id for attempt in self._told}
+        held = {txid: int(receipt.split()[0], 16) for txid, receipt in receipts.items() if txid not in self.set_aside}
+        untold = [txid for txid, attempt_id in held.items() if attempt_id not in told]
+        if self._scenario.kind.startswith("told") and untold:
+            raise ViolatedError(f"the spout was never told of txids {untold}")
 
     def _records_now(self) -> list[QuarantineRecord]:
         found = self.server.inner.hash(KEYS.quarantine)

@@ -67,7 +67,7 @@ from coordinator.transactional.machine.run_events import (
 from coordinator.transactional.machine.run_phases import CuttingRound
 from coordinator.transactional.machine.run_plan import RunPlan
 from coordinator.transactional.machine.transaction_records import TransactionRecords
-from coordinator.transactional.machine.wave_records import WaveRecords
+from coordinator.transactional.machine.wave_records import WaveRecords, in_order
 from coordinator.transactional.machine.wave_size import WaveSize
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.phase import Phase

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.completeness.acker import ACKER_COMPONENT
+from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.transactional.machine.wave_size import WaveSize
 from state.attempt import TransactionAttempt
 from state.errors import ProtocolError
@@ -131,3 +134,10 @@ class WaveRecords:
         assert live == wave_of, f"waves hold {live}, attempts say {wave_of}"
         assert sum(wave.is_running for wave in self._waves.values()) <= 1, "two waves in their processing phase"
         self.size.validate()
+
+
+def in_order(attempts: tuple[TransactionAttempt, ...], outcomes: Iterable[AttemptOutcome]) -> list[AttemptOutcome]:
+    """Returns the outcomes of a wave in order; an attempt without an outcome has failed."""
+    found = {outcome.attempt: outcome for outcome in outcomes}
+    unknown = Failure(FailureKind.INCOMPLETE, ACKER_COMPONENT, 0, "did not report on the attempt")
+    return [found.get(attempt) or AttemptOutcome(attempt, unknown) for attempt in attempts]
