@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coordinator.spark.java_watch import MAKE_ROOM
+from coordinator.spark.java_watch import FULL_DISK_SAID, MAKE_ROOM
 from coordinator.transactional.engine import CrashKind
 
 TEXT_LIMIT = 1000
@@ -55,7 +55,7 @@ REMEDIES: Sequence[Remedy] = (
         f"driver and executors run different Pythons: name the same version in PYSPARK_PYTHON; {NEEDS}",
     ),
     Remedy(
-        re.compile(r"No space left on device|Disk quota exceeded"),
+        FULL_DISK_SAID,
         MAKE_ROOM,
     ),
     Remedy(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import re
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
@@ -27,6 +28,7 @@ SILENCE_MAX_S = 30.0
 SILENCE_PARTS = 6
 """The silence is waited for in parts: a machine or terminal that was suspended loses one of them, not all."""
 FULL_DISK = frozenset({errno.ENOSPC, errno.EDQUOT})
+FULL_DISK_SAID = re.compile(r"No space left on device|Disk quota exceeded")
 MAKE_ROOM = "the disk below spark.local.dir is full: make room, or name another folder by --conf spark.local.dir=DIR"
 ADVICE = "nothing that was committed is lost; run again"
 Result = TypeVar("Result")
@@ -111,6 +113,9 @@ class JavaWatch:
                 self.check()
             if isinstance(error, OSError) and error.errno in FULL_DISK:
                 raise EngineError(f"{error}; {MAKE_ROOM}") from error
+            full = FULL_DISK_SAID.search(str(error))
+            if full is not None:
+                raise EngineError(f"Spark could not copy a file: {full[0]}; {MAKE_ROOM}") from error
             raise
         finally:
             with self._lock:

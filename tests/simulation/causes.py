@@ -13,7 +13,7 @@ from tests.simulation.fault_plan import Strike
 from tests.simulation.invariants import ViolatedError
 
 REPLACED = frozenset({"server.goes_back", "server.is_restored", "server.comes_back_empty"})
-REFUSED = REPLACED | {"server.refuses", "bolt.exceeds"}
+REFUSED = REPLACED | {"server.refuses", "server.loses_library", "bolt.exceeds"}
 LASTING = frozenset({"server.has_another_version", "server.lends_a_key", "server.is_unfit"})
 """May stop runs that begin long after they have struck."""
 SILENT = frozenset(

@@ -14,7 +14,6 @@ import pytest
 
 from coordinator.transactional.machine import failures
 from coordinator.transactional.machine.metadata_log import MetadataLog
-from coordinator.transactional.machine.replay import Replay
 from state import redis_arguments
 from tests.simulation.invariants import ViolatedError
 from tests.simulation.poison import PoisonSimulation
@@ -80,10 +79,6 @@ BUGS: dict[str, tuple[str, Any]] = {
     "a replay leaves the record": ("", mock.patch.object(redis_arguments, "_quarantine", take_nothing)),
     "poison leaves no record": ("", mock.patch.object(redis_arguments, "_quarantine", keep_no_record)),
     "replays are counted by the spout": ("cut", mock.patch.object(MetadataLog, "carried_to", return_value={})),
-    "an opaque spout may replay another batch": (
-        "opaque",
-        mock.patch.object(Replay, "checked", lambda self, outcome, plan: outcome),
-    ),
     "nobody asks where a batch ends": ("opaque", mock.patch.object(failures, "reach_of", return_value=None)),
 }
 

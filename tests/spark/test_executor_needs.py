@@ -80,6 +80,7 @@ def test_a_python_that_executors_do_not_find_is_named_first(site, monkeypatch):
 
 
 def test_a_full_disk_is_named_with_the_setting(site, tmp_path):
+    """It has room for one copy of the code, and Spark makes a second one."""
     small = tmp_path / "small"
     small.mkdir()
     mounted = subprocess.run(
@@ -88,10 +89,13 @@ def test_a_full_disk_is_named_with_the_setting(site, tmp_path):
     if mounted.returncode != 0:
         pytest.skip("a small disk can only be made by root")
     try:
-        sentence = refusal(site, "-p", "size=400000", "--conf", f"spark.local.dir={small}")
+        job = site.start("-p", "size=400000", "--conf", f"spark.local.dir={small}")
+        assert job.wait(TIMEOUT_S) == 5, job.complaint()
     finally:
         subprocess.run(["umount", str(small)], check=True)
 
-    assert sentence.startswith("txbatch: Spark cannot run txid 1: ")
+    (sentence,) = (line for line in job.complaint().splitlines() if line.startswith("txbatch: "))
+    assert "\tat " not in job.complaint()
+    assert sentence.startswith("txbatch: Spark could not copy a file: ")
     assert "No space left on device; the disk below spark.local.dir is full" in sentence
     assert "--conf spark.local.dir=DIR" in sentence
