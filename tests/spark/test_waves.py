@@ -124,7 +124,7 @@ def test_in_a_job_of_its_own_a_committer_is_not_called_before_its_id(cluster, mo
 
 
 def test_no_shuffle_file_is_left_after_50_waves(cluster, contexts):
-    statistics = cluster.run(numbers_topology(50, size=2, parallelism=1), max_spout_pending=2)
+    statistics = cluster.run(numbers_topology(50, size=2, parallelism=2), max_spout_pending=2)
 
     assert statistics.waves >= 50
     assert contexts.shuffle_files() == []
@@ -138,7 +138,7 @@ def test_shuffle_files_are_left_without_the_clean_up(cluster, contexts, monkeypa
         released.append(wave)
 
     monkeypatch.setattr(Wave, "release", keep)
-    cluster.run(numbers_topology(4, size=2, parallelism=1), max_spout_pending=2)
+    cluster.run(numbers_topology(4, size=2, parallelism=2), max_spout_pending=2)
 
     assert len(released) == 4
     assert len(contexts.shuffle_files()) >= 4
