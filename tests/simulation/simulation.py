@@ -209,7 +209,7 @@ class Simulation:
         server = self.server.inner
         if how.startswith("server") or " drop_" in how:
             self._records.forget()
-        if how.endswith(" acquire OK"):
+        if how.endswith(" acquire OK") and not how.startswith("repeated "):  # such a call must not take over again
             self._causes.took_over(how.removesuffix(" acquire OK"))
         self._ledger.check(state_of(server, TOPOLOGY_ID))
         self._records.check(*records_of(server, TOPOLOGY_ID), RECEIPTS_KEPT)
