@@ -25,7 +25,7 @@ Begin = Callable[[TransactionAttempt, TaskWiring], None]
 class ChainedTasks:
     """The tasks below the head of a chain (executor, one for each task that runs a head).
 
-    The head, and whoever runs it, gets its outboxes from `outboxes`; once it has ended an attempt, `run` is called.
+    The head emits into what `outboxes` returns; once it has ended an attempt, call `run`.
 
     Args:
         wirings: of the chained tasks, in the order in which they run; empty if nothing is chained to the head.

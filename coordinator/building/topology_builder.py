@@ -65,7 +65,7 @@ class BoltDeclarer(ComponentConfigurationDeclarer):
     def shuffle_grouping(self, component_id: str, stream_id: str = DEFAULT_STREAM) -> BoltDeclarer:
         """Distributes tuples evenly over the tasks.
 
-        On Spark, with as many tasks as the emitter has, each task hands its tuples to the task beside it; see
+        On Spark, with as many tasks as the emitter has, each task hands its tuples to the task of the same number; see
         `disable_chaining`.
         """
         return self.grouping(component_id, ShuffleGrouping(), stream_id)

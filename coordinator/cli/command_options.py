@@ -101,6 +101,13 @@ OnPoison = Annotated[
 MaxQuarantined = Annotated[
     int, typer.Option(min=1, metavar="N", help="Most quarantined batches; poison beyond them halts the run.")
 ]
+AcceptStateChanges = Annotated[
+    bool, typer.Option("--accept-state-changes", help="As for `txbatch run`: accept that states have changed.")
+]
+MendedTarget = Annotated[
+    str,
+    typer.Argument(metavar="MODULE:FACTORY", help="Makes the topology, as for `txbatch run`; it may be mended."),
+]
 
 
 @contextmanager

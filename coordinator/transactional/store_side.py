@@ -37,7 +37,7 @@ class Barriers(Protocol):
         """Asks whether everything written so far is as durable as the run has asked."""
 
     def barrier_answer(self, timeout_s: float = 0.0) -> bool:
-        """Returns whether that is confirmed by now, after at most so many seconds."""
+        """Returns whether that is confirmed by now, after at most `timeout_s`."""
 
     def note_durable(self, confirmed_txid: int) -> None:
         """Stores the last txid that is known to be."""
@@ -126,7 +126,7 @@ class StoreSide:
         return self._barrier is not None
 
     def barrier_answer(self, timeout_s: float = 0.0) -> BarrierConfirmed | None:
-        """Returns the answer to the barrier that is out; None if there is none after at most so many seconds."""
+        """Returns the answer to the barrier that is out; None if there is none after at most `timeout_s`."""
         barrier = self._barrier
         if barrier is None or self._barriers is None or not self._barriers.barrier_answer(timeout_s):
             return None

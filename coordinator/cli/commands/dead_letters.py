@@ -12,10 +12,12 @@ from typing import Annotated
 import typer
 
 from coordinator.cli.command_options import (
+    AcceptStateChanges,
     AllowPlaintext,
     AsJson,
     DataDir,
     Debug,
+    MendedTarget,
     Parameters,
     Redis,
     SparkConf,
@@ -102,10 +104,7 @@ def export_letters(
 @dead_letters.command("replay", cls=RunArguments)
 def replay_letters(
     *,
-    target: Annotated[
-        str,
-        typer.Argument(metavar="MODULE:FACTORY", help="Makes the topology, as for `txbatch run`; it may be mended."),
-    ],
+    target: MendedTarget,
     components: Annotated[
         list[str] | None,
         typer.Option("--component", metavar="ID", help="Only what this component refused; may be repeated."),
@@ -116,9 +115,7 @@ def replay_letters(
     allow_plaintext: AllowPlaintext = False,
     master: SparkMaster = "local[*]",
     conf: SparkConf = None,
-    accept_state_changes: Annotated[
-        bool, typer.Option("--accept-state-changes", help="As for `txbatch run`: accept that states have changed.")
-    ] = False,
+    accept_state_changes: AcceptStateChanges = False,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:

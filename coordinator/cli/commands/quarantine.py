@@ -11,12 +11,14 @@ from typing import Annotated, Any
 import typer
 
 from coordinator.cli.command_options import (
+    AcceptStateChanges,
     Adopt,
     AllowPlaintext,
     AsJson,
     DataDir,
     Debug,
     MaxAttempts,
+    MendedTarget,
     Parameters,
     Redis,
     SparkConf,
@@ -93,10 +95,7 @@ def show(
 @app.command(cls=RunArguments)
 def replay(
     *,
-    target: Annotated[
-        str,
-        typer.Argument(metavar="MODULE:FACTORY", help="Makes the topology, as for `txbatch run`; it may be mended."),
-    ],
+    target: MendedTarget,
     txids: Txids = None,
     replay_all: All = False,
     parameters: Parameters = None,
@@ -107,9 +106,7 @@ def replay(
     conf: SparkConf = None,
     max_attempts: MaxAttempts = DEFAULTS.max_attempts,
     adopt: Adopt = None,
-    accept_state_changes: Annotated[
-        bool, typer.Option("--accept-state-changes", help="As for `txbatch run`: accept that states have changed.")
-    ] = False,
+    accept_state_changes: AcceptStateChanges = False,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:

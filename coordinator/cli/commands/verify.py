@@ -59,7 +59,7 @@ def verify(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """Check that what is stored of a topology is undamaged; changes nothing, also beside a run.
+    """Check that what is stored of a topology is undamaged; changes nothing, and may be used during a run.
 
     Exit code 0: no damage found. 4: damage found. The last lines say what this can find, and what it cannot.
     """

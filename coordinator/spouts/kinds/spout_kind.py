@@ -27,7 +27,7 @@ class EmitOrder:
     Attributes:
         attempt: for which it is emitted; what is stored is found under its txid.
         known_as: the attempt as user code sees it, under the spout's own number of the batch.
-        scopes: the partitions to read, of a replay by a spout that cuts anew; None reads all.
+        scopes: the partitions to read when an opaque spout replays a quarantined batch; None reads all.
     """
 
     attempt: TransactionAttempt

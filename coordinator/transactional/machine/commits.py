@@ -83,8 +83,6 @@ class Commits:
         attempts = transactions.consecutive_processed(limit if commit_limit is None else min(limit, commit_limit))
         if not attempts or not self._releases.has_room(len(attempts)):
             return
-        if not self._releases.may_follow(is_replay=transactions[attempts[0].txid].replay is not None):
-            return
         transactions.move(attempts, AttemptState.COMMITTING)
         executed = self.early.take(attempts)
         self.phase = CommitPhase(attempts, len(attempts), self._books.now_s, is_early=executed is not None)
@@ -239,7 +237,7 @@ class Commits:
         books.statistics.committed_group(books.now_s, counted)
         books.statistics.dead_letters += letter_count(step.write_set)
         books.statistics.worked(work_of(phase.reports, slice(count)), is_committed=True)
-        yield from self._releases.published(step.attempts, is_replay=replay is not None)
+        yield from self._releases.published(step.attempts)
 
     def refused(self, refused: Refused) -> Iterator[Decision]:
         """Handles a refusal, which changed nothing: transactions commit one by one until the culprit ends the run."""

@@ -41,7 +41,6 @@ class Releases:
         self._released = 0 if self._waits else committed_txid
         self._asked: int | None = None
         self._blocked_s: float | None = None
-        self._holds_replay = False
         books.statistics.released_txid = self._released
 
     @property
@@ -61,9 +60,8 @@ class Releases:
             if not self._waits:
                 yield Tell(untold)
 
-    def published(self, attempts: Attempts, *, is_replay: bool = False) -> Iterator[Decision]:
+    def published(self, attempts: Attempts) -> Iterator[Decision]:
         """Takes in a group that the store has committed."""
-        self._holds_replay = is_replay and self._waits
         self._committed = attempts[-1].txid
         self._unreleased.extend(attempts)
         if not self._waits:
@@ -91,16 +89,7 @@ class Releases:
     def told(self) -> None:
         """Takes down that the spout's committer has heard of everything released."""
         self._told = self._released
-        self._holds_replay = False
         self._unreleased = [attempt for attempt in self._unreleased if attempt.txid > self._released]
-
-    def may_follow(self, *, is_replay: bool) -> bool:
-        """Returns whether a group may be committed as far as replays go.
-
-        The spout counts transactions without replays, so it hears of those below a replay, of the replay, and of those
-        above it one after another.
-        """
-        return not self.is_pending() or not (is_replay or self._holds_replay)
 
     def has_room(self, count: int) -> bool:
         """Returns whether another group may be committed; if not, the run is blocked until a barrier is confirmed."""

@@ -1,4 +1,4 @@
-"""Each damage, planted alone on every backend, is found and named; what is sound is called sound, beside a run too."""
+"""Each damage, planted alone on every backend, is found and named; what is sound is called sound, during a run too."""
 
 from __future__ import annotations
 
