@@ -34,6 +34,9 @@ class BrokenContext:
         return Broadcasted()
 
     def setLocalProperty(self, name, value):  # noqa: N802 - Spark's name
+        pass
+
+    def setJobGroup(self, group, description, interruptOnCancel):  # noqa: N802, N803 - Spark's names
         raise TimeoutError("the gateway does not answer")
 
     def cancelJobGroup(self, group):  # noqa: N802 - Spark's name
