@@ -11,7 +11,7 @@ from coordinated_bolt.transport.wave_frames import WaveId
 from coordinator.plain.engine import PlainWave
 from coordinator.planning.plain_plan import make_plain_plan
 from coordinator.planning.wave_plan import make_wave_plan
-from coordinator.spark.java_watch import JavaWatch
+from coordinator.spark.java.java_watch import JavaWatch
 from coordinator.spark.plain_engine import SparkPlainEngine
 from coordinator.spark.session import SparkLease
 from coordinator.transactional.engine import WaveCrashed
