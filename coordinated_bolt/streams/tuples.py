@@ -13,10 +13,11 @@ from state.printable import one_line
 class TupleOrigin:
     """What all tuples of one attempt from one task on one stream share.
 
-    In a plain topology the attempt is None, and all tuples of the task on the stream share one origin.
+    In a plain topology the attempt is None, and all tuples of the task on the stream share one origin. Metrics count
+    them under its `name`.
     """
 
-    __slots__ = ("attempt", "fields", "index", "source_component", "source_task", "stream_id")
+    __slots__ = ("attempt", "fields", "index", "name", "source_component", "source_task", "stream_id")
 
     def __init__(
         self,
@@ -32,6 +33,7 @@ class TupleOrigin:
         self.source_task = source_task
         self.stream_id = stream_id
         self.fields = fields
+        self.name = f"{source_component}/{stream_id}"
         self.index: dict[str | int, int] = {name: position for position, name in enumerate(fields)}
         self.index.update((position, position) for position in range(len(fields)))
 

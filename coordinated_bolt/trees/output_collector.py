@@ -152,6 +152,8 @@ class AnchoringCollector:
 
 
 def _open_tuples(anchors: Any) -> list[PlainTuple]:
+    if type(anchors) is tuple and not anchors:
+        return []
     if isinstance(anchors, str):
         raise TypeError(f"anchors must be tuples, got {anchors!r}; to name a stream, write stream_id={anchors!r}")
     given = (anchors,) if isinstance(anchors, Tuple) else anchors
