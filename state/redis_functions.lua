@@ -555,6 +555,15 @@ local function half_written(begun, ended)
     'when the append-only file was cut'
 end
 
+-- The committed txid as stored, or nil and a sentence: the control hash may have lost the field.
+local function committed_txid(control, found)
+  if tonumber(found or '') then
+    return found
+  end
+  local what = found and ('is ' .. shown(found) .. ', expected a number') or 'is gone'
+  return nil, 'field ' .. shown('committed') .. ' of key ' .. shown(control) .. ' ' .. what
+end
+
 -- The first command of a write of several; the last one sets `ended` to what it notes.
 local function begin_write(control, write)
   write.begun = decimal(redis.call('HINCRBY', control, 'begun', 1))
@@ -596,7 +605,12 @@ local function check_owner(control, owner)
   elseif revision > owner.revision then
     return {'CONFLICT', 'revision is ' .. shown(found[6]) .. ' by another write, expected ' .. decimal(owner.revision)}
   end
-  return nil, found[4]
+  local committed
+  committed, sentence = committed_txid(control, found[4])
+  if not committed then
+    return {'REGRESSED', sentence}
+  end
+  return nil, committed
 end
 
 -- The next revision, together with whatever else changes in the control hash.
@@ -964,8 +978,12 @@ local function drop_letters(keys, argv)
   local found = redis.call('HMGET', keys[1], 'committed', 'generation')
   if found[2] ~= argv[1] then
     return {'REGRESSED', 'the topology was dropped, or started again, since its letters were looked at'}
-  elseif tonumber(argv[2]) > tonumber(found[1]) then
-    return {'ORDER', 'txid ' .. argv[2] .. ' is not committed; the last one is ' .. found[1]}
+  end
+  local committed, lost = committed_txid(keys[1], found[1])
+  if not committed then
+    return {'REGRESSED', lost}
+  elseif tonumber(argv[2]) > tonumber(committed) then
+    return {'ORDER', 'txid ' .. argv[2] .. ' is not committed; the last one is ' .. committed}
   end
   require_right('ZREMRANGEBYSCORE', keys[2])
   return {'OK', decimal(redis.call('ZREMRANGEBYSCORE', keys[2], '-inf', argv[2]))}
