@@ -23,9 +23,10 @@ from state.printable import said_by
 from state.redis_address import check_address
 from state.redis_errors import Remedy, hint_for, library_replaced_error, remedy_of, stop_error
 
-LIBRARY_NAME = "txbatch_3"
-STORED_FORMAT = LIBRARY_NAME.rpartition("_")[2]
-"""The format of what is stored: the version of the library that writes it."""
+LIBRARY_NAME = "txbatch_4"
+"""Changes with the arguments of the functions, so that drivers of two versions can use one server."""
+STORED_FORMAT = "3"
+"""The format of what is stored; redis_functions.lua has the same number."""
 SOCKET_TIMEOUT_S = 30.0
 """A commit of 500,000 operations may block the server for three seconds, a slow disk for longer."""
 CONNECT_TIMEOUT_S = 5.0

@@ -118,9 +118,9 @@ def stop_error(error: Exception, server: str) -> TransactionError:
 def library_replaced_error(server: str, loads: int) -> StateRefusedError:
     """Returns the error of a call whose function was missing again after each of `loads` successful loads."""
     return StateRefusedError(
-        f"server {server} does not keep txbatch's function library: it was loaded {loads} times during one call and was "
-        "gone again each time; another program replaces or removes it (FUNCTION FLUSH, FUNCTION RESTORE, a library of "
-        "the same name), or this address leads to several servers; find it, then run again"
+        f"server {server} does not keep txbatch's function library: it was loaded {loads} times during one call and "
+        "was gone again each time; another program replaces or removes it (FUNCTION FLUSH, FUNCTION RESTORE, a library "
+        "of the same name), or this address leads to several servers; find it, then run again"
     )
 
 

@@ -27,6 +27,7 @@ from enum import StrEnum
 from typing import Any
 
 from state.errors import TransactionError
+from state.packed_increments import IncrementBlock, pack_increments
 
 MAX_INTEGER = 2**53 - 1
 """Largest magnitude of an integer in state; up to here Lua's numbers are exact."""
@@ -81,6 +82,8 @@ class StateWrites:
         size_max: most members of the stored state after the commit, None for no limit. All puts must then be of new
             members and all deletes of present ones, or the server refuses the commit. Set by the driver just before it
             publishes, so it is neither composed nor sent.
+        packed: increments of further fields, packed for the server. They are the only changes then, and no field is in
+            two blocks. Every method but `operations`, `fields` and the two compositions wants them unpacked.
     """
 
     kind: StateKind
@@ -92,6 +95,10 @@ class StateWrites:
     overwritten: dict[Field, float] = field(default_factory=dict, compare=False)
     reach: float = field(default=0, compare=False)
     size_max: int | None = None
+    packed: list[IncrementBlock] = field(default_factory=list)
+    _packed_names: set[bytes] = field(
+        default_factory=set, init=False, compare=False, repr=False
+    )  # of `packed`, once asked for
 
     def most(self) -> float:
         """Returns the largest number a field may hold."""
@@ -126,18 +133,25 @@ class StateWrites:
         """Returns how many changes the server will make; each float of a list is one."""
         increments = self.increments
         added = sum(map(len, increments.values())) if self.value_type is ValueType.FLOAT else len(increments)
+        added += sum(block.count for block in self.packed)
         return len(self.puts) + added + len(self.deletes) + len(self.appends) + len(self.overwritten)
 
     def fields(self) -> Iterator[Field]:
         """Yields every field this changes, each once."""
         yield from self.puts
         yield from self.increments
+        for block in self.packed:
+            yield from (name for name, _ in block.items())
         yield from self.deletes
         if self.appends and VALUE_FIELD not in self.deletes:
             yield VALUE_FIELD
 
     def then(self, later: StateWrites) -> None:
         """Composes the changes of a later transaction into this."""
+        if self._joined_packed(later):
+            return
+        self.unpack()
+        later.unpack()
         self.reach = self._reached() + later._reached()
         if self.puts or self.deletes or later.puts or later.deletes or self.value_type is ValueType.FLOAT:
             self._overwrite(later)
@@ -160,7 +174,12 @@ class StateWrites:
         Raises:
             OrderMattersError: both changed a field in ways that do not commute.
         """
+        if self._joined_packed(other):
+            return
+        self.unpack()
+        other.unpack()
         self._check_commutes(other)
+        self.reach = self._reached() + other._reached()
         for key in self.increments.keys() & other.increments.keys():
             other.increments[key] += self.increments[key]
         self.puts.update(other.puts)
@@ -168,7 +187,54 @@ class StateWrites:
         self.deletes.update(other.deletes)
         self.appends.extend(other.appends)
         self.overwritten.update(other.overwritten)
-        self.reach = self._reached() + other._reached()
+
+    def pack(self) -> None:
+        """Packs the increments, if there is nothing else and a server would take each; called by commit tasks, once.
+
+        Nothing may be changed afterwards.
+        """
+        increments = self.increments
+        if not increments or self.kind is not StateKind.HASH or self.value_type is not ValueType.INT:
+            return
+        if self.operations() > len(increments) or len({*map(type, increments)}) > 1:
+            return
+        if max(increments.values()) > MAX_INTEGER or min(increments.values()) < -MAX_INTEGER:
+            return
+        self.reach = self._reached()
+        self.packed = pack_increments(increments)
+        self.increments = {}
+
+    def unpack(self) -> None:
+        """Undoes `pack`: the same changes in the form that can be changed."""
+        for block in self.packed:
+            self.increments.update(block.items())
+        self.packed, self._packed_names = [], set()
+
+    def _joined_packed(self, other: StateWrites) -> bool:
+        """Adds the blocks of `other` to those here, if nothing but blocks is changed and no field is in both.
+
+        Then order does not matter, and neither side has to be unpacked. The names are compared as the server sees
+        them. A block must not be added on any other ground: the server reads all fields of a commit before it writes
+        the first, so of two increments of one field it would lose one.
+        """
+        if not other.packed or self.operations() > sum(block.count for block in self.packed):
+            return False
+        if self.packed:
+            mine = self._names_of_packed()
+            theirs = other._names_of_packed()
+            if not mine.isdisjoint(theirs):
+                return False
+            mine |= theirs
+        self.packed = self.packed + other.packed
+        self.reach += other.reach
+        return True
+
+    def _names_of_packed(self) -> set[bytes]:
+        """Returns the names in all blocks, which it keeps: they are asked for once per further task."""
+        if not self._packed_names:
+            for block in self.packed:
+                self._packed_names.update(block.split())
+        return self._packed_names
 
     def _reached(self) -> float:
         """Returns `reach`, computing it for a transaction not composed yet; floats are checked as they are added."""
@@ -237,13 +303,17 @@ class StateWrites:
             self.appends,
             self.overwritten,
             self.reach,
+            [block.to_wire() for block in self.packed],
         ]
 
     @classmethod
     def from_wire(cls, wire: list[Any]) -> StateWrites:
         """Inverse of `to_wire`."""
-        kind, value_type, puts, increments, deletes, *others = wire
-        return cls(StateKind(kind), ValueType(value_type), puts, increments, dict.fromkeys(deletes, True), *others)
+        kind, value_type, puts, increments, deletes, *others, packed = wire
+        removed = dict.fromkeys(deletes, True)
+        writes = cls(StateKind(kind), ValueType(value_type), puts, increments, removed, *others)
+        writes.packed = list(map(IncrementBlock.from_wire, packed))
+        return writes
 
 
 @dataclass(slots=True)
@@ -291,6 +361,11 @@ class WriteSet:
                 self.states[name].beside(writes)
             else:
                 self.states[name] = writes
+
+    def pack(self) -> None:
+        """Packs what can be packed of each state; see `StateWrites.pack`."""
+        for writes in self.states.values():
+            writes.pack()
 
     def to_wire(self) -> dict[str, Any]:
         """Returns plain data for the codec."""

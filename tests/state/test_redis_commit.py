@@ -248,7 +248,9 @@ class TestOwnership:
         assert store.commit(commit_of(counts(a=1))).status is CommitStatus.REGRESSED
         assert client.exists("{wc}:counts", "{wc}:txbatch:control") == 0
 
-    @pytest.mark.parametrize(("damage", "story"), [(("hdel",), "is gone"), (("hset", "x"), "is 'x', expected a number")])
+    @pytest.mark.parametrize(
+        ("damage", "story"), [(("hdel",), "is gone"), (("hset", "x"), "is 'x', expected a number")]
+    )
     def test_a_control_hash_without_its_committed_txid_regressed(self, store, client, damage, story):
         command, *value = damage
         client.execute_command(command, "{wc}:txbatch:control", "committed", *value)

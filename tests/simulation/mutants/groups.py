@@ -143,6 +143,13 @@ SUMS_LOST = Mutant(
     dies_in="tests/state/test_write_set.py",
     spared="each of its fields is written by one task",
 )
+SHARED_FIELD_PACKED = Mutant(
+    "shared-field-stays-packed",
+    "What two tasks packed is passed on although both add to one field; the server adds only one of them.",
+    (Patch("state/write_set.py", "            if not mine.isdisjoint(theirs):\n                return False\n", ""),),
+    dies_in="tests/state/test_packed_increments.py",
+    spared="each of its fields is written by one task",
+)
 
 MUTANTS = (
     RESIDUE_IGNORED,
@@ -164,4 +171,5 @@ MUTANTS = (
     GROUP_BY_TASK,
     EARLIER_KEPT_OVER_GROUPS,
     SUMS_LOST,
+    SHARED_FIELD_PACKED,
 )
