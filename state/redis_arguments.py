@@ -156,7 +156,7 @@ def _blocks(name: str, writes: StateWrites) -> list[IncrementBlock]:
         raise CommitTooLargeError(
             f"state {name!r} is incremented by {worst}, outside ±{MAX_INTEGER}; use a str or float state"
         )
-    return [*writes.packed, *pack_increments(writes.increments)]
+    return [*writes.packed.blocks, *pack_increments(writes.increments).blocks]
 
 
 def _fields(part: list[Field]) -> list[Argument]:

@@ -27,7 +27,7 @@ from enum import StrEnum
 from typing import Any
 
 from state.errors import TransactionError
-from state.packed_increments import IncrementBlock, pack_increments
+from state.packed_increments import IncrementBlock, PackedIncrements, pack_increments
 
 MAX_INTEGER = 2**53 - 1
 """Largest magnitude of an integer in state; up to here Lua's numbers are exact."""
@@ -82,8 +82,8 @@ class StateWrites:
         size_max: most members of the stored state after the commit, None for no limit. All puts must then be of new
             members and all deletes of present ones, or the server refuses the commit. Set by the driver just before it
             publishes, so it is neither composed nor sent.
-        packed: increments of further fields, packed for the server. They are the only changes then, and no field is in
-            two blocks. Every method but `operations`, `fields` and the two compositions wants them unpacked.
+        packed: increments packed for the server, and then the only changes. Every method but `operations`, `fields`
+            and the two compositions wants them unpacked.
     """
 
     kind: StateKind
@@ -95,10 +95,7 @@ class StateWrites:
     overwritten: dict[Field, float] = field(default_factory=dict, compare=False)
     reach: float = field(default=0, compare=False)
     size_max: int | None = None
-    packed: list[IncrementBlock] = field(default_factory=list)
-    _packed_names: set[bytes] = field(
-        default_factory=set, init=False, compare=False, repr=False
-    )  # of `packed`, once asked for
+    packed: PackedIncrements = field(default_factory=PackedIncrements)
 
     def most(self) -> float:
         """Returns the largest number a field may hold."""
@@ -133,15 +130,13 @@ class StateWrites:
         """Returns how many changes the server will make; each float of a list is one."""
         increments = self.increments
         added = sum(map(len, increments.values())) if self.value_type is ValueType.FLOAT else len(increments)
-        added += sum(block.count for block in self.packed)
-        return len(self.puts) + added + len(self.deletes) + len(self.appends) + len(self.overwritten)
+        return len(self.puts) + added + len(self.packed) + len(self.deletes) + len(self.appends) + len(self.overwritten)
 
     def fields(self) -> Iterator[Field]:
         """Yields every field this changes, each once."""
         yield from self.puts
         yield from self.increments
-        for block in self.packed:
-            yield from (name for name, _ in block.items())
+        yield from (key for key, _ in self.packed.items())
         yield from self.deletes
         if self.appends and VALUE_FIELD not in self.deletes:
             yield VALUE_FIELD
@@ -206,35 +201,19 @@ class StateWrites:
 
     def unpack(self) -> None:
         """Undoes `pack`: the same changes in the form that can be changed."""
-        for block in self.packed:
-            self.increments.update(block.items())
-        self.packed, self._packed_names = [], set()
+        if self.packed:
+            self.increments.update(self.packed.items())
+            self.packed = PackedIncrements()
 
     def _joined_packed(self, other: StateWrites) -> bool:
-        """Adds the blocks of `other` to those here, if nothing but blocks is changed and no field is in both.
+        """Adds what `other` has packed, if neither side changes anything else or anything in common.
 
-        Then order does not matter, and neither side has to be unpacked. The names are compared as the server sees
-        them. A block must not be added on any other ground: the server reads all fields of a commit before it writes
-        the first, so of two increments of one field it would lose one.
+        Order does not matter then, so this does for both compositions.
         """
-        if not other.packed or self.operations() > sum(block.count for block in self.packed):
+        if not other.packed or self.operations() > len(self.packed) or not self.packed.join(other.packed):
             return False
-        if self.packed:
-            mine = self._names_of_packed()
-            theirs = other._names_of_packed()
-            if not mine.isdisjoint(theirs):
-                return False
-            mine |= theirs
-        self.packed = self.packed + other.packed
         self.reach += other.reach
         return True
-
-    def _names_of_packed(self) -> set[bytes]:
-        """Returns the names in all blocks, which it keeps: they are asked for once per further task."""
-        if not self._packed_names:
-            for block in self.packed:
-                self._packed_names.update(block.split())
-        return self._packed_names
 
     def _reached(self) -> float:
         """Returns `reach`, computing it for a transaction not composed yet; floats are checked as they are added."""
@@ -303,7 +282,7 @@ class StateWrites:
             self.appends,
             self.overwritten,
             self.reach,
-            [block.to_wire() for block in self.packed],
+            [block.to_wire() for block in self.packed.blocks],
         ]
 
     @classmethod
@@ -312,7 +291,7 @@ class StateWrites:
         kind, value_type, puts, increments, deletes, *others, packed = wire
         removed = dict.fromkeys(deletes, True)
         writes = cls(StateKind(kind), ValueType(value_type), puts, increments, removed, *others)
-        writes.packed = list(map(IncrementBlock.from_wire, packed))
+        writes.packed = PackedIncrements(map(IncrementBlock.from_wire, packed))
         return writes
 
 

@@ -12,26 +12,27 @@ from hypothesis import strategies as st
 
 from state.codec import pack, unpack
 from state.commit import CommitStatus
-from state.packed_increments import SECTION_LIMIT, IncrementBlock, Numbers, pack_increments
+from state.packed_increments import SECTION_LIMIT, IncrementBlock, Numbers, PackedIncrements, pack_increments
 from state.write_set import MAX_INTEGER, OrderMattersError, StateKind, StateWrites, ValueType, WriteSet, compose
 from tests.support.stores.builders import attempt, commit_of, writes
 
 HASH, INT = StateKind.HASH, ValueType.INT
 WIDE = 2**63
 NAMES: dict[str, list[Any]] = {
-    "text": ["", "a", "b", "ä", "日本", "x" * 127, "x" * 128, "x" * 40_000, "a b", "\n"],
+    "text": ["", "a", "b", "ä", "日本", "x" * 127, "x" * 128, "x" * 40_000, "a b", "\n", "a\nb", "\nc"],
     "binary": [b"", b"a", b"\xff", b"\x00", b"ab", b"x" * 300],
     "numbers": [0, 1, -1, 10, 2**60],
 }
 AMOUNTS = [0, 1, -1, 127, 128, -128, -129, 32_767, -32_768, 32_768, 2**31, -(2**40), 2**40]
 
+texts = st.text() | st.text("a\n", max_size=4)
 fields = st.one_of(
-    st.lists(st.text(), unique=True), st.lists(st.binary(), unique=True), st.lists(st.integers(), unique=True)
+    st.lists(texts, unique=True), st.lists(st.binary(), unique=True), st.lists(st.integers(), unique=True)
 )
 
 
-def restored(blocks: list[IncrementBlock]) -> list[tuple[Any, int]]:
-    wire = unpack(pack([block.to_wire() for block in blocks]))
+def restored(packed: PackedIncrements) -> list[tuple[Any, int]]:
+    wire = unpack(pack([block.to_wire() for block in packed.blocks]))
     return [item for each in wire for item in IncrementBlock.from_wire(each).items()]
 
 
@@ -59,7 +60,28 @@ def test_increments_are_read_back_in_order_with_their_types(names, data):
 
 def test_a_block_holds_no_more_fields_than_a_section():
     blocks = pack_increments(dict.fromkeys(range(2 * SECTION_LIMIT + 1), 1))
-    assert [block.count for block in blocks] == [SECTION_LIMIT, SECTION_LIMIT, 1]
+    assert [block.count for block in blocks.blocks] == [SECTION_LIMIT, SECTION_LIMIT, 1]
+
+
+@given(st.lists(texts, unique=True), st.lists(texts, unique=True))
+def test_blocks_are_joined_only_if_they_share_no_name_and_whenever_no_piece_of_one(mine, theirs):
+    """Newlines are what the names are joined with: they may prevent that blocks are joined, and never the opposite."""
+    packed, others = (pack_increments(dict.fromkeys(names, 1)) for names in (mine, theirs))
+    is_joined = packed.join(others)
+    if is_joined:
+        assert set(mine).isdisjoint(theirs)
+        assert [name for name, _ in packed.items()] == [*mine, *theirs]
+    elif not any("\n" in name for name in [*mine, *theirs]):
+        assert not set(mine).isdisjoint(theirs)
+
+
+def test_a_third_task_is_compared_with_both_before_it():
+    packed = pack_increments({"a": 1})
+    assert packed.join(pack_increments({"b": 1}))
+    assert not packed.join(pack_increments({"c": 1, "b": 1}))
+    assert not packed.join(pack_increments({"c": 1, "a": 1}))
+    assert packed.join(pack_increments({"c": 1}))
+    assert dict(packed.items()) == {"a": 1, "b": 1, "c": 1}
 
 
 def sums(changes: dict[Any, int]) -> StateWrites:
@@ -83,7 +105,7 @@ def sums(changes: dict[Any, int]) -> StateWrites:
 )
 def test_what_is_more_than_integers_added_to_fields_of_one_type_is_left_unpacked(changed):
     changed.pack()
-    assert changed.packed == []
+    assert not changed.packed
 
 
 def test_packing_keeps_what_is_changed_and_how_far():
@@ -109,7 +131,7 @@ def test_packed_and_unpacked_changes_compose_alike(parts, is_in_order):
             joined[1].pack()
         for total, each in zip((plain, mixed), joined, strict=True):
             (total.then if is_in_order else total.beside)(each)
-    names = [name for block in mixed.packed for name in block.split()]
+    names = [name for name, _ in mixed.packed.items()]
     assert len(names) == len(set(names))
     assert mixed.reach == plain.reach
     assert mixed.operations() == plain.operations()
@@ -121,11 +143,11 @@ def test_blocks_of_tasks_that_share_no_field_are_passed_on_as_they_are():
     parts = [sums({"a": 1}), sums({"b": 1}), sums({"c": 1})]
     for each in parts:
         each.pack()
-    blocks = [block for each in parts for block in each.packed]
+    blocks = [block for each in parts for block in each.packed.blocks]
     total = WriteSet()
     for each in parts:
         total.beside(WriteSet({"s": each}))
-    assert list(map(id, total.states["s"].packed)) == list(map(id, blocks))
+    assert list(map(id, total.states["s"].packed.blocks)) == list(map(id, blocks))
 
 
 def test_a_packed_increment_and_a_put_of_one_field_do_not_commute():
@@ -177,7 +199,7 @@ def joined(total: WriteSet, part: WriteSet) -> WriteSet:
     return total
 
 
-@pytest.mark.parametrize("name", ["x" * 127, "x" * 128, "x" * 40_000, "é" * 64])
+@pytest.mark.parametrize("name", ["x" * 127, "x" * 128, "x" * 40_000, "é" * 64, "\n", "", "a\nb"])
 def test_a_long_name_does_not_shift_its_neighbours(store, client, name):
     total = WriteSet({"h": sums({"a": 1, name: 2, "b": 40_000})})
     total.pack()
@@ -187,11 +209,11 @@ def test_a_long_name_does_not_shift_its_neighbours(store, client, name):
 
 def test_numbers_or_names_of_the_wrong_length_are_refused_before_anything_is_written(store, client):
     for damaged in (
-        IncrementBlock("str", 2, Numbers(1, b"\x01\x01"), b"ab", Numbers(1, b"\x01")),
-        IncrementBlock("str", 2, Numbers(1, b"\x01\x01"), b"abc", Numbers(1, b"\x01\x01")),
-        IncrementBlock("str", 2, Numbers(2, b"\x00\x01"), b"ab", Numbers(1, b"\x01\x01")),
+        IncrementBlock("str", 2, Numbers(1, b"\x01\x01"), b"a\nb", Numbers(1, b"\x01")),
+        IncrementBlock("str", 2, Numbers(1, b"\x01\x01"), b"a\nbc", Numbers(1, b"\x01\x01")),
+        IncrementBlock("str", 2, Numbers(2, b"\x00\x01"), b"a\nb", Numbers(1, b"\x01\x01")),
         IncrementBlock("str", 1, Numbers(1, b"\x01"), b"a", Numbers.of([MAX_INTEGER + 1])),
     ):
         with pytest.raises(Exception, match="malformed"):
-            store.commit(commit_of(WriteSet({"h": writes(HASH, INT, packed=[damaged])})))
+            store.commit(commit_of(WriteSet({"h": writes(HASH, INT, packed=PackedIncrements([damaged]))})))
     assert client.exists("{wc}:h") == 0

@@ -87,7 +87,7 @@ class MemoryStore:
                 for delta in deltas if isinstance(deltas, list) else [deltas]:
                     held[field] = held.get(field, 0) + delta
             # as the server does: it reads every field of the commit before it writes the first
-            held.update({field: held.get(field, 0) + by for block in writes.packed for field, by in block.items()})
+            held.update({field: held.get(field, 0) + by for field, by in writes.packed.items()})
             if writes.appends:
                 held[VALUE_FIELD] = held.get(VALUE_FIELD, []) + writes.appends
             if not held:
