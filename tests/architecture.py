@@ -51,6 +51,7 @@ PURE_MODULES = (
     "state/keys",
     "state/metadata_sum",
     "state/own_copy",
+    "state/packed_increments",
     "state/printable",
     "state/quarantine",
     "state/receipt",

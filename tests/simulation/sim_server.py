@@ -16,7 +16,7 @@ from typing import Any
 
 import redis
 
-from state.redis_connection import LIBRARY_NAME, STORED_FORMAT
+from state.redis_connection import STORED_FORMAT
 from tests.simulation.fault_plan import FaultPlan
 from tests.simulation.invariants import records_of
 from tests.simulation.memory_redis import INFO, Content, MemoryRedis
@@ -40,7 +40,6 @@ BUSY = (
 )
 CONTROL, MARKS_KEY = f"{{{TOPOLOGY_ID}}}:txbatch:control", f"{{{TOPOLOGY_ID}}}:{MARKS}"
 UNFIT = (("role", "slave"), ("maxmemory_policy", "allkeys-lru"), ("evicted_keys", 3))
-FORMAT = LIBRARY_NAME.rpartition("_")[2]
 LATENCY_S = 0.001
 TIMEOUT_S = 30.0
 
