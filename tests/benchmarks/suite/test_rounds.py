@@ -71,7 +71,7 @@ def test_what_was_measured_is_not_measured_again(machine, results):
     assert [a.cell for a in again.asked] == [THEIRS, THEIRS]
 
 
-def test_a_run_that_stops_in_the_middle_has_kept_what_it_measured(machine, results):
+def test_a_run_that_stops_in_the_middle_has_kept_what_it_measured(machine: FakeMachine, results: Results) -> None:
     def stop_at_the_third(assignment: Assignment) -> Measurement:
         if len(machine.asked) == 2:
             raise KeyboardInterrupt
