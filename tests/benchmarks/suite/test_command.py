@@ -109,7 +109,20 @@ def test_arguments_that_make_no_sense_are_refused(words, capsys):
 @pytest.mark.timeout(600)
 def test_real_processes_measure_rate_and_latency(tmp_path, capsys):
     words = ["--sides", "txbatch", "redis_pipeline", "--work-dir", str(tmp_path), "--megabytes", "0.2"]
-    words += ["--workloads", "word_count", "--sizes", "100", "--tasks", "1", "--rounds", "1", "--seconds", "0.5", "--warm-up", "0.5"]
+    words += [
+        "--workloads",
+        "word_count",
+        "--sizes",
+        "100",
+        "--tasks",
+        "1",
+        "--rounds",
+        "1",
+        "--seconds",
+        "0.5",
+        "--warm-up",
+        "0.5",
+    ]
 
     code = main(words)
 
