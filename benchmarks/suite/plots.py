@@ -19,7 +19,7 @@ from benchmarks.suite.workloads.table import TITLES
 from state.printable import counted
 
 MARKS = "osD^vP*X"
-SIZE_INCHES = (7.2, 4.6)
+SIZE_INCHES = (7.2, 4.8)
 DOTS_PER_INCH = 130
 
 
@@ -47,14 +47,14 @@ LIGHT = Theme(
     "#ffffff",
     "#1f2328",
     "#d0d7de",
-    ("#0550ae", "#1b7c83", "#bc4c00", "#953800", "#8250df", "#bf3989", "#4d7c0f", "#57606a"),
+    ("#0550ae", "#1b7c83", "#bc4c00", "#9a6700", "#8250df", "#bf3989", "#4d7c0f", "#57606a"),
 )
 DARK = Theme(
     "dark",
     "#0d1117",
     "#e6edf3",
     "#30363d",
-    ("#79c0ff", "#56d4dd", "#ffa657", "#f0883e", "#d2a8ff", "#ff9bce", "#a3e635", "#9da7b3"),
+    ("#79c0ff", "#56d4dd", "#ffa657", "#e3b341", "#d2a8ff", "#ff9bce", "#a3e635", "#9da7b3"),
 )
 Point = tuple[float, Spread]
 
@@ -168,12 +168,16 @@ def _lines(series: Mapping[str, Sequence[Point]], across: str, up: str) -> Calla
         places = sorted({place for points in series.values() for place, _ in points})
         axes.set_xticks(places, [f"{place:,.0f}" for place in places])
         axes.set_xticks([], minor=True)
-        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
+        axes.yaxis.set_major_formatter(_figure)
+        axes.yaxis.set_minor_formatter(lambda value, _: _figure(value) if f"{value:e}"[0] in "25" else "")
         axes.set_xlabel(across)
         axes.set_ylabel(up)
-        axes.legend(fontsize=8, labelcolor=theme.ink, facecolor=theme.ground, edgecolor=theme.faint)
 
     return draw
+
+
+def _figure(value: float, _: int = 0) -> str:
+    return f"{value:,.10g}"
 
 
 def _bars(rates: Sequence[Figures]) -> Callable[[Axes, Theme], None]:
@@ -194,7 +198,6 @@ def _bars(rates: Sequence[Figures]) -> Callable[[Axes, Theme], None]:
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         axes.set_xlabel("tuples per transaction")
         axes.set_ylabel("tuples/s")
-        axes.legend(fontsize=8, labelcolor=theme.ink, facecolor=theme.ground, edgecolor=theme.faint)
 
     return draw
 
@@ -211,6 +214,7 @@ def png(title: str, draw: Callable[[Axes, Theme], None], theme: Theme) -> bytes:
     draw(axes, theme)
     axes.set_title(title, color=theme.ink, fontsize=11, loc="left")
     axes.tick_params(colors=theme.ink, which="both", labelsize=9)
+    axes.tick_params(which="minor", labelsize=7)
     axes.xaxis.label.set_color(theme.ink)
     axes.yaxis.label.set_color(theme.ink)
     axes.grid(color=theme.faint, linewidth=0.6, which="major")
@@ -218,5 +222,8 @@ def png(title: str, draw: Callable[[Axes, Theme], None], theme: Theme) -> bytes:
     for spine in axes.spines.values():
         spine.set_color(theme.faint)
     packed = io.BytesIO()
+    figure.legend(
+        loc="outside lower center", ncols=4, fontsize=8, labelcolor=theme.ink, facecolor=theme.ground, frameon=False
+    )
     figure.savefig(packed, format="png", facecolor=theme.ground)
     return packed.getvalue()

@@ -85,7 +85,7 @@ def test_there_is_a_plot_for_every_question_on_light_and_on_dark_ground(results)
         assert light != dark
         assert light.startswith(b"\x89PNG")
         width, height = struct.unpack(">II", light[16:24])
-        assert (width, height) == (936, 598)
+        assert (width, height) == (936, 624)
 
 
 def test_without_matplotlib_the_tables_are_there_and_the_remedy_is_named(results, tmp_path, monkeypatch):
