@@ -73,10 +73,13 @@ class Arrivals:
     Args:
         assignment: says how many, and for how long.
         committed: returns how many transactions are committed.
+        clock: seconds, as of the stopwatch that notes commits.
     """
 
-    def __init__(self, assignment: Assignment, committed: Callable[[], int]) -> None:
-        self._assignment, self._committed = assignment, committed
+    def __init__(
+        self, assignment: Assignment, committed: Callable[[], int], clock: Callable[[], float] = time.perf_counter
+    ) -> None:
+        self._assignment, self._committed, self._clock = assignment, committed, clock
         self._warm_until_s: float | None = None
         self._cut = 0
         self.warm_ups = 0
@@ -84,7 +87,7 @@ class Arrivals:
 
     def has_next(self) -> bool:
         """Returns whether a transaction waits to be cut; the schedule begins in the call that finds nothing to do."""
-        now_s = time.perf_counter()
+        now_s = self._clock()
         if self._warm_until_s is None:
             self._warm_until_s = now_s + self._assignment.warm_up_s
         if now_s < self._warm_until_s:
