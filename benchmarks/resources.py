@@ -105,8 +105,8 @@ def report(samples: Sequence[Sample], limit: int) -> str:
         for name, unit in (("resident_bytes", MEBIBYTE), ("open_files", 1), ("process_count", 1)):
             figures = [getattr(sample.usage.get(role, Usage()), name) / unit for sample in chosen]
             largest = max(getattr(sample.usage.get(role, Usage()), name) for sample in later) / unit
-            label = {"resident_bytes": "memory, MiB", "open_files": "open files", "process_count": "processes"}
-            rows.append([f"{role.value}: {label[name]}", *_shown(figures, largest)])
+            labels = {"resident_bytes": "memory, MiB", "open_files": "open files", "process_count": "processes"}
+            rows.append([f"{role.value}: {labels[name]}", *_shown(figures, largest)])
     # Spark's files are those of the waves under way, so their number fluctuates
     for label, attribute, unit in (
         ("Spark's local files", "spark_files", 1),

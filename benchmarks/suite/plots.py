@@ -176,7 +176,7 @@ def _lines(series: Mapping[str, Sequence[Point]], across: str, up: str) -> Calla
     return draw
 
 
-def _figure(value: float, _: int = 0) -> str:
+def _figure(value: float, _: float = 0) -> str:
     return f"{value:,.10g}"
 
 

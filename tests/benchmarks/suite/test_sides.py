@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.corpus import build_corpus
 from benchmarks.suite.cells import Assignment, Cell
+from benchmarks.suite.open_loop import ArrivalSchedule
 from benchmarks.suite.sides import foreach_batch, spark_batch
 from benchmarks.suite.sides.table import SIDES
 from benchmarks.suite.sides.txbatch import Arrivals
@@ -51,13 +52,13 @@ def test_transactions_are_free_during_the_warm_up_then_wait_until_all_are_commit
 
     clock.now_s = 105.0
     assert not arrivals.has_next(), "30 are in flight"
-    assert arrivals.schedule is None
 
     committed, clock.now_s = 30, 106.0
     assert arrivals.has_next(), "the first arrives as the schedule begins"
     arrivals.took_one()
     assert not arrivals.has_next()
-    assert (arrivals.schedule.start_s, arrivals.schedule.count, arrivals.warm_ups) == (106.0, 20, 30)
+    assert arrivals.schedule == ArrivalSchedule(start_s=106.0, per_s=10.0, count=20)
+    assert arrivals.warm_ups == 30
 
     clock.now_s = 106.35
     taken = 0

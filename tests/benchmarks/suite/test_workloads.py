@@ -9,6 +9,7 @@ from benchmarks.suite.text_input import Lines, Numbers
 from benchmarks.suite.workloads import dedup, ledger, top_k, word_count
 from benchmarks.suite.workloads.table import TITLES, workload
 from coordinator import LocalCluster
+from examples.ledger import OPENING_BALANCE
 
 TEXT = ["to be or not to be", "that is the question", "", "to be or not to be", "be"] * 3
 BATCH = 4
@@ -58,6 +59,6 @@ def test_the_ledger_is_the_same_as_its_example(monkeypatch):
         run.run_until_idle()
 
         balances = run.state("balances")
-        changed = {account: money for account, money in balances.items() if money != ledger.OPENING_BALANCE}
+        changed = {account: money for account, money in balances.items() if money != OPENING_BALANCE}
         assert changed == ledger.expected(range(20))
         assert len(balances) == ledger.ACCOUNTS
