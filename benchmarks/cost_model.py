@@ -33,6 +33,7 @@ from benchmarks.suite.progress import Progress
 from benchmarks.suite.results_file import Results, ResultsError
 from benchmarks.suite.rounds import Plan, left_out, run_rounds
 from benchmarks.suite.text_input import distinct_words
+from state.printable import counted
 
 UNITS = ("wave", "attempt", "tuple", "key")
 FITTED = (
@@ -220,9 +221,12 @@ def described(results: Results, corpus: Corpus) -> str:
         at += [entry.at for entry in found.rounds]
         loads += [entry.load for entry in found.rounds]
     cores = results.about["machine"]["cores"]
+    fewest = min(len(found.rounds) for found in results if found.rounds)
+    busy = " The machine was busy with other work: measure again on a quiet one." if max(loads) > 2 * cores else ""
     lines = [
         f"Measured {min(at)[:10]} on {cores} cores, load average {min(loads):.1f} to {max(loads):.1f}; "
-        f"{len(at)} runs of {len(fitted) + len(held_back)} kinds, {TASKS} tasks; code {results.about['code']}.",
+        f"{counted(len(fitted) + len(held_back), 'kind')} of runs, {counted(fewest, 'round')}, {TASKS} tasks; "
+        f"code {results.about['code']}.{busy}",
         "",
         "| processor time of | a wave, ms | an attempt, ms | a tuple, µs | a key, µs |",
         "|---|---:|---:|---:|---:|",
