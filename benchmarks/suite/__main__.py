@@ -103,13 +103,13 @@ def make_grid(options: argparse.Namespace, present: Sequence[str]) -> Grid:
         tasks=options.tasks,
         latency_sizes=options.sizes[:1] if options.quick else options.sizes,
         latency_tasks=options.tasks if len(options.tasks) == 1 else [tasks for tasks in options.tasks if tasks == 2],
-        latency_sides=present,
     )
 
 
 def bench(options: argparse.Namespace, measure: Callable[[Assignment], Measurement]) -> int:
     """Measures what is missing and writes the report; returns the exit code."""
-    options.work_dir.mkdir(parents=True, exist_ok=True)
+    for folder in (options.work_dir, options.results.parent):
+        folder.mkdir(parents=True, exist_ok=True)
     corpus = build_corpus(options.work_dir / f"corpus-{options.megabytes:g}mb", options.megabytes)
     about = machine.facts(corpus, options.seconds, options.warm_up)
     results = Results.read(options.results) if options.report else Results.opened(options.results, about)

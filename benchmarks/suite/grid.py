@@ -29,7 +29,6 @@ class Grid:
         tasks: numbers of tasks.
         latency_sizes: sizes at which latency is measured, at every number of tasks in `latency_tasks`.
         latency_tasks: numbers of tasks at which latency is measured.
-        latency_sides: sides whose latency is measured.
     """
 
     sides: Sequence[str]
@@ -38,7 +37,6 @@ class Grid:
     tasks: Sequence[int]
     latency_sizes: Sequence[int]
     latency_tasks: Sequence[int]
-    latency_sides: Sequence[str]
 
 
 def cells(grid: Grid) -> list[Cell]:
@@ -60,7 +58,7 @@ def _latencies(grid: Grid) -> Iterator[Cell]:
         return
     for size in _only(grid.latency_sizes, [size for size in grid.sizes if size <= LARGEST_LATENCY_SIZE]):
         for tasks in _only(grid.latency_tasks, grid.tasks):
-            for side in _only(grid.sides, grid.latency_sides):
+            for side in grid.sides:
                 if SIDES[side].has_latency:
                     yield Cell(Kind.LATENCY.value, side, "word_count", size, tasks if SIDES[side].uses_tasks else 1)
 

@@ -8,7 +8,7 @@ from benchmarks.suite.grid import SIZES, TASKS, Grid, cells
 from benchmarks.suite.sides.table import SIDES
 from benchmarks.suite.workloads.table import TITLES
 
-EVERYTHING = Grid(list(SIDES), list(TITLES), SIZES, TASKS, SIZES, [2], list(SIDES))
+EVERYTHING = Grid(list(SIDES), list(TITLES), SIZES, TASKS, SIZES, [2])
 
 
 def test_every_cell_is_there_once():
