@@ -44,4 +44,9 @@ def bench(arguments: Sequence[str], checkout: Path | None = None, folder: Path |
     paths = [str(root), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     command = [sys.executable, "-P", "-m", MODULE, *arguments]  # -P: not the benchmarks of the current folder
-    return subprocess.run(command, env=environment, check=False).returncode
+    process = subprocess.Popen(command, env=environment)
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            continue  # Ctrl-C has reached the child, too, which still has its report to write

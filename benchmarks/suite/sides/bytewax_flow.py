@@ -31,16 +31,14 @@ from state.redis_embedded import EmbeddedServer
 
 KEY = "counts"
 WORKER = "--worker"
-START_UP_S = 1.0
-"""After this all processes have begun; what they do before counts as warm-up."""
 
 
 class Writes(StatelessSinkPartition[Any]):
     """Adds the counts of each transaction, and notes when."""
 
-    def __init__(self, url: str, committed: list[tuple[int, float]]) -> None:
+    def __init__(self, url: str, committed: list[tuple[int, float]], span: MeasuredSpan) -> None:
         self._client = redis.Redis.from_url(url, protocol=2)
-        self._committed = committed
+        self._committed, self._span = committed, span
 
     def write_batch(self, items: list[Any]) -> None:
         for number, counts in items:
@@ -48,7 +46,9 @@ class Writes(StatelessSinkPartition[Any]):
                 for word, count in counts.items():
                     pipeline.hincrby(KEY, word, count)
                 pipeline.execute()
-            self._committed.append((number, time.monotonic()))
+            now_s = time.monotonic()
+            self._committed.append((number, now_s))
+            self._span.note(now_s, len(self._committed), 0)
 
     def close(self) -> None:
         self._client.close()
@@ -60,25 +60,29 @@ class RedisCounts(DynamicSink[Any]):
     Args:
         url: of the server.
         committed: where to note (number of the transaction, when it was written).
+        span: told of every transaction.
     """
 
-    def __init__(self, url: str, committed: list[tuple[int, float]]) -> None:
-        self._url, self._committed = url, committed
+    def __init__(self, url: str, committed: list[tuple[int, float]], span: MeasuredSpan) -> None:
+        self._url, self._committed, self._span = url, committed, span
 
     def build(self, step_id: str, worker_index: int, worker_count: int) -> Writes:
-        return Writes(self._url, self._committed)
+        return Writes(self._url, self._committed, self._span)
 
 
 def work(assignment: Assignment, url: str, first: int) -> list[tuple[int, float]]:
-    """Runs one process's dataflow and returns (number, time) of every transaction (child process)."""
+    """Runs one process's dataflow and returns (number, time) of every transaction (child process).
+
+    It runs to the end of its own span, which is never before the end of the span of all processes together.
+    """
     cell = assignment.cell
     text = Lines.of(load_corpus(assignment.corpus))
     committed: list[tuple[int, float]] = []
-    ends_s = time.monotonic() + START_UP_S + assignment.warm_up_s + assignment.seconds
+    span = MeasuredSpan(assignment.warm_up_s, assignment.seconds)
 
     def transactions() -> Iterator[tuple[int, list[str]]]:
         number = first
-        while time.monotonic() < ends_s or len(committed) < 3:
+        while span.end is None:
             yield number, text.batch(number, cell.tuples)
             number += cell.tasks
 
@@ -90,7 +94,7 @@ def work(assignment: Assignment, url: str, first: int) -> list[tuple[int, float]
 
     flow = Dataflow("word_count")
     lines = op.input("lines", flow, TestingSource(transactions(), batch_size=1))
-    op.output("redis", op.map("count", lines, counted), RedisCounts(url, committed))
+    op.output("redis", op.map("count", lines, counted), RedisCounts(url, committed, span))
     run_main(flow)
     return committed
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import redis
@@ -30,8 +30,6 @@ from coordinator.transactional.options import RunOptions
 from state.redis_embedded import EmbeddedServer
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from coordinator.transactional.coordinator import Coordinator
     from coordinator.transactional.run_summary import RunStatistics
 

@@ -107,6 +107,24 @@ def test_an_installed_package_runs_the_benchmark_of_the_checkout_it_is_called_in
     assert f"measuring the checkout {tmp_path / 'checkout'}, not the installed package" in capsys.readouterr().err
 
 
+def test_ctrl_c_leaves_the_benchmark_the_time_to_write_its_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "benchmarks" / "suite" / "__main__.py"
+    script.parent.mkdir(parents=True)
+    script.write_text("import sys\nsys.exit(4)\n", encoding="utf-8")
+    wait, interrupts = subprocess.Popen.wait, iter([KeyboardInterrupt, KeyboardInterrupt])
+
+    def interrupted(process: subprocess.Popen[bytes], timeout: float | None = None) -> int:
+        for interrupt in interrupts:
+            raise interrupt
+        return wait(process, timeout)
+
+    monkeypatch.setattr(subprocess.Popen, "wait", interrupted)
+
+    assert bench([], tmp_path) == 4
+
+
 def test_without_a_checkout_the_benchmark_says_how_to_get_it(tmp_path: Path) -> None:
     with pytest.raises(TopologyError, match=r"part of the source checkout.* pip install -e '\.\[bench\]' there"):
         bench([], tmp_path, tmp_path)
