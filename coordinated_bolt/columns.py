@@ -97,13 +97,13 @@ def add_columns(stretches: list[Stretch], stream: int, columns: Columns) -> None
     stretches.append((stream, columns[:]))  # a copy: another target may have been given the same columns
 
 
-def rows_to_wire(rows: Rows) -> Any:
-    """Returns the rows of a stretch as plain data for the codec."""
+def to_wire(rows: Rows) -> Any:
+    """Returns the rows of a stretch as plain data for the codec: a list of rows, or a mapping of what columns are."""
     return {_COUNT: len(rows), _COLUMNS: rows.lists} if isinstance(rows, Columns) else rows
 
 
-def rows_from_wire(wire: Any) -> Rows:
-    """Inverse of `rows_to_wire`.
+def from_wire(wire: Any) -> Rows:
+    """Inverse of `to_wire`.
 
     Raises:
         KeyError, TypeError, ValueError: this holds no rows.

@@ -35,14 +35,14 @@ class StoreCounts(BaseBatchBolt, ICommitter):
     counts = HashState("counts", value=int)
 
     def prepare(self, conf, context, collector, attempt):
-        self.words, self.amounts = [], []
+        self.batches = []
 
     def execute_batch(self, batch):
-        self.words += batch.column("word")
-        self.amounts += batch.column("count")
+        self.batches.append(batch)
 
     def finish_batch(self):
-        self.counts.increment_many(self.words, self.amounts)  # a word may occur once for each task that counted it
+        for batch in self.batches:
+            self.counts.increment_many(batch.column("word"), batch.column("count"))
 
 
 def topology(input, lines_per_batch=1000, topology_id="word_count_batches", parallelism=2):

@@ -94,11 +94,13 @@ class HashState(StateHandle):
                 self.increment(field, by)
             return
         once = dict(zip(keys, deltas, strict=True))
-        if len(once) == len(keys) and counts.keys().isdisjoint(once):
-            counts.update(once)
+        if len(once) < len(keys):
+            for field, by in zip(keys, deltas, strict=True):
+                counts[field] = counts.get(field, 0) + by
             return
-        for field, by in zip(keys, deltas, strict=True):
-            counts[field] = counts.get(field, 0) + by
+        for field in counts.keys() & once.keys():
+            once[field] += counts[field]
+        counts.update(once)
 
     def put(self, field: Any, value: Any) -> None:
         """Sets a field.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
-from coordinated_bolt.columns import Columns, Rows, Stretch, add_columns, rows_to_wire
+from coordinated_bolt.columns import Columns, Rows, Stretch, add_columns, to_wire
 from coordinated_bolt.transport.edges import EdgeDigest
 from coordinated_bolt.transport.frames import Frame, FrameKind
 from state.attempt import TransactionAttempt
@@ -114,7 +114,7 @@ class _TargetBox:
         Raises:
             CodecError: a single tuple is too large for any receiver.
         """
-        payload = pack([[stream, rows_to_wire(rows)] for stream, rows in stretches])
+        payload = pack([[stream, to_wire(rows)] for stream, rows in stretches])
         if len(payload) > FRAME_BYTES_MAX and tuple_count > 1:
             for part in _halves(stretches, tuple_count // 2):
                 self._send_rows(part, sum(len(rows) for _, rows in part))
