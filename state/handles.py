@@ -10,7 +10,7 @@ bool is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from types import MappingProxyType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -213,9 +213,9 @@ class SetState(StateHandle):
         """Adds many members; like calling `add` for each, but many times faster.
 
         Raises:
-            TypeError, ValueError: as `add`; some members may already be added. Or this is not a column.
+            TypeError, ValueError: as `add`; some members may already be added. Or this is text, not members.
         """
-        column = self._column("add_many", members)
+        column = list(members) if isinstance(members, (Set, Mapping)) else self._column("add_many", members)
         if not self._put_plain(column, [True] * len(column)):
             for member in column:
                 self.add(member)

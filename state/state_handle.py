@@ -140,8 +140,8 @@ class StateHandle:
         values = column_values(column)
         if values is None:
             raise TypeError(
-                f"{call} of state {self.name!r} was given {column!r}, a {type(column).__name__}; give lists of one "
-                "length, or a mapping of fields to values"
+                f"{call} of state {self.name!r} was given {column!r:.100}, a {type(column).__name__}, as a column; "
+                "give a list"
             )
         return values
 
