@@ -100,7 +100,7 @@ def test_members_may_be_a_set_and_pairs_a_mapping():
     for name in ("increment_many", "put_many"):
         assert outcome(HashState("s"), (name, amounts)) == outcome(HashState("s"), (name, ["a", "b"], [1, 2]))
         assert outcome(SortedSetState("s"), (name, amounts)) == outcome(
-            SortedSetState("s"), (name, "ab"[:0] or ["a", "b"], (1, 2))
+            SortedSetState("s"), (name, ["a", "b"], (1, 2))
         )
 
 
