@@ -47,11 +47,13 @@ class TupleBatch(Received):
         return list(self._rows)
 
     def to_arrow(self) -> Any:
-        """Returns a ``pyarrow.RecordBatch`` of the columns, whose types pyarrow infers from their values.
+        """Returns the columns as a record batch of pyarrow.
+
+        pyarrow infers their types from the values, and raises an error of its own if those of a column have no type in
+        common.
 
         Raises:
             TopologyError: pyarrow is not installed where the task runs.
-            pyarrow.ArrowInvalid: the values of a column have no common type.
         """
         try:
             import pyarrow  # an extra

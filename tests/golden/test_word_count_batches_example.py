@@ -9,8 +9,6 @@ import pytest
 
 from coordinator.local.cluster import LocalCluster
 from examples import word_count, word_count_batches
-from tests.support.runs.whole_runs import run
-from tests.support.stores.memory_store import MemoryStore
 
 
 @pytest.fixture
@@ -24,22 +22,10 @@ def corpus(tmp_path):
 
 
 @pytest.mark.parametrize("parallelism", [1, 2, 3])
-@pytest.mark.parametrize("lines", [7, 100])
-def test_both_word_counts_store_the_same_over_the_real_stages(corpus, parallelism, lines):
-    path, expected = corpus
-    stored = []
-    for example in (word_count, word_count_batches):
-        store = MemoryStore()
-        topology = example.topology(str(path), lines, parallelism=parallelism)
-        run(topology, store, max_spout_pending=8, commit_group_max=8)
-        stored.append(store.states["counts"])
-    assert stored == [dict(expected)] * 2
-
-
-def test_both_word_counts_store_the_same_on_the_local_cluster(corpus):
+def test_both_word_counts_store_the_same(corpus, parallelism):
     path, expected = corpus
     for example in (word_count, word_count_batches):
         with LocalCluster(seed=3) as cluster:
-            local = cluster.submit(example.topology(str(path), 100))
+            local = cluster.submit(example.topology(str(path), 100, parallelism=parallelism))
             local.run_until_idle()
             assert local.state("counts") == dict(expected)

@@ -99,9 +99,7 @@ def test_members_may_be_a_set_and_pairs_a_mapping():
     amounts = {"a": 1, "b": 2}
     for name in ("increment_many", "put_many"):
         assert outcome(HashState("s"), (name, amounts)) == outcome(HashState("s"), (name, ["a", "b"], [1, 2]))
-        assert outcome(SortedSetState("s"), (name, amounts)) == outcome(
-            SortedSetState("s"), (name, ["a", "b"], (1, 2))
-        )
+        assert outcome(SortedSetState("s"), (name, amounts)) == outcome(SortedSetState("s"), (name, ["a", "b"], (1, 2)))
 
 
 def test_what_counts_as_an_integer_does_so_in_columns_too():
