@@ -18,6 +18,7 @@ from coordinated_bolt.transport.edges import batch_edge
 from coordinated_bolt.transport.frames import Frame, FrameKind
 from coordinated_bolt.watching.metrics import TaskMetrics
 from state.codec import pack, unpack
+from tests.support.case_names import shown
 from tests.support.tasks.wirings import Sent, attempt
 
 ACKER, EMITTER, LEFT, RIGHT, COMMIT = 50, 1, 2, 3, 9
@@ -189,7 +190,7 @@ def test_metadata_of_another_attempt_leaves_both_trees_open():
         pack([[99, "split", 0, "text", ""], 0, 0, 0, {}]),
         pack([7, 0, 0, 0, {}]),
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_a_damaged_report_fails_the_attempt_and_never_the_task(kind, payload):
     frames = [f._replace(payload=payload) if (f.sender, f.kind) == (EMITTER, kind) else f for f in reports()]
