@@ -258,7 +258,7 @@ class TestOwnership:
         reply = store.commit(commit_of(counts(a=1)))
         assert reply.status is CommitStatus.REGRESSED
         assert reply.detail == f"field 'committed' of key '{{wc}}:txbatch:control' {story}"
-        with pytest.raises(StateRefusedError, match=r"REGRESSED: field 'committed' .* is damaged; .*restore the server"):
+        with pytest.raises(StateRefusedError, match=r"REGRESSED: field 'committed' .* is damaged; .*restore"):
             store.confirm()
         assert dump(client) == before
 
