@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -111,9 +112,9 @@ class SimServer:
             caller.wait(self._patience("server.loses_request"))
             raise redis.ConnectionError("the request was lost")
         if faults.strikes("server.is_busy"):
-            raise faults.drawn("server.is_busy").choice(BUSY)
+            raise copy(faults.drawn("server.is_busy").choice(BUSY))  # else it would keep all it ever passed through
         if faults.strikes("server.refuses"):
-            raise faults.drawn("server.refuses").choice(REFUSALS)
+            raise copy(faults.drawn("server.refuses").choice(REFUSALS))
         if faults.strikes("server.applies_later"):
             self._apply_later(arguments)
             raise redis.TimeoutError("no answer in time")
