@@ -8,17 +8,20 @@ Source: backtype.storm.coordination.BatchBoltExecutor. Differs from Storm: `clea
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import repeat
 
 from coordinated_bolt.batches.basic_bolt_executor import BasicBoltExecutor
+from coordinated_bolt.columns import Rows
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.components.basic_bolts import IBasicBolt
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector, IBatchBolt
 from coordinated_bolt.components.callbacks import FinishedCallback, TimeoutCallback
+from coordinated_bolt.components.component import takes_batches
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.components.task_hook import install_hooks
+from coordinated_bolt.streams.tuple_batch import TupleBatch
 from coordinated_bolt.streams.tuples import Tuple, TupleOrigin, shortened
 from coordinated_bolt.user_code import is_interruption
 from coordinated_bolt.watching.hook_observer import HookObserver
@@ -38,6 +41,7 @@ class _Live:
     context: TopologyContext
     observer: HookObserver
     metrics: TaskMetrics
+    takes_batches: bool
 
 
 class BatchBoltExecutor:
@@ -64,21 +68,25 @@ class BatchBoltExecutor:
         self._clock = clock
         self._attempts: dict[TransactionAttempt, _Live] = {}
 
-    def execute(self, attempt: TransactionAttempt, origin: TupleOrigin, rows: Sequence[list[object]]) -> Failure | None:
-        """Lets the attempt's bolt execute tuples of one origin, in order, up to the first failure."""
-        tup: Tuple | None = None
+    def execute(self, attempt: TransactionAttempt, origin: TupleOrigin, rows: Rows) -> Failure | None:
+        """Lets the attempt's bolt execute tuples of one origin, in order or as a batch, up to the first failure."""
+        executed: Tuple | TupleBatch | None = None
         try:
             live = self._live(attempt)
-            execute = self._watched(live) if live.observer.watchers else live.bolt.execute
             started_ns = self._clock()
-            for tup in map(Tuple, rows, repeat(origin)):
-                execute(tup)
+            if live.takes_batches and rows:
+                executed = TupleBatch(rows, origin)
+                self._execute_batch(live, executed)
+            else:
+                execute = self._watched(live) if live.observer.watchers else live.bolt.execute
+                for executed in map(Tuple, rows, repeat(origin)):
+                    execute(executed)
             stream = f"{origin.source_component}/{origin.stream_id}"
             live.metrics.add_stretch(stream, len(rows), self._clock() - started_ns)
         except BaseException as error:
             if is_interruption(error):
                 raise
-            return self._failure(error, tup)
+            return self._failure(error, executed)
         return None
 
     def finished_id(self, attempt: TransactionAttempt) -> Failure | None:
@@ -145,11 +153,25 @@ class BatchBoltExecutor:
             spec: IBatchBolt | IBasicBolt = pickle.loads(self._wiring.spec)
             bolt = BasicBoltExecutor(spec) if isinstance(spec, IBasicBolt) else spec
             context = self._wiring.context()
-            live = self._attempts[attempt] = _Live(bolt, context, HookObserver(self._observer, context), TaskMetrics())
+            observer = HookObserver(self._observer, context)
+            live = _Live(bolt, context, observer, TaskMetrics(), takes_batches(type(spec)))
+            self._attempts[attempt] = live
             # from here on cleanup follows, whatever raises
             install_hooks(context, self._wiring.hook_specs)
             bolt.prepare(context.conf, context, self._new_collector(attempt, live.observer), attempt)
         return live
+
+    def _execute_batch(self, live: _Live, batch: TupleBatch) -> None:
+        """Calls the bolt's `execute_batch`; then tells its observer of each tuple, with an equal share of the time."""
+        if not live.observer.watchers:
+            live.bolt.execute_batch(batch)
+            return
+        tuples = list(batch)  # the bolt may change the batch
+        started_ns = self._clock()
+        live.bolt.execute_batch(batch)
+        share_ns = (self._clock() - started_ns) // len(tuples)
+        for tup in tuples:
+            live.observer.executed(tup, share_ns)
 
     def _watched(self, live: _Live) -> Callable[[Tuple], None]:
         """Returns a function that calls the bolt's `execute` and then notifies its observer."""
@@ -162,6 +184,6 @@ class BatchBoltExecutor:
 
         return watched
 
-    def _failure(self, error: BaseException, tup: Tuple | None) -> Failure:
-        text = "" if tup is None else shortened(tup)
+    def _failure(self, error: BaseException, executed: Tuple | TupleBatch | None) -> Failure:
+        text = "" if executed is None else shortened(executed)
         return Failure.from_exception(error, self._wiring.component_id, self._wiring.task_index, text)

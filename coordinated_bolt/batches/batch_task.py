@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
 from coordinated_bolt.batches.hand_over import HandOver
+from coordinated_bolt.columns import from_wire
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.transport.edges import EdgeDigest
 from coordinated_bolt.transport.frames import Frame, FrameKind, unpack_frame
@@ -92,7 +93,9 @@ class BatchTask:
             if frame.kind is FrameKind.COORD:
                 self._bolt.coord(attempt, frame.sender, _tuple_count(content))
                 return
-            stretches = [(self._wiring.origin(attempt, frame.sender, stream), rows) for stream, rows in content]
+            stretches = [
+                (self._wiring.origin(attempt, frame.sender, stream), from_wire(rows)) for stream, rows in content
+            ]
             self._edges_of(attempt)[frame.sender].add(frame, sum(len(rows) for _, rows in stretches))
         except (CodecError, KeyError, IndexError, TypeError, ValueError) as error:
             text = f"frame {frame.sequence} from task {frame.sender} cannot be read: {error!r}"

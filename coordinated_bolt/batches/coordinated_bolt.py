@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor
+from coordinated_bolt.columns import Rows
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.completeness.tracking import SourceArgs, Tracking, TrackingStatus
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
@@ -88,7 +89,7 @@ class CoordinatedBolt:
             self._tracking.fail(attempt, failure)
         self._finish_when_complete(attempt)
 
-    def regular(self, attempt: TransactionAttempt, origin: TupleOrigin, rows: list[list[object]]) -> None:
+    def regular(self, attempt: TransactionAttempt, origin: TupleOrigin, rows: Rows) -> None:
         """Handles REGULAR tuples of one origin."""
         is_wanted = attempt not in self._finished and self._tracking.status(attempt) is not TrackingStatus.FAILED
         if is_wanted:  # else it only counts: after a failure, or as a surplus after the batch was finished
