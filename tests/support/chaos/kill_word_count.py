@@ -72,6 +72,7 @@ class PrefixCounter:
         self._lines = [
             line
             for path in sorted(corpus.glob("*.txt"))
+            if path.stat().st_size  # an empty file has no line, not one empty line
             for line in path.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
         ]
         self._lines_per_batch = lines_per_batch
@@ -83,8 +84,10 @@ class PrefixCounter:
         return -(-len(self._lines) // self._lines_per_batch)
 
     def up_to(self, txid: int) -> Counter[str]:
-        """Counts of the first transactions; ask for no lower txid than before."""
+        """Counts of the first transactions; a server that was killed may have lost some, and be asked again."""
         end = min(txid * self._lines_per_batch, len(self._lines))
+        if end < self._counted:
+            self._counted, self._counts = 0, Counter()
         for line in self._lines[self._counted : end]:
             self._counts.update(line.split())
         self._counted = max(self._counted, end)
