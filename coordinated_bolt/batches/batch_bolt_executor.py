@@ -10,7 +10,8 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import groupby, repeat
+from typing import Any
 
 from coordinated_bolt.batches.basic_bolt_executor import BasicBoltExecutor
 from coordinated_bolt.completeness.failure import Failure
@@ -27,6 +28,8 @@ from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
 
+Stretch = tuple[TupleOrigin, list[list[Any]]]
+"""Rows of one origin, in order."""
 NewCollector = Callable[[TransactionAttempt, HookObserver], BatchOutputCollector]
 
 
@@ -64,17 +67,19 @@ class BatchBoltExecutor:
         self._clock = clock
         self._attempts: dict[TransactionAttempt, _Live] = {}
 
-    def execute(self, attempt: TransactionAttempt, origin: TupleOrigin, rows: Sequence[list[object]]) -> Failure | None:
-        """Lets the attempt's bolt execute tuples of one origin, in order, up to the first failure."""
+    def execute(self, attempt: TransactionAttempt, stretches: Sequence[Stretch]) -> Failure | None:
+        """Lets the attempt's bolt execute tuples, in order, up to the first failure."""
         tup: Tuple | None = None
         try:
             live = self._live(attempt)
             execute = self._watched(live) if live.observer.watchers else live.bolt.execute
-            started_ns = self._clock()
-            for tup in map(Tuple, rows, repeat(origin)):
-                execute(tup)
-            stream = f"{origin.source_component}/{origin.stream_id}"
-            live.metrics.add_stretch(stream, len(rows), self._clock() - started_ns)
+            for stream, same_stream in groupby(stretches, _stream_of):
+                started_ns, tuple_count = self._clock(), 0
+                for origin, rows in same_stream:
+                    for tup in map(Tuple, rows, repeat(origin)):
+                        execute(tup)
+                    tuple_count += len(rows)
+                live.metrics.add_stretch(stream, tuple_count, self._clock() - started_ns)
         except BaseException as error:
             if is_interruption(error):
                 raise
@@ -165,3 +170,9 @@ class BatchBoltExecutor:
     def _failure(self, error: BaseException, tup: Tuple | None) -> Failure:
         text = "" if tup is None else shortened(tup)
         return Failure.from_exception(error, self._wiring.component_id, self._wiring.task_index, text)
+
+
+def _stream_of(stretch: Stretch) -> str:
+    """What metrics call it."""
+    origin, _ = stretch
+    return f"{origin.source_component}/{origin.stream_id}"

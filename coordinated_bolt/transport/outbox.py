@@ -1,16 +1,16 @@
 """What one task sends for one attempt: rows, collected per target, counted and framed.
 
 This is the sending half of coordination by counting: `close` reports to every task downstream how
-many tuples it was sent, zero included, and returns the edges for the ack tree.
+many tuples it was sent, zero included, and returns the edges for the ack tree. A `Carrier` takes frames and counts to
+the targets. A target that is sent nothing costs nothing here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, NamedTuple, Protocol
 
 from coordinated_bolt.transport.edges import EdgeDigest
-from coordinated_bolt.transport.frames import Frame, FrameKind
 from state.attempt import TransactionAttempt
 from state.codec import MAX_BYTES, CodecError, pack
 
@@ -24,7 +24,24 @@ TUPLE_BYTES_MAX = MAX_BYTES - 1024
 EMITTED_LATE = "a tuple was emitted after finish_batch had returned; emit it before that"
 """Message about a tuple that is emitted after the counts were reported."""
 
-Send = Callable[[Frame], None]
+
+class Sent(NamedTuple):
+    """How much one target was sent for one attempt."""
+
+    frame_count: int
+    tuple_count: int
+
+
+class Carrier(Protocol):
+    """Takes what tasks send to the tasks downstream; each engine has its own."""
+
+    def carry(self, attempt: TransactionAttempt, sender: int, target: int, *, sequence: int, payload: bytes) -> None:
+        """Takes a frame; `sequence` is its position among those of the attempt from sender to target."""
+
+    def report(
+        self, attempt: TransactionAttempt, sender: int, targets: Iterable[int], sent: Mapping[int, Sent]
+    ) -> None:
+        """Tells every target how many tuples it was sent, once per attempt; those not in `sent` were sent none."""
 
 
 class RowOutbox(Protocol):
@@ -41,7 +58,7 @@ class RowOutbox(Protocol):
         """Sends many rows to a target."""
 
     def close(self) -> dict[int, int]:
-        """Sends a report to every target and returns target -> edge; nothing can be sent afterwards."""
+        """Sends a report to every target and returns target -> edge, where tuples were sent; ends sending."""
 
 
 NewOutbox = Callable[[TransactionAttempt], RowOutbox]
@@ -51,26 +68,22 @@ class _TargetBox:
     """Rows on their way to one target."""
 
     __slots__ = (
-        "_sender",
-        "_target",
-        "attempt",
+        "_address",
+        "_carrier",
+        "_transferred",
         "digest",
         "held",
         "rows",
-        "send",
-        "sequence",
         "stream",
         "stretches",
-        "transferred",
     )
 
     def __init__(
-        self, attempt: TransactionAttempt, sender: int, target: int, send: Send, transferred: dict[int, int]
+        self, attempt: TransactionAttempt, sender: int, target: int, carrier: Carrier, transferred: dict[int, int]
     ) -> None:
-        self.attempt, self._sender, self._target, self.send = attempt, sender, target, send
-        self.transferred = transferred
+        self._address = (attempt, sender, target)
+        self._carrier, self._transferred = carrier, transferred
         self.digest = EdgeDigest(attempt, sender, target)
-        self.sequence = 0
         self.stream = -1
         self.rows: list[list[Any]] = []
         self.stretches: list[list[Any]] = []
@@ -89,14 +102,12 @@ class _TargetBox:
         if self.held:
             self._send_rows(self.stretches, self.held)
             for stream, rows in self.stretches:
-                self.transferred[stream] = self.transferred.get(stream, 0) + len(rows)
+                self._transferred[stream] = self._transferred.get(stream, 0) + len(rows)
             self.stream, self.stretches, self.held = -1, [], 0
 
-    def close(self) -> int:
-        """Sends the remaining rows and the COORD report; returns the edge."""
-        self.flush()
-        self._send(FrameKind.COORD, pack(self.digest.tuple_count))
-        return self.digest.edge_id()
+    def sent(self) -> Sent:
+        """Returns how much was sent so far."""
+        return Sent(self.digest.frame_count, self.digest.tuple_count)
 
     def _send_rows(self, stretches: list[list[Any]], tuple_count: int) -> None:
         """Sends rows as one frame, or as several if one would be too large.
@@ -110,13 +121,9 @@ class _TargetBox:
                 self._send_rows(part, sum(len(rows) for _, rows in part))
             return
         check_tuple_size(payload)
-        self.digest.add(self._send(FrameKind.REGULAR, payload), tuple_count)
-
-    def _send(self, kind: FrameKind, payload: bytes) -> Frame:
-        frame = Frame(self.attempt, self._sender, self.sequence, self._target, kind, payload)
-        self.sequence += 1
-        self.send(frame)
-        return frame
+        sequence = self.digest.frame_count
+        self.digest.add(sequence, payload, tuple_count)
+        self._carrier.carry(*self._address, sequence=sequence, payload=payload)
 
 
 class FrameOutbox:
@@ -126,7 +133,7 @@ class FrameOutbox:
         attempt: the attempt.
         sender: task id of the sender.
         targets: every task downstream, each of which gets a report.
-        send: takes each finished frame.
+        carrier: takes each finished frame, and the report.
         frame_tuples: most tuples in a frame; 1 sends each tuple when it is emitted.
 
     Attributes:
@@ -137,17 +144,19 @@ class FrameOutbox:
         self,
         attempt: TransactionAttempt,
         sender: int,
-        targets: Iterable[int],
-        send: Send,
+        targets: Collection[int],
+        carrier: Carrier,
         frame_tuples: int = FRAME_TUPLES,
     ) -> None:
-        self._frame_tuples = frame_tuples
+        self._attempt, self._sender, self._targets = attempt, sender, targets
+        self._carrier, self._frame_tuples = carrier, frame_tuples
         self.transferred: dict[int, int] = {}
-        self._boxes = {target: _TargetBox(attempt, sender, target, send, self.transferred) for target in targets}
+        self._boxes: dict[int, _TargetBox] = {}
+        self._is_closed = False
 
     def add(self, target: int, stream: int, row: list[Any]) -> None:
         """Sends one row to a target."""
-        box = self._boxes[target]
+        box = self._boxes.get(target) or self._box(target)
         box.open_stretch(stream).append(row)
         box.held += 1
         if box.held >= self._frame_tuples:
@@ -155,7 +164,7 @@ class FrameOutbox:
 
     def add_all(self, target: int, stream: int, rows: list[list[Any]]) -> None:
         """Sends many rows to a target."""
-        box = self._boxes[target]
+        box = self._boxes.get(target) or self._box(target)
         for start in range(0, len(rows), self._frame_tuples):
             part = rows[start : start + self._frame_tuples]
             box.open_stretch(stream).extend(part)
@@ -164,10 +173,23 @@ class FrameOutbox:
                 box.flush()
 
     def close(self) -> dict[int, int]:
-        """Sends a report to every target; returns target -> edge id."""
-        edges = {target: box.close() for target, box in self._boxes.items()}
-        self._boxes = _Closed()
+        """Sends a report to every target; returns target -> edge id, where tuples were sent."""
+        for box in self._boxes.values():
+            box.flush()
+        sent = {target: box.sent() for target, box in self._boxes.items()}
+        self._carrier.report(self._attempt, self._sender, self._targets, sent)
+        edges = {target: box.digest.edge_id() for target, box in self._boxes.items()}
+        self._boxes, self._is_closed = {}, True
         return edges
+
+    def _box(self, target: int) -> _TargetBox:
+        if self._is_closed:
+            raise RuntimeError(EMITTED_LATE)
+        if target not in self._targets:
+            raise KeyError(target)
+        box = _TargetBox(self._attempt, self._sender, target, self._carrier, self.transferred)
+        self._boxes[target] = box
+        return box
 
 
 def check_tuple_size(packed: bytes) -> None:
@@ -195,10 +217,3 @@ def _halves(stretches: list[list[Any]], first_count: int) -> tuple[list[list[Any
         if place < len(rows):
             second.append([stream, rows[place:]])
     return first, second
-
-
-class _Closed(dict[int, _TargetBox]):
-    """Replaces the boxes once they are closed: a later tuple would otherwise be lost silently."""
-
-    def __missing__(self, target: int) -> _TargetBox:
-        raise RuntimeError(EMITTED_LATE)

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from committers.task_report import TaskReport
-from coordinated_bolt.transport.frames import FrameKind, unpack_frame
 from coordinator.planning.plan import Plan
 from coordinator.spark.alarm import Deadline
 from coordinator.spark.frame_flow import delete_shuffle_files, shuffled
@@ -25,12 +24,12 @@ from coordinator.spark.stage import (
     ProcessingStage,
     Reading,
     WaveInput,
+    reports_among,
     wave_processed,
 )
 from coordinator.spark.stage_entry import StageEntry
 from coordinator.transactional.engine import EarlyCommit, WaveProcessed
 from state.attempt import TransactionAttempt
-from state.codec import unpack
 
 if TYPE_CHECKING:
     from pyspark import RDD, Broadcast, SparkContext
@@ -98,9 +97,10 @@ class Wave:
     ) -> list[TaskReport]:
         """Job 2: the commit phase of some attempts, in order."""
         entry, reading = replace(self._entry, deadline=deadline), self._deployment.reading
+        wave = self._input.attempts().attempts
 
         def commit_stage(index: int) -> CommitStage:
-            return CommitStage(entry, index, attempts, composed, reading)
+            return CommitStage(entry, index, wave, attempts, composed, reading)
 
         first, last = self._plan.meeting_stage, len(self._plan.stages) - 1
         frames = self._meeting.mapPartitionsWithIndex(commit_stage(first))
@@ -109,8 +109,7 @@ class Wave:
             frames = self._shuffles[-1].mapPartitionsWithIndex(commit_stage(index))
         partitions = self._plan.commit_partitions() if first == last else None
         collected = self._deployment.context.runJob(frames, list, partitions)
-        reports = [unpack_frame(packed) for _, packed in collected]
-        return [TaskReport.from_wire(unpack(frame.payload)) for frame in reports if frame.kind is FrameKind.VERDICT]
+        return reports_among(packed for _, packed in collected)
 
     def release(self) -> None:
         """Deletes the wave's shuffle files; nothing of it can be run again."""
