@@ -75,7 +75,7 @@ class Task:
 
     def feed(self, of, *values):
         emitter = wire(RecordingBolt(), task_id=1, upstream=(), targets=(10,))
-        outbox = attempt_outbox(emitter, of, self.frames.send)
+        outbox = attempt_outbox(emitter, of, self.frames.carrier)
         for value in values:
             AttemptCollector(emitter, of, outbox).emit([value])
         self.edges[of] = outbox.close()[10]
@@ -83,7 +83,7 @@ class Task:
 
     def run(self, *attempts, composed=False):
         inbox = Inbox(pack_frame(frame) for frame in self.frames)
-        return CommitTask(self.wiring, self.store, self.sent.send).run_group(attempts, inbox, composed=composed)
+        return CommitTask(self.wiring, self.store, self.sent.carrier).run_group(attempts, inbox, composed=composed)
 
 
 def added(**fields):
@@ -192,7 +192,7 @@ def test_the_edges_of_a_verdict_cancel_what_was_sent_to_the_task_and_hold_what_i
     (verdict,) = task.run(A1).verdicts
     below = wire(RecordingBolt(), task_id=21, upstream=(10,))
     assert verdict.edges != task.edges[A1]
-    result = BatchTask(below, CoordinatedBolt(below, attempt_outboxes(below, Sent().send))).run(A1, task.sent.to(21))
+    result = BatchTask(below, CoordinatedBolt(below, attempt_outboxes(below, Sent().carrier))).run(A1, task.sent.to(21))
     assert result.tuple_count == 2
     assert verdict.edges == task.edges[A1] ^ result.read_edges
 

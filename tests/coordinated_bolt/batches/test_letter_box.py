@@ -42,7 +42,7 @@ def box(**limits: int) -> tuple[LetterBox, Tuple]:
 def finished(count: int, **limits: int) -> TaskResult:
     """The result of a task that was sent so many tuples and refuses them all."""
     wiring = replace(wire(RefuseAll(), targets=()), letter_limits=LetterLimits(**limits))
-    task = BatchTask(wiring, CoordinatedBolt(wiring, attempt_outboxes(wiring, Sent().send)))
+    task = BatchTask(wiring, CoordinatedBolt(wiring, attempt_outboxes(wiring, Sent().carrier)))
     rows = [[f"value {number}"] for number in range(count)]
     frame = Frame(A, 1, 0, wiring.task_id, FrameKind.REGULAR, pack([[0, rows]]))
     EdgeDigest(A, 1, wiring.task_id).add(frame, count)

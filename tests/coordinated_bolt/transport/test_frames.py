@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinated_bolt.batches.batch_task import Inbox
-from coordinated_bolt.transport.edges import EdgeDigest, batch_edge
-from coordinated_bolt.transport.frames import Frame, FrameKind, frame_target, pack_frame, unpack_frame
+from coordinated_bolt.transport.edges import EdgeDigest, batch_edge, handed_edge
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, pack
 from tests.support.tasks.wirings import attempt
