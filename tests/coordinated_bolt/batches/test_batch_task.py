@@ -23,8 +23,8 @@ from coordinated_bolt.completeness.tracking import Tracking
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.groupings import AllGrouping, FieldsGrouping, ShuffleGrouping
 from coordinated_bolt.streams.routing import OutputStream, Subscriber
-from coordinated_bolt.transport.edges import EdgeDigest
 from coordinated_bolt.transport.blocks import Inbox
+from coordinated_bolt.transport.edges import EdgeDigest
 from coordinated_bolt.transport.frames import Frame, FrameKind, frame_target
 from coordinated_bolt.transport.letters import Letters
 from coordinated_bolt.transport.wave_attempts import WaveAttempts
@@ -52,7 +52,7 @@ class Recorder(RecordingBolt):
 
 @dataclass
 class Flow:
-    """What was sent for the live attempts, and what is on the wire: each frame and each report in a block of its own."""
+    """What was sent for the live attempts, and what is on the wire: a block for each frame and each report."""
 
     wave: tuple[TransactionAttempt, ...] = ()
     wire: list[bytes] = field(default_factory=list)

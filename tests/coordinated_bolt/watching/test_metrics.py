@@ -15,6 +15,7 @@ from coordinated_bolt.streams.routing import OutputStream, Subscriber
 from coordinated_bolt.watching.metrics import ComponentMetrics, TaskMetrics
 from state.codec import pack, unpack
 from state.errors import FailedException
+from tests.support.tasks.wire import arrived
 from tests.support.tasks.wirings import ONE_FIELD, RecordingBolt, Sent, attempt, wire
 
 A = attempt(1)
@@ -70,7 +71,9 @@ def run(clock, *runs, report=None):
         targets=(21, 22, 31, 32, 33),
         component_id="c",
     )
-    return BatchTask(wiring, CoordinatedBolt(wiring, attempt_outboxes(wiring, Sent().carrier), clock=clock)).run(A, sent)
+    return BatchTask(wiring, CoordinatedBolt(wiring, attempt_outboxes(wiring, Sent().carrier), clock=clock)).run(
+        A, arrived(A, sent)
+    )
 
 
 def upstream():

@@ -105,7 +105,9 @@ def wiring_of(spout, task_index=0, task_count=1):
 def run(given, *, stored=None, spout=None, task_index=0, task_count=1):
     """What one task made of the batches, and the values it sent by txid."""
     sent = Sent()
-    emitted = list(EmitterTask(wiring_of(spout or Log(), task_index, task_count), sent.carrier, stored or {}).run(given))
+    emitted = list(
+        EmitterTask(wiring_of(spout or Log(), task_index, task_count), sent.carrier, stored or {}).run(given)
+    )
     values: dict[int, list[Any]] = {}
     for frame in sent:
         content = unpack(frame.payload)

@@ -83,11 +83,27 @@ def moved(report: bytes, place: int) -> bytes:
         _, edges, residues, counts, metrics, *rare = unpack(report)
     except (CodecError, TypeError, ValueError):
         return report
-    return pack([[place], edges, residues, counts, metrics, *(dict.fromkeys([place], *v.values()) if v else {} for v in rare)])
+    return pack(
+        [[place], edges, residues, counts, metrics, *(dict.fromkeys([place], *v.values()) if v else {} for v in rare)]
+    )
+
+
+def has_cuts(frame: Frame) -> bool:
+    """Whether a report to an acker holds partitions that a spout's task has cut."""
+    return bool(unpack(frame.payload)[-1])
+
+
+def with_other_cuts(report: bytes, position: Any) -> bytes:
+    """The only report of a payload, with another position in each of its cuts, or another residue if it has none."""
+    places, edges, (residue,), *rest, cuts = unpack(report)
+    if not cuts:
+        return pack([places, edges, [residue ^ 1], *rest, cuts])
+    altered = {scope: [before, position] for packed in cuts.values() for scope, (before, _) in unpack(packed).items()}
+    return pack([places, edges, [residue], *rest, {places[0]: pack(altered)}])
 
 
 def _reports(payload: bytes) -> list[tuple[int, bytes]]:
-    places, edges, residues, counts, (row_count, columns), *rare = unpack(payload)
+    places, edges, residues, counts, (_, columns), *rare = unpack(payload)
     found: list[tuple[int, bytes]] = []
     for row, place in enumerate(places):
         figures: list[Any] = [[figure, stream, column[row : row + 1]] for figure, stream, column in columns]
