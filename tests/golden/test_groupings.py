@@ -107,8 +107,8 @@ def test_emit_direct_reaches_the_named_task_only():
     collector.emit_direct(22, ["x"], "orders")
     outbox.close()
     assert [(frame.target, frame.kind.name) for frame in sent] == [
-        (21, "COORD"),
         (22, "REGULAR"),
+        (21, "COORD"),
         (22, "COORD"),
         (23, "COORD"),
     ]

@@ -149,7 +149,7 @@ def test_what_was_sent_arrives_by_attempt_in_order_of_sender_and_sequence(seed):
         {3: 10, 4: 10},
         [],
     )
-    assert inbox.take(ATTEMPTS[1]) == Arrived([], frozenset({3, 4}), {}, [])
+    assert inbox.take(ATTEMPTS[1]) == Arrived((), frozenset({3, 4}), {}, ())
     assert inbox.take(ATTEMPTS[2])[1:] == (frozenset({3}), {3: 12}, [])
     assert inbox.take(ATTEMPTS[0]).frames == (), "it is taken once"
 
@@ -157,7 +157,7 @@ def test_what_was_sent_arrives_by_attempt_in_order_of_sender_and_sequence(seed):
 def test_a_task_sends_another_one_block_and_one_to_whom_it_sends_nothing_too():
     sent = [unpack_block(packed) for packed in written(everything)]
     assert [(b.sender, b.target, b.sequence) for b in sent] == [(3, 8, 0), (3, 9, 0), (4, 8, 0), (4, 9, 0)]
-    assert to(ELSEWHERE, written(everything)).take(ATTEMPTS[3]) == Arrived([], frozenset({3, 4}), {}, [])
+    assert to(ELSEWHERE, written(everything)).take(ATTEMPTS[3]) == Arrived((), frozenset({3, 4}), {}, ())
 
 
 @pytest.mark.parametrize("most", [1, 7, 20])

@@ -83,9 +83,8 @@ def moved(report: bytes, place: int) -> bytes:
         _, edges, residues, counts, metrics, *rare = unpack(report)
     except (CodecError, TypeError, ValueError):
         return report
-    return pack(
-        [[place], edges, residues, counts, metrics, *(dict.fromkeys([place], *v.values()) if v else {} for v in rare)]
-    )
+    moved_rare = [{place: next(iter(each.values()))} if each else {} for each in rare]
+    return pack([[place], edges, residues, counts, metrics, *moved_rare])
 
 
 def has_cuts(frame: Frame) -> bool:
