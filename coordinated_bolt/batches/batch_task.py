@@ -12,6 +12,7 @@ from coordinated_bolt.batches.batch_bolt_executor import Stretch
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
 from coordinated_bolt.batches.hand_over import HandOver
 from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinated_bolt.streams.tuples import TupleOrigin
 from coordinated_bolt.transport.blocks import Arrived
 from coordinated_bolt.transport.edges import EdgeDigest, handed_edge
 from coordinated_bolt.transport.frames import Frame, FrameKind
@@ -72,6 +73,7 @@ class BatchTask:
         self._bolt = bolt
         self._edges: dict[TransactionAttempt, dict[int, EdgeDigest]] = {}
         self._handed: dict[TransactionAttempt, _Handed] = {}
+        self._origins: dict[tuple[int, int], TupleOrigin] = {}
 
     def run(self, attempt: TransactionAttempt, arrived: Arrived, *, with_id: bool = False) -> TaskResult:
         """Executes an attempt of which everything has arrived; `with_id` begins its commit phase."""
@@ -119,7 +121,7 @@ class BatchTask:
             return
         attempt, sender = handed.attempt, handed.sender
         read = self._handed.setdefault(attempt, _Handed())
-        stretches = [(self._wiring.origin(attempt, sender, stream), rows) for stream, rows in handed.stretches]
+        stretches = [(self._origin(attempt, sender, stream), rows) for stream, rows in handed.stretches]
         tuple_count = sum(len(rows) for _, rows in stretches)
         read.edges ^= handed_edge(attempt, sender, self._wiring.task_id, tuple_count)
         read.tuple_count += tuple_count
@@ -156,7 +158,7 @@ class BatchTask:
     def _read(self, attempt: TransactionAttempt, sender: int, sequence: int, payload: bytes) -> list[Stretch]:
         """Returns the tuples of a frame and adds them to the sender's edge, unless they cannot be read."""
         try:
-            stretches = [(self._wiring.origin(attempt, sender, stream), rows) for stream, rows in unpack(payload)]
+            stretches = [(self._origin(attempt, sender, stream), rows) for stream, rows in unpack(payload)]
             tuple_count = sum(len(rows) for _, rows in stretches)
         except (CodecError, KeyError, IndexError, TypeError, ValueError) as error:
             self._unreadable(attempt, sender, sequence, error)
@@ -169,6 +171,12 @@ class BatchTask:
             edge = edges[sender] = EdgeDigest(attempt, sender, self._wiring.task_id)
         edge.add(sequence, payload, tuple_count)
         return stretches
+
+    def _origin(self, attempt: TransactionAttempt, sender: int, stream: int) -> TupleOrigin:
+        origin = self._origins.get((sender, stream))
+        if origin is None:
+            origin = self._origins[sender, stream] = self._wiring.origin(attempt, sender, stream)
+        return origin.of(attempt)
 
     def _unreadable(self, attempt: TransactionAttempt, sender: int, sequence: int, error: Exception) -> None:
         text = f"frame {sequence} from task {sender} cannot be read: {error!r}"

@@ -1,7 +1,7 @@
 """Edges of the ack tree, addressed by content.
 
-There is one edge per (attempt, sender, target). Its id is a hash of the attempt, both tasks, the number
-of tuples and the bytes themselves. The sender puts the id into the tree; the receiver computes its own from
+There is one edge per (attempt, sender, target). Its id is the sum of a hash of each of its frames: of the attempt, both
+tasks, the frame's place among the others, its number of tuples and the bytes themselves. The sender puts the id into the tree; the receiver computes its own from
 what it read. The two cancel only if the target has read exactly what the sender has sent: a frame that is lost,
 doubled, altered or filed under another attempt leaves the tree open.
 
@@ -18,8 +18,8 @@ from state.attempt import TransactionAttempt
 
 DRIVER = 0
 """Task id of the driver as the sender of batch tuples; task ids start at 1."""
-_EDGE = struct.Struct(">QQII")
-_FRAME = struct.Struct(">IQQ")
+_FRAME = struct.Struct(">QQIIIQ")
+_ID_RANGE = 2**64
 
 
 class EdgeDigest:
@@ -30,22 +30,23 @@ class EdgeDigest:
         frame_count: number of frames.
     """
 
-    __slots__ = ("_hasher", "frame_count", "tuple_count")
+    __slots__ = ("_attempt", "_sender", "_sum", "_target", "frame_count", "tuple_count")
 
     def __init__(self, attempt: TransactionAttempt, sender: int, target: int) -> None:
-        self._hasher = blake2b(_EDGE.pack(attempt.txid, attempt.attempt_id, sender, target), digest_size=8)
-        self.tuple_count = self.frame_count = 0
+        self._attempt, self._sender, self._target = attempt, sender, target
+        self._sum = self.tuple_count = self.frame_count = 0
 
     def add(self, sequence: int, payload: bytes, tuple_count: int) -> None:
         """Adds the next frame of the edge."""
-        self._hasher.update(_FRAME.pack(sequence, tuple_count, len(payload)))
-        self._hasher.update(payload)
+        attempt = self._attempt
+        header = _FRAME.pack(attempt.txid, attempt.attempt_id, self._sender, self._target, sequence, tuple_count)
+        self._sum += int.from_bytes(blake2b(header + payload, digest_size=8).digest(), "big")
         self.tuple_count += tuple_count
         self.frame_count += 1
 
     def edge_id(self) -> int:
         """Returns the 64-bit id of the edge with the frames so far, 0 if there are none."""
-        return int.from_bytes(self._hasher.digest(), "big") if self.frame_count else 0
+        return self._sum % _ID_RANGE
 
 
 def handed_edge(attempt: TransactionAttempt, sender: int, target: int, tuple_count: int) -> int:

@@ -19,7 +19,7 @@ def test_an_edge_depends_on_everything_it_stands_for():
     first, second = (0, b"one", 1), (1, b"other", 1)
     edges = [
         edge(first, second),
-        edge(second, first),
+        edge((0, b"other", 1), (1, b"one", 1)),
         edge(first),
         edge(first, first),
         edge(first, (1, b"other", 2)),

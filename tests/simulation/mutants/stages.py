@@ -56,8 +56,8 @@ UNSEEDED = Mutant(
     (
         Patch(
             "coordinated_bolt/batches/attempt_collector.py",
-            '        seed = digest64(b"%d %d %d" % (attempt.txid, attempt.attempt_id, wiring.task_id))\n',
-            "        from random import getrandbits\n\n        seed = getrandbits(64)\n",
+            '            seed = digest64(b"%d %d %d" % (attempt.txid, attempt.attempt_id, wiring.task_id))\n',
+            "            from random import getrandbits\n\n            seed = getrandbits(64)\n",
         ),
     ),
     dies_in="tests/coordinated_bolt/batches/test_attempt_collector.py::test_random_choices_depend_on_attempt_and_task_and_are_made_again_alike",
