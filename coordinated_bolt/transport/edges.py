@@ -1,9 +1,9 @@
 """Edges of the ack tree, addressed by content.
 
 There is one edge per (attempt, sender, target). Its id is the sum of a hash of each of its frames: of the attempt, both
-tasks, the frame's place among the others, its number of tuples and the bytes themselves. The sender puts the id into the tree; the receiver computes its own from
-what it read. The two cancel only if the target has read exactly what the sender has sent: a frame that is lost,
-doubled, altered or filed under another attempt leaves the tree open.
+tasks, the frame's place among the others, its number of tuples and the bytes themselves. The sender puts the id into
+the tree; the receiver computes its own from what it read. The two cancel only if the target has read exactly what the
+sender has sent: a frame that is lost, doubled, altered or filed under another attempt leaves the tree open.
 
 Where nothing was sent there is no edge, which counts as 0. That needs no proof of its own: a receiver that has read
 something all the same has an edge, and so has a sender whose tuples were lost.
