@@ -22,7 +22,7 @@ from tests.support.chaos.kill_word_count import PrefixCounter, counts_of, gather
 from tests.support.chaos.ledger_reader import watch_ledger
 
 MEGABYTES = float(os.environ.get("TXBATCH_CHAOS_MEGABYTES", "0.5"))
-KILLS = int(os.environ.get("TXBATCH_CHAOS_KILLS", "3"))
+KILLS = int(os.environ.get("TXBATCH_CHAOS_KILLS", "2"))
 SEED = int(os.environ.get("TXBATCH_CHAOS_SEED", "1"))
 TIMEOUT_S = 120.0 + 60.0 * MEGABYTES
 

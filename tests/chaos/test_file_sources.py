@@ -26,7 +26,10 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("form", FORMS if "TXBATCH_CHAOS_KILLS" in os.environ else ("gzip", "parquet"))
+@pytest.mark.parametrize(
+    "form",
+    FORMS if "TXBATCH_CHAOS_KILLS" in os.environ else ("gzip", pytest.param("parquet", marks=pytest.mark.thorough)),
+)
 def test_answers_are_exact_whenever_the_driver_is_killed(tmp_path: Path, form: str) -> None:
     outcome = kill_source(tmp_path, form, events=12_000, kills=KILLS, seed=1, timeout_s=TIMEOUT_S)
     assert outcome.is_exact

@@ -26,7 +26,9 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("is_opaque", FACTORIES, ids=["transactional", "opaque"])
+@pytest.mark.parametrize(
+    "is_opaque", [False, pytest.param(True, marks=pytest.mark.thorough)], ids=["transactional", "opaque"]
+)
 def test_a_topic_is_counted_exactly_whenever_driver_and_broker_are_killed(tmp_path, own_broker, is_opaque):
     outcome = kill_kafka(
         tmp_path,

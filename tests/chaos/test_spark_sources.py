@@ -54,6 +54,7 @@ def test_sums_over_a_data_frame_are_exact(tmp_path):
     assert killed(tmp_path, "data_frame", f"path={path}", f"width={STEP}") == sums(COUNT)
 
 
+@pytest.mark.thorough
 def test_sums_over_batches_of_a_program_are_exact(tmp_path):
     assert killed(tmp_path, "batches", f"count={COUNT}", f"rows={STEP}") == sums(COUNT)
 

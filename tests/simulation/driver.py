@@ -13,6 +13,7 @@ from coordinator.planning.plan import make_plan
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
+from coordinator.transactional.start.letter_choice import LetterChoice
 from coordinator.transactional.start.replay_choice import ReplayChoice
 from state.redis_connection import RedisConnection
 from state.redis_reader import READ_TIMEOUT_S, RedisReader
@@ -54,7 +55,7 @@ class Driver(Process):
         program: what it is started with.
         pickle: makes shipped specs.
         options: of the run, beside those that are drawn.
-        replay: the quarantined batches that it replays.
+        replay: the quarantined batches or dead letters that it replays.
 
     Attributes:
         nonce: by which the server knows it.
@@ -73,7 +74,7 @@ class Driver(Process):
         pickle: Callable[[str, Any], bytes],
         ended: Ended,
         options: Mapping[str, Any] | None = None,
-        replay: ReplayChoice | None = None,
+        replay: ReplayChoice | LetterChoice | None = None,
     ) -> None:
         super().__init__(name, timeline, faults, ended)
         self.program = program

@@ -14,6 +14,7 @@ from typing import Any
 
 import redis
 
+from coordinator.transactional.machine.releases import Releases
 from state.attempt import TransactionAttempt
 from tests.simulation.fault_plan import FaultPlan
 from tests.simulation.invariants import ViolatedError, records_of
@@ -138,8 +139,7 @@ class DurableSimulation(Simulation):
     """The world of one scenario at a level, with books of what was told upstream."""
 
     def __init__(self, scenario: Scenario, level: str, rates: Mapping[str, float]) -> None:
-        kept = {fault: rate for fault, rate in rates.items() if not fault.startswith(NO_LEVEL_HELPS)}
-        super().__init__(replace(scenario, rates=tuple(kept.items())))
+        super().__init__(replace(scenario, rates=tuple(kept_by_a_level(rates).items())))
         self.server: DurableServer = DurableServer(
             self.timeline,
             self.faults,
@@ -174,6 +174,11 @@ class DurableSimulation(Simulation):
             raise ViolatedError(f"told of {max(self.told, default=0)} transactions, and {committed} are committed")
 
 
+def kept_by_a_level(rates: Mapping[str, float]) -> dict[str, float]:
+    """Fault -> probability without the faults against which no level helps."""
+    return {fault: rate for fault, rate in rates.items() if not fault.startswith(NO_LEVEL_HELPS)}
+
+
 def play(seed: int, level: str, kind: str, rates: Mapping[str, float] | None = None) -> DurableSimulation:
     """Plays a seed at a level, with a spout that is told.
 
@@ -191,3 +196,10 @@ def play(seed: int, level: str, kind: str, rates: Mapping[str, float] | None = N
     simulation.play()
     simulation.check_end()
     return simulation
+
+
+def released_at_once(self, attempts, *, published=Releases.published):
+    """A planted bug: what a level waits for is released before it is confirmed; replaces `Releases.published`."""
+    self._waits, waits = False, self._waits
+    yield from published(self, attempts)
+    self._waits = waits

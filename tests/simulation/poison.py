@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
 
+from coordinator.transactional.start.letter_choice import LetterChoice
 from coordinator.transactional.start.replay_choice import ReplayChoice
 from state.attempt import TransactionAttempt
 from state.errors import (
@@ -48,6 +49,8 @@ from tests.simulation.workload import (
 )
 
 KEYS = Keys(TOPOLOGY_ID)
+Rows = frozenset[tuple[int, int]]
+"""(partition, row) of some rows."""
 QUARANTINE = {"on_poison": "quarantine", "max_quarantined": 100, "retry_backoff_s": 0.1}
 ENDS = (
     FencedError,
@@ -66,16 +69,21 @@ class PoisonPost(Post):
 
     Args:
         poison: (partition, row) that it cannot take.
+        bad: (partition, row) that it puts among the dead letters.
     """
 
-    def __init__(self, poison: frozenset[tuple[int, int]]) -> None:
+    def __init__(self, poison: Rows, bad: Rows = frozenset()) -> None:
         super().__init__()
-        self._poison = poison
+        self._poison, self._bad = poison, bad
 
     def execute(self, tup):
-        if (tup["partition"], tup["row"]) in self._poison:
+        place = tup["partition"], tup["row"]
+        if place in self._poison:
             raise ValueError(f"row {tup['row']} of {tup['partition']} is poison")
-        super().execute(tup)
+        if place in self._bad:
+            self.collector.dead_letter(tup, "this row is bad")
+        else:
+            super().execute(tup)
 
 
 class AddingAudit(Audit):
@@ -99,7 +107,7 @@ class PoisonSimulation(Simulation):
     """
 
     def __init__(self, scenario: Scenario) -> None:
-        kind = sorted(SPOUTS)[scenario.seed % len(SPOUTS)] if scenario.kind == PLAIN else scenario.kind
+        kind = kind_of(scenario.seed) if scenario.kind == PLAIN else scenario.kind
         super().__init__(replace(scenario, kind=kind, rows=ROWS))
         random = Random(f"{scenario.seed} poison")
         rows = [(random.randrange(PARTITIONS), random.randrange(ROWS)) for _ in range(random.randint(1, 3))]
@@ -115,11 +123,10 @@ class PoisonSimulation(Simulation):
         self._started += 1
         if self._is_calm or "opaque" in self._scenario.kind:
             World.known_rows = ROWS
-        has_all = _reach(state_of(self.server.inner, TOPOLOGY_ID), self._records_now()) == [ROWS] * PARTITIONS
-        may_replay = bool(self._records_now()) and (has_all or self._random.random() < 0.4)
+        replay = self._next_replay()
         driver = Driver(
             f"driver {self._started}",
-            self._program_for(frozenset() if may_replay else self._poison),
+            self._program_for(replay),
             timeline=self.timeline,
             faults=self.faults,
             server=self.server,
@@ -127,16 +134,27 @@ class PoisonSimulation(Simulation):
             pickle=lambda component_id, spec: pickle.dumps(spec),
             ended=self._ended,
             options={**QUARANTINE, "max_attempts": self._max_attempts},
-            replay=ReplayChoice() if may_replay else None,
+            replay=replay,
         )
         self._drivers[driver.nonce] = driver
 
-    def _program_for(self, poison: frozenset[tuple[int, int]]) -> Program:
+    def _next_replay(self) -> ReplayChoice | LetterChoice | None:
+        """What the next run replays: nothing else is left to do, or somebody has mended the code early."""
+        return ReplayChoice() if self._is_due(self._records_now()) else None
+
+    def _is_due(self, stored: Sequence[Any]) -> bool:
+        return bool(stored) and (self._is_read() or self._random.random() < 0.4)
+
+    def _post(self, replay: ReplayChoice | LetterChoice | None) -> PoisonPost:
+        """The bolt of the next run; who replays has mended it."""
+        return PoisonPost(self._poison if replay is None else frozenset())
+
+    def _program_for(self, replay: ReplayChoice | LetterChoice | None) -> Program:
         made = topology(
             self._scenario.kind,
             reads=False,
             tasks=[self._random.randint(1, 3) for _ in range(4)],
-            post=PoisonPost(poison),
+            post=self._post(replay),
             audit=AddingAudit() if self._scenario.reads else None,
         )
         states = dict.fromkeys(("balances", "seen", "weights"), "int")
@@ -147,17 +165,15 @@ class PoisonSimulation(Simulation):
         if error is not None and not isinstance(error, ENDS):
             raise ViolatedError(f"a run ended by {type(error).__name__}: {error}") from error
         self._needs_drop |= error is not None and "is being dropped" in str(error)
-        state, records = state_of(self.server.inner, TOPOLOGY_ID), self._records_now()
-        self._is_done = self._is_calm and not records and _reach(state, records) == [ROWS] * PARTITIONS
+        self._is_done = self._is_calm and not self._left_out() and self._is_read()
 
     def _changed(self, how: str) -> None:
         if how.startswith("server") or " drop_" in how:
             self._records.forget()
-        state, records = state_of(self.server.inner, TOPOLOGY_ID), self._records_now()
-        check(state, records)
+        check(state_of(self.server.inner, TOPOLOGY_ID), self._left_out())
         committed, receipts = records_of(self.server.inner, TOPOLOGY_ID)
         self._records.check(committed, receipts, RECEIPTS_KEPT)
-        found = {record.txid for record in records}
+        found = {record.txid for record in self._records_now()}
         if any(txid > committed for txid in found):
             raise ViolatedError(f"txids {sorted(found)} are quarantined, and committed is {committed}")
         self.replayed += len(self._quarantined - found)
@@ -171,32 +187,41 @@ class PoisonSimulation(Simulation):
         return isinstance(driver, Driver) and attempt.attempt_id in {known for _, known in driver.confirmed}
 
     def _check_told(self) -> None:
-        """The spout has heard of all that the server holds, of a quarantined batch by its replay."""
+        if self._scenario.kind.startswith("told") and self._untold():
+            raise ViolatedError(f"the spout was never told of txids {sorted(self._untold())}")
+
+    def _untold(self) -> set[int]:
+        """What the server holds and the spout has not heard of; of a quarantined batch it hears by the replay."""
         _, receipts = records_of(self.server.inner, TOPOLOGY_ID)
         told = {attempt.attempt_id for attempt in self._told}
-        held = {txid: int(receipt.split()[0], 16) for txid, receipt in receipts.items() if txid not in self.set_aside}
-        untold = [txid for txid, attempt_id in held.items() if attempt_id not in told]
-        if self._scenario.kind.startswith("told") and untold:
-            raise ViolatedError(f"the spout was never told of txids {untold}")
+        held = {txid for txid, receipt in receipts.items() if int(receipt.split()[0], 16) not in told}
+        return held - self.set_aside
+
+    def _left_out(self) -> list[tuple[int, int]]:
+        """The rows that are read and kept aside."""
+        return [row for record in self._records_now() for row in rows_of(record)]
+
+    def _is_read(self) -> bool:
+        """Whether there is nothing left to read."""
+        return _reach(state_of(self.server.inner, TOPOLOGY_ID), self._left_out()) == [ROWS] * PARTITIONS
 
     def _records_now(self) -> list[QuarantineRecord]:
         found = self.server.inner.hash(KEYS.quarantine)
         return [unpack_record(KEYS, txid.decode(), packed) for txid, packed in found.items()]
 
 
-def check(state: dict[str, dict[str, int]], records: list[QuarantineRecord]) -> None:
-    """Whether the state is the fold of a prefix of each partition without what the records name.
+def check(state: dict[str, dict[str, int]], left_out: Sequence[tuple[int, int]]) -> None:
+    """Whether the state is the fold of a prefix of each partition without the rows that are kept aside.
 
     Raises:
         ViolatedError: it is not.
     """
-    left_out = [row for record in records for row in rows_of(record)]
     if len(set(left_out)) < len(left_out):
-        raise ViolatedError(f"rows are quarantined twice: {[key for key, n in Counter(left_out).items() if n > 1]}")
-    ends = _reach(state, records)
+        raise ViolatedError(f"rows are kept aside twice: {[key for key, n in Counter(left_out).items() if n > 1]}")
+    ends = _reach(state, left_out)
     read = {(partition, row) for partition, end in enumerate(ends) for row in range(end)}
     if not read >= set(left_out) or max(ends) > ROWS:
-        raise ViolatedError(f"rows up to {ends} were read, and {sorted(set(left_out) - read)} are quarantined")
+        raise ViolatedError(f"rows up to {ends} were read, and {sorted(set(left_out) - read)} are kept aside")
     weights: Counter[str] = Counter()
     balances: Counter[str] = Counter()
     for partition, row in read - set(left_out):
@@ -213,9 +238,9 @@ def check(state: dict[str, dict[str, int]], records: list[QuarantineRecord]) -> 
         raise ViolatedError(f"weights without {sorted(left_out)} are {state['weights']}, expected {dict(weights)}")
 
 
-def _reach(state: dict[str, dict[str, int]], records: list[QuarantineRecord]) -> list[int]:
-    """How far each partition was read: what is counted, and what is quarantined."""
-    aside = Counter(partition for record in records for partition, _ in rows_of(record))
+def _reach(state: dict[str, dict[str, int]], left_out: Sequence[tuple[int, int]]) -> list[int]:
+    """How far each partition was read: what is counted, and what is kept aside."""
+    aside = Counter(partition for partition, _ in left_out)
     return [state["seen"].get(f"p{partition}", 0) + aside[partition] for partition in range(PARTITIONS)]
 
 
@@ -235,3 +260,8 @@ def _bounds(record: QuarantineRecord) -> list[Any]:
         return [position or [0, 0] for position in positions]
     starts = [batch.starts.get(f"partition.{partition}", 0) for partition in range(PARTITIONS)]
     return [[start, start if end is None else end] for start, end in zip(starts, positions, strict=True)]
+
+
+def kind_of(seed: int) -> str:
+    """Kind of spout of a seed: plain topologies have no batches to set aside."""
+    return sorted(SPOUTS)[seed % len(SPOUTS)]

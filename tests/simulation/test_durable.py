@@ -9,7 +9,7 @@ import pytest
 
 from coordinator.transactional.machine.releases import Releases
 from state.redis_store import RedisStore
-from tests.simulation.durable import SimOwnConnection, play
+from tests.simulation.durable import SimOwnConnection, play, released_at_once
 
 SEEDS = int(os.environ.get("TXBATCH_SIMULATION_SEEDS", "60"))
 KINDS = ("told cut", "told partitioned", "told opaque")
@@ -23,7 +23,7 @@ LOOK_FOR = 60
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_was_released_upstream_is_never_lost_and_all_of_it_is_released(level, kind):
     barriers = 0
-    for seed in range(max(1, SEEDS // 30)):
+    for seed in range(max(1, SEEDS // 60)):
         try:
             simulation = play(seed, level, kind)
         except Exception as error:
@@ -33,12 +33,6 @@ def test_what_was_released_upstream_is_never_lost_and_all_of_it_is_released(leve
 
 
 # Planted bugs --------------------------------------------------------------------------------------------------
-
-
-def released_at_once(self, attempts, *, published=Releases.published):
-    self._waits, waits = False, self._waits
-    yield from published(self, attempts)
-    self._waits = waits
 
 
 def connect_again(self):

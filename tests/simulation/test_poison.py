@@ -16,19 +16,14 @@ from coordinator.transactional.machine import failures
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from state import redis_arguments
 from tests.simulation.invariants import ViolatedError
-from tests.simulation.poison import PoisonSimulation
+from tests.simulation.poison import PoisonSimulation, kind_of
 from tests.simulation.scenario import Scenario
 from tests.simulation.timeline import SimulationStuckError
 from tests.simulation.workload import SPOUTS
 
-SEEDS = max(1, int(os.environ.get("TXBATCH_SIMULATION_SEEDS", "60")) // 6)
+SEEDS = max(1, int(os.environ.get("TXBATCH_SIMULATION_SEEDS", "60")) // 12)
 LOOK_FOR = 40
 """A planted bug has to be found within this many seeds."""
-
-
-def kind_of(seed: int) -> str:
-    """Of spout: plain topologies have no batches to set aside."""
-    return sorted(SPOUTS)[seed % len(SPOUTS)]
 
 
 @cache

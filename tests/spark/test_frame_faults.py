@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -48,6 +49,14 @@ HARMLESS = {("bolt-report", "double"), ("committer-report", "double")}
 """A report that arrives twice is compared with itself, not added."""
 
 
+QUICK = {("bolt", "alter"), ("committer", "drop"), ("committer-report", "double"), ("acker", "drop")}
+"""A fault of each place; the others are like them, and are tried in process each time."""
+
+
+def _marks(place: str, change: str) -> Sequence[pytest.MarkDecorator]:
+    return () if (place, change) in QUICK else (pytest.mark.thorough,)
+
+
 def in_each_mode(faults: set[tuple[str, str]]) -> list[Any]:
     """Cases of (place, change, early_commit).
 
@@ -56,7 +65,7 @@ def in_each_mode(faults: set[tuple[str, str]]) -> list[Any]:
     """
     modes = [("one job", True), ("two jobs", False)]
     return [
-        pytest.param(place, change, early_commit, id=f"{place}-{change}-{mode}")
+        pytest.param(place, change, early_commit, id=f"{place}-{change}-{mode}", marks=_marks(place, change))
         for place, change in sorted(faults)
         for mode, early_commit in modes
         if early_commit or place.startswith("committer")

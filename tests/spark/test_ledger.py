@@ -25,7 +25,9 @@ def balances_of_a_plain_loop() -> tuple[dict[str, int], int]:
     return {str(account): money for account, money in enumerate(balances)}, refused
 
 
-@pytest.mark.parametrize(("parallelism", "commit_group_max"), [(1, 64), (3, 64), (2, 7), (2, 1)])
+@pytest.mark.parametrize(
+    ("parallelism", "commit_group_max"), [pytest.param(1, 64, marks=pytest.mark.thorough), (3, 64), (2, 7), (2, 1)]
+)
 def test_the_ledger_equals_a_plain_loop_over_its_transfers(cluster, parallelism, commit_group_max):
     topology = ledger.topology(
         transfers=TRANSFERS, accounts=ACCOUNTS, transfers_per_batch=40, seed=SEED, parallelism=parallelism

@@ -25,7 +25,9 @@ pytestmark = [pytest.mark.spark, pytest.mark.redis, pytest.mark.slow]
 SCENARIOS, CHUNK = int(os.environ.get("TXBATCH_SPARK_SCENARIOS", "25")), 5
 
 
-@pytest.mark.parametrize("first", range(0, SCENARIOS, CHUNK))
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(first, marks=pytest.mark.thorough) for first in range(CHUNK, SCENARIOS, CHUNK))]
+)
 def test_random_topologies_leave_the_state_of_the_fold(cluster, first):
     for seed in range(first, first + CHUNK):
         scenario = random_scenario(Random(seed), with_faults=False)

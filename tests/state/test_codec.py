@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from state.codec import MAX_NESTING, CodecError, digest64, pack, pack_exact, unpack
+from tests.support.case_names import shown
 from tests.support.values import nested, values
 
 
@@ -40,7 +41,7 @@ def test_equal_sets_have_equal_bytes():
     assert pack({"a", "b", "c", "d"}) == pack({"d", "c", "b", "a"})
 
 
-@pytest.mark.parametrize("value", [object(), {1: object()}, "\ud800", float, range(3)], ids=repr)
+@pytest.mark.parametrize("value", [object(), {1: object()}, "\ud800", float, range(3)], ids=shown)
 def test_what_cannot_be_packed_is_named(value):
     with pytest.raises(CodecError, match="cannot be sent or stored"):
         pack(value)

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from coordinated_bolt.streams import canonical
 from coordinated_bolt.streams.groupings import FieldsGrouping, PartialKeyGrouping
 from state.codec import CodecError
+from tests.support.case_names import shown
 
 TASKS = 10_007
 BERLIN, UTC = ZoneInfo("Europe/Berlin"), dt.UTC
@@ -80,7 +81,7 @@ EQUAL = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), EQUAL, ids=repr)
+@pytest.mark.parametrize(("one", "other"), EQUAL, ids=shown)
 def test_equal_keys_go_to_one_task(one, other):
     assert one == other or isinstance(other, Three)
     assert by_fields(one) == by_fields(other)
@@ -89,7 +90,7 @@ def test_equal_keys_go_to_one_task(one, other):
 
 
 @pytest.mark.parametrize(
-    "nan", [math.nan, -math.nan, math.inf - math.inf, Decimal("NaN"), Decimal("sNaN"), Decimal("NaN123")], ids=repr
+    "nan", [math.nan, -math.nan, math.inf - math.inf, Decimal("NaN"), Decimal("sNaN"), Decimal("NaN123")], ids=shown
 )
 def test_whatever_is_not_a_number_goes_to_one_task(nan):
     assert by_fields(nan) == by_fields(math.nan)
@@ -135,7 +136,7 @@ def test_a_decimal_is_hashed_alike_whatever_the_context():
         assert by_fields(Decimal("0.5")) == by_fields(0.5)
 
 
-@pytest.mark.parametrize("value", [object(), Fraction(1, 3), 1 + 2j, [object()]], ids=str)
+@pytest.mark.parametrize("value", [object(), Fraction(1, 3), 1 + 2j, [object()]], ids=shown)
 def test_a_key_that_cannot_travel_is_refused(value):
     with pytest.raises(CodecError, match="cannot be sent or stored"):
         by_fields(value)

@@ -11,6 +11,7 @@ from coordinated_bolt.components.task_hook import ITaskHook
 from coordinated_bolt.streams.groupings import AllGrouping, CustomGrouping, GlobalGrouping, ShuffleGrouping
 from coordinated_bolt.streams.routing import Subscriber
 from state.codec import CodecError
+from tests.support.case_names import shown
 from tests.support.tasks.collectors import contents, make
 
 ONE = Subscriber("one", (21,), GlobalGrouping())
@@ -39,7 +40,7 @@ def sent_by(box, sent):
         ({"a": [1]}, lambda value: value["a"].append(2)),
         (("x", ["a"]), lambda value: value[1].append("b")),
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_a_value_that_is_changed_later_arrives_as_it_was_emitted(emit, value, change):
     collector, box, sent = make(ONE)
@@ -112,7 +113,7 @@ def test_a_row_without_an_order_is_refused(emit, row, reason):
     assert collector.emitted_count == 0
 
 
-@pytest.mark.parametrize("rows", [{("a", 1): 2}, {("a", 1), ("b", 2)}, frozenset({("a", 1)})], ids=repr)
+@pytest.mark.parametrize("rows", [{("a", 1): 2}, {("a", 1), ("b", 2)}, frozenset({("a", 1)})], ids=shown)
 def test_rows_in_no_order_are_refused(rows):
     collector, _, _ = make(ONE)
     with pytest.raises(ValueError, match=r"component 'bolt' called emit_all with .*; give a list of rows"):
@@ -121,7 +122,7 @@ def test_rows_in_no_order_are_refused(rows):
 
 
 @pytest.mark.parametrize(
-    "row", [("a", 1), iter(["a", 1]), {"a": 1, "b": 1}.keys(), {"a": 1, "b": 1}.values(), range(2)], ids=str
+    "row", [("a", 1), iter(["a", 1]), {"a": 1, "b": 1}.keys(), {"a": 1, "b": 1}.values(), range(2)], ids=shown
 )
 def test_whatever_has_an_order_is_a_row(row):
     collector, box, sent = make(ONE)
