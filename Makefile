@@ -21,9 +21,9 @@ lint:  ## ruff and mypy
 	$(PYTHON_ENV) -m ruff format --check
 	$(PYTHON_ENV) -m mypy
 
-bench:  ## transactions per second, compared with Structured Streaming on the same text
+bench:  ## rates and latencies next to other ways to the same answer: make bench ARGS=--quick
 	@tools/bootstrap.sh java
-	$(PYTHON_ENV) -m benchmarks.commit_throughput $(ARGS)
+	$(PYTHON_ENV) -m benchmarks.suite $(ARGS)
 
 chaos:  ## strike at real drivers, servers and Spark for ten minutes: make chaos ARGS='--minutes 60 --seed 7'
 	@tools/bootstrap.sh java redis-server

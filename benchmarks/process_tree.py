@@ -61,15 +61,27 @@ def usage_by_role(driver_pid: int) -> dict[Role, Usage]:
 
 def processor_seconds(driver_pid: int) -> float:
     """Returns the processor time that a driver and its living descendants have used since each began."""
-    ticks = 0
+    return sum(_processor_seconds(pid) for pid in _with_descendants(driver_pid))
+
+
+def processor_seconds_by_role(driver_pid: int) -> dict[Role, float]:
+    """Returns the same by role, without helpers."""
+    found: dict[Role, float] = {}
     for pid in _with_descendants(driver_pid):
-        try:
-            stat = (PROC / str(pid) / "stat").read_text()
-        except OSError:
-            continue
-        user, system = stat[stat.rindex(")") + 2 :].split()[11:13]
-        ticks += int(user) + int(system)
-    return ticks / os.sysconf("SC_CLK_TCK")
+        role = Role.DRIVER if pid == driver_pid else _role_of(pid)
+        if role is not None:
+            found[role] = found.get(role, 0.0) + _processor_seconds(pid)
+    return found
+
+
+def _processor_seconds(pid: int) -> float:
+    """Returns what a process has used; 0 if it has ended meanwhile."""
+    try:
+        stat = (PROC / str(pid) / "stat").read_text()
+    except OSError:
+        return 0.0
+    user, system = stat[stat.rindex(")") + 2 :].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def _role_of(pid: int) -> Role | None:

@@ -56,7 +56,7 @@ class CommitTask:
     """One commit task (executor); runs one group after the other.
 
     An engine that has all frames calls `run_group`. One that delivers frames as they arrive calls `begin`, passes the
-    frames to `task`, calls `conclude` for each attempt in order, and then takes `report`.
+    frames to `task`, calls `conclude` for each attempt in order, and then `close`.
 
     Args:
         wiring: the task.
@@ -113,7 +113,7 @@ class CommitTask:
                 self.task.id(attempt)
             if not self.conclude(attempt):
                 break
-        return self.report
+        return self.close()
 
     def begin(self, first_txid: int, *, composed: bool) -> None:
         """Begins a group; everything below its first txid is committed."""
@@ -136,6 +136,13 @@ class CommitTask:
             self.report.write_sets.append(session.writes)
         self._executor.earlier.then(session.writes)
         return True
+
+    def close(self) -> TaskReport:
+        """Ends the group and returns the report, with the composed changes packed for the server."""
+        if self.report.composed:
+            for write_set in self.report.write_sets:
+                write_set.pack()
+        return self.report
 
 
 def _edges(result: TaskResult) -> int:

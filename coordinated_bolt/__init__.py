@@ -1,8 +1,9 @@
 """What a task needs to run bolts: tuples, streams, groupings, counting and the ack tree.
 
 Pure: an engine delivers frames and messages, and passes in clocks and seeds. No Spark, no Redis, no sources here.
-What several rooms share lies at the top: `wiring` (all that one task knows), `user_code` and `user_traceback`
-(exceptions of user code), `closing`, `neighbours` (the import check), `rotating_map` and `time_cache_map` (timeouts).
+What several rooms share lies at the top: `wiring` (all that one task knows), `columns` (rows, held as columns),
+`user_code` and `user_traceback` (exceptions of user code), `closing`, `neighbours` (the import check), `rotating_map`
+and `time_cache_map` (timeouts).
 """
 
 from coordinated_bolt.neighbours import require_own_packages
@@ -21,6 +22,7 @@ from coordinated_bolt.rotating_map import RotatingMap
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
 from coordinated_bolt.streams.groupings import CustomGrouping
 from coordinated_bolt.streams.plain_tuple import TICK_TUPLE_FREQ_SECS, is_tick
+from coordinated_bolt.streams.tuple_batch import TupleBatch
 from coordinated_bolt.streams.tuples import Tuple
 from coordinated_bolt.time_cache_map import TimeCacheMap
 
@@ -54,5 +56,6 @@ __all__ = [
     "TimeoutCallback",
     "TopologyContext",
     "Tuple",
+    "TupleBatch",
     "is_tick",
 ]

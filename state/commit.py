@@ -14,6 +14,10 @@ from state.write_set import WriteSet
 COMMIT_OPERATIONS_LIMIT = 500_000
 """Most operations in one commit: a larger one would block the server for more than a second."""
 
+GROUP_BYTES_AIM = 16 * 1024 * 1024
+"""Size that groups of more than one transaction aim to stay below: it blocks the server for about 0.1 s, as long as a
+full group of small operations does."""
+
 
 class CommitStatus(StrEnum):
     """What the server answered to a commit."""
@@ -88,7 +92,9 @@ class CommitReply:
     Attributes:
         status: the outcome.
         detail: what the server found; for TYPE and LIMIT it names state key and field.
+        byte_count: size of the arguments that were sent; 0 if none were.
     """
 
     status: CommitStatus
     detail: str = ""
+    byte_count: int = 0

@@ -1,13 +1,11 @@
 """Encodes a write as the keys and arguments that the function library reads.
 
-The fields of integer increments are followed by one packed string of deltas, which halves the work of packing on the
-client and of parsing on the server; everything else is flat. No section is larger than Lua can unpack at once.
+Integer increments are sent as blocks (`packed_increments`), most of them as commit tasks have packed them; everything
+else is flat. No section is larger than Lua can unpack at once.
 """
 
 from __future__ import annotations
 
-import sys
-from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -15,12 +13,10 @@ from state.codec import digest64, pack
 from state.commit import COMMIT_OPERATIONS_LIMIT, Commit
 from state.errors import TransactionError
 from state.keys import Keys
+from state.packed_increments import SECTION_LIMIT, IncrementBlock, pack_increments
 from state.write_set import MAX_INTEGER, Field, StateKind, StateWrites, ValueType
 
 Argument = str | bytes
-
-SECTION_LIMIT = 1_000
-"""Most operations in one section; redis_functions.lua has the same number."""
 
 BYTES_LIMIT = 256 * 1024 * 1024
 """Largest call that is sent: servers drop a connection whose query buffer exceeds 1 GiB."""
@@ -110,18 +106,21 @@ def _append_state(content: list[Argument], index: int, name: str, writes: StateW
     head: list[Argument] = [str(index), kind.value, value_type.value]
     if writes.size_max is not None:
         content += [*head, "bound", "1", str(writes.size_max), str(len(writes.puts) - len(writes.deletes))]
-    for operation, items in (("put", list(writes.puts)), ("increment", list(writes.increments))):
-        for part in _parts(items):
-            content += [*head, operation, str(len(part))]
-            if operation == "increment":
-                content += _increments(name, part, writes, reach)
-            elif kind is StateKind.SET:
-                content += _values(part, value_type)
-            elif kind is StateKind.VALUE:
-                content += _values(map(writes.puts.__getitem__, part), value_type)
-            else:
-                values = _values(map(writes.puts.__getitem__, part), value_type)
-                content += [item for pair in zip(_fields(part), values, strict=True) for item in pair]
+    for part in _parts(list(writes.puts)):
+        content += [*head, "put", str(len(part))]
+        if kind is StateKind.SET:
+            content += _values(part, value_type)
+        elif kind is StateKind.VALUE:
+            content += _values(map(writes.puts.__getitem__, part), value_type)
+        else:
+            values = _values(map(writes.puts.__getitem__, part), value_type)
+            content += [item for pair in zip(_fields(part), values, strict=True) for item in pair]
+    if value_type is ValueType.INT:
+        for block in _blocks(name, writes):
+            content += [*head, "increment", *block.arguments(), str(reach)]
+    else:
+        for part in _parts(list(writes.increments)):
+            content += [*head, "increment", *_floats(name, part, writes)]
     for part in _parts(list(writes.deletes)):
         operation = "delete" if writes.size_max is None else "take"
         content += [*head, operation, str(len(part)), *_fields(part)]
@@ -142,31 +141,22 @@ def _parts(items: list[Any]) -> Iterable[list[Any]]:
     return (items[start : start + SECTION_LIMIT] for start in range(0, len(items), SECTION_LIMIT))
 
 
-def _increments(name: str, part: list[Field], writes: StateWrites, reach: float) -> list[Argument]:
-    deltas = [writes.increments[field] for field in part]
-    arguments: list[Argument] = list(_fields(part))
-    if writes.value_type is ValueType.INT:
-        return [*arguments, *_packed(name, deltas), str(reach)]
-    texts = [" ".join(map(repr, floats)) for floats in deltas]
+def _floats(name: str, part: list[Field], writes: StateWrites) -> list[Argument]:
+    texts = [" ".join(map(repr, writes.increments[field])) for field in part]
     if any("n" in text for text in texts):  # inf, nan
         raise CommitTooLargeError(f"state {name!r} is incremented by a number that is not finite")
-    return arguments + texts
+    return [str(len(part)), *_fields(part), *texts]
 
 
-def _packed(name: str, deltas: list[int]) -> tuple[str, bytes]:
-    """Returns the width in bytes and the packed deltas, offset by half the range so that no byte carries a sign."""
-    low, high = min(deltas), max(deltas)
-    if low >= -128 and high <= 127:
-        return "1", bytes([delta + 128 for delta in deltas])
-    if low < -MAX_INTEGER or high > MAX_INTEGER:
-        worst = low if low < -MAX_INTEGER else high
+def _blocks(name: str, writes: StateWrites) -> list[IncrementBlock]:
+    """Returns the integer increments as blocks: those that arrived packed, and the others."""
+    amounts = writes.increments.values()
+    worst = max(max(amounts, default=0), min(amounts, default=0), key=abs)
+    if abs(worst) > MAX_INTEGER:
         raise CommitTooLargeError(
             f"state {name!r} is incremented by {worst}, outside ±{MAX_INTEGER}; use a str or float state"
         )
-    numbers = array("Q", [delta + 2**63 for delta in deltas])
-    if sys.byteorder == "little":
-        numbers.byteswap()
-    return "8", numbers.tobytes()
+    return [*writes.packed.blocks, *pack_increments(writes.increments).blocks]
 
 
 def _fields(part: list[Field]) -> list[Argument]:

@@ -21,11 +21,12 @@ from state.errors import ProtocolError, StateRefusedError, StateUnreachableError
 from state.fault_points import reached
 from state.printable import said_by
 from state.redis_address import check_address
-from state.redis_errors import Remedy, hint_for, remedy_of, stop_error
+from state.redis_errors import Remedy, hint_for, library_replaced_error, remedy_of, stop_error
 
-LIBRARY_NAME = "txbatch_3"
-STORED_FORMAT = LIBRARY_NAME.rpartition("_")[2]
-"""The format of what is stored: the version of the library that writes it."""
+LIBRARY_NAME = "txbatch_4"
+"""Changes with the arguments of the functions, so that drivers of two versions can use one server."""
+STORED_FORMAT = "3"
+"""The format of what is stored; redis_functions.lua has the same number."""
 SOCKET_TIMEOUT_S = 30.0
 """A commit of 500,000 operations may block the server for three seconds, a slow disk for longer."""
 CONNECT_TIMEOUT_S = 5.0
@@ -115,7 +116,7 @@ class RedisConnection:
             ProtocolError: the arguments cannot be encoded.
         """
         limit_s = self._timeout_s if timeout_s is None else timeout_s
-        started, pause, refreshes = self._clock(), FIRST_PAUSE_S, 0
+        started, pause, refreshes, loads = self._clock(), FIRST_PAUSE_S, 0, 0
         last: redis.RedisError | None = None
         while True:
             try:
@@ -129,8 +130,10 @@ class RedisConnection:
                 return reply
             if remedy is Remedy.REFRESH and refreshes < REFRESH_LIMIT:
                 refreshes += 1
-                self.load_library()
+                loads += self.load_library()
                 continue
+            if remedy is Remedy.REFRESH and loads == REFRESH_LIMIT:
+                raise library_replaced_error(self.server, loads) from last
             if remedy is not Remedy.RETRY:
                 raise stop_error(last, self.server) from last
             waited_s = self._clock() - started
@@ -169,10 +172,13 @@ class RedisConnection:
         """
         return self.call("FCALL_RO" if read_only else "FCALL", f"{LIBRARY_NAME}_{name}", *arguments)
 
-    def load_library(self) -> None:
+    def load_library(self) -> bool:
         """Loads the function library unless the server already has exactly this code.
 
         A user without the right to manage functions gets no error here: another user loads the library for them.
+
+        Returns:
+            Whether the server has the library now, as far as this user may know.
 
         Raises:
             StateRefusedError, StateUnreachableError: as `call`.
@@ -187,6 +193,8 @@ class RedisConnection:
         except StateRefusedError as error:
             if not isinstance(error.__cause__, redis.exceptions.NoPermissionError):
                 raise
+            return False
+        return True
 
     def close(self) -> None:
         """Closes the sockets."""

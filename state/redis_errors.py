@@ -115,6 +115,15 @@ def stop_error(error: Exception, server: str) -> TransactionError:
     return StateRefusedError(stop_sentence(error, server))
 
 
+def library_replaced_error(server: str, loads: int) -> StateRefusedError:
+    """Returns the error of a call whose function was missing again after each of `loads` successful loads."""
+    return StateRefusedError(
+        f"server {server} does not keep txbatch's function library: it was loaded {loads} times during one call and "
+        "was gone again each time; another program replaces or removes it (FUNCTION FLUSH, FUNCTION RESTORE, a library "
+        "of the same name), or this address leads to several servers; find it, then run again"
+    )
+
+
 def stop_sentence(error: Exception, server: str) -> str:
     """Returns the message of a `StateRefusedError`: what the server is, what to do, and what it said."""
     code, said = error_code(error), said_by(error)

@@ -41,6 +41,11 @@ def state_not_as_left(reply: CommitReply) -> str:
     """Returns what to do if the server does not hold what its owner left there."""
     if reply.status is CommitStatus.TORN:
         return f"this run stops and has changed nothing since; {TORN_REMEDY}"
+    if reply.status is CommitStatus.REGRESSED and reply.detail.startswith("field "):
+        return (
+            "what the server holds of the topology's own record is damaged; this run stops and has changed nothing "
+            "since; restore the server's data, or start over with `txbatch drop`"
+        )
     if reply.status is CommitStatus.REGRESSED and reply.detail.endswith("is gone"):
         return (
             "the topology was dropped, or the server has lost its state; this run stops; restore the server's "

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 from state.attempt import TransactionAttempt
@@ -158,7 +158,7 @@ class RedisStore(RedisTopology):
         reached("commit.sending")
         reply = self._write("commit", keys, arguments, self._metadata_sum.change(packed, commit.forget))
         reached("commit.answered")
-        return reply
+        return replace(reply, byte_count=sum(map(len, arguments)))
 
     def ask_barrier(self, confirmed_txid: int) -> None:
         """Asks whether everything written so far is as durable as `check_server` was told; see `barrier_answer`.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Mapping
 from operator import index
 from typing import Any, Self
 
+from state.column_values import column_values
 from state.errors import TopologyError
 from state.keys import check_name
 from state.session import StateSession
@@ -103,12 +105,62 @@ class StateHandle:
                 raise ValueError(sentence) from None
         return value
 
+    def _are_plain(self, values: Collection[Any], declared: ValueType) -> bool:
+        """Whether `_check` would return every value unchanged; whole columns are looked at nearly at the speed of C."""
+        if {*map(type, values)} - {_TYPES[declared]}:
+            return False
+        match declared:
+            case ValueType.INT:
+                return not values or (min(values) >= -MAX_INTEGER and max(values) <= MAX_INTEGER)
+            case ValueType.FLOAT:
+                return all(map(math.isfinite, values))
+            case ValueType.STR:
+                return _is_valid_text("".join(values))
+            case ValueType.BYTES:
+                return True
+
+    def _columns(self, call: str, first: Any, second: Any) -> tuple[list[Any], list[Any]]:
+        """Returns the two columns that a call was given, either as such or as the items of a mapping.
+
+        Raises:
+            TypeError: one of them is not a column.
+            ValueError: they differ in length.
+        """
+        if second is None and isinstance(first, Mapping):
+            return list(first), list(first.values())
+        columns = (self._column(call, first), self._column(call, second))
+        if len(columns[0]) != len(columns[1]):
+            raise ValueError(
+                f"{call} of state {self.name!r} was given columns of {len(columns[0]):,} and {len(columns[1]):,} "
+                "values; give one value for each field"
+            )
+        return columns
+
+    def _column(self, call: str, column: Any) -> list[Any]:
+        values = column_values(column)
+        if values is None:
+            raise TypeError(
+                f"{call} of state {self.name!r} was given {column!r:.100}, a {type(column).__name__}, as a column; "
+                "give a list"
+            )
+        return values
+
     def _check_delta(self, by: Any) -> Any:
         if self.value_type is ValueType.FLOAT:
             by = as_float(by)
         if self.value_type not in (ValueType.INT, ValueType.FLOAT):
             raise TypeError(f"state {self.name!r} holds {self.value_type.value} values and cannot be incremented")
         return self._check("increment", by, self.value_type)
+
+    def _put_plain(self, fields: list[Any], values: list[Any]) -> bool:
+        """Puts columns at once if single calls would keep all of them as they are; returns whether it did."""
+        writes = self._open()
+        if writes.increments or writes.deletes or not self._are_plain(fields, self.field_type):
+            return False
+        if self.kind is not StateKind.SET and not self._are_plain(values, self.value_type):
+            return False
+        writes.puts.update(zip(fields, values, strict=True))
+        return True
 
     def _add(self, field: Field, by: Any) -> None:
         """Adds a checked delta; the floats of one transaction add up to a single delta."""
@@ -119,6 +171,14 @@ class StateHandle:
             writes.increments[field][0] += by
         else:
             writes.increments[field] = [by]
+
+
+def _is_valid_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _as_int(value: Any) -> Any:

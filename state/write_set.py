@@ -27,6 +27,7 @@ from enum import StrEnum
 from typing import Any
 
 from state.errors import TransactionError
+from state.packed_increments import IncrementBlock, PackedIncrements, pack_increments
 
 MAX_INTEGER = 2**53 - 1
 """Largest magnitude of an integer in state; up to here Lua's numbers are exact."""
@@ -81,6 +82,8 @@ class StateWrites:
         size_max: most members of the stored state after the commit, None for no limit. All puts must then be of new
             members and all deletes of present ones, or the server refuses the commit. Set by the driver just before it
             publishes, so it is neither composed nor sent.
+        packed: increments packed for the server, and then the only changes. Every method but `operations`, `fields`
+            and the two compositions wants them unpacked.
     """
 
     kind: StateKind
@@ -92,6 +95,7 @@ class StateWrites:
     overwritten: dict[Field, float] = field(default_factory=dict, compare=False)
     reach: float = field(default=0, compare=False)
     size_max: int | None = None
+    packed: PackedIncrements = field(default_factory=PackedIncrements)
 
     def most(self) -> float:
         """Returns the largest number a field may hold."""
@@ -126,18 +130,23 @@ class StateWrites:
         """Returns how many changes the server will make; each float of a list is one."""
         increments = self.increments
         added = sum(map(len, increments.values())) if self.value_type is ValueType.FLOAT else len(increments)
-        return len(self.puts) + added + len(self.deletes) + len(self.appends) + len(self.overwritten)
+        return len(self.puts) + added + len(self.packed) + len(self.deletes) + len(self.appends) + len(self.overwritten)
 
     def fields(self) -> Iterator[Field]:
         """Yields every field this changes, each once."""
         yield from self.puts
         yield from self.increments
+        yield from (key for key, _ in self.packed.items())
         yield from self.deletes
         if self.appends and VALUE_FIELD not in self.deletes:
             yield VALUE_FIELD
 
     def then(self, later: StateWrites) -> None:
         """Composes the changes of a later transaction into this."""
+        if self._joined_packed(later):
+            return
+        self.unpack()
+        later.unpack()
         self.reach = self._reached() + later._reached()
         if self.puts or self.deletes or later.puts or later.deletes or self.value_type is ValueType.FLOAT:
             self._overwrite(later)
@@ -160,7 +169,12 @@ class StateWrites:
         Raises:
             OrderMattersError: both changed a field in ways that do not commute.
         """
+        if self._joined_packed(other):
+            return
+        self.unpack()
+        other.unpack()
         self._check_commutes(other)
+        self.reach = self._reached() + other._reached()
         for key in self.increments.keys() & other.increments.keys():
             other.increments[key] += self.increments[key]
         self.puts.update(other.puts)
@@ -168,7 +182,38 @@ class StateWrites:
         self.deletes.update(other.deletes)
         self.appends.extend(other.appends)
         self.overwritten.update(other.overwritten)
-        self.reach = self._reached() + other._reached()
+
+    def pack(self) -> None:
+        """Packs the increments, if there is nothing else and a server would take each; called by commit tasks, once.
+
+        Nothing may be changed afterwards.
+        """
+        increments = self.increments
+        if not increments or self.kind is not StateKind.HASH or self.value_type is not ValueType.INT:
+            return
+        if self.operations() > len(increments) or len({*map(type, increments)}) > 1:
+            return
+        if max(increments.values()) > MAX_INTEGER or min(increments.values()) < -MAX_INTEGER:
+            return
+        self.reach = self._reached()
+        self.packed = pack_increments(increments)
+        self.increments = {}
+
+    def unpack(self) -> None:
+        """Undoes `pack`: the same changes in the form that can be changed."""
+        if self.packed:
+            self.increments.update(self.packed.items())
+            self.packed = PackedIncrements()
+
+    def _joined_packed(self, other: StateWrites) -> bool:
+        """Adds what `other` has packed, if neither side changes anything else or anything in common.
+
+        Order does not matter then, so this does for both compositions.
+        """
+        if not other.packed or self.operations() > len(self.packed) or not self.packed.join(other.packed):
+            return False
+        self.reach += other.reach
+        return True
 
     def _reached(self) -> float:
         """Returns `reach`, computing it for a transaction not composed yet; floats are checked as they are added."""
@@ -237,13 +282,17 @@ class StateWrites:
             self.appends,
             self.overwritten,
             self.reach,
+            [block.to_wire() for block in self.packed.blocks],
         ]
 
     @classmethod
     def from_wire(cls, wire: list[Any]) -> StateWrites:
         """Inverse of `to_wire`."""
-        kind, value_type, puts, increments, deletes, *others = wire
-        return cls(StateKind(kind), ValueType(value_type), puts, increments, dict.fromkeys(deletes, True), *others)
+        kind, value_type, puts, increments, deletes, *others, packed = wire
+        removed = dict.fromkeys(deletes, True)
+        writes = cls(StateKind(kind), ValueType(value_type), puts, increments, removed, *others)
+        writes.packed = PackedIncrements(map(IncrementBlock.from_wire, packed))
+        return writes
 
 
 @dataclass(slots=True)
@@ -291,6 +340,11 @@ class WriteSet:
                 self.states[name].beside(writes)
             else:
                 self.states[name] = writes
+
+    def pack(self) -> None:
+        """Packs what can be packed of each state; see `StateWrites.pack`."""
+        for writes in self.states.values():
+            writes.pack()
 
     def to_wire(self) -> dict[str, Any]:
         """Returns plain data for the codec."""

@@ -32,7 +32,11 @@ GATED_LIBRARIES = {
     "typer": ("coordinator/cli/*",),
     "rich": ("coordinator/cli/*",),
     "click": ("coordinator/cli/*",),
-    "pyarrow": ("coordinator/sources/files/stores/arrow_*", "coordinator/spark/*"),
+    "pyarrow": (
+        "coordinator/sources/files/stores/arrow_*",
+        "coordinator/spark/*",
+        "coordinated_bolt/streams/tuple_batch.py",  # users of batches may ask for Arrow
+    ),
     "kafka": ("coordinator/sources/kafka/*",),
     "confluent_kafka": ("coordinator/sources/kafka/*",),
 }
@@ -51,6 +55,7 @@ PURE_MODULES = (
     "state/keys",
     "state/metadata_sum",
     "state/own_copy",
+    "state/packed_increments",
     "state/printable",
     "state/quarantine",
     "state/receipt",

@@ -25,7 +25,8 @@ SURFACE = {
         AckInfo BaseBasicBolt BaseBatchBolt BaseRichBolt BaseSpout BasicOutputCollector BatchOutputCollector
         CustomGrouping EmitInfo ExecuteInfo FailInfo FinishedCallback IAckValueSpout IBasicBolt IBatchBolt IComponent
         IFailValueSpout IRichBolt ISpout ITaskHook OutputCollector OutputFieldsDeclarer RotatingMap
-        SpoutOutputCollector TICK_TUPLE_FREQ_SECS TimeCacheMap TimeoutCallback TopologyContext Tuple is_tick
+        SpoutOutputCollector TICK_TUPLE_FREQ_SECS TimeCacheMap TimeoutCallback TopologyContext Tuple TupleBatch
+        is_tick
     """,
     "committers": "ICommitter",
     "coordinator": """

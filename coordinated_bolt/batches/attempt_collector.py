@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from coordinated_bolt.batches.letter_box import LetterBox
+from coordinated_bolt.columns import Columns
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
-from coordinated_bolt.streams.routing import Router
+from coordinated_bolt.streams.routing import Choosers, Router
 from coordinated_bolt.streams.tuples import Tuple
 from coordinated_bolt.transport.outbox import RowOutbox
 from coordinated_bolt.watching.hook_observer import HookObserver
@@ -81,6 +82,31 @@ class AttemptCollector:
             for position, share in chooser.split(lists).items():
                 self._outbox.add_all(tasks[position], stream, share)
         self.emitted[stream_id] += len(lists)
+
+    def emit_batch(self, batch: Any, stream_id: str = DEFAULT_STREAM) -> None:
+        """Sends many tuples, given as columns; like calling `emit` for each."""
+        stream, columns, choosers = self._router.route_batch(batch, stream_id)
+        if self._watchers:
+            self._emit_watched(stream_id, stream, columns, choosers)
+        else:
+            for chooser, tasks in choosers:
+                for position, share in chooser.split(columns).items():
+                    self._outbox.add_all(tasks[position], stream, share)
+        self.emitted[stream_id] += len(columns)
+
+    def _emit_watched(self, stream_id: str, stream: int, columns: Columns, choosers: Choosers) -> None:
+        """Sends columns as columns all the same, and then notifies the observer of each tuple and its receivers."""
+        receivers: list[list[int]] = [[] for _ in range(len(columns))]
+        places: dict[int, list[int]] = {}
+        for place, row in enumerate(columns):
+            for chooser, tasks in choosers:
+                receivers[place] += [tasks[position] for position in chooser.choose(row)]
+            for task in receivers[place]:
+                places.setdefault(task, []).append(place)
+        for task, chosen in places.items():
+            self._outbox.add_all(task, stream, columns.take(chosen))
+        for row, told in zip(columns, receivers, strict=True):
+            self._observer.emitted(stream_id, row, told, self._attempt)
 
     def emit_direct(self, task_id: int, values: Sequence[Any], stream_id: str = DEFAULT_STREAM) -> None:
         """Sends one tuple on a direct stream to one task of a subscriber."""

@@ -13,6 +13,7 @@ from coordinated_bolt.components.basic_bolts import IBasicBolt
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector, IBatchBolt
 from coordinated_bolt.components.callbacks import FinishedCallback, TimeoutCallback
 from coordinated_bolt.components.context import TopologyContext
+from coordinated_bolt.streams.tuple_batch import TupleBatch
 from coordinated_bolt.streams.tuples import Tuple
 from state.attempt import TransactionAttempt
 
@@ -43,6 +44,9 @@ class BasicBoltExecutor(IBatchBolt, TimeoutCallback):
 
     def execute(self, tup: Tuple) -> None:
         self._bolt.execute(tup, self._collector)
+
+    def execute_batch(self, batch: TupleBatch) -> None:
+        self._bolt.execute_batch(batch, self._collector)
 
     def finish_batch(self) -> None:
         if isinstance(self._bolt, FinishedCallback):

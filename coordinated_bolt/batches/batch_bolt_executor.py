@@ -11,15 +11,17 @@ import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, repeat
-from typing import Any
 
 from coordinated_bolt.batches.basic_bolt_executor import BasicBoltExecutor
+from coordinated_bolt.columns import Rows
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.components.basic_bolts import IBasicBolt
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector, IBatchBolt
 from coordinated_bolt.components.callbacks import FinishedCallback, TimeoutCallback
+from coordinated_bolt.components.component import takes_batches
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.components.task_hook import install_hooks
+from coordinated_bolt.streams.tuple_batch import TupleBatch
 from coordinated_bolt.streams.tuples import Tuple, TupleOrigin, shortened
 from coordinated_bolt.user_code import is_interruption
 from coordinated_bolt.watching.hook_observer import HookObserver
@@ -28,7 +30,7 @@ from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
 
-Stretch = tuple[TupleOrigin, list[list[Any]]]
+Stretch = tuple[TupleOrigin, Rows]
 """Rows of one origin, in order."""
 NewCollector = Callable[[TransactionAttempt, HookObserver], BatchOutputCollector]
 
@@ -41,6 +43,7 @@ class _Live:
     context: TopologyContext
     observer: HookObserver
     metrics: TaskMetrics
+    takes_batches: bool
 
 
 class BatchBoltExecutor:
@@ -68,22 +71,26 @@ class BatchBoltExecutor:
         self._attempts: dict[TransactionAttempt, _Live] = {}
 
     def execute(self, attempt: TransactionAttempt, stretches: Sequence[Stretch]) -> Failure | None:
-        """Lets the attempt's bolt execute tuples, in order, up to the first failure."""
-        tup: Tuple | None = None
+        """Lets the attempt's bolt execute tuples, in order or as batches, up to the first failure."""
+        executed: Tuple | TupleBatch | None = None
         try:
             live = self._live(attempt)
             execute = self._watched(live) if live.observer.watchers else live.bolt.execute
             for stream, same_stream in groupby(stretches, _stream_of):
                 started_ns, tuple_count = self._clock(), 0
                 for origin, rows in same_stream:
-                    for tup in map(Tuple, rows, repeat(origin)):
-                        execute(tup)
                     tuple_count += len(rows)
+                    if live.takes_batches and rows:
+                        executed = TupleBatch(rows, origin)
+                        self._execute_batch(live, executed)
+                        continue
+                    for executed in map(Tuple, rows, repeat(origin)):
+                        execute(executed)
                 live.metrics.add_stretch(stream, tuple_count, self._clock() - started_ns)
         except BaseException as error:
             if is_interruption(error):
                 raise
-            return self._failure(error, tup)
+            return self._failure(error, executed)
         return None
 
     def finished_id(self, attempt: TransactionAttempt) -> Failure | None:
@@ -150,11 +157,25 @@ class BatchBoltExecutor:
             spec: IBatchBolt | IBasicBolt = pickle.loads(self._wiring.spec)
             bolt = BasicBoltExecutor(spec) if isinstance(spec, IBasicBolt) else spec
             context = self._wiring.context()
-            live = self._attempts[attempt] = _Live(bolt, context, HookObserver(self._observer, context), TaskMetrics())
+            observer = HookObserver(self._observer, context)
+            live = _Live(bolt, context, observer, TaskMetrics(), takes_batches(type(spec)))
+            self._attempts[attempt] = live
             # from here on cleanup follows, whatever raises
             install_hooks(context, self._wiring.hook_specs)
             bolt.prepare(context.conf, context, self._new_collector(attempt, live.observer), attempt)
         return live
+
+    def _execute_batch(self, live: _Live, batch: TupleBatch) -> None:
+        """Calls the bolt's `execute_batch`; then tells its observer of each tuple, with an equal share of the time."""
+        if not live.observer.watchers:
+            live.bolt.execute_batch(batch)
+            return
+        tuples = list(batch)  # the bolt may change the batch
+        started_ns = self._clock()
+        live.bolt.execute_batch(batch)
+        share_ns = (self._clock() - started_ns) // len(tuples)
+        for tup in tuples:
+            live.observer.executed(tup, share_ns)
 
     def _watched(self, live: _Live) -> Callable[[Tuple], None]:
         """Returns a function that calls the bolt's `execute` and then notifies its observer."""
@@ -167,8 +188,8 @@ class BatchBoltExecutor:
 
         return watched
 
-    def _failure(self, error: BaseException, tup: Tuple | None) -> Failure:
-        text = "" if tup is None else shortened(tup)
+    def _failure(self, error: BaseException, executed: Tuple | TupleBatch | None) -> Failure:
+        text = "" if executed is None else shortened(executed)
         return Failure.from_exception(error, self._wiring.component_id, self._wiring.task_index, text)
 
 

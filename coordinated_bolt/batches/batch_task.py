@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from coordinated_bolt.batches.batch_bolt_executor import Stretch
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
 from coordinated_bolt.batches.hand_over import HandOver
+from coordinated_bolt.columns import from_wire
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.streams.tuples import TupleOrigin
 from coordinated_bolt.transport.blocks import Arrived
@@ -158,7 +159,7 @@ class BatchTask:
     def _read(self, attempt: TransactionAttempt, sender: int, sequence: int, payload: bytes) -> list[Stretch]:
         """Returns the tuples of a frame and adds them to the sender's edge, unless they cannot be read."""
         try:
-            stretches = [(self._origin(attempt, sender, stream), rows) for stream, rows in unpack(payload)]
+            stretches = [(self._origin(attempt, sender, stream), from_wire(rows)) for stream, rows in unpack(payload)]
             tuple_count = sum(len(rows) for _, rows in stretches)
         except (CodecError, KeyError, IndexError, TypeError, ValueError) as error:
             self._unreadable(attempt, sender, sequence, error)

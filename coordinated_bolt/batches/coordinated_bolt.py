@@ -17,6 +17,7 @@ from typing import Any
 
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor, Stretch
+from coordinated_bolt.columns import Rows
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.completeness.tracking import SourceArgs, Tracking, TrackingStatus
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
@@ -89,7 +90,7 @@ class CoordinatedBolt:
             self._tracking.fail(attempt, failure)
         self._finish_when_complete(attempt)
 
-    def regular(self, attempt: TransactionAttempt, origin: TupleOrigin, rows: list[list[Any]]) -> None:
+    def regular(self, attempt: TransactionAttempt, origin: TupleOrigin, rows: Rows) -> None:
         """Handles REGULAR tuples of one origin."""
         self.regulars(attempt, ((origin, rows),))
 

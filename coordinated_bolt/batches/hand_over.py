@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import chain
 from typing import Any
 
+from coordinated_bolt.columns import Columns, Rows, Stretch, add_columns
 from coordinated_bolt.transport.edges import handed_edge
 from coordinated_bolt.transport.outbox import RowOutbox, check_tuple_size
 from state.attempt import TransactionAttempt
@@ -32,7 +33,7 @@ class HandOver:
         attempt: what the tuples belong to.
         sender: task id of the sender.
         target: task id of the receiver.
-        stretches: [stream index, rows], as in a frame.
+        stretches: what is handed over, as in a frame.
         reported_count: how many tuples the sender says it has sent; None until it has closed.
     """
 
@@ -40,14 +41,25 @@ class HandOver:
 
     def __init__(self, attempt: TransactionAttempt, sender: int, target: int) -> None:
         self.attempt, self.sender, self.target = attempt, sender, target
-        self.stretches: list[tuple[int, list[list[Any]]]] = []
+        self.stretches: list[Stretch] = []
         self.reported_count: int | None = None
 
     def rows_of(self, stream: int) -> list[list[Any]]:
         """Returns the list to which the next rows of a stream are added."""
-        if not self.stretches or self.stretches[-1][0] != stream:
-            self.stretches.append((stream, []))
-        return self.stretches[-1][1]
+        if self.stretches:
+            last_stream, rows = self.stretches[-1]
+            if last_stream == stream and isinstance(rows, list):
+                return rows
+        added: list[list[Any]] = []
+        self.stretches.append((stream, added))
+        return added
+
+    def extend(self, stream: int, rows: Rows) -> None:
+        """Adds rows of a stream, held as they are given."""
+        if isinstance(rows, Columns):
+            add_columns(self.stretches, stream, rows)
+        else:
+            self.rows_of(stream).extend(rows)
 
     def close(self) -> int:
         """Makes the rows the receiver's own and reports their number; returns the edge.
@@ -55,8 +67,7 @@ class HandOver:
         Raises:
             CodecError: a single tuple is too large for any receiver.
         """
-        for _, rows in self.stretches:
-            make_received(rows)
+        self.stretches = [(stream, received(rows)) for stream, rows in self.stretches]
         self.reported_count = sum(len(rows) for _, rows in self.stretches)
         return handed_edge(self.attempt, self.sender, self.target, self.reported_count)
 
@@ -85,13 +96,13 @@ class HandingOutbox:
         else:
             handed.rows_of(stream).append(row)
 
-    def add_all(self, target: int, stream: int, rows: list[list[Any]]) -> None:
-        """Sends many rows to a target."""
+    def add_all(self, target: int, stream: int, rows: Rows) -> None:
+        """Sends many rows to a target, held as they are given."""
         handed = self._handed.get(target)
         if handed is None:
             self._framed.add_all(target, stream, rows)
         else:
-            handed.rows_of(stream).extend(rows)
+            handed.extend(stream, rows)
 
     def close(self) -> dict[int, int]:
         """Reports to every target; returns target -> edge.
@@ -106,6 +117,22 @@ class HandingOutbox:
             self.transferred[stream] = self.transferred.get(stream, 0) + count
         self._handed = {}
         return edges
+
+
+def received(rows: Rows) -> Rows:
+    """Returns rows as a receiver of frames would have them; a list is changed, and columns must be the sender's own.
+
+    Raises:
+        CodecError: a tuple that is not plain is too large.
+    """
+    if isinstance(rows, Columns):
+        if all(set(map(type, column)) <= _PLAIN for column in rows.lists):
+            return rows
+        listed = list(rows)
+        make_received(listed)
+        return Columns.of_rows(listed, len(rows.lists))
+    make_received(rows)
+    return rows
 
 
 def make_received(rows: list[list[Any]]) -> None:

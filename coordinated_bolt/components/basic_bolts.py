@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from coordinated_bolt.components.component import IComponent
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
+from coordinated_bolt.streams.tuple_batch import TupleBatch
 from coordinated_bolt.streams.tuples import Tuple
 
 
@@ -23,6 +24,9 @@ class BasicOutputCollector(Protocol):
 
     def emit(self, values: Sequence[Any], stream_id: str = DEFAULT_STREAM) -> list[int]:
         """Sends one tuple, anchored on the input; returns the task ids that receive it."""
+
+    def emit_batch(self, batch: Any, stream_id: str = DEFAULT_STREAM) -> None:
+        """Sends many tuples, given as columns, each anchored on the input; see `BatchOutputCollector.emit_batch`."""
 
     def emit_direct(self, task_id: int, values: Sequence[Any], stream_id: str = DEFAULT_STREAM) -> None:
         """Sends one tuple on a direct stream to one task of a subscriber, anchored on the input."""
@@ -55,6 +59,14 @@ class IBasicBolt(IComponent):
     @abstractmethod
     def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
         """Called for every tuple; emit before returning."""
+
+    def execute_batch(self, batch: TupleBatch, collector: BasicOutputCollector) -> None:
+        """Called instead of `execute` in a transactional topology, if the bolt's class defines it.
+
+        See `IBatchBolt.execute_batch`. In a plain topology tuples are acked one by one, so `execute` is called there.
+        """
+        for tup in batch:
+            self.execute(tup, collector)
 
     def cleanup(self) -> None:
         """Called last, to release what `prepare` acquired."""

@@ -32,3 +32,17 @@ class IComponent(ABC):  # noqa: B024 - what is abstract differs from spouts to b
         Its declarer's `add_configuration` overrides both. Values are plain data.
         """
         return {}
+
+
+def takes_batches(bolt_class: type[IComponent]) -> bool:
+    """Whether a bolt is to be given batches (called where it runs, once per instance).
+
+    A class that defines `execute_batch` takes batches, even if it defines `execute` too. A subclass that overrides
+    only `execute` takes tuples again.
+    """
+    for base in bolt_class.__mro__:
+        if "execute_batch" in vars(base):
+            return True
+        if "execute" in vars(base):
+            return False
+    return False

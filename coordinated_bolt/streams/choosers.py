@@ -14,11 +14,10 @@ from operator import index
 from typing import Any
 from zlib import crc32
 
+from coordinated_bolt.columns import Row, Rows, column_of, taken
 from coordinated_bolt.streams.canonical import canonical_bytes
 from state.codec import digest64
 from state.own_copy import own_copy
-
-Row = list[Any]
 
 
 def stable_hash(values: Sequence[Any]) -> int:
@@ -33,13 +32,13 @@ class Chooser(ABC):
     def choose(self, row: Row) -> Sequence[int]:
         """Returns the target positions of one tuple."""
 
-    def split(self, rows: list[Row]) -> dict[int, list[Row]]:
-        """Returns target position -> its tuples; the same as choosing row by row."""
-        shares: dict[int, list[Row]] = {}
-        for row in rows:
+    def split(self, rows: Rows) -> dict[int, Rows]:
+        """Returns target position -> its tuples; the same as choosing row by row, however the rows are held."""
+        places: dict[int, list[int]] = {}
+        for place, row in enumerate(rows):
             for target in self.choose(row):
-                shares.setdefault(target, []).append(row)
-        return shares
+                places.setdefault(target, []).append(place)
+        return {target: taken(rows, chosen) for target, chosen in places.items()}
 
 
 class FixedChooser(Chooser):
@@ -50,6 +49,9 @@ class FixedChooser(Chooser):
 
     def choose(self, row: Row) -> Sequence[int]:
         return self._targets
+
+    def split(self, rows: Rows) -> dict[int, Rows]:
+        return dict.fromkeys(self._targets, rows) if rows else {}
 
 
 class ShuffleChooser(Chooser):
@@ -72,9 +74,9 @@ class ShuffleChooser(Chooser):
         self._next = (self._next + 1) % len(self._turns)
         return turn
 
-    def split(self, rows: list[Row]) -> dict[int, list[Row]]:
+    def split(self, rows: Rows) -> dict[int, Rows]:
         count = len(self._turns)
-        shares = {
+        shares: dict[int, Rows] = {
             self._turns[(self._next + offset) % count][0]: rows[offset::count]
             for offset in range(min(count, len(rows)))
         }
@@ -97,16 +99,15 @@ class FieldsChooser(Chooser):
     def choose(self, row: Row) -> Sequence[int]:
         return (stable_hash([row[position] for position in self._positions]) % self._count,)
 
-    def split(self, rows: list[Row]) -> dict[int, list[Row]]:
+    def split(self, rows: Rows) -> dict[int, Rows]:
         if self._count == 1:
             return {0: rows} if rows else {}
-        if len(self._positions) > 1:
-            return Chooser.split(self, rows)
-        position, count = self._positions[0], self._count
-        parts: list[list[Row]] = [[] for _ in range(count)]
-        for row, code in zip(rows, _hashes([row[position] for row in rows]), strict=True):
-            parts[code % count].append(row)
-        return {target: part for target, part in enumerate(parts) if part}
+        count, keys = self._count, [column_of(rows, position) for position in self._positions]
+        codes = _hashes(keys[0]) if len(keys) == 1 else map(stable_hash, zip(*keys, strict=True))
+        places: list[list[int]] = [[] for _ in range(count)]
+        for place, code in enumerate(codes):
+            places[code % count].append(place)
+        return {target: taken(rows, chosen) for target, chosen in enumerate(places) if chosen}
 
 
 class PartialKeyChooser(Chooser):

@@ -10,9 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from coordinated_bolt.columns import Columns
 from coordinated_bolt.streams.declared import StreamSpec
+from coordinated_bolt.streams.given_columns import columns_given
 from coordinated_bolt.streams.groupings import Chooser, Grouping
-from coordinated_bolt.streams.rows import ORDINARY, StreamRows, is_unordered, listed
+from coordinated_bolt.streams.rows import ORDINARY, StreamRows, listed
+from state.column_values import is_unordered
 from state.own_copy import ATOMS
 
 
@@ -46,8 +49,9 @@ class OutputStream:
     subscribers: tuple[Subscriber, ...]
 
 
-_Choosers = list[tuple[Chooser, tuple[int, ...]]]
-_Output = tuple[int, int, _Choosers, StreamRows]
+Choosers = list[tuple[Chooser, tuple[int, ...]]]
+"""The choosers of a stream, one per subscriber, each with the tasks it chooses from."""
+_Output = tuple[int, int, Choosers, StreamRows]
 """Index, number of fields, choosers and rows of a stream, cached at its first emit."""
 
 
@@ -87,7 +91,7 @@ class Router:
             receivers += [tasks[position] for position in chooser.choose(row)]
         return index, row, receivers
 
-    def route_all(self, given: Iterable[Sequence[Any]], stream_id: str) -> tuple[int, list[list[Any]], _Choosers]:
+    def route_all(self, given: Iterable[Sequence[Any]], stream_id: str) -> tuple[int, list[list[Any]], Choosers]:
         """Returns stream index, rows, and the choosers that split them, each with the tasks it chooses from.
 
         Raises:
@@ -107,6 +111,15 @@ class Router:
                 raise stream_rows.refusal(values)
         stream_rows.own_all(rows)
         return index, rows, choosers
+
+    def route_batch(self, batch: Any, stream_id: str) -> tuple[int, Columns, Choosers]:
+        """Returns stream index, columns, and the choosers that split them, each with the tasks it chooses from.
+
+        Raises:
+            ValueError, CodecError: as `route`, of columns; see `columns_given`.
+        """
+        index, _, choosers, stream_rows = self._outputs.get(stream_id) or self._output(stream_id)
+        return index, columns_given(stream_rows, batch), choosers
 
     def route_direct(self, task_id: int, values: Sequence[Any], stream_id: str) -> tuple[int, list[Any]]:
         """Returns stream index and row of one tuple for one task.

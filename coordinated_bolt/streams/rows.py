@@ -6,12 +6,14 @@ value. A value that cannot travel is refused here, while the line that emitted i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, MappingView, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
+from coordinated_bolt.columns import Columns
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.tuples import cut
 from state.codec import CodecError
+from state.column_values import is_unordered
 from state.own_copy import ATOMS, own_copy
 from state.printable import counted
 
@@ -72,6 +74,33 @@ class StreamRows:
                 if not _is_plain(column):
                     self._own_column(portion, position)
 
+    def own_columns(self, columns: Columns) -> None:
+        """Replaces mutable values by copies, as `own_all` does.
+
+        Raises:
+            CodecError: a value cannot travel.
+        """
+        for column in columns.lists:
+            if not _is_plain(column):
+                for place, value in enumerate(column):
+                    try:
+                        column[place] = own_copy(value)
+                    except CodecError as error:
+                        raise self._cannot_travel([values[place] for values in columns.lists], error) from None
+
+    def batch_refusal(self, batch: Any, reason: str) -> ValueError:
+        """Returns the error that says why `batch` does not hold columns of this stream."""
+        fields = self._spec.fields
+        return ValueError(
+            f"component {self._component_id!r} emitted the batch {cut(batch)} on stream {self._spec.stream_id!r}, "
+            f"which takes {counted(len(fields), 'column')} of one length: {', '.join(map(repr, fields))}; {reason}"
+        )
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Names of a row's values."""
+        return self._spec.fields
+
     def _own_column(self, rows: list[list[Any]], position: int) -> None:
         for row in rows:
             try:
@@ -95,13 +124,6 @@ class StreamRows:
         return self._spec.fields[-1]
 
 
-def is_unordered(values: Any) -> bool:
-    """Whether an iterable cannot be a row or a list of rows: text, bytes, a mapping or a set; a mapping's view can."""
-    return isinstance(values, (str, bytes, bytearray, memoryview, Mapping)) or (
-        isinstance(values, Set) and not isinstance(values, MappingView)
-    )
-
-
 def listed(component_id: str, rows: Iterable[Sequence[Any]]) -> list[Sequence[Any]]:
     """Returns the rows given to `emit_all` as a list.
 
@@ -116,7 +138,7 @@ def listed(component_id: str, rows: Iterable[Sequence[Any]]) -> list[Sequence[An
     return list(rows)
 
 
-def _is_plain(column: tuple[Any, ...]) -> bool:
+def _is_plain(column: Sequence[Any]) -> bool:
     kinds = {*map(type, column)}
     if kinds == _TEXT:
         text = "".join(column)

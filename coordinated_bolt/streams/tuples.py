@@ -13,10 +13,11 @@ from state.printable import one_line
 class TupleOrigin:
     """What all tuples of one attempt from one task on one stream share.
 
-    In a plain topology the attempt is None, and all tuples of the task on the stream share one origin.
+    In a plain topology the attempt is None, and all tuples of the task on the stream share one origin. Metrics count
+    them under its `name`.
     """
 
-    __slots__ = ("attempt", "fields", "index", "source_component", "source_task", "stream_id")
+    __slots__ = ("attempt", "fields", "index", "name", "source_component", "source_task", "stream_id")
 
     def __init__(
         self,
@@ -32,6 +33,7 @@ class TupleOrigin:
         self.source_task = source_task
         self.stream_id = stream_id
         self.fields = fields
+        self.name = f"{source_component}/{stream_id}"
         self.index: dict[str | int, int] = {name: position for position, name in enumerate(fields)}
         self.index.update((position, position) for position in range(len(fields)))
 
@@ -44,40 +46,27 @@ class TupleOrigin:
         origin.stream_id = self.stream_id
         return origin
 
+    def unknown(self, field: str | int) -> KeyError:
+        """Returns the error about a field that the stream does not have."""
+        return KeyError(
+            f"stream {self.stream_id!r} of {self.source_component!r} has no field {field!r}; it has {self.fields}"
+        )
 
-class Tuple:
-    """One tuple as a bolt sees it; only the framework makes it.
 
-    ``tup["word"]`` and ``tup[0]`` read a value by field name or position. A bolt may keep a tuple.
+class Received:
+    """What a bolt receives from one task on one stream: a `Tuple`, or a `TupleBatch`.
 
     Attributes:
-        values: the values, in the order of the stream's fields.
-        origin: its attempt, sender and stream; the properties below read it.
+        origin: the attempt, sender and stream; the properties below read it.
     """
 
-    __slots__ = ("origin", "values")
+    __slots__ = ("origin",)
 
-    def __init__(self, values: list[Any], origin: TupleOrigin) -> None:
-        self.values = values
-        self.origin = origin
-
-    def __getitem__(self, field: str | int) -> Any:
-        try:
-            return self.values[self.origin.index[field]]
-        except KeyError:
-            raise KeyError(
-                f"stream {self.stream_id!r} of {self.source_component!r} has no field {field!r}; it has {self.fields}"
-            ) from None
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.values)
-
-    def __len__(self) -> int:
-        return len(self.values)
+    origin: TupleOrigin
 
     @property
     def attempt(self) -> TransactionAttempt:
-        """The attempt the tuple belongs to.
+        """The attempt it belongs to.
 
         Raises:
             AttributeError: this is a plain topology, where tuples have no attempt.
@@ -97,27 +86,55 @@ class Tuple:
 
     @property
     def source_component(self) -> str:
-        """Id of the component that emitted the tuple."""
+        """Id of the component that emitted it."""
         return self.origin.source_component
 
     @property
     def source_task(self) -> int:
-        """Id of the task that emitted the tuple."""
+        """Id of the task that emitted it."""
         return self.origin.source_task
 
     @property
     def stream_id(self) -> str:
-        """Stream the tuple was emitted on."""
+        """Stream it was emitted on."""
         return self.origin.stream_id
+
+
+class Tuple(Received):
+    """One tuple as a bolt sees it; only the framework makes it.
+
+    ``tup["word"]`` and ``tup[0]`` read a value by field name or position. A bolt may keep a tuple.
+
+    Attributes:
+        values: the values, in the order of the stream's fields.
+    """
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: list[Any], origin: TupleOrigin) -> None:
+        self.values = values
+        self.origin = origin
+
+    def __getitem__(self, field: str | int) -> Any:
+        try:
+            return self.values[self.origin.index[field]]
+        except KeyError:
+            raise self.origin.unknown(field) from None
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.values)
+
+    def __len__(self) -> int:
+        return len(self.values)
 
     def __repr__(self) -> str:
         pairs = ", ".join(f"{name}={value!r}" for name, value in zip(self.fields, self.values, strict=False))
         return f"Tuple({self.source_component}/{self.stream_id}: {pairs})"
 
 
-def shortened(tup: Tuple, limit: int = 300) -> str:
-    """Returns a tuple as one printable line for a message, even if the repr of a value raises."""
-    return cut(tup, limit, "tuple")
+def shortened(received: Received, limit: int = 300) -> str:
+    """Returns a tuple or batch as one printable line for a message, even if the repr of a value raises."""
+    return cut(received, limit, "tuple")
 
 
 def cut(value: object, limit: int = 300, what: str = "value") -> str:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
+from coordinated_bolt.columns import Rows
 from coordinated_bolt.transport.messages import SendMessage, coord_message, regular_message, tuple_message
 from coordinated_bolt.transport.outbox import EMITTED_LATE
 from coordinated_bolt.trees.output_collector import EDGE_BITS
@@ -70,7 +71,7 @@ class SubtopologyOutbox:
             self._edges[target] = self._edges.get(target, 0) ^ edge
         self.transferred[stream] = self.transferred.get(stream, 0) + 1
 
-    def add_all(self, target: int, stream: int, rows: list[list[Any]]) -> None:
+    def add_all(self, target: int, stream: int, rows: Rows) -> None:
         """Sends many rows to a target."""
         for row in rows:
             self.add(target, stream, row)

@@ -28,7 +28,7 @@ class FrameKind(IntEnum):
     """What a frame or a block carries."""
 
     REGULAR = 1
-    """Tuples: a list of stretches [stream index, rows]."""
+    """Tuples: a list of stretches [stream index, rows], where the rows may be held as columns."""
     COORD = 2
     """How many tuples the sender sent to the target for the attempt."""
     BLOCK = 3

@@ -6,9 +6,8 @@ Plain data only, so that an engine may queue a message or send it to another pro
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from state.attempt import TransactionAttempt
 
@@ -38,9 +37,10 @@ class MessageKind(IntEnum):
     """A task has finished a batch and says how many REGULAR messages it sent for it (batch, root -> edge, count)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(NamedTuple):
     """One message; make it with the functions below, which know each payload.
+
+    A named tuple, for there are several for every tuple, and a tuple is made four times as fast as a dataclass.
 
     Attributes:
         sender: task id of the sender; `DRIVER` for the engine itself.

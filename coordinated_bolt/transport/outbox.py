@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
+from coordinated_bolt.columns import Columns, Rows, Stretch, add_columns, to_wire
 from coordinated_bolt.transport.edges import EdgeDigest
 from state.attempt import TransactionAttempt
 from state.codec import MAX_BYTES, CodecError, pack
@@ -54,8 +55,8 @@ class RowOutbox(Protocol):
     def add(self, target: int, stream: int, row: list[Any]) -> None:
         """Sends one row to a target."""
 
-    def add_all(self, target: int, stream: int, rows: list[list[Any]]) -> None:
-        """Sends many rows to a target."""
+    def add_all(self, target: int, stream: int, rows: Rows) -> None:
+        """Sends many rows to a target, held as they are given."""
 
     def close(self) -> dict[int, int]:
         """Sends a report to every target and returns target -> edge, where tuples were sent; ends sending."""
@@ -86,7 +87,7 @@ class _TargetBox:
         self.digest = EdgeDigest(attempt, sender, target)
         self.stream = -1
         self.rows: list[list[Any]] = []
-        self.stretches: list[list[Any]] = []
+        self.stretches: list[Stretch] = []
         self.held = 0
 
     def open_stretch(self, stream: int) -> list[list[Any]]:
@@ -94,8 +95,17 @@ class _TargetBox:
         if stream != self.stream:
             self.stream = stream
             self.rows = []
-            self.stretches.append([stream, self.rows])
+            self.stretches.append((stream, self.rows))
         return self.rows
+
+    def extend(self, stream: int, rows: Rows) -> None:
+        """Appends rows; columns get a stretch of their own."""
+        if isinstance(rows, Columns):
+            add_columns(self.stretches, stream, rows)
+            self.stream = -1
+        else:
+            self.open_stretch(stream).extend(rows)
+        self.held += len(rows)
 
     def flush(self) -> None:
         """Sends the held rows as one frame."""
@@ -109,13 +119,13 @@ class _TargetBox:
         """Returns how much was sent so far."""
         return Sent(self.digest.frame_count, self.digest.tuple_count)
 
-    def _send_rows(self, stretches: list[list[Any]], tuple_count: int) -> None:
+    def _send_rows(self, stretches: list[Stretch], tuple_count: int) -> None:
         """Sends rows as one frame, or as several if one would be too large.
 
         Raises:
             CodecError: a single tuple is too large for any receiver.
         """
-        payload = pack(stretches)
+        payload = pack([[stream, to_wire(rows)] for stream, rows in stretches])
         if len(payload) > FRAME_BYTES_MAX and tuple_count > 1:
             for part in _halves(stretches, tuple_count // 2):
                 self._send_rows(part, sum(len(rows) for _, rows in part))
@@ -162,13 +172,12 @@ class FrameOutbox:
         if box.held >= self._frame_tuples:
             box.flush()
 
-    def add_all(self, target: int, stream: int, rows: list[list[Any]]) -> None:
-        """Sends many rows to a target."""
+    def add_all(self, target: int, stream: int, rows: Rows) -> None:
+        """Sends many rows to a target; what is emitted as a batch also arrives as one if frames hold one tuple each."""
         box = self._boxes.get(target) or self._box(target)
-        for start in range(0, len(rows), self._frame_tuples):
-            part = rows[start : start + self._frame_tuples]
-            box.open_stretch(stream).extend(part)
-            box.held += len(part)
+        portion = max(self._frame_tuples, FRAME_TUPLES) if isinstance(rows, Columns) else self._frame_tuples
+        for start in range(0, len(rows), portion):
+            box.extend(stream, rows[start : start + portion])
             if box.held >= self._frame_tuples:
                 box.flush()
 
@@ -205,15 +214,15 @@ def check_tuple_size(packed: bytes) -> None:
         )
 
 
-def _halves(stretches: list[list[Any]], first_count: int) -> tuple[list[list[Any]], list[list[Any]]]:
+def _halves(stretches: list[Stretch], first_count: int) -> tuple[list[Stretch], list[Stretch]]:
     """Splits stretches of rows after `first_count` rows, so equal stretches are always split alike."""
-    first: list[list[Any]] = []
-    second: list[list[Any]] = []
+    first: list[Stretch] = []
+    second: list[Stretch] = []
     for stream, rows in stretches:
         place = max(0, min(len(rows), first_count))
         first_count -= place
         if place:
-            first.append([stream, rows[:place]])
+            first.append((stream, rows[:place]))
         if place < len(rows):
-            second.append([stream, rows[place:]])
+            second.append((stream, rows[place:]))
     return first, second

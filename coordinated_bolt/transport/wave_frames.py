@@ -32,11 +32,13 @@ class WaveFrameKind(IntEnum):
     """What a frame of a wave carries; its values differ from those of `FrameKind`."""
 
     MESSAGES = 6
-    """Messages, each packed by itself."""
+    """Messages; see `message_packer`."""
     FAILURE = 7
     """An exception of user code, on its way to the driver."""
     METRICS = 8
     """The metrics of a bolt task, on their way to the driver."""
+    ACKED = 9
+    """Roots of the trees that are complete, on their way from an acker to the driver."""
 
 
 class WaveFrame(NamedTuple):

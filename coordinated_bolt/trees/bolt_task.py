@@ -10,6 +10,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from random import Random
+from typing import Any
 
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.components.basic_bolts import IBasicBolt
@@ -62,6 +63,7 @@ class BoltTask:
         self.collector = TreeOutputCollector(wiring, send, random, self._observer, clock)
         self._anchoring = AnchoringCollector(self.collector)
         self.bolt: IRichBolt | IBasicBolt = pickle.loads(wiring.spec)
+        self._is_basic = isinstance(self.bolt, IBasicBolt)
 
     def start(self) -> Failure | None:
         """Prepares the topology's hooks and the bolt."""
@@ -101,12 +103,13 @@ class BoltTask:
 
     def _executed(self, tup: PlainTuple) -> Failure | None:
         """Calls `execute`; a basic bolt's tuple is acked after it."""
+        bolt: Any = self.bolt
         try:
-            if isinstance(self.bolt, IBasicBolt):
+            if self._is_basic:
                 self._anchoring.anchor = tup
-                self.bolt.execute(tup, self._anchoring)
+                bolt.execute(tup, self._anchoring)
             else:
-                self.bolt.execute(tup)
+                bolt.execute(tup)
         except FailedException as error:
             if tup.status is TupleStatus.ACKED:  # too late to fail it
                 return self._user.failure(error, shortened(tup))
@@ -115,7 +118,7 @@ class BoltTask:
             if is_interruption(error):
                 raise
             return self._user.failure(error, shortened(tup))
-        return self._user.call(self.collector.ack, tup) if isinstance(self.bolt, IBasicBolt) else None
+        return self._user.call(self.collector.ack, tup) if self._is_basic else None
 
     def _origin(self, upstream_task: int, stream_index: int) -> TupleOrigin:
         origin = self._origins.get((upstream_task, stream_index))

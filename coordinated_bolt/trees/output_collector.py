@@ -70,6 +70,13 @@ class TreeOutputCollector:
         self._observer.emitted(stream_id, row, receivers)
         return receivers
 
+    def emit_batch(self, batch: Any, anchors: Tuple | Iterable[Tuple] = (), stream_id: str = DEFAULT_STREAM) -> None:
+        """Sends every tuple of a batch by itself; none of them if one is refused."""
+        _, columns, _ = self._router.route_batch(batch, stream_id)
+        held = _open_tuples(anchors)
+        for row in columns:
+            self.emit(row, held, stream_id)
+
     def emit_direct(
         self,
         task_id: int,
@@ -135,6 +142,10 @@ class AnchoringCollector:
         """Sends one tuple, anchored on the input; returns the task ids that receive it."""
         return self._collector.emit(values, self._anchors(), stream_id)
 
+    def emit_batch(self, batch: Any, stream_id: str = DEFAULT_STREAM) -> None:
+        """Sends many tuples, each anchored on the input."""
+        self._collector.emit_batch(batch, self._anchors(), stream_id)
+
     def emit_direct(self, task_id: int, values: Sequence[Any], stream_id: str = DEFAULT_STREAM) -> None:
         """Sends one tuple on a direct stream to one task of a subscriber, anchored on the input."""
         self._collector.emit_direct(task_id, values, self._anchors(), stream_id)
@@ -152,6 +163,8 @@ class AnchoringCollector:
 
 
 def _open_tuples(anchors: Any) -> list[PlainTuple]:
+    if type(anchors) is tuple and not anchors:
+        return []
     if isinstance(anchors, str):
         raise TypeError(f"anchors must be tuples, got {anchors!r}; to name a stream, write stream_id={anchors!r}")
     given = (anchors,) if isinstance(anchors, Tuple) else anchors

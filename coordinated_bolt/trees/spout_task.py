@@ -60,6 +60,7 @@ class SpoutTask:
         self._collector = TreeSpoutOutputCollector(wiring, send, random, self._observer, clock)
         self._is_active = False
         self.spout: ISpout = pickle.loads(wiring.spec)
+        self._is_told_values = isinstance(self.spout, IAckValueSpout)
 
     @property
     def pending_count(self) -> int:
@@ -109,22 +110,23 @@ class SpoutTask:
         Raises:
             ProtocolError: spout tasks must not receive messages of this kind.
         """
-        pending, failure = self._collector.pending, None
+        pending = self._collector.pending
         match message.kind:
-            case MessageKind.ACKED:
-                ended = pending.pop(message.root)
-                if ended is not None:
-                    failure = self._ack(ended)
-            case MessageKind.FAILED:
-                ended = pending.pop(message.root)
-                if ended is not None:
-                    failure = self._fail(ended)
+            case MessageKind.ACKED | MessageKind.FAILED:
+                return self.end(message.root, is_acked=message.kind is MessageKind.ACKED)
             case MessageKind.RESET_TIMEOUT:
                 kept = pending.get(message.root)
                 if kept is not None:
                     pending.put(message.root, kept)
             case _:
                 raise ProtocolError(f"spout task {self._wiring.task_id} received an unexpected {message}")
+        return self._ack_done()
+
+    def end(self, root: int, *, is_acked: bool) -> Failure | None:
+        """Tells the spout that the message of a tree was acked or has failed, unless it has already timed out."""
+        ended, failure = self._collector.pending.pop(root), None
+        if ended is not None:
+            failure = self._ack(ended) if is_acked else self._fail(ended)
         return failure or self._ack_done()
 
     def tick(self) -> Failure | None:
@@ -140,10 +142,8 @@ class SpoutTask:
         return self._user.close((self.spout.close, *(hook.cleanup for hook in self._context.hooks)))
 
     def _ack(self, message: PendingMessage) -> Failure | None:
-        if isinstance(self.spout, IAckValueSpout):
-            failure = self._user.call(self.spout.ack, message.message_id, message.values)
-        else:
-            failure = self._user.call(self.spout.ack, message.message_id)
+        values = (message.values,) if self._is_told_values else ()
+        failure = self._user.call(self.spout.ack, message.message_id, *values)
         return failure or self._user.call(self._observer.message_acked, message, self._clock() - message.emitted_ns)
 
     def _fail(self, message: PendingMessage) -> Failure | None:
@@ -155,6 +155,8 @@ class SpoutTask:
 
     def _ack_done(self) -> Failure | None:
         """Acks messages without a tree. Bounded: what these acks emit waits for the next call."""
+        if not self._collector.done:
+            return None
         for _ in range(len(self._collector.done)):
             failure = self._ack(self._collector.done.popleft())
             if failure is not None:

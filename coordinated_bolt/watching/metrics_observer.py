@@ -17,55 +17,59 @@ class MetricsObserver(TaskObserver):
     """Measures any number of tasks of one component.
 
     Args:
-        observer: notified first.
+        observer: notified first; None if there is none.
 
     Attributes:
         metrics: the figures so far.
     """
 
     def __init__(self, observer: TaskObserver | None = None) -> None:
-        self._observer = observer or TaskObserver()
+        self._observer = observer
         self.metrics = ComponentMetrics()
 
     def emitted(
         self, stream_id: str, values: list[Any], receivers: list[int], attempt: TransactionAttempt | None = None
     ) -> None:
-        self._observer.emitted(stream_id, values, receivers, attempt)
+        if self._observer is not None:
+            self._observer.emitted(stream_id, values, receivers, attempt)
         _count(self.metrics.work.emitted, stream_id)
         _count(self.metrics.work.transferred, stream_id, len(receivers))
 
     def executed(self, tup: Tuple, latency_ns: int) -> None:
-        self._observer.executed(tup, latency_ns)
-        self.metrics.work.add_stretch(_stream_of(tup), 1, latency_ns)
+        if self._observer is not None:
+            self._observer.executed(tup, latency_ns)
+        self.metrics.work.add_stretch(tup.origin.name, 1, latency_ns)
 
     def acked(self, tup: PlainTuple, latency_ns: int) -> None:
-        self._observer.acked(tup, latency_ns)
-        _count(self.metrics.acked, _stream_of(tup))
-        _count(self.metrics.ack_ns, _stream_of(tup), latency_ns)
+        if self._observer is not None:
+            self._observer.acked(tup, latency_ns)
+        stream = tup.origin.name
+        _count(self.metrics.acked, stream)
+        _count(self.metrics.ack_ns, stream, latency_ns)
 
     def failed(self, tup: PlainTuple, latency_ns: int) -> None:
-        self._observer.failed(tup, latency_ns)
-        _count(self.metrics.failed, _stream_of(tup))
+        if self._observer is not None:
+            self._observer.failed(tup, latency_ns)
+        _count(self.metrics.failed, tup.origin.name)
 
     def batch_ended(self, batch: TransactionAttempt, failure: Failure | None, metrics: TaskMetrics) -> None:
-        self._observer.batch_ended(batch, failure, metrics)
+        if self._observer is not None:
+            self._observer.batch_ended(batch, failure, metrics)
         self.metrics.work.finish_ns += metrics.finish_ns
         self.metrics.work.batches += metrics.batches
         for run, tuple_count in metrics.executed.items():
             _count(self.metrics.acked if failure is None else self.metrics.failed, run, tuple_count)
 
     def message_acked(self, message: PendingMessage, latency_ns: int) -> None:
-        self._observer.message_acked(message, latency_ns)
+        if self._observer is not None:
+            self._observer.message_acked(message, latency_ns)
         _count(self.metrics.acked, message.stream_id)
         _count(self.metrics.ack_ns, message.stream_id, latency_ns)
 
     def message_failed(self, message: PendingMessage, latency_ns: int) -> None:
-        self._observer.message_failed(message, latency_ns)
+        if self._observer is not None:
+            self._observer.message_failed(message, latency_ns)
         _count(self.metrics.failed, message.stream_id)
-
-
-def _stream_of(tup: Tuple) -> str:
-    return f"{tup.source_component}/{tup.stream_id}"
 
 
 def _count(counts: dict[str, int], name: str, amount: int = 1) -> None:

@@ -204,7 +204,7 @@ def acl(
 
 @app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def bench(context: typer.Context) -> None:
-    """Run the benchmark of this checkout, with the arguments that follow."""
+    """Run the benchmark of this checkout, with the arguments that follow: --quick, --sides, --help."""
     with command_errors():
         code = run_bench(context.args)
     raise typer.Exit(code)

@@ -128,7 +128,7 @@ class CommittingTask:
             if attempt not in self._spent:
                 self._commit.task.end(attempt)
                 self._spent.add(attempt)
-        return self._commit.report
+        return self._commit.close()
 
     def forget(self, attempt: TransactionAttempt) -> None:
         """Frees the attempt."""

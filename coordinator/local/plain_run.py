@@ -19,7 +19,6 @@ from coordinated_bolt.closing import close_all
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
 from coordinated_bolt.streams.plain_tuple import PlainTuple
-from coordinated_bolt.streams.rows import is_unordered
 from coordinated_bolt.subtopology.coordinated_task import CoordinatedTask, make_task
 from coordinated_bolt.transport.edges import DRIVER
 from coordinated_bolt.transport.messages import Message, tick_message
@@ -37,6 +36,7 @@ from coordinator.plain.driving import end_on, has_emitted
 from coordinator.planning.plain_plan import PlainPlan
 from coordinator.spouts.feeder import FeederSpout
 from state.codec import digest64, pack, unpack
+from state.column_values import is_unordered
 from state.errors import TopologyError, TransactionError
 
 STEP_LIMIT = 1_000_000

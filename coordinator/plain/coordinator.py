@@ -15,8 +15,7 @@ from typing import Any
 
 from coordinated_bolt.closing import close_all
 from coordinated_bolt.streams.pending_message import PendingMessage
-from coordinated_bolt.transport.edges import DRIVER
-from coordinated_bolt.transport.messages import Message, MessageKind, tree_message
+from coordinated_bolt.transport.messages import Message
 from coordinated_bolt.transport.wave_frames import WaveId
 from coordinated_bolt.trees.spout_task import SpoutTask
 from coordinated_bolt.watching.metrics_observer import MetricsObserver
@@ -181,8 +180,7 @@ class PlainCoordinator:
         else:
             self._crashed(ended, wave.tuple_count)
         for task, root in wave.roots:  # in the order of their emission
-            kind = MessageKind.ACKED if root in acked else MessageKind.FAILED
-            end_on(self._spouts[task].receive(tree_message(kind, DRIVER, task, root)))
+            end_on(self._spouts[task].end(root, is_acked=root in acked))
             reached("plain_message.told")
         if self._on_progress is not None:
             self._on_progress(self.statistics)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coordinator.spark.java_watch import FULL_DISK_SAID, MAKE_ROOM
+from coordinator.spark.java.java_watch import FULL_DISK_SAID, MAKE_ROOM
 from coordinator.transactional.engine import CrashKind
 
 TEXT_LIMIT = 1000

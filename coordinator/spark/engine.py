@@ -17,6 +17,7 @@ from coordinator.planning.plan import Plan
 from coordinator.spark.alarm import Deadline
 from coordinator.spark.crash_story import crash_story
 from coordinator.spark.frame_flow import FrameFault
+from coordinator.spark.frame_jobs import settle_thread
 from coordinator.spark.intake.intake import Intake
 from coordinator.spark.lane import Lane
 from coordinator.spark.session import SparkLease, is_fair
@@ -70,6 +71,8 @@ class SparkEngine:
         self._events: queue.SimpleQueue[Event | EngineError] = queue.SimpleQueue()
         self._processing_lane = Lane("txbatch-processing")
         self._commit_lane = Lane("txbatch-commit")
+        self._processing_lane.submit(partial(settle_thread, context, "txbatch-processing"))
+        self._commit_lane.submit(partial(settle_thread, context, "txbatch-commit"))
         watch.tell(self._events.put)
         self.overlaps = watch.call(lambda: is_fair(context))
         if not self.overlaps:
@@ -163,7 +166,6 @@ class SparkEngine:
         job_group = self._job_group(phase, wave_id)
         self._running.add(job_group)
         try:
-            self._context.setLocalProperty("spark.scheduler.pool", f"txbatch-{phase}")
             description = f"txbatch {self._plan.topology_id}: {phase}"
             self._context.setJobGroup(job_group, description, interruptOnCancel=True)
             event = job()

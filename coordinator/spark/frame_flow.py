@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from coordinated_bolt.transport.blocks import Block
 from coordinated_bolt.transport.frames import frame_target
 from coordinated_bolt.transport.wave_frames import WaveFrame
 from state.attempt import TransactionAttempt
 from state.fault_points import reached
-
-if TYPE_CHECKING:
-    from pyspark import RDD
 
 Addressed = tuple[int, bytes]
 FrameFault = Callable[[int, list[bytes], Sequence[TransactionAttempt]], list[bytes]]
@@ -57,18 +54,3 @@ def sort_out(
         elif target in routes:
             yield routes[target], packed
     return own
-
-
-def shuffled(frames: RDD[Any], task_count: int) -> RDD[Any]:
-    """Moves frames to the partitions of a stage that they name (driver)."""
-    return frames.partitionBy(task_count, _named_partition)
-
-
-def delete_shuffle_files(rdd: RDD[Any]) -> None:
-    """Deletes the files of every shuffle that leads to an RDD (driver); nothing below it can be run again."""
-    rdd._jrdd.rdd().cleanShuffleDependencies(True)  # noqa: SLF001 - public on the JVM's RDD only
-
-
-def _named_partition(partition: int) -> int:
-    """The identity partitioner."""
-    return partition

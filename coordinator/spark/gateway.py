@@ -23,9 +23,9 @@ from typing import Any
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 
-from coordinator.spark.java_output import JavaOutput, reason_of
-from coordinator.spark.java_process import GatewayProcess
-from coordinator.spark.java_watch import JavaWatch
+from coordinator.spark.java.java_output import JavaOutput, reason_of
+from coordinator.spark.java.java_process import GatewayProcess
+from coordinator.spark.java.java_watch import JavaWatch
 from state.errors import EngineError
 
 _LOG = logging.getLogger("txbatch")

@@ -9,6 +9,7 @@ from functools import partial
 from coordinator.plain.engine import PlainWave, WaveDrained
 from coordinator.planning.wave_plan import WavePlan
 from coordinator.spark.crash_story import crash_story
+from coordinator.spark.frame_jobs import FrameJobs, settle_thread
 from coordinator.spark.lane import Lane
 from coordinator.spark.plain_wave import PlainDeployment
 from coordinator.spark.session import SparkLease
@@ -34,9 +35,10 @@ class SparkPlainEngine:
         self._topology_id = plan.plain.topology_id
         self._wave_timeout_s = wave_timeout_s
         shipped_plan = watch.call(lambda: context.broadcast(plan))
-        self._deployment = PlainDeployment(context, plan, shipped_plan, wave_timeout_s)
+        self._deployment = PlainDeployment(context, FrameJobs(context), plan, shipped_plan, wave_timeout_s)
         self._job_group = f"txbatch-{id(self)}-plain"
         self._lane = Lane("txbatch-plain")
+        self._lane.submit(partial(settle_thread, context, "txbatch-processing"))
         self._running: Future[WaveDrained] | None = None
 
     def run_wave(self, wave: PlainWave) -> WaveDrained | WaveCrashed:
@@ -83,6 +85,5 @@ class SparkPlainEngine:
             _LOG.debug("nothing was cleaned up: %s", error)
 
     def _run(self, wave: PlainWave) -> WaveDrained:
-        self._context.setLocalProperty("spark.scheduler.pool", "txbatch-processing")
         self._context.setJobGroup(self._job_group, f"txbatch {self._topology_id}: wave", interruptOnCancel=True)
         return self._deployment.run(wave)

@@ -6,17 +6,19 @@ the same again. A bolt's memory lasts one wave, since its task does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from random import Random
 from time import perf_counter_ns
+from typing import TypeVar
 
+from coordinated_bolt.completeness.acker import Acker, AckOutcome
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.subtopology.coordinated_task import CoordinatedTask, make_task
 from coordinated_bolt.transport.edges import DRIVER
-from coordinated_bolt.transport.message_packer import MessagePacker, messages_of
-from coordinated_bolt.transport.messages import Message, MessageKind
+from coordinated_bolt.transport.message_packer import MessagePacker, messages_of, trees_of
+from coordinated_bolt.transport.messages import Message
 from coordinated_bolt.transport.wave_frames import (
     WaveFrame,
     WaveFrameKind,
@@ -24,7 +26,6 @@ from coordinated_bolt.transport.wave_frames import (
     pack_wave_frame,
     unpack_wave_frame,
 )
-from coordinated_bolt.trees.acker_task import AckerTask
 from coordinated_bolt.trees.bolt_task import BoltTask
 from coordinated_bolt.watching.metrics import ComponentMetrics
 from coordinated_bolt.watching.metrics_observer import MetricsObserver
@@ -34,6 +35,8 @@ from coordinator.planning.wave_plan import WavePlan
 from coordinator.spark.frame_flow import Addressed, Post
 from coordinator.spark.stage_entry import StageEntry
 from state.codec import CodecError, digest64, pack, unpack
+
+Content = TypeVar("Content")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class BoltStage:
         post = Post(task.routes, pack_wave_frame)
         wiring = task.plan.plain.wirings[task.task_id]
         with task.alarm(wiring):
-            for _ in self._execute(wiring, _unpacked(frames, self.wave_id), post):
+            for _ in self._execute(wiring, _unpacked(frames, self.wave_id, messages_of), post):
                 yield from post.take()
         yield from post.take()
 
@@ -114,18 +117,13 @@ class PlainAckerStage:
     def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[Addressed]:
         task = self.entry.task(self.stage_index, partition)
         frames = yield from task.read(records)
+        acker = Acker[int]()
+        acked: list[int] = []  # what did not end well has failed, so nothing else matters
+        for trees in _unpacked(frames, self.wave_id, trees_of):
+            acked += [root for root, edges in trees.begun if acker.init(root, edges) is AckOutcome.ACKED]
+            acked += [root for root, edges in trees.acked if acker.ack(root, edges) is AckOutcome.ACKED]
         post = Post(task.routes, pack_wave_frame)
-        packer = MessagePacker(self.wave_id, task.task_id, post.send)
-
-        def send(message: Message) -> None:
-            if message.kind is MessageKind.ACKED:  # what did not end well has failed, so nothing else matters
-                packer.add(message)
-
-        acker = AckerTask(task.task_id, send)
-        for messages in _unpacked(frames, self.wave_id):
-            for message in messages:
-                acker.receive(message)
-        packer.close()
+        post.send(WaveFrame(self.wave_id, task.task_id, 0, DRIVER, WaveFrameKind.ACKED, pack(acked)))
         yield from post.take()
 
 
@@ -150,7 +148,7 @@ def wave_drained(collected: Iterable[Addressed]) -> WaveDrained:
             component_id, done = unpack(frame.payload)
             metrics.setdefault(component_id, ComponentMetrics()).merge(ComponentMetrics.from_wire(done))
         else:
-            acked.update(message.root for message in messages_of(frame))
+            acked.update(unpack(frame.payload))
     failures.sort(key=lambda sent: sent[0])
     return WaveDrained(frozenset(acked), tuple(failure for _, failure in failures), metrics)
 
@@ -163,8 +161,10 @@ def _received(task: BoltTask | CoordinatedTask, messages: list[Message]) -> Fail
     return None
 
 
-def _unpacked(packed_frames: Iterable[bytes], wave_id: WaveId) -> Iterator[list[Message]]:
-    """Messages frame by frame; a frame that arrived twice counts once.
+def _unpacked(
+    packed_frames: Iterable[bytes], wave_id: WaveId, content_of: Callable[[WaveFrame], Content]
+) -> Iterator[Content]:
+    """What each frame holds; a frame that arrived twice counts once.
 
     A frame that is torn, or of another wave, is left out: trees it had a part in stay open, and so their messages
     fail.
@@ -172,7 +172,9 @@ def _unpacked(packed_frames: Iterable[bytes], wave_id: WaveId) -> Iterator[list[
     for packed in dict.fromkeys(packed_frames):
         try:
             frame = unpack_wave_frame(packed)
-            messages = messages_of(frame) if frame.wave_id == wave_id else []
+            if frame.wave_id != wave_id:
+                continue
+            content = content_of(frame)
         except (CodecError, ValueError):
             continue
-        yield messages
+        yield content

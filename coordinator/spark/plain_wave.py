@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coordinated_bolt.transport.frames import frame_target
 from coordinator.plain.engine import PlainWave, WaveDrained
 from coordinator.planning.wave_plan import WavePlan
 from coordinator.spark.alarm import Deadline
-from coordinator.spark.frame_flow import Addressed, delete_shuffle_files, shuffled
+from coordinator.spark.frame_flow import Addressed
+from coordinator.spark.frame_jobs import FrameJobs, Frames, Source
 from coordinator.spark.plain_stage import BoltStage, SpoutEnd, plain_stage, wave_drained
 from coordinator.spark.stage_entry import StageEntry
 
 if TYPE_CHECKING:
-    from pyspark import RDD, Broadcast, SparkContext
+    from pyspark import Broadcast, SparkContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +25,14 @@ class PlainDeployment:
 
     Attributes:
         context: the Spark context.
+        jobs: runs jobs on it.
         plan: the plan.
         shipped_plan: the same, broadcast.
         wave_timeout_s: a wave that takes longer is cancelled, user code that does not return a little before that.
     """
 
     context: SparkContext
+    jobs: FrameJobs
     plan: WavePlan
     shipped_plan: Broadcast[WavePlan]
     wave_timeout_s: float | None = None
@@ -40,21 +43,21 @@ class PlainDeployment:
         deadline = None if self.wave_timeout_s is None else Deadline(time.time(), self.wave_timeout_s)
         entry = StageEntry(self.shipped_plan, deadline=deadline)
         first = BoltStage(entry, wave.wave_id, 0)
-        frames: RDD[Addressed] = self._emitted(wave).mapPartitionsWithIndex(SpoutEnd(first))
-        last_shuffled: RDD[Any] | None = None
+        frames = self._emitted(wave).then(SpoutEnd(first))
+        last_shuffled: Source | None = None
         for index in range(1, len(plan.stages)):
-            last_shuffled = shuffled(frames, len(plan.stages[index].tasks))
-            frames = last_shuffled.mapPartitionsWithIndex(plain_stage(entry, plan, wave.wave_id, index))
+            last_shuffled = self.jobs.shuffled(frames, len(plan.stages[index].tasks))
+            frames = Frames(last_shuffled, (plain_stage(entry, plan, wave.wave_id, index),))
         try:
-            return wave_drained(self.context.runJob(frames, list))
+            return wave_drained(self.jobs.run(frames, range(len(plan.stages[-1].tasks))))
         finally:
             if last_shuffled is not None:
-                delete_shuffle_files(last_shuffled)
+                last_shuffled.delete_shuffle_files()
 
-    def _emitted(self, wave: PlainWave) -> RDD[list[Addressed]]:
+    def _emitted(self, wave: PlainWave) -> Frames:
         """What the spouts have emitted, in the partitions of stage 0: nothing has to be shuffled for it."""
         parts = emitted_parts(self.plan, wave)
-        return self.context.parallelize(parts, len(parts))
+        return Frames(Source.of(self.context.parallelize(parts, len(parts))))
 
 
 def emitted_parts(plan: WavePlan, wave: PlainWave) -> list[list[Addressed]]:

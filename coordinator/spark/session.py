@@ -20,8 +20,8 @@ from coordinator.spark.gateway import (
     start_context,
     stop_context,
 )
-from coordinator.spark.java_process import GatewayProcess
-from coordinator.spark.java_watch import JavaWatch
+from coordinator.spark.java.java_process import GatewayProcess
+from coordinator.spark.java.java_watch import JavaWatch
 from coordinator.spark.masters import check_reachable
 from coordinator.spark.privacy import keep_scratch_private, warn_of_open_cluster
 from state.errors import TopologyError

@@ -10,12 +10,12 @@ partition they name.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from committers.task_report import TaskReport
 from coordinator.planning.plan import Plan
 from coordinator.spark.alarm import Deadline
-from coordinator.spark.frame_flow import delete_shuffle_files, shuffled
+from coordinator.spark.frame_jobs import FrameJobs, Frames, Source
 from coordinator.spark.intake.intake import EmitterIntake, Intake
 from coordinator.spark.stage import (
     CommitStage,
@@ -32,7 +32,7 @@ from coordinator.transactional.engine import EarlyCommit, WaveProcessed
 from state.attempt import TransactionAttempt
 
 if TYPE_CHECKING:
-    from pyspark import RDD, Broadcast, SparkContext
+    from pyspark import Broadcast, SparkContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,7 @@ class Deployment:
 
     Attributes:
         context: the Spark context.
+        jobs: runs jobs on it.
         plan: the plan.
         shipped_plan: the same, broadcast.
         intake: what feeds stage 0.
@@ -48,6 +49,7 @@ class Deployment:
     """
 
     context: SparkContext
+    jobs: FrameJobs
     plan: Plan
     shipped_plan: Broadcast[Plan]
     intake: Intake
@@ -56,7 +58,8 @@ class Deployment:
 
 def deploy(context: SparkContext, plan: Plan, reading: Reading, intake: Intake | None = None) -> Deployment:
     """Ships a plan (driver, once a run)."""
-    return Deployment(context, plan, context.broadcast(plan), intake or EmitterIntake(context, plan), reading)
+    jobs, shipped_plan = FrameJobs(context), context.broadcast(plan)
+    return Deployment(context, jobs, plan, shipped_plan, intake or EmitterIntake(context, plan), reading)
 
 
 class Wave:
@@ -76,19 +79,19 @@ class Wave:
         lean_input = wave_input.without_content()
         for index in range(1, plan.meeting_stage):
             stage = ProcessingStage(entry, lean_input, index)
-            frames = self._shuffled(frames, index).mapPartitionsWithIndex(stage)
+            frames = Frames(self._shuffled(frames, index), (stage,))
         self._frames = frames
-        self._shuffles: list[RDD[Any]] = []
+        self._shuffles: list[Source] = []
 
     def process(self, early: EarlyCommit) -> WaveProcessed:
         """Job 1: the processing phase of all attempts, and the commit phase of `early`."""
         plan, stage = self._plan, MeetingStage(self._entry, self._input, early)
         if self._deployment.intake.has_task_partitions and MeetingOnTheSpot.is_possible(plan, early):
-            met, partitions = self._frames.mapPartitionsWithIndex(MeetingOnTheSpot(stage)), [0]
+            met, partitions = self._frames.then(MeetingOnTheSpot(stage)), [0]
         else:
-            met = self._meeting.mapPartitionsWithIndex(stage)
+            met = Frames(self._meeting, (stage,))
             partitions = plan.meeting_partitions(with_commit=bool(early.groups))
-        verdicts = self._deployment.context.runJob(met, list, partitions)
+        verdicts = self._deployment.jobs.run(met, partitions)
         processed = wave_processed(self._plan, self._input.wave_id, early, verdicts)
         return self._deployment.intake.checked(self._input, processed)
 
@@ -103,25 +106,26 @@ class Wave:
             return CommitStage(entry, index, wave, attempts, composed, reading)
 
         first, last = self._plan.meeting_stage, len(self._plan.stages) - 1
-        frames = self._meeting.mapPartitionsWithIndex(commit_stage(first))
+        frames = Frames(self._meeting, (commit_stage(first),))
         for index in range(first + 1, last + 1):
             self._shuffles.append(self._shuffled(frames, index))
-            frames = self._shuffles[-1].mapPartitionsWithIndex(commit_stage(index))
-        partitions = self._plan.commit_partitions() if first == last else None
-        collected = self._deployment.context.runJob(frames, list, partitions)
+            frames = Frames(self._shuffles[-1], (commit_stage(index),))
+        last_tasks = self._plan.stages[last].tasks
+        partitions = self._plan.commit_partitions() if first == last else range(len(last_tasks))
+        collected = self._deployment.jobs.run(frames, partitions)
         return reports_among(packed for _, packed in collected)
 
     def release(self) -> None:
         """Deletes the wave's shuffle files; nothing of it can be run again."""
-        for rdd in reversed(self._shuffles):
-            delete_shuffle_files(rdd)
+        for shuffled in reversed(self._shuffles):
+            shuffled.delete_shuffle_files()
 
     @property
-    def _meeting(self) -> RDD[Any]:
+    def _meeting(self) -> Source:
         """What the meeting stage reads; both jobs read the same files."""
         if not self._shuffles:
             self._shuffles.append(self._shuffled(self._frames, self._plan.meeting_stage))
         return self._shuffles[0]
 
-    def _shuffled(self, frames: RDD[Any], stage_index: int) -> RDD[Any]:
-        return shuffled(frames, len(self._plan.stages[stage_index].tasks))
+    def _shuffled(self, frames: Frames, stage_index: int) -> Source:
+        return self._deployment.jobs.shuffled(frames, len(self._plan.stages[stage_index].tasks))

@@ -79,7 +79,7 @@ class Publisher:
         told_txid: int | None = None,
         set_aside: SetAside | None = None,
         replayed_txid: int | None = None,
-    ) -> None:
+    ) -> int:
         """Publishes a group; returns once this call or an earlier identical one has published it.
 
         Args:
@@ -90,6 +90,9 @@ class Publisher:
             set_aside: see `Commit`.
             replayed_txid: see `Commit`.
 
+        Returns:
+            The size of what was sent, in bytes.
+
         Raises:
             RefusedGroup: the store refused the content of the group and changed nothing.
             FencedError: a newer run owns the topology, or it was dropped.
@@ -99,7 +102,7 @@ class Publisher:
         commit = Commit(attempts, write_set, metadata.puts, metadata.forgets, told_txid, set_aside, replayed_txid)
         reply = self._store.commit(commit)
         if reply.status in (CommitStatus.OK, CommitStatus.ALREADY):
-            return
+            return reply.byte_count
         detail = one_line(reply.detail)
         names = str(attempts[0]) if len(attempts) == 1 else f"{attempts[0]} to {attempts[-1]}"
         if reply.status in (CommitStatus.FENCED, CommitStatus.DROPPED):

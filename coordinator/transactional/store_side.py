@@ -101,7 +101,7 @@ class StoreSide:
         """Commits a group in one atomic step."""
         poison, replay = publish.poison, publish.replay
         try:
-            self._publisher.commit(
+            byte_count = self._publisher.commit(
                 publish.attempts,
                 publish.write_set,
                 publish.metadata,
@@ -118,7 +118,7 @@ class StoreSide:
         elif replay is not None:
             _LOG.info("quarantined txid %d is replayed as txid %d", replay.txid, publish.attempts[0].txid)
         self._on_committed(publish.attempts)
-        return Published(self._clock())
+        return Published(self._clock(), byte_count)
 
     @property
     def awaits_barrier(self) -> bool:

@@ -8,25 +8,29 @@ from hypothesis import strategies as st
 from committers.group_size import GroupSize
 
 
+def new_size(group_max, operations_max, bytes_max=10**9):
+    return GroupSize(group_max, operations_max, bytes_max)
+
+
 def limits(size, *groups):
-    """The limit after each group of (asked, published, operations)."""
+    """The limit after each group of (asked, published, operations), and perhaps bytes."""
     found = []
-    for asked, published, operation_count in groups:
-        size.published(asked=asked, published=published, operation_count=operation_count)
+    for asked, published, operation_count, *byte_count in groups:
+        size.published(asked=asked, published=published, operation_count=operation_count, byte_count=sum(byte_count))
         found.append(size.limit())
     return found
 
 
 def test_the_first_group_takes_all_that_is_allowed():
-    assert GroupSize(64, 50_000).limit() == 64
+    assert new_size(64, 50_000).limit() == 64
 
 
 def test_a_group_cut_short_makes_the_next_aim_at_twice_what_went_out():
-    assert limits(GroupSize(64, 50_000), (64, 3, 0)) == [6]
+    assert limits(new_size(64, 50_000), (64, 3, 0)) == [6]
 
 
 def test_every_group_that_goes_through_whole_doubles_the_next_up_to_the_bound():
-    assert limits(GroupSize(64, 50_000), (64, 3, 0), (6, 6, 0), (12, 12, 0), (24, 24, 0), (48, 48, 0)) == [
+    assert limits(new_size(64, 50_000), (64, 3, 0), (6, 6, 0), (12, 12, 0), (24, 24, 0), (48, 48, 0)) == [
         6,
         12,
         24,
@@ -36,41 +40,52 @@ def test_every_group_that_goes_through_whole_doubles_the_next_up_to_the_bound():
 
 
 def test_a_refused_group_is_tried_one_by_one_and_grows_again_once_one_went_through():
-    size = GroupSize(64, 50_000)
+    size = new_size(64, 50_000)
     size.one_by_one()
     assert size.limit() == 1
     assert limits(size, (1, 1, 0), (2, 2, 0)) == [2, 4]
 
 
 def test_groups_over_the_operation_limit_are_foreseen():
-    assert limits(GroupSize(64, 50_000), (4, 4, 10_000)) == [20]
-    assert limits(GroupSize(64, 50_000), (64, 64, 64)) == [64]
+    assert limits(new_size(64, 50_000), (4, 4, 10_000)) == [20]
+    assert limits(new_size(64, 50_000), (64, 64, 64)) == [64]
 
 
 def test_a_transaction_over_the_limit_by_itself_still_goes_alone():
-    assert limits(GroupSize(64, 100), (1, 1, 5_000)) == [1]
+    assert limits(new_size(64, 100), (1, 1, 5_000)) == [1]
+
+
+def test_groups_of_too_many_bytes_are_foreseen_however_few_their_operations():
+    size = new_size(64, 50_000, bytes_max=1_000)
+    assert limits(size, (64, 64, 64, 64_000), (1, 1, 1, 5_000), (1, 1, 1, 100)) == [1, 1, 10]
+
+
+def test_the_smaller_of_both_predictions_counts():
+    assert limits(new_size(64, 100, bytes_max=1_000), (10, 10, 20, 500)) == [20]
+    assert limits(new_size(64, 100, bytes_max=1_000), (10, 10, 50, 200)) == [20]
 
 
 def test_a_group_without_operations_says_nothing_about_the_next():
-    assert limits(GroupSize(64, 100), (2, 2, 100), (2, 2, 0)) == [2, 2]
+    assert limits(new_size(64, 100), (2, 2, 100), (2, 2, 0)) == [2, 2]
 
 
 def test_one_in_flight_stays_one():
-    assert limits(GroupSize(1, 50_000), (1, 1, 1), (1, 1, 0)) == [1, 1]
+    assert limits(new_size(1, 50_000), (1, 1, 1), (1, 1, 0)) == [1, 1]
 
 
 @settings(deadline=None)
 @given(
     st.integers(1, 100),
     st.integers(1, 1000),
-    st.lists(st.tuples(st.integers(1, 100), st.integers(0, 5000), st.booleans()), max_size=20),
+    st.integers(1, 1000),
+    st.lists(st.tuples(st.integers(1, 100), st.integers(0, 5000), st.integers(0, 5000), st.booleans()), max_size=20),
 )
-def test_the_limit_is_always_from_one_to_the_bound(group_max, operations_max, groups):
-    size = GroupSize(group_max, operations_max)
-    for published, operation_count, refused in groups:
+def test_the_limit_is_always_from_one_to_the_bound(group_max, operations_max, bytes_max, groups):
+    size = new_size(group_max, operations_max, bytes_max)
+    for published, operation_count, byte_count, refused in groups:
         asked = size.limit()
         if refused:
             size.one_by_one()
         else:
-            size.published(asked=asked, published=min(asked, published), operation_count=operation_count)
+            limits(size, (asked, min(asked, published), operation_count, byte_count))
         assert 1 <= size.limit() <= group_max

@@ -38,6 +38,9 @@ class Emitted:
     def emit_all(self, rows, stream_id="default"):
         self.rows.extend(map(tuple, rows))
 
+    def emit_batch(self, batch, stream_id="default"):
+        self.emit_all(zip(*batch, strict=True), stream_id)
+
     def dead_letter(self, tup, reason):
         raise AssertionError("nothing is refused")
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
+from weakref import WeakMethod
 
 from lupa import lua51
 
@@ -71,7 +72,8 @@ class LuaLibrary:
 
     def __init__(self, call: RedisCall, may_run: Callable[[bytes, bytes], bool]) -> None:
         self._runtime = _runtime()
-        self._load, self._run = self._runtime.execute(_HOST, call, may_run)
+        # Lua's collector knows nothing of Python's: were these not weak, neither would ever free a server
+        self._load, self._run = self._runtime.execute(_HOST, _weak(call), _weak(may_run))
         self._functions: dict[bytes, Any] = {}
         self.code = b""
 
@@ -105,6 +107,18 @@ class LuaLibrary:
     def status(self, text: bytes) -> Any:
         """A status reply, as Lua gets it."""
         return self._runtime.table_from({b"ok": text})
+
+
+def _weak(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that does not keep its object alive."""
+    reference = WeakMethod(method)
+
+    def call(*arguments: Any) -> Any:
+        alive = reference()
+        assert alive is not None, "a server that is gone was called"
+        return alive(*arguments)
+
+    return call
 
 
 @cache

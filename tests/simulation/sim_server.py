@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 import redis
 
-from state.redis_connection import LIBRARY_NAME, STORED_FORMAT
+from state.redis_connection import STORED_FORMAT
 from tests.simulation.fault_plan import FaultPlan
 from tests.simulation.invariants import records_of
 from tests.simulation.memory_redis import INFO, Content, MemoryRedis
@@ -39,7 +40,6 @@ BUSY = (
 )
 CONTROL, MARKS_KEY = f"{{{TOPOLOGY_ID}}}:txbatch:control", f"{{{TOPOLOGY_ID}}}:{MARKS}"
 UNFIT = (("role", "slave"), ("maxmemory_policy", "allkeys-lru"), ("evicted_keys", 3))
-FORMAT = LIBRARY_NAME.rpartition("_")[2]
 LATENCY_S = 0.001
 TIMEOUT_S = 30.0
 
@@ -112,9 +112,9 @@ class SimServer:
             caller.wait(self._patience("server.loses_request"))
             raise redis.ConnectionError("the request was lost")
         if faults.strikes("server.is_busy"):
-            raise faults.drawn("server.is_busy").choice(BUSY)
+            raise copy(faults.drawn("server.is_busy").choice(BUSY))  # else it would keep all it ever passed through
         if faults.strikes("server.refuses"):
-            raise faults.drawn("server.refuses").choice(REFUSALS)
+            raise copy(faults.drawn("server.refuses").choice(REFUSALS))
         if faults.strikes("server.applies_later"):
             self._apply_later(arguments)
             raise redis.TimeoutError("no answer in time")

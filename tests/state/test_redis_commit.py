@@ -7,7 +7,7 @@ import pytest
 from state import redis_arguments
 from state.codec import CodecError
 from state.commit import Commit, CommitStatus
-from state.errors import ProtocolError
+from state.errors import ProtocolError, StateRefusedError
 from state.redis_connection import STORED_FORMAT
 from state.redis_store import RedisStore
 from state.write_set import MAX_INTEGER, VALUE_FIELD, StateKind, ValueType, WriteSet
@@ -247,6 +247,20 @@ class TestOwnership:
         client.delete("{wc}:txbatch:control")
         assert store.commit(commit_of(counts(a=1))).status is CommitStatus.REGRESSED
         assert client.exists("{wc}:counts", "{wc}:txbatch:control") == 0
+
+    @pytest.mark.parametrize(
+        ("damage", "story"), [(("hdel",), "is gone"), (("hset", "x"), "is 'x', expected a number")]
+    )
+    def test_a_control_hash_without_its_committed_txid_regressed(self, store, client, damage, story):
+        command, *value = damage
+        client.execute_command(command, "{wc}:txbatch:control", "committed", *value)
+        before = dump(client)
+        reply = store.commit(commit_of(counts(a=1)))
+        assert reply.status is CommitStatus.REGRESSED
+        assert reply.detail == f"field 'committed' of key '{{wc}}:txbatch:control' {story}"
+        with pytest.raises(StateRefusedError, match=r"REGRESSED: field 'committed' .* is damaged; .*restore"):
+            store.confirm()
+        assert dump(client) == before
 
     def test_another_generation_regressed(self, store, client):
         client.hset("{wc}:txbatch:control", "generation", "d" * 32)

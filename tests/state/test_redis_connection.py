@@ -106,10 +106,10 @@ def test_a_missing_library_is_loaded_and_the_call_repeated():
     connection, client, _ = connection_over(parsed("ERR Function not found"), [], b"OK", b"answer")
     assert connection.function("commit", "0") == b"answer"
     assert [command[0:2] for command in client.commands] == [
-        ("FCALL", "txbatch_3_commit"),
+        ("FCALL", "txbatch_4_commit"),
         ("FUNCTION", "LIST"),
         ("FUNCTION", "LOAD"),
-        ("FCALL", "txbatch_3_commit"),
+        ("FCALL", "txbatch_4_commit"),
     ]
 
 
@@ -119,6 +119,15 @@ def test_a_user_who_may_not_load_and_finds_nothing_loaded_is_told():
     connection, _, _ = connection_over(missing, denied, missing, denied, missing, denied, missing)
     with pytest.raises(StateRefusedError, match="does not have txbatch's function library"):
         connection.function("commit", "0")
+
+
+def test_a_library_that_is_loaded_and_gone_again_is_not_blamed_on_the_user_s_rights():
+    missing = parsed("ERR Function not found")
+    connection, client, _ = connection_over(missing, *([], b"OK", missing) * 3)
+    with pytest.raises(StateRefusedError, match=r"was loaded 3 times .*another program .*FUNCTION FLUSH") as raised:
+        connection.function("commit", "0")
+    assert "may not load" not in str(raised.value)
+    assert [command[0:2] for command in client.commands].count(("FUNCTION", "LOAD")) == 3
 
 
 @pytest.mark.parametrize(

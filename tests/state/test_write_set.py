@@ -133,6 +133,13 @@ def test_tasks_side_by_side_equal_every_interleaving(pair, random):
     assert apply(joined, start(shape)) == interleaved
 
 
+def test_what_two_tasks_add_to_one_field_is_added_up():
+    total = StateWrites(*INT_HASH, increments={"a": 2, "b": 1})
+    total.beside(StateWrites(*INT_HASH, increments={"a": 3, "c": 1}))
+    assert total == StateWrites(*INT_HASH, increments={"a": 5, "b": 1, "c": 1})
+    assert total.reach == 5
+
+
 def test_floats_of_two_transactions_are_added_one_after_the_other():
     total = StateWrites(*FLOAT_HASH, increments={"a": [0.1]})
     total.then(StateWrites(*FLOAT_HASH, increments={"a": [0.2]}))

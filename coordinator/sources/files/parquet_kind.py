@@ -90,7 +90,7 @@ class ParquetKind(FileKind):
             numbers = list(range(part.first + 1, part.first + 1 + part.count))
             wanted.append(numbers if name == ROW_NUMBER else [part.path] * part.count)
         for start in range(0, part.count, EMITTED_RECORDS):
-            collector.emit_all(zip(*(column[start : start + EMITTED_RECORDS] for column in wanted), strict=True))
+            collector.emit_batch([column[start : start + EMITTED_RECORDS] for column in wanted])
 
     def _columns(self, part: RecordRange, file: InputFile) -> tuple[list[Any], int]:
         """The columns of the row group a range lies in, and where in them it begins; the last one read is kept."""

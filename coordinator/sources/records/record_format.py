@@ -50,3 +50,11 @@ class RecordFormat(ABC):
             except BadRecordError as error:
                 made.append(error)
         return made
+
+    def make_columns(self, records: Sequence[bytes]) -> list[list[Any]] | None:
+        """Makes the values of many tuples as one list per field; None if `rows` has to be asked.
+
+        Override it if the format can make columns without making rows. They must hold what `rows` would return, so
+        return None if a record might be bad, or if a subclass has overridden `row` or `rows`.
+        """
+        return None

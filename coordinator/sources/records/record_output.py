@@ -98,6 +98,10 @@ class RecordOutput:
         Raises:
             SourceError: a record is bad, and the policy is to fail.
         """
+        columns = None if self._places else self.record_format.make_columns(records)
+        if columns is not None:
+            collector.emit_batch(columns)
+            return
         rows = self.record_format.rows(records)
         if not self._places and not any(issubclass(kind, BadRecordError) for kind in set(map(type, rows))):
             collector.emit_all(rows)  # type: ignore[arg-type] # all good, which the line above has found out

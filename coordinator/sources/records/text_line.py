@@ -28,14 +28,26 @@ class TextLine(RecordFormat):
         return (decoded(data, replace=self.replace),)
 
     def rows(self, records: Sequence[bytes]) -> list[Sequence[Any] | BadRecordError]:
-        if not records:
-            return []
-        try:
-            lines = b"\n".join(records).decode().split("\n")
-        except UnicodeDecodeError:
-            return super().rows(records)
-        # a record that holds a newline itself, as a message of Kafka may, would become two
-        return list(zip(lines, strict=True)) if len(lines) == len(records) else super().rows(records)
+        lines = _lines(records)
+        return super().rows(records) if lines is None else list(zip(lines, strict=True))
+
+    def make_columns(self, records: Sequence[bytes]) -> list[list[Any]] | None:
+        if type(self).row is not TextLine.row or type(self).rows is not TextLine.rows:
+            return None
+        lines = _lines(records)
+        return None if lines is None else [lines]
+
+
+def _lines(records: Sequence[bytes]) -> list[str] | None:
+    """Returns the records as text, decoded at once; None if they have to be looked at one by one."""
+    if not records:
+        return []
+    try:
+        lines = b"\n".join(records).decode().split("\n")
+    except UnicodeDecodeError:
+        return None
+    # a record that holds a newline itself, as a message of Kafka may, would become two
+    return lines if len(lines) == len(records) else None
 
 
 def decoded(data: bytes, *, replace: bool = False) -> str:

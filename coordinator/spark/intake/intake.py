@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from coordinator.planning.plan import Plan
-from coordinator.spark.frame_flow import Addressed
+from coordinator.spark.frame_jobs import Frames, Source
 from coordinator.spark.stage import EmitterStage, WaveInput
 from coordinator.spark.stage_entry import StageEntry
 from coordinator.transactional.engine import WaveProcessed
 
 if TYPE_CHECKING:
-    from pyspark import RDD, SparkContext
+    from pyspark import SparkContext
 
 
 class Intake(Protocol):
@@ -23,7 +23,7 @@ class Intake(Protocol):
 
     has_task_partitions: bool
 
-    def frames(self, context: SparkContext, entry: StageEntry[Plan], wave: WaveInput) -> RDD[Addressed]:
+    def frames(self, context: SparkContext, entry: StageEntry[Plan], wave: WaveInput) -> Frames:
         """The frames of every attempt of a wave, and a report of every task of the spout on each.
 
         An attempt whose rows cannot be had fails when it runs, with the reason.
@@ -45,11 +45,11 @@ class EmitterIntake:
 
     def __init__(self, context: SparkContext, plan: Plan) -> None:
         task_count = len(plan.emitter_tasks)
-        self._seeds = context.parallelize(range(task_count), task_count)
+        self._seeds = Source.of(context.parallelize([None] * task_count, task_count))
 
-    def frames(self, context: SparkContext, entry: StageEntry[Plan], wave: WaveInput) -> RDD[Addressed]:
+    def frames(self, context: SparkContext, entry: StageEntry[Plan], wave: WaveInput) -> Frames:
         """See `Intake.frames`."""
-        return self._seeds.mapPartitionsWithIndex(EmitterStage(entry, wave))
+        return Frames(self._seeds, (EmitterStage(entry, wave),))
 
     def checked(self, wave: WaveInput, processed: WaveProcessed) -> WaveProcessed:
         """See `Intake.checked`: emitters have checked what they read."""

@@ -9,7 +9,7 @@ from pyspark.sql import functions as sql
 
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.planning.plan import Plan
-from coordinator.spark.frame_flow import Addressed
+from coordinator.spark.frame_jobs import Frames, Source
 from coordinator.spark.intake.row_stage import HASH_SUM, ROW_COUNT, Role, RowStage
 from coordinator.spark.intake.row_values import shape_of
 from coordinator.spark.stage import WaveInput
@@ -50,7 +50,7 @@ class RowIntake:
         self._frame_of = frame_of
         self._expected = expected
 
-    def frames(self, context: SparkContext, entry: StageEntry[Plan], wave: WaveInput) -> RDD[Addressed]:
+    def frames(self, context: SparkContext, entry: StageEntry[Plan], wave: WaveInput) -> Frames:
         """See `Intake.frames`."""
         tasks = entry.plan.value.chain.stages[0].tasks
         is_tallied = self._expected is not None
@@ -80,7 +80,7 @@ class RowIntake:
         if without_rows:
             one = context.parallelize([0], 1)
             frames.append(one.mapPartitionsWithIndex(RowStage(entry, wave, (tuple(without_rows),), is_tallied)))
-        return context.union(frames)
+        return Frames(Source.of(context.union(frames)))
 
     def checked(self, wave: WaveInput, processed: WaveProcessed) -> WaveProcessed:
         """See `Intake.checked`; a digest of the rows is stored with what emitters cut, before anything is committed."""

@@ -35,6 +35,7 @@ from coordinator.transactional.machine.run_phases import CommitPhase, validate_p
 from coordinator.transactional.machine.transaction_records import IN_COMMIT_PHASE
 from coordinator.transactional.phase import Phase
 from coordinator.transactional.run_summary import work_of
+from state.commit import GROUP_BYTES_AIM
 from state.dead_letters import add_letters, letter_count
 from state.errors import ProtocolError
 from state.printable import counted
@@ -59,7 +60,7 @@ class Commits:
     def __init__(self, books: RunBooks, failures: Failures, releases: Releases) -> None:
         self._books, self._failures, self._releases = books, failures, releases
         options = books.options
-        self._size = GroupSize(options.commit_group_max, options.commit_operations_max)
+        self._size = GroupSize(options.commit_group_max, options.commit_operations_max, GROUP_BYTES_AIM)
         self._composed = True
         self.phase: CommitPhase | None = None
         self.early = EarlyCommits(is_on=options.early_commit and books.plan.may_commit_early)
@@ -228,7 +229,12 @@ class Commits:
             books.statistics.replayed[replay.txid] = last
         elif replay is not None:
             books.statistics.replayed_letters += len(replay.letters)
-        self._size.published(asked=phase.asked, published=count, operation_count=step.write_set.operations())
+        self._size.published(
+            asked=phase.asked,
+            published=count,
+            operation_count=step.write_set.operations(),
+            byte_count=published.byte_count,
+        )
         for record in ended:
             books.waves.let_go(record.wave_id, record.attempt)
             assert record.outcome is not None

@@ -98,9 +98,15 @@ class NothingToCut:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The store has committed the group."""
+    """The store has committed the group.
+
+    Attributes:
+        now_s: the time.
+        byte_count: size of what was sent to the store.
+    """
 
     now_s: float
+    byte_count: int = 0
 
 
 @dataclass(frozen=True, slots=True)

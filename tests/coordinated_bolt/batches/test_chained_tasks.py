@@ -179,6 +179,7 @@ def test_one_receiver_does_not_see_what_another_does_to_its_tuple():
     for each in handed:
         each.rows_of(0).append(row)
         each.close()
-    handed[0].stretches[0][1][0][0].append("changed")
-    handed[0].stretches[0][1][0].clear()
+    (received,) = list(handed[0].stretches[0][1])
+    received[0].append("changed")
+    received.clear()
     assert handed[1].stretches == [(0, [[["line"], 1]])]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from coordinated_bolt.transport import message_packer as module
-from coordinated_bolt.transport.message_packer import MessagePacker, messages_of
-from coordinated_bolt.transport.messages import MessageKind, edges_message, tuple_message
+from coordinated_bolt.transport.message_packer import MessagePacker, messages_of, trees_of
+from coordinated_bolt.transport.messages import MessageKind, edges_message, tree_message, tuple_message
 from coordinated_bolt.transport.wave_frames import WaveFrame, WaveFrameKind, WaveId
 from state.codec import CodecError
 
@@ -20,8 +20,8 @@ def message(target, value):
 def test_messages_come_out_as_they_went_in_target_by_target():
     sent: list[WaveFrame] = []
     packer = MessagePacker(WAVE, 1, sent.append)
-    init = edges_message(MessageKind.INIT, 1, 9, root=(1 << 64) - 1, edges=5)
-    given = [message(2, (1, "a")), message(3, b"\xff"), init, message(2, None)]
+    fail = tree_message(MessageKind.FAIL, 1, 9, (1 << 64) - 1)
+    given = [message(2, (1, "a")), message(3, b"\xff"), fail, message(2, None)]
     for each in given:
         packer.add(each)
     assert sent == []
@@ -29,7 +29,44 @@ def test_messages_come_out_as_they_went_in_target_by_target():
     assert [(f.wave_id, f.sender, f.sequence, f.target, f.kind) for f in sent] == [
         (WAVE, 1, 0, target, WaveFrameKind.MESSAGES) for target in (2, 3, 9)
     ]
-    assert [messages_of(frame) for frame in sent] == [[given[0], given[3]], [given[1]], [init]]
+    assert [messages_of(frame) for frame in sent] == [[given[0], given[3]], [given[1]], [fail]]
+
+
+def test_an_acker_is_told_of_each_tree_once_a_frame():
+    sent: list[WaveFrame] = []
+    packer = MessagePacker(WAVE, 1, sent.append)
+    large = (1 << 64) - 1
+    packer.add(edges_message(MessageKind.INIT, 1, 9, root=large, edges=5))
+    for edges in (1, large, 2):
+        packer.add(edges_message(MessageKind.ACK, 1, 9, root=7, edges=edges))
+    packer.add(edges_message(MessageKind.ACK, 1, 9, root=8, edges=4))
+    packer.close()
+
+    assert [trees_of(frame) for frame in sent] == [([(large, 5)], [(7, 1 ^ large ^ 2), (8, 4)])]
+    assert messages_of(sent[0]) == []
+
+
+def test_tuples_keep_their_order_however_large_or_small_they_are():
+    sent: list[WaveFrame] = []
+    packer = MessagePacker(WAVE, 1, sent.append)
+    values = [0, "x" * 5000, 1, 2, [3], *range(200), {"k": 1}, b"y" * 2000, None]
+    for value in values:
+        packer.add(message(2, value))
+    packer.close()
+
+    assert [m.payload[1][0] for frame in sent for m in messages_of(frame)] == values
+
+
+def test_many_short_texts_count_towards_the_size_of_a_frame():
+    sent: list[WaveFrame] = []
+    packer = MessagePacker(WAVE, 1, sent.append, frame_messages=1_000_000)
+    text = "x" * (module.SMALL_BYTES // 2)
+    for _ in range(3 * module.FRAME_BYTES // len(text)):
+        packer.add(message(2, text))
+    packer.close()
+
+    assert len(sent) >= 3
+    assert max(len(frame.payload) for frame in sent) < 2 * module.FRAME_BYTES
 
 
 def test_a_frame_is_sent_once_it_is_full_and_the_next_one_follows_it():

@@ -9,7 +9,7 @@ import pytest
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.spouts import BaseSpout
-from coordinated_bolt.transport.message_packer import messages_of
+from coordinated_bolt.transport.message_packer import messages_of, trees_of
 from coordinated_bolt.transport.messages import MessageKind
 from coordinated_bolt.transport.wave_frames import unpack_wave_frame
 from coordinator.building.plain_topology_builder import TopologyBuilder
@@ -45,11 +45,12 @@ class Answering:
         self.waves = []
 
     def run_wave(self, wave):
-        messages = [message for packed in wave.frames for message in messages_of(unpack_wave_frame(packed))]
+        frames = [unpack_wave_frame(packed) for packed in wave.frames]
+        messages = [message for frame in frames for message in messages_of(frame)]
         self.waves.append([m.payload[1][0] for m in messages if m.kind is MessageKind.TUPLE])
         Diary.note("wave", wave.wave_id.number)
         answer = self.answers.pop(0) if self.answers else None
-        return answer or WaveDrained(frozenset(m.root for m in messages if m.kind is MessageKind.INIT))
+        return answer or WaveDrained(frozenset(root for frame in frames for root, _ in trees_of(frame).begun))
 
     def close(self):
         pass
@@ -104,7 +105,7 @@ def test_a_spout_with_enough_under_way_waits_for_the_wave_to_end_and_the_others_
 
 def test_a_wave_is_full_when_its_bytes_are_enough():
     engine = Answering()
-    coordinator_of(plan_of(Told(["x" * 100, "y" * 100, "z" * 1000])), engine, wave_bytes_max=300).run()
+    coordinator_of(plan_of(Told(["x" * 100, "y" * 100, "z" * 1000])), engine, wave_bytes_max=280).run()
     assert [len(wave) for wave in engine.waves] == [2, 1]
 
 

@@ -11,7 +11,7 @@ from coordinated_bolt.transport.wave_frames import WaveId
 from coordinator.plain.engine import PlainWave
 from coordinator.planning.plain_plan import make_plain_plan
 from coordinator.planning.wave_plan import make_wave_plan
-from coordinator.spark.java_watch import JavaWatch
+from coordinator.spark.java.java_watch import JavaWatch
 from coordinator.spark.plain_engine import SparkPlainEngine
 from coordinator.spark.session import SparkLease
 from coordinator.transactional.engine import WaveCrashed
@@ -34,6 +34,9 @@ class BrokenContext:
         return Broadcasted()
 
     def setLocalProperty(self, name, value):  # noqa: N802 - Spark's name
+        pass
+
+    def setJobGroup(self, group, description, interruptOnCancel):  # noqa: N802, N803 - Spark's names
         raise TimeoutError("the gateway does not answer")
 
     def cancelJobGroup(self, group):  # noqa: N802 - Spark's name

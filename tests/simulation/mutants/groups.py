@@ -143,6 +143,19 @@ SUMS_LOST = Mutant(
     dies_in="tests/state/test_write_set.py",
     spared="each of its fields is written by one task",
 )
+SHARED_FIELD_PACKED = Mutant(
+    "shared-field-stays-packed",
+    "What two tasks packed is passed on although both add to one field; the server adds only one of them.",
+    (
+        Patch(
+            "state/packed_increments.py",
+            "            if not all(self._pieces",
+            "            if False and not all(self._pieces",
+        ),
+    ),
+    dies_in="tests/state/test_packed_increments.py",
+    spared="each of its fields is written by one task",
+)
 
 MUTANTS = (
     RESIDUE_IGNORED,
@@ -164,4 +177,5 @@ MUTANTS = (
     GROUP_BY_TASK,
     EARLIER_KEPT_OVER_GROUPS,
     SUMS_LOST,
+    SHARED_FIELD_PACKED,
 )

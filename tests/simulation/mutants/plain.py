@@ -66,8 +66,8 @@ LATE_ACK = Mutant(
     (
         Patch(
             "coordinated_bolt/trees/spout_task.py",
-            "            case MessageKind.ACKED:\n                ended = pending.pop(message.root)",
-            "            case MessageKind.ACKED:\n                ended = pending.get(message.root)",
+            "ended, failure = self._collector.pending.pop(root), None",
+            "ended, failure = self._collector.pending.get(root), None",
         ),
     ),
     dies_in="tests/coordinated_bolt/trees/test_spout_task.py",
@@ -79,8 +79,8 @@ UNNAMED_ACKED = Mutant(
     (
         Patch(
             "coordinator/plain/coordinator.py",
-            "            kind = MessageKind.ACKED if root in acked else MessageKind.FAILED",
-            "            kind = MessageKind.ACKED",
+            "is_acked=root in acked",
+            "is_acked=True",
         ),
     ),
     dies_in="tests/coordinator/plain/test_coordinator.py",

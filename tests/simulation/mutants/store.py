@@ -125,6 +125,7 @@ DATA_FIRST = Mutant(
             STORE,
             "            keys, arguments = commit_arguments(self.keys, commit, packed)\n",
             "            for name, writes in commit.write_set.states.items():\n"
+            "                writes.unpack()\n"
             "                for field, amount in writes.increments.items():\n"
             "                    key = self.keys.state(name)\n"
             '                    stored = int(self._connection.call("HGET", key, str(field)) or 0)\n'
@@ -149,6 +150,7 @@ POSITION_FIRST = Mutant(
             STORE,
             '        reached("commit.answered")\n',
             "        for name, changes in writes.items():\n"
+            "            changes.unpack()\n"
             "            for field, amount in changes.increments.items():\n"
             "                key = self.keys.state(name)\n"
             '                stored = int(self._connection.call("HGET", key, str(field)) or 0)\n'

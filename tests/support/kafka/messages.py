@@ -58,6 +58,9 @@ class Rows:
     def emit_all(self, rows: Any, stream_id: str = "default") -> None:
         self.rows += [list(row) for row in rows]
 
+    def emit_batch(self, batch: Any, stream_id: str = "default") -> None:
+        self.emit_all(zip(*batch, strict=True), stream_id)
+
     def emit(self, values: Sequence[Any], stream_id: str = "default") -> list[int]:
         self.streams.setdefault(stream_id, []).append(list(values))
         return []

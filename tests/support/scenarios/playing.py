@@ -73,7 +73,9 @@ def altered(frame: Frame) -> bytes:
         case FrameKind.ACK:
             places, edges, (residue,), *rest = content
             return pack([places, edges, [residue ^ 1], *rest])
-    content[0][1][0][-1] += 1_000
+    rows = content[0][1]
+    last_column = rows["columns"][-1] if isinstance(rows, dict) else rows[0]
+    last_column[-1] += 1_000
     return pack(content)
 
 

@@ -137,6 +137,9 @@ def send(bolt, rows, collector=None):
                 for target in part.direct_to:
                     tasks = bolt.context.component_tasks(target)
                     collector.emit_direct(tasks[code(key) % len(tasks)], [key, value], stream)
+        elif part.sends_batches:
+            columns = list(zip(*chosen, strict=True)) or [(), ()]
+            collector.emit_batch(columns if place % 2 else dict(zip(FIELDS, columns, strict=True)), stream)
         elif part.emits == "all":
             collector.emit_all(chosen, stream)
         else:
@@ -244,6 +247,42 @@ class Keeping(Behaving, ICommitter):
                     self.fleeting.put(key, value)
 
 
+class InBatches(Behaving):
+    """Executes batches; says the same as tuple by tuple."""
+
+    def execute_batch(self, batch):
+        self.trip("execute")
+        rows = list(zip(batch.column("key"), batch.column("value"), strict=True))
+        assert rows == [(tup["key"], tup["value"]) for tup in batch]
+        self.rows += rows
+        if self.part.emits == "execute":
+            send(self, [made for row in rows for made in mapped(self.part.behaviour, row)])
+
+
+class KeepingInBatches(InBatches, Keeping):
+    """A committer that changes many fields at once."""
+
+    def keep_sums(self, keyed):
+        keys, values = zip(*self.rows, strict=True) if self.rows else ((), ())
+        self.sums.increment_many(keys, values)
+
+    def keep_counts(self, keyed):
+        counts = Counter(key for key, _ in self.rows)
+        self.counts.increment_many(counts.keys(), counts.values())
+
+    def keep_amounts(self, keyed):
+        self.amounts.increment_many({key: value / 2 for key, value in keyed.items()})
+
+    def keep_scores(self, keyed):
+        self.scores.increment_many(keyed.keys(), [value / 4 for value in keyed.values()])
+
+    def keep_members(self, keyed):
+        self.members.add_many(keyed)
+
+    def keep_ranked(self, keyed):
+        self.ranked.put_many(keyed.keys(), map(float, keyed.values()))
+
+
 def keeping_class(number: int) -> type[Keeping]:
     """A committer class; its states' names end in its number."""
     floats = {name: HashState(f"{name}{number}", value=float) for name in ("amounts",)}
@@ -258,8 +297,15 @@ def keeping_class(number: int) -> type[Keeping]:
     return type(f"Keeping{number}", (Keeping,), {**floats, **lists, **states, "__module__": __name__})
 
 
+def batch_keeping_class(keeping: type[Keeping]) -> type[Keeping]:
+    """The same, executing batches."""
+    return type(f"Batch{keeping.__name__}", (KeepingInBatches, keeping), {"__module__": __name__})
+
+
 Keeping0, Keeping1, Keeping2, Keeping3 = map(keeping_class, range(4))
 KEEPING = (Keeping0, Keeping1, Keeping2, Keeping3)
+BatchKeeping0, BatchKeeping1, BatchKeeping2, BatchKeeping3 = map(batch_keeping_class, KEEPING)
+BATCH_KEEPING = (BatchKeeping0, BatchKeeping1, BatchKeeping2, BatchKeeping3)
 
 
 class ByKey(CustomGrouping):
@@ -390,11 +436,16 @@ def topology_of(scenario: Scenario, tally: Tally, topology_id: str = "random") -
     )
     builder.set_acker_count(scenario.ackers)
     for part in bolts:
-        bolt_class = Behaving if part.committer is None else KEEPING[part.committer]
-        declarer = builder.set_bolt(part.component_id, bolt_class(part, scenario.trips, tally), part.tasks)
+        declarer = builder.set_bolt(part.component_id, _class_of(part)(part, scenario.trips, tally), part.tasks)
         for heard in part.inputs:
             _subscribe(declarer, heard)
     return builder.build()
+
+
+def _class_of(part: Part) -> type[Behaving]:
+    if part.committer is None:
+        return InBatches if part.takes_batches else Behaving
+    return (BATCH_KEEPING if part.takes_batches else KEEPING)[part.committer]
 
 
 def _subscribe(declarer: BoltDeclarer, heard: Input) -> None:

@@ -55,6 +55,8 @@ class Part:
         direct_to: the subscriber of its direct stream.
         committer: which of the committer classes, None for any other bolt.
         operations: what it does to state.
+        takes_batches: whether it executes batches.
+        sends_batches: whether it emits batches, where its stream is not direct.
     """
 
     component_id: str
@@ -68,6 +70,8 @@ class Part:
     direct_to: tuple[str, ...] = ()
     committer: int | None = None
     operations: tuple[str, ...] = ()
+    takes_batches: bool = False
+    sends_batches: bool = False
 
 
 @dataclass(frozen=True)
@@ -136,6 +140,15 @@ def random_scenario(random: Random, *, with_faults: bool = True) -> Scenario:
     while fold(scenario).tuple_count > MAX_TUPLES:
         scenario = replace(scenario, batches=tuple(batch[: len(batch) // 2] for batch in scenario.batches))
     return scenario
+
+
+def with_batches(scenario: Scenario, random: Random) -> Scenario:
+    """The same scenario, but some of its components execute batches, emit batches, or do both."""
+
+    def changed(part: Part) -> Part:
+        return replace(part, takes_batches=random.random() < 0.6, sends_batches=random.random() < 0.6)
+
+    return replace(scenario, parts=tuple(map(changed, scenario.parts)))
 
 
 def _random_batch(random: Random) -> tuple[tuple[str, int], ...]:

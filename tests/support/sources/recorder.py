@@ -24,6 +24,9 @@ class Recorder:
         for row in rows:
             self.emit(row, stream_id)
 
+    def emit_batch(self, batch: Any, stream_id: str = "default") -> None:
+        self.emit_all(zip(*batch, strict=True), stream_id)
+
     def dead_letter(self, tup: Tuple | Mapping[str, Any], reason: str) -> None:
         self.letters.append((tup, reason))
 

@@ -86,6 +86,8 @@ class MemoryStore:
             for field, deltas in writes.increments.items():
                 for delta in deltas if isinstance(deltas, list) else [deltas]:
                     held[field] = held.get(field, 0) + delta
+            # as the server does: it reads every field of the commit before it writes the first
+            held.update({field: held.get(field, 0) + by for field, by in writes.packed.items()})
             if writes.appends:
                 held[VALUE_FIELD] = held.get(VALUE_FIELD, []) + writes.appends
             if not held:

@@ -47,6 +47,9 @@ class Recorder:
         for row in rows:
             self.emit(row)
 
+    def emit_batch(self, batch, stream_id="default"):
+        self.emit_all(zip(*batch, strict=True), stream_id)
+
     def dead_letter(self, tup: Any, reason: str) -> None:
         raise AssertionError("no line is bad")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from coordinator.spark.java_process import GatewayProcess
+from coordinator.spark.java.java_process import GatewayProcess
 
 EXITS = """
 import os, sys

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from coordinator.spark.gateway import output_of
-from coordinator.spark.java_output import JavaOutput, reason_of
+from coordinator.spark.java.java_output import JavaOutput, reason_of
 
 STARTING = "WARNING: Using incubator modules: jdk.incubator.vector\n"
 TELLING = """\

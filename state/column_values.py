@@ -1,0 +1,34 @@
+"""Columns that users give: the values of many calls at once, as a list of Python's values.
+
+`emit_batch` and the `…_many` calls of state handles take them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, MappingView, Set
+from typing import Any
+
+_UNORDERED = (str, bytes, bytearray, memoryview, Mapping)
+
+
+def is_unordered(values: Any) -> bool:
+    """Whether an iterable cannot be a row, a column or a list of rows: text, bytes, a mapping or a set.
+
+    A mapping's view can: it has the order of the mapping.
+    """
+    return isinstance(values, _UNORDERED) or (isinstance(values, Set) and not isinstance(values, MappingView))
+
+
+def column_values(column: Any) -> list[Any] | None:
+    """Returns the values of a column as a new list; None for what is no column.
+
+    A column is an iterable with an order, or an array of pyarrow or NumPy, whose values become Python's.
+    """
+    if type(column) is list:
+        return column.copy()
+    for method in ("to_pylist", "tolist"):
+        convert = getattr(column, method, None)
+        if convert is not None:
+            values = convert()
+            return values if isinstance(values, list) else None
+    return None if is_unordered(column) or not isinstance(column, Iterable) else list(column)

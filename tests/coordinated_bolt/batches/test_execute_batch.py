@@ -1,0 +1,218 @@
+"""Bolts that take batches: who is given which, and that all else is as with tuples."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any, ClassVar
+
+import pytest
+
+from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor
+from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
+from coordinated_bolt.batches.hand_over import HandingOutbox, HandOver
+from coordinated_bolt.columns import Columns
+from coordinated_bolt.completeness.failure import FailureKind
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinated_bolt.components.component import takes_batches
+from coordinated_bolt.components.task_hook import ITaskHook
+from coordinated_bolt.streams.declared import StreamSpec
+from coordinated_bolt.transport.letters import Letters
+from coordinated_bolt.transport.outbox import FrameOutbox
+from state.errors import FailedException
+from tests.support.tasks.wirings import attempt, origin_of, output, wire
+
+A = attempt(1)
+SEEN: list[Any] = []
+
+
+@pytest.fixture(autouse=True)
+def forgotten():
+    SEEN.clear()
+
+
+class Taking(BaseBatchBolt):
+    def execute_batch(self, batch):
+        SEEN.append(("batch", batch.rows()))
+
+
+class TakingBoth(BaseBatchBolt):
+    def execute(self, tup):
+        SEEN.append(("tuple", tup.values))
+
+    def execute_batch(self, batch):
+        SEEN.append(("batch", batch.rows()))
+        super().execute_batch(batch)
+
+
+class TakingTuplesAgain(Taking):
+    def execute(self, tup):
+        SEEN.append(("tuple", tup.values))
+
+
+class Basic(BaseBasicBolt):
+    output_fields = ("value",)
+
+    def execute(self, tup, collector):
+        raise AssertionError("batches are wanted")
+
+    def execute_batch(self, batch, collector):
+        collector.emit_batch(batch)
+        SEEN.append(("batch", batch.rows()))
+
+
+def executed(bolt, *stretches, **options):
+    """What the bolt was given, and the failure."""
+    wiring = wire(bolt)
+    executor = BatchBoltExecutor(wiring, lambda *_: None, **options)  # type: ignore[arg-type]
+    failures = [executor.execute(A, [(origin_of(wiring, A), rows)]) for rows in stretches]
+    return executor, failures
+
+
+ROWS = [["a"], ["b"]]
+
+
+@pytest.fixture(params=[lambda: [["a"], ["b"]], lambda: Columns([["a", "b"]], 2)], ids=["rows", "columns"])
+def rows(request):
+    return request.param()
+
+
+class TestEitherForm:
+    def test_a_class_that_defines_execute_batch_is_given_batches(self, rows):
+        executed(Taking(), rows)
+        assert SEEN == [("batch", ROWS)]
+
+    def test_the_interface_passes_a_batch_to_execute_tuple_by_tuple(self, rows):
+        executed(TakingBoth(), rows)
+        assert SEEN == [("batch", ROWS), ("tuple", ["a"]), ("tuple", ["b"])]
+
+    def test_a_subclass_that_defines_only_execute_is_given_tuples(self, rows):
+        executed(TakingTuplesAgain(), rows)
+        assert SEEN == [("tuple", ["a"]), ("tuple", ["b"])]
+
+    def test_counts_of_executed_tuples_are_rows(self, rows):
+        ticks = iter(range(0, 100, 10))
+        executor, _ = executed(Taking(), rows, rows, clock=lambda: next(ticks))
+        metrics = executor.metrics(A)
+        assert metrics.executed == {"source/default": 4}
+        assert metrics.execute_ns == {"source/default": 20}
+
+    def test_hooks_are_told_of_each_tuple_after_its_batch_as_it_was_given(self, rows):
+        class Emptying(BaseBatchBolt):
+            def prepare(self, conf, context, collector, attempt):
+                context.add_task_hook(Noting())
+
+            def execute_batch(self, batch):
+                SEEN.append("batch")
+                batch.column(0).clear()
+
+        class Noting(ITaskHook):
+            def execute(self, info):
+                SEEN.append((info.tup.values, info.latency_ns))
+
+        ticks = iter(range(0, 100, 10))
+        wiring = wire(Taking())
+        executor = BatchBoltExecutor(wiring, lambda *_: None, clock=lambda: next(ticks))  # type: ignore[arg-type]
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(pickle, "loads", lambda spec: Emptying())
+            assert executor.execute(A, [(origin_of(wiring, A), rows)]) is None
+        assert SEEN == ["batch", (["a"], 5), (["b"], 5)]
+
+    def test_a_failure_names_the_batch_with_its_first_tuple(self, rows):
+        class Failing(Taking):
+            def execute_batch(self, batch):
+                raise FailedException("not now")
+
+        wiring = wire(Taking())
+        executor = BatchBoltExecutor(wiring, lambda *_: None)  # type: ignore[arg-type]
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(pickle, "loads", lambda spec: Failing())
+            failure = executor.execute(A, [(origin_of(wiring, A), rows)])
+        assert failure is not None
+        assert failure.kind is FailureKind.FAILED
+        assert failure.tuple_text == (
+            "TupleBatch(source/default: 2 tuples, the first Tuple(source/default: value='a'))"
+        )
+
+
+def test_a_batch_has_at_least_one_tuple():
+    executed(Taking(), [], Columns([[]], 0))
+    assert SEEN == []
+
+
+def test_a_basic_bolt_takes_batches_too_and_passes_one_on():
+    frames: list[Any] = []
+    wiring = wire(Basic(), targets=(21,), streams=output((21,)))
+    bolt = CoordinatedBolt(wiring, lambda of: FrameOutbox(of, 10, [21], Letters(frames.append)))
+    bolt.regular(A, origin_of(wiring, A), Columns.of_rows(ROWS, 1))
+    bolt.coord(A, 1, 2)
+    assert bolt.is_finished(A)
+    assert SEEN == [("batch", ROWS)]
+    assert [frame.kind.name for frame in frames] == ["REGULAR", "COORD"]
+
+
+def test_only_a_definition_of_the_bolts_own_counts():
+    class Neither(BaseBatchBolt):
+        pass
+
+    class OnlyTuples(BaseBatchBolt):
+        def execute(self, tup):
+            """Takes tuples."""
+
+    bolts = (Neither, OnlyTuples, Taking, TakingBoth, TakingTuplesAgain, Basic)
+    assert [takes_batches(bolt) for bolt in bolts] == [False, False, True, True, False, True]
+
+
+class Refusing(BaseBatchBolt):
+    refused: ClassVar[list[bytes]] = []
+
+    def execute_batch(self, batch):
+        for number, value in enumerate(batch.column("value")):
+            if value == "b":
+                self.collector.dead_letter(batch[number], "it is b")
+
+
+def test_a_tuple_of_a_batch_may_be_refused():
+    wiring = wire(Refusing(), targets=(), streams={})
+    bolt = CoordinatedBolt(wiring, lambda of: FrameOutbox(of, 10, [], Letters(lambda frame: None)))
+    bolt.regular(A, origin_of(wiring, A), Columns.of_rows(ROWS, 1))
+    bolt.coord(A, 1, 2)
+    finished = bolt.end(A)
+    assert finished.failure is None
+    assert len(finished.letters) == 1
+    assert b"it is b" in finished.letters[0]
+
+
+class TestHandOver:
+    def handed(self, lists):
+        handed = [HandOver(A, 10, target) for target in (21, 22)]
+        box = HandingOutbox(FrameOutbox(A, 10, [], Letters(lambda frame: None)), handed)
+        for target in (21, 22):
+            box.add_all(target, 0, Columns(lists, len(lists[0])))
+        box.close()
+        return [dict(each.stretches)[0] for each in handed]
+
+    @pytest.mark.parametrize("value", ["text", [1], {"a": [1]}, (1, [2])], ids=repr)
+    def test_each_receiver_has_columns_of_its_own(self, value):
+        given = [[value], [1]]
+        first, second = self.handed(given)
+        assert list(first) == list(second) == [[value, 1]]
+        for held in (given, second.lists):
+            assert held[0] is not first.lists[0]
+            assert type(value) is str or held[0][0] is not first.lists[0][0]
+
+    def test_counts_are_rows(self):
+        handed = HandOver(A, 10, 21)
+        handed.extend(0, Columns([["a", "b"]], 2))
+        handed.rows_of(0).append(["c"])
+        handed.close()
+        assert handed.reported_count == 3
+        assert [list(rows) for _, rows in handed.stretches] == [[["a"], ["b"]], [["c"]]]
+
+
+def test_batches_of_other_streams_keep_their_origin():
+    specs = (StreamSpec("default", ("value",)), StreamSpec("side", ("key", "value")))
+    wiring = wire(Taking(), upstream_streams=specs)
+    executor = BatchBoltExecutor(wiring, lambda *_: None)  # type: ignore[arg-type]
+    assert executor.execute(A, [(origin_of(wiring, A, stream_index=1), [["k", 1]])]) is None
+    assert SEEN == [("batch", [["k", 1]])]
