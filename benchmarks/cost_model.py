@@ -52,6 +52,7 @@ FITTED = (
 HELD_BACK = ((50, 256), (300, 128), (500, 16), (3_000, 32))
 """Of those it is tried on."""
 TASKS = 2
+NEAR = 0.2
 CORES = 16
 WAVES_PER_S = 1 / 0.3
 """Of a run that sizes its waves by time."""
@@ -223,10 +224,13 @@ def described(results: Results, corpus: Corpus) -> str:
     cores = results.about["machine"]["cores"]
     fewest = min(len(found.rounds) for found in results if found.rounds)
     busy = " The machine was busy with other work: measure again on a quiet one." if max(loads) > 2 * cores else ""
+    near = sum(abs(model.error(entry)) <= NEAR for entry in held_back)
     lines = [
         f"Measured {min(at)[:10]} on {cores} cores, load average {min(loads):.1f} to {max(loads):.1f}; "
         f"{counted(len(fitted) + len(held_back), 'kind')} of runs, {counted(fewest, 'round')}, {TASKS} tasks; "
         f"code {results.about['code']}.{busy}",
+        "",
+        f"Within {NEAR:.0%} of what was measured: {near} of the {len(held_back)} runs that were held back.",
         "",
         "| processor time of | a wave, ms | an attempt, ms | a tuple, µs | a key, µs |",
         "|---|---:|---:|---:|---:|",

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from coordinated_bolt.columns import Columns, Stretch, add_columns, column_of, from_wire, taken, to_wire
 from state.codec import pack, unpack
+from tests.support.case_names import shown
 from tests.support.values import values
 
 rows_of_two = st.lists(st.lists(values, min_size=2, max_size=2), max_size=8)
@@ -54,7 +55,7 @@ def test_rows_and_columns_travel_as_what_they_are(rows):
 @pytest.mark.parametrize(
     "wire",
     [{"count": 2, "columns": [["a"]]}, {"count": 1, "columns": [["a"], []]}, {"count": 1}, 5, None, "ab", {"count": 0}],
-    ids=repr,
+    ids=shown,
 )
 def test_what_holds_no_rows_is_refused(wire):
     with pytest.raises((KeyError, TypeError, ValueError)):

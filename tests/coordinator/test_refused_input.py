@@ -16,6 +16,7 @@ from coordinator.run_plain import run_plain
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.transactional.options import RunOptions
 from state.errors import TopologyError
+from tests.support.case_names import shown
 from tests.support.topologies.plain_components import Identity, fed_builder
 
 NOWHERE = "redis://localhost:1"
@@ -100,7 +101,7 @@ def test_is_refused(what):
         call()
 
 
-@pytest.mark.parametrize("capacity", ["5", 0, True, 1.5], ids=repr)
+@pytest.mark.parametrize("capacity", ["5", 0, True, 1.5], ids=shown)
 def test_a_receive_capacity_is_a_number_from_1(capacity):
     with pytest.raises(ValueError, match="receive capacity"):
         LocalCluster(receive_capacity=capacity).submit(plain_builder().build())

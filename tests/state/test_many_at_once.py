@@ -13,6 +13,7 @@ from state.errors import TopologyError
 from state.handles import HashState, ListState, SetState, SortedSetState
 from state.session import StateSession
 from state.write_set import MAX_INTEGER
+from tests.support.case_names import shown
 
 odd = st.sampled_from([True, None, 1.5, "a\ud800", b"x", Decimal(1), float("nan"), 2**60, -(2**53), "wörd"])
 texts = st.sampled_from(["a", "b", "c", "ö", ""])
@@ -116,7 +117,7 @@ def test_arrow_columns_are_taken():
     )
 
 
-@pytest.mark.parametrize("state", [HashState("s"), SortedSetState("s")], ids=repr)
+@pytest.mark.parametrize("state", [HashState("s"), SortedSetState("s")], ids=shown)
 @pytest.mark.parametrize("name", ["increment_many", "put_many"])
 class TestRefusals:
     def test_columns_of_two_lengths_change_nothing(self, state, name):
@@ -125,7 +126,7 @@ class TestRefusals:
         assert error[1] == f"{name} of state 's' was given columns of 2 and 1 values; give one value for each field"
         assert writes == "({}, {}, {}, [])"
 
-    @pytest.mark.parametrize("column", ["ab", 5, {"a", "b"}, None], ids=repr)
+    @pytest.mark.parametrize("column", ["ab", 5, {"a", "b"}, None], ids=shown)
     def test_what_has_no_order_is_no_column(self, state, name, column):
         error, _ = outcome(state, (name, column, [1, 2]))
         assert error is not None

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 
 from state.codec import MAX_NESTING, CodecError, pack, pack_exact, unpack
 from state.own_copy import MAX_DEPTH, own_copy
+from tests.support.case_names import shown
 from tests.support.values import nested, values
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -70,7 +71,7 @@ def test_a_copy_is_equal_shares_nothing_that_can_change_and_travels(value):
 @pytest.mark.parametrize(
     "value",
     [(1, "a", (None, b"x")), Decimal("1.5"), dt.date(2026, 7, 1), "word", b"x", (dt.datetime(2026, 7, 1),)],
-    ids=repr,
+    ids=shown,
 )
 def test_what_cannot_change_is_not_copied(value):
     assert own_copy(value) is value

@@ -12,6 +12,7 @@ from coordinated_bolt.streams.routing import Subscriber
 from coordinated_bolt.transport import outbox
 from coordinated_bolt.transport.frames import FrameKind
 from state.codec import unpack
+from tests.support.case_names import shown
 from tests.support.tasks.collectors import contents, make
 from tests.support.tasks.wirings import attempt
 
@@ -62,7 +63,7 @@ def test_a_tuple_on_a_stream_nobody_hears_goes_nowhere_and_is_counted_as_emitted
     assert contents(sent) == {21: [], 22: [], 23: []}
 
 
-@pytest.mark.parametrize("values", [[], ["k"], ["k", 1, 2], "ab", b"ab", 5, None], ids=repr)
+@pytest.mark.parametrize("values", [[], ["k"], ["k", 1, 2], "ab", b"ab", 5, None], ids=shown)
 @pytest.mark.parametrize(
     "emit",
     [

@@ -20,6 +20,7 @@ from coordinated_bolt.transport.frames import Frame, FrameKind
 from coordinated_bolt.watching.metrics import TaskMetrics
 from state.codec import pack, unpack
 from tests.support.tasks.wirings import attempt
+from tests.support.case_names import shown
 
 ACKER, EMITTER, LEFT, RIGHT, COMMIT = 50, 1, 2, 3, 9
 COMPONENTS = {EMITTER: ("lines", 0), LEFT: ("split", 0), RIGHT: ("split", 1)}
@@ -215,7 +216,7 @@ def with_column(place, column):
         with_column(8, {0: pack([1, 2])}),
         with_column(8, {0: 7}),
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_a_damaged_report_fails_the_attempt_and_never_the_task(payload):
     frames = [f._replace(payload=payload) if f.sender == EMITTER else f for f in reports()]

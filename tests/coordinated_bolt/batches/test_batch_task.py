@@ -30,6 +30,7 @@ from coordinated_bolt.transport.letters import Letters
 from coordinated_bolt.transport.wave_attempts import WaveAttempts
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
+from tests.support.case_names import shown
 from tests.support.tasks.wire import alone, frames_in
 from tests.support.tasks.wirings import Calls, RecordingBolt, attempt, wire
 
@@ -341,7 +342,7 @@ def test_a_repeated_report_is_no_fault(data):
     assert read(flow).passed() == [A, B]
 
 
-@pytest.mark.parametrize("claim", [float("inf"), float("nan"), 6.0, "6", True, None, [6], {}], ids=repr)
+@pytest.mark.parametrize("claim", [float("inf"), float("nan"), 6.0, "6", True, None, [6], {}], ids=shown)
 def test_a_report_that_is_no_whole_number_fails_the_attempt(claim):
     flow = send(EVEN)
     report = flow.frames(A, FrameKind.COORD)[0]
@@ -350,7 +351,7 @@ def test_a_report_that_is_no_whole_number_fails_the_attempt(claim):
 
 
 @pytest.mark.parametrize(
-    "content", [5, {}, [[0]], [[0, 7]], [["default", []]], [[3, [["x"]]]], [[-1, [["x"]]]]], ids=repr
+    "content", [5, {}, [[0]], [[0, 7]], [["default", []]], [[3, [["x"]]]], [[-1, [["x"]]]]], ids=shown
 )
 def test_tuples_of_no_known_form_fail_the_attempt(content):
     flow = send(EVEN)

@@ -15,6 +15,7 @@ from coordinated_bolt.components.callbacks import FinishedCallback, TimeoutCallb
 from coordinated_bolt.transport.frames import FrameKind
 from state.codec import unpack
 from state.errors import BadInputError, FailedException, SourceError, StateRefusedError, StateUnreachableError
+from tests.support.case_names import shown
 from tests.support.tasks.wirings import Calls, RecordingBolt, Sent, attempt, origin_of, wire
 
 A = attempt(1)
@@ -243,7 +244,7 @@ def test_a_users_exception_comes_with_its_traceback_and_the_tuple():
     assert failure.text.endswith("ValueError: not a number: b\n")
 
 
-@pytest.mark.parametrize("error", [ValueError("mine"), SourceError("gone"), StateRefusedError("wrong type")], ids=repr)
+@pytest.mark.parametrize("error", [ValueError("mine"), SourceError("gone"), StateRefusedError("wrong type")], ids=shown)
 @pytest.mark.parametrize(("tuple_count", "story"), [(None, "1 tuple and no report"), (3, "3 tuples, 1 arrived")])
 def test_what_a_bolt_raises_on_an_incomplete_batch_is_replayed_and_does_not_halt(error, tuple_count, story):
     """As downstream of a task that raised a FailedException halfway: what follows from half a batch is not a bug."""

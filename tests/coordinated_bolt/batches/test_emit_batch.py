@@ -24,6 +24,7 @@ from coordinated_bolt.transport.letters import Letters
 from coordinated_bolt.watching.hook_observer import HookObserver
 from coordinated_bolt.watching.task_observer import TaskObserver
 from state.codec import CodecError
+from tests.support.case_names import shown
 from tests.support.tasks.collectors import contents, make
 from tests.support.tasks.wirings import RecordingBolt, attempt, origin_of, output, wire
 from tests.support.values import values
@@ -124,7 +125,7 @@ def test_arrow_tables_and_arrays_become_values_of_python():
         (5, "it is a int; give a list"),
         ({("k",), (1,)}, "it is a set; give a list"),
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_columns_that_do_not_fit_the_stream_are_refused(batch, reason):
     collector, _, sent = make(ONE)

@@ -20,6 +20,7 @@ from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.transport.letters import Letters
 from coordinated_bolt.transport.outbox import FrameOutbox
 from state.errors import FailedException
+from tests.support.case_names import shown
 from tests.support.tasks.wirings import attempt, origin_of, output, wire
 
 A = attempt(1)
@@ -192,7 +193,7 @@ class TestHandOver:
         box.close()
         return [dict(each.stretches)[0] for each in handed]
 
-    @pytest.mark.parametrize("value", ["text", [1], {"a": [1]}, (1, [2])], ids=repr)
+    @pytest.mark.parametrize("value", ["text", [1], {"a": [1]}, (1, [2])], ids=shown)
     def test_each_receiver_has_columns_of_its_own(self, value):
         given = [[value], [1]]
         first, second = self.handed(given)

@@ -7,6 +7,7 @@ import pytest
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.trees.user_calls import UserCalls
 from state.errors import FailedException, Interruption, SourceError, StateRefusedError, StateUnreachableError
+from tests.support.case_names import shown
 from tests.support.tasks.wirings import RecordingBolt, wire
 
 
@@ -17,7 +18,7 @@ def raising(error):
     return raise_it
 
 
-@pytest.mark.parametrize("error", [ValueError("mine"), FailedException("later"), SystemExit(3)], ids=repr)
+@pytest.mark.parametrize("error", [ValueError("mine"), FailedException("later"), SystemExit(3)], ids=shown)
 def test_what_user_code_raises_ends_the_run_even_if_it_asks_for_a_replay(error):
     wiring = wire(RecordingBolt())
     failure = UserCalls(wiring).call(raising(error))

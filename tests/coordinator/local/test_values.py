@@ -11,6 +11,7 @@ from coordinator.local.cluster import LocalCluster
 from coordinator.spouts.feeder import FeederSpout
 from coordinator.transactional.options import RunOptions
 from state.errors import TopologyError, UserCodeError
+from tests.support.case_names import shown
 from tests.support.topologies import value_jobs
 from tests.support.topologies.value_jobs import MISUSES, PLAIN_MISUSES
 
@@ -90,7 +91,7 @@ def test_what_breaks_inside_ends_the_run_for_good(cluster, monkeypatch):
     assert not run.is_done
 
 
-@pytest.mark.parametrize("values", [{"word": "x"}, {"x"}, "x"], ids=repr)
+@pytest.mark.parametrize("values", [{"word": "x"}, {"x"}, "x"], ids=shown)
 def test_what_is_fed_is_a_list_of_values(cluster, values):
     builder = TopologyBuilder("fed")
     builder.set_spout("spout", FeederSpout(["word"]))

@@ -11,6 +11,7 @@ from coordinator.local.cluster import LocalCluster
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from state.errors import FailedException, SourceError, TransactionError, UserCodeError
+from tests.support.case_names import shown
 from tests.support.runs.whole_runs import Count0
 
 ROWS = [["a", 1], ["b", 2]]
@@ -163,7 +164,7 @@ def test_a_question_without_an_answer_is_not_taken_for_no(kind, method):
 
 
 @pytest.mark.parametrize("kind", ["partitioned", "opaque"])
-@pytest.mark.parametrize("answer", [None, "2", 2.9, -1, True, 10**12], ids=repr)
+@pytest.mark.parametrize("answer", [None, "2", 2.9, -1, True, 10**12], ids=shown)
 def test_a_number_of_partitions_is_a_whole_number(kind, answer):
     Faulty.faults["number_of_partitions"] = [answer]
     message = refusal(kind)
@@ -222,7 +223,7 @@ def test_what_resume_raises_is_the_users():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("fault", [ZeroDivisionError("mine"), FailedException("later"), None, "soon"], ids=repr)
+@pytest.mark.parametrize("fault", [ZeroDivisionError("mine"), FailedException("later"), None, "soon"], ids=shown)
 @pytest.mark.parametrize("method", ["progress", "estimated_bytes", "close"])
 def test_what_is_only_said_or_let_go_of_ends_no_run(kind, method, fault):
     Faulty.faults[method] = [fault] * 99

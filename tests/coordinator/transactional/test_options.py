@@ -12,6 +12,7 @@ from coordinator.transactional.run_summary import RunStatistics
 from state.attempt import TransactionAttempt
 from state.commit import COMMIT_OPERATIONS_LIMIT
 from state.errors import TopologyError
+from tests.support.case_names import shown
 
 BOUNDS = ["max_spout_pending", "commit_group_max", "commit_operations_max", "max_attempts", "last_txid"]
 MAY_BE_NONE = ("max_spout_pending", "last_txid")
@@ -41,7 +42,7 @@ def test_a_window_that_is_not_given_is_the_engines_whatever_else_is_given():
     assert RunOptions(max_spout_pending=4).or_window(1).max_spout_pending == 4
 
 
-@pytest.mark.parametrize("value", [0, -1, True, "0.3", float("inf"), float("nan")], ids=repr)
+@pytest.mark.parametrize("value", [0, -1, True, "0.3", float("inf"), float("nan")], ids=shown)
 def test_the_time_a_wave_should_take_is_a_number_of_seconds(value):
     with pytest.raises(TopologyError, match=f"option wave_target_s is {value!r}; give a number of seconds above 0"):
         RunOptions(wave_target_s=value)

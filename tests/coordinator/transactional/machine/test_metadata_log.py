@@ -8,6 +8,7 @@ from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from state.attempt import TransactionAttempt
 from state.transactional_state import MetadataChanges
+from tests.support.case_names import shown
 
 STORED = {
     "coordinator:3": "c3",
@@ -130,7 +131,7 @@ def test_asking_what_a_commit_stores_changes_nothing_for_it_may_be_refused():
 
 
 @pytest.mark.case(id="P-14")
-@pytest.mark.parametrize("position", [(1, 2), {3: (4,)}, None], ids=repr)
+@pytest.mark.parametrize("position", [(1, 2), {3: (4,)}, None], ids=shown)
 def test_what_is_acquired_is_what_was_committed(position):
     assert opaque({"partition.0:3": position}).partitions == {"partition.0": {3: position}}
 

@@ -31,6 +31,7 @@ from coordinator.transactional.machine.run_events import (
 from state.codec import pack
 from state.errors import ProtocolError, ReplayLimitError, SourceError, StateRefusedError, UserCodeError
 from state.transactional_state import MetadataChanges
+from tests.support.case_names import shown
 from tests.support.machine.by_hand import (
     LATER,
     ByHand,
@@ -127,7 +128,7 @@ def test_a_second_verdict_of_the_ackers_is_a_bug_of_ours():
         by_hand.ack(attempts[1])
 
 
-@pytest.mark.parametrize("report", [WaveProcessed(1, ()), WaveCrashed(1, "gone"), WaveProcessed(7, ())], ids=repr)
+@pytest.mark.parametrize("report", [WaveProcessed(1, ()), WaveCrashed(1, "gone"), WaveProcessed(7, ())], ids=shown)
 def test_a_report_on_a_wave_that_does_not_run_is_a_bug_of_ours_and_touches_nothing(report):
     driven = Driven(max_spout_pending=4)
     driven.turn()

@@ -16,6 +16,7 @@ from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpou
 from coordinator.transactional.options import RunOptions
 from state.errors import SourceError, StateRefusedError, UserCodeError
 from state.handles import HashState, ListState
+from tests.support.case_names import shown
 
 ROWS = [["a"], ["b"]]
 
@@ -201,7 +202,7 @@ def test_a_follow_that_raises_is_named(cluster):
         finish(cluster, Following([ROWS], ["x"], 1))
 
 
-@pytest.mark.parametrize("answer", ["odd", [1], {}, 1.5, 2, float("nan")], ids=repr)
+@pytest.mark.parametrize("answer", ["odd", [1], {}, 1.5, 2, float("nan")], ids=shown)
 def test_an_end_of_input_that_is_neither_true_nor_false_ends_no_run(cluster, answer):
     class Odd(MemoryTransactionalSpout):
         def get_coordinator(self, conf, context):
