@@ -19,8 +19,8 @@ from coordinated_bolt.transport.edges import batch_edge
 from coordinated_bolt.transport.frames import Frame, FrameKind
 from coordinated_bolt.watching.metrics import TaskMetrics
 from state.codec import pack, unpack
-from tests.support.tasks.wirings import attempt
 from tests.support.case_names import shown
+from tests.support.tasks.wirings import attempt
 
 ACKER, EMITTER, LEFT, RIGHT, COMMIT = 50, 1, 2, 3, 9
 COMPONENTS = {EMITTER: ("lines", 0), LEFT: ("split", 0), RIGHT: ("split", 1)}
