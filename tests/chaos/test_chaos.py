@@ -53,7 +53,7 @@ def test_counts_are_exact_whenever_the_driver_is_killed(tmp_path):
         megabytes=MEGABYTES,
         kills=KILLS,
         seed=SEED,
-        lines_per_batch=100,
+        lines_per_batch=20,
         max_pending=16,
         timeout_s=TIMEOUT_S,
     )

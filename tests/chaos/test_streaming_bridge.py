@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.chaos.killed_command import run_killed
 
-KILLS = int(os.environ.get("TXBATCH_CHAOS_KILLS", "2"))
+KILLS = int(os.environ.get("TXBATCH_CHAOS_KILLS", "1"))
 FILES, TIMEOUT_S = 24, 120.0
 
 pytestmark = [

@@ -18,8 +18,7 @@ import pytest
 
 from committers.group_commit import Group, GroupDecision, decide_group
 from committers.task_report import TaskReport
-from coordinated_bolt.transport.messages import MessageKind, tree_message
-from coordinator.plain import coordinator as plain_coordinator
+from coordinated_bolt.trees.spout_task import SpoutTask
 from coordinator.sources.kafka.plain.offset_manager import OffsetManager
 from coordinator.transactional.machine import commits, run_machine
 from coordinator.transactional.start import takeover
@@ -150,9 +149,12 @@ def test_commit_tasks_that_are_believed_whatever_they_read_are_found(kind):
         assert any(simulate(Scenario.of(seed, kind=kind)).violation for seed in range(LOOK_FOR))
 
 
-acked_blindly = mock.patch.object(
-    plain_coordinator, "tree_message", lambda kind, *others: tree_message(MessageKind.ACKED, *others)
-)
+def end_as_acked(self, root, *, is_acked, end=SpoutTask.end):
+    """Whatever has become of a tree, its spout is told that it is complete."""
+    return end(self, root, is_acked=True)
+
+
+acked_blindly = mock.patch.object(SpoutTask, "end", end_as_acked)
 stored_blindly = mock.patch.object(OffsetManager, "lowest_open", return_value=None)
 
 
