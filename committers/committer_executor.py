@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from committers.task_report import AttemptVerdict, TaskReport
 from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
 from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor, NewCollector
-from coordinated_bolt.batches.batch_task import BatchTask, Inbox, TaskResult
+from coordinated_bolt.batches.batch_task import BatchTask, TaskResult
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
 from coordinated_bolt.components.batch_bolts import IBatchBolt
-from coordinated_bolt.transport.outbox import Send
+from coordinated_bolt.transport.blocks import Inbox
+from coordinated_bolt.transport.outbox import Carrier
 from coordinated_bolt.watching.metrics import no_clock
 from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
@@ -60,7 +61,7 @@ class CommitTask:
     Args:
         wiring: the task.
         reader: reads committed state.
-        send: takes frames for commit tasks downstream.
+        carrier: takes what is sent to commit tasks downstream.
         observer: notified of each step of every attempt's bolt.
         clock: in nanoseconds, for the metrics.
 
@@ -73,14 +74,14 @@ class CommitTask:
         self,
         wiring: TaskWiring,
         reader: StateReader,
-        send: Send,
+        carrier: Carrier,
         *,
         observer: TaskObserver | None = None,
         clock: Callable[[], int] = no_clock,
     ) -> None:
         self._wiring = wiring
         bolt = CoordinatedBolt(
-            wiring, attempt_outboxes(wiring, send), CommitterExecutor, observer=observer, clock=clock
+            wiring, attempt_outboxes(wiring, carrier), CommitterExecutor, observer=observer, clock=clock
         )
         assert isinstance(bolt.executor, CommitterExecutor)
         self._executor = bolt.executor
@@ -100,15 +101,14 @@ class CommitTask:
 
         Args:
             attempts: the group; everything below its first txid is committed.
-            inbox: all frames of the task.
+            inbox: all that the task has read.
             composed: whether to return one write set for the whole prefix.
             begin: called with each attempt before it runs.
         """
         self.begin(attempts[0].txid, composed=composed)
         for attempt in attempts:
             begin(attempt)
-            for frame in inbox.take(attempt):
-                self.task.receive(frame)
+            self.task.take(attempt, inbox.take(attempt))
             if self._wiring.needs_id:
                 self.task.id(attempt)
             if not self.conclude(attempt):

@@ -36,8 +36,8 @@ class AttemptCollector:
     def __init__(
         self, wiring: TaskWiring, attempt: TransactionAttempt, outbox: RowOutbox, observer: HookObserver | None = None
     ) -> None:
-        seed = digest64(b"%d %d %d" % (attempt.txid, attempt.attempt_id, wiring.task_id))
-        self._router = Router(wiring.component_id, wiring.streams, seed)
+        self._wiring = wiring
+        self._made_router: Router | None = None
         self._streams = wiring.streams
         self._outbox = outbox
         self._attempt = attempt
@@ -45,6 +45,16 @@ class AttemptCollector:
         self._watchers: Sequence[object] = () if observer is None else observer.watchers
         self.emitted = dict.fromkeys(wiring.streams, 0)
         self.letter_box = LetterBox(wiring)
+
+    @property
+    def _router(self) -> Router:
+        """Made by the first emit: many attempts have none on many tasks."""
+        router = self._made_router
+        if router is None:
+            wiring, attempt = self._wiring, self._attempt
+            seed = digest64(b"%d %d %d" % (attempt.txid, attempt.attempt_id, wiring.task_id))
+            router = self._made_router = Router(wiring.component_id, wiring.streams, seed)
+        return router
 
     @property
     def emitted_count(self) -> int:

@@ -8,16 +8,15 @@ is the attempt's *residue*, which the commit phase must cancel with the edges it
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from coordinated_bolt.batches.attempt_reports import AttemptReport, reports_in
 from coordinated_bolt.batches.batch_task import TaskResult
 from coordinated_bolt.completeness.acker import ACKER_COMPONENT, Acker, AckOutcome
 from coordinated_bolt.completeness.failure import Failure, FailureKind, most_telling
 from coordinated_bolt.transport.edges import EdgeDigest
-from coordinated_bolt.transport.frames import Frame, FrameKind
-from coordinated_bolt.transport.outbox import Send
 from coordinated_bolt.watching.metrics import TaskMetrics
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, pack, unpack
@@ -78,7 +77,7 @@ class AttemptOutcome:
         )
 
 
-def send_report(
+def report_of(
     result: TaskResult,
     *,
     attempt: TransactionAttempt,
@@ -87,9 +86,8 @@ def send_report(
     commit_tasks: frozenset[int],
     cuts: Mapping[str, list[Any]],
     emitted_count: int,
-    send: Send,
-) -> None:
-    """Sends a processing task's report on one attempt to the acker.
+) -> AttemptReport:
+    """Returns a processing task's report on one attempt.
 
     `cuts` holds the partitions a spout's task has cut: scope -> [link to what it was cut from, metadata].
     """
@@ -99,15 +97,11 @@ def send_report(
             residue ^= edge
         else:
             edges ^= edge
-    if cuts:
-        frame = Frame(attempt, task_id, 0, acker_task, FrameKind.META, pack(dict(cuts)))
-        digest = EdgeDigest(attempt, task_id, acker_task)
-        digest.add(frame, 0)
-        edges ^= digest.edge_id()
-        send(frame)
-    failure = result.failure.to_wire() if result.failure else None
-    report = [failure, edges, residue, emitted_count, result.counters, result.metrics.to_wire(), result.letters]
-    send(Frame(attempt, task_id, 1, acker_task, FrameKind.ACK, pack(report)))
+    packed_cuts = pack(dict(cuts)) if cuts else b""
+    edges ^= _edge_of_cuts(attempt, task_id, acker_task, packed_cuts)
+    return AttemptReport(
+        result.failure, edges, residue, emitted_count, result.metrics, result.counters, result.letters, packed_cuts
+    )
 
 
 class BatchAcker:
@@ -127,26 +121,29 @@ class BatchAcker:
         self._component_of = component_of
         self._outcomes = {attempt: AttemptOutcome(attempt) for attempt in init}
         self._reported: dict[TransactionAttempt, set[int]] = {attempt: set() for attempt in init}
+        self._init = init
         self._acked: set[TransactionAttempt] = set()
-        for attempt, edges in init.items():
-            self._note(attempt, self._acker.init(attempt, edges))
 
-    def receive(self, frame: Frame) -> None:
-        """Handles a META or ACK frame; ignores frames of other attempts."""
-        if frame.attempt not in self._outcomes:
-            return
+    def receive(self, sender: int, attempts: Sequence[TransactionAttempt], payload: bytes) -> None:
+        """Handles the reports of a task; ignores those on other attempts than this acker decides.
+
+        Args:
+            sender: the task.
+            attempts: what the reports' places mean.
+            payload: the reports, as `ReportTable` packs them.
+        """
         try:
-            content = unpack(frame.payload)
-            if frame.kind is FrameKind.META:
-                self._receive_metadata(frame, content)
-            elif frame.kind is FrameKind.ACK:
-                self._receive_report(frame, content)
+            for place, report in reports_in(payload):
+                if attempts[place] in self._outcomes:
+                    self._receive_report(sender, attempts[place], report)
         except (CodecError, LookupError, TypeError, ValueError) as error:
-            self._fail(frame.attempt, self._incomplete(frame.sender, f"report cannot be read: {error!r}"))
+            for attempt in self._outcomes.keys() & set(attempts):
+                self._fail(attempt, self._incomplete(sender, f"report cannot be read: {error!r}"))
 
     def outcomes(self) -> Iterable[AttemptOutcome]:
         """Returns the verdicts, once no more frames can arrive."""
         for attempt, outcome in self._outcomes.items():
+            self._close(attempt)
             missing = self._component_of.keys() - self._reported[attempt]
             if outcome.failure is None and missing:
                 outcome.failure = self._incomplete(min(missing), "sent no report")
@@ -155,44 +152,51 @@ class BatchAcker:
                 outcome.failure = Failure(FailureKind.INCOMPLETE, *where, "tasks did not receive what others sent")
         return self._outcomes.values()
 
-    def _receive_metadata(self, frame: Frame, content: dict[str, Any]) -> None:
-        digest = EdgeDigest(frame.attempt, frame.sender, self._task_id)
-        digest.add(frame, 0)
-        outcome = self._outcomes[frame.attempt]
-        for scope, (began_from, metadata) in dict(content).items():
-            outcome.began_from[scope], outcome.metadata[scope] = began_from, metadata
-        self._note(frame.attempt, self._acker.ack(frame.attempt, digest.edge_id()))
-
-    def _receive_report(self, frame: Frame, content: list[Any]) -> None:
-        failure, edges, residue, emitted_count, counters, metrics, letters = content
-        outcome = self._outcomes[frame.attempt]
-        if frame.sender in self._reported[frame.attempt]:
-            self._fail(frame.attempt, self._incomplete(frame.sender, "reported more than once"))
+    def _receive_report(self, sender: int, attempt: TransactionAttempt, report: AttemptReport) -> None:
+        reported = self._reported[attempt]
+        if sender in reported:
+            self._fail(attempt, self._incomplete(sender, "reported more than once"))
             return
-        self._reported[frame.attempt].add(frame.sender)
-        outcome.residue ^= residue
-        outcome.tuple_count += emitted_count
-        outcome.counters.update(counters)
-        if letters:
-            outcome.letters[frame.sender] = letters
-        if frame.sender in self._component_of:
-            component_id, _ = self._component_of[frame.sender]
-            outcome.metrics.setdefault(component_id, TaskMetrics()).add(TaskMetrics.from_wire(metrics))
-        if failure is not None:
-            self._fail(frame.attempt, Failure.from_wire(failure))
-        self._note(frame.attempt, self._acker.ack(frame.attempt, edges))
+        reported.add(sender)
+        outcome = self._outcomes[attempt]
+        outcome.residue ^= report.residue
+        outcome.tuple_count += report.emitted_count
+        outcome.counters.update(report.counters)
+        if report.letters:
+            outcome.letters[sender] = report.letters
+        if sender in self._component_of:
+            component_id, _ = self._component_of[sender]
+            outcome.metrics.setdefault(component_id, TaskMetrics()).add(report.metrics)
+        if report.cuts:
+            self._receive_cuts(sender, attempt, report.cuts)
+        if report.failure is not None:
+            self._fail(attempt, report.failure)
+        self._acker.ack(attempt, report.edges)
+
+    def _receive_cuts(self, sender: int, attempt: TransactionAttempt, packed_cuts: bytes) -> None:
+        outcome = self._outcomes[attempt]
+        for scope, (began_from, metadata) in dict(unpack(packed_cuts)).items():
+            outcome.began_from[scope], outcome.metadata[scope] = began_from, metadata
+        self._acker.ack(attempt, _edge_of_cuts(attempt, sender, self._task_id, packed_cuts))
 
     def _fail(self, attempt: TransactionAttempt, failure: Failure) -> None:
         outcome = self._outcomes[attempt]
         outcome.failure = most_telling((outcome.failure, failure))
         self._acker.fail(attempt)
 
-    def _note(self, attempt: TransactionAttempt, outcome: AckOutcome | None) -> None:
-        if outcome is AckOutcome.ACKED:
+    def _close(self, attempt: TransactionAttempt) -> None:
+        """Puts the batch tuple's edges into the tree: last, since a tree may pass through zero before all is in it."""
+        if attempt not in self._acked and self._acker.init(attempt, self._init[attempt]) is AckOutcome.ACKED:
             self._acked.add(attempt)
-        elif outcome is None:
-            self._acked.discard(attempt)
 
     def _incomplete(self, task_id: int, text: str) -> Failure:
         component_id, task_index = self._component_of.get(task_id, (ACKER_COMPONENT, 0))
         return Failure(FailureKind.INCOMPLETE, component_id, task_index, text)
+
+
+def _edge_of_cuts(attempt: TransactionAttempt, task_id: int, acker_task: int, packed_cuts: bytes) -> int:
+    """The edge of what a spout's task has cut, computed by the task and, from what has arrived, by the acker."""
+    digest = EdgeDigest(attempt, task_id, acker_task)
+    if packed_cuts:
+        digest.add(0, packed_cuts, 0)
+    return digest.edge_id()

@@ -8,9 +8,9 @@ Source: backtype.storm.coordination.BatchBoltExecutor. Differs from Storm: `clea
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import groupby, repeat
 
 from coordinated_bolt.batches.basic_bolt_executor import BasicBoltExecutor
 from coordinated_bolt.columns import Rows
@@ -30,6 +30,8 @@ from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
 
+Stretch = tuple[TupleOrigin, Rows]
+"""Rows of one origin, in order."""
 NewCollector = Callable[[TransactionAttempt, HookObserver], BatchOutputCollector]
 
 
@@ -68,21 +70,23 @@ class BatchBoltExecutor:
         self._clock = clock
         self._attempts: dict[TransactionAttempt, _Live] = {}
 
-    def execute(self, attempt: TransactionAttempt, origin: TupleOrigin, rows: Rows) -> Failure | None:
-        """Lets the attempt's bolt execute tuples of one origin, in order or as a batch, up to the first failure."""
+    def execute(self, attempt: TransactionAttempt, stretches: Sequence[Stretch]) -> Failure | None:
+        """Lets the attempt's bolt execute tuples, in order or as batches, up to the first failure."""
         executed: Tuple | TupleBatch | None = None
         try:
             live = self._live(attempt)
-            started_ns = self._clock()
-            if live.takes_batches and rows:
-                executed = TupleBatch(rows, origin)
-                self._execute_batch(live, executed)
-            else:
-                execute = self._watched(live) if live.observer.watchers else live.bolt.execute
-                for executed in map(Tuple, rows, repeat(origin)):
-                    execute(executed)
-            stream = f"{origin.source_component}/{origin.stream_id}"
-            live.metrics.add_stretch(stream, len(rows), self._clock() - started_ns)
+            execute = self._watched(live) if live.observer.watchers else live.bolt.execute
+            for stream, same_stream in groupby(stretches, _stream_of):
+                started_ns, tuple_count = self._clock(), 0
+                for origin, rows in same_stream:
+                    tuple_count += len(rows)
+                    if live.takes_batches and rows:
+                        executed = TupleBatch(rows, origin)
+                        self._execute_batch(live, executed)
+                        continue
+                    for executed in map(Tuple, rows, repeat(origin)):
+                        execute(executed)
+                live.metrics.add_stretch(stream, tuple_count, self._clock() - started_ns)
         except BaseException as error:
             if is_interruption(error):
                 raise
@@ -187,3 +191,9 @@ class BatchBoltExecutor:
     def _failure(self, error: BaseException, executed: Tuple | TupleBatch | None) -> Failure:
         text = "" if executed is None else shortened(executed)
         return Failure.from_exception(error, self._wiring.component_id, self._wiring.task_index, text)
+
+
+def _stream_of(stretch: Stretch) -> str:
+    """What metrics call it."""
+    origin, _ = stretch
+    return f"{origin.source_component}/{origin.stream_id}"

@@ -1,24 +1,30 @@
 """One task's share of one attempt, from the frames it reads to the result it reports.
 
-This is the receiving half of coordination by counting. Frames are checked, sorted, executed and
-digested: edges are computed from the bytes that were read, never from what a frame claims.
+This is the receiving half of coordination by counting. Frames are executed and digested: edges are computed from the
+bytes that were read, never from what a frame or block claims.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from coordinated_bolt.batches.batch_bolt_executor import Stretch
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
 from coordinated_bolt.batches.hand_over import HandOver
 from coordinated_bolt.columns import from_wire
 from coordinated_bolt.completeness.failure import Failure, FailureKind
-from coordinated_bolt.transport.edges import EdgeDigest
-from coordinated_bolt.transport.frames import Frame, FrameKind, unpack_frame
+from coordinated_bolt.streams.tuples import TupleOrigin
+from coordinated_bolt.transport.blocks import Arrived
+from coordinated_bolt.transport.edges import EdgeDigest, handed_edge
+from coordinated_bolt.transport.frames import Frame, FrameKind
 from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, unpack
+
+EXECUTED_BYTES = 1024 * 1024
+"""Frames of an attempt are unpacked and executed together up to about this size: small ones are then cheap, and no task
+holds a large attempt twice."""
 
 
 @dataclass(slots=True)
@@ -44,24 +50,15 @@ class TaskResult:
     letters: list[bytes] = field(default_factory=list)
 
 
-class Inbox:
-    """The frames one task has read, by attempt and in order.
+@dataclass(slots=True)
+class _Handed:
+    """What was taken over in memory for one attempt: the xor of its edges, and the tuples."""
 
-    Frames that do not unpack are dropped; the counts of their attempt then do not match, and it fails.
-    """
+    edges: int = 0
+    tuple_count: int = 0
 
-    def __init__(self, packed_frames: Iterable[bytes]) -> None:
-        self._frames: dict[TransactionAttempt, list[Frame]] = {}
-        for packed in sorted(packed_frames):
-            try:
-                frame = unpack_frame(packed)
-            except (CodecError, ValueError):
-                continue
-            self._frames.setdefault(frame.attempt, []).append(frame)
 
-    def take(self, attempt: TransactionAttempt) -> list[Frame]:
-        """Removes and returns the frames of one attempt."""
-        return self._frames.pop(attempt, [])
+_NOTHING_HANDED = _Handed()
 
 
 class BatchTask:
@@ -76,34 +73,45 @@ class BatchTask:
         self._wiring = wiring
         self._bolt = bolt
         self._edges: dict[TransactionAttempt, dict[int, EdgeDigest]] = {}
+        self._handed: dict[TransactionAttempt, _Handed] = {}
+        self._origins: dict[tuple[int, int], TupleOrigin] = {}
 
-    def run(self, attempt: TransactionAttempt, frames: Iterable[Frame], *, with_id: bool = False) -> TaskResult:
-        """Executes an attempt all of whose frames have arrived; `with_id` begins its commit phase."""
-        for frame in frames:
-            self.receive(frame)
+    def run(self, attempt: TransactionAttempt, arrived: Arrived, *, with_id: bool = False) -> TaskResult:
+        """Executes an attempt of which everything has arrived; `with_id` begins its commit phase."""
+        self.take(attempt, arrived)
         if with_id:
             self.id(attempt)
         return self.end(attempt)
 
+    def take(self, attempt: TransactionAttempt, arrived: Arrived) -> None:
+        """Executes what has arrived for an attempt together, and handles the reports."""
+        stretches: list[Stretch] = []
+        held = 0
+        for sender, sequence, payload in arrived.frames:
+            read = self._read(attempt, sender, sequence, payload)
+            stretches += read
+            held += len(payload)
+            if held > EXECUTED_BYTES:
+                self._bolt.regulars(attempt, stretches)
+                stretches, held = [], 0
+        if stretches:
+            self._bolt.regulars(attempt, stretches)
+        self._bolt.coords(attempt, arrived.reporters, arrived.counts)
+        for sender, tuple_count in arrived.repeats:
+            self._bolt.coord(attempt, sender, tuple_count)
+
     def receive(self, frame: Frame) -> None:
         """Executes the tuples of a frame, or handles the report it carries."""
         attempt = frame.attempt
-        try:
-            content = unpack(frame.payload)
-            if frame.kind is FrameKind.COORD:
-                self._bolt.coord(attempt, frame.sender, _tuple_count(content))
-                return
-            stretches = [
-                (self._wiring.origin(attempt, frame.sender, stream), from_wire(rows)) for stream, rows in content
-            ]
-            self._edges_of(attempt)[frame.sender].add(frame, sum(len(rows) for _, rows in stretches))
-        except (CodecError, KeyError, IndexError, TypeError, ValueError) as error:
-            text = f"frame {frame.sequence} from task {frame.sender} cannot be read: {error!r}"
-            where = (self._wiring.component_id, self._wiring.task_index)
-            self._bolt.fail(attempt, Failure(FailureKind.INCOMPLETE, *where, text))
+        if frame.kind is FrameKind.REGULAR:
+            self._bolt.regulars(attempt, self._read(attempt, frame.sender, frame.sequence, frame.payload))
             return
-        for origin, rows in stretches:
-            self._bolt.regular(attempt, origin, rows)
+        try:
+            tuple_count = _tuple_count(frame.kind, unpack(frame.payload))
+        except (CodecError, TypeError) as error:
+            self._unreadable(attempt, frame.sender, frame.sequence, error)
+            return
+        self._bolt.coord(attempt, frame.sender, tuple_count)
 
     def take_over(self, handed: HandOver) -> None:
         """Executes the tuples that a task in the same process hands over, and handles its report.
@@ -113,10 +121,13 @@ class BatchTask:
         if handed.reported_count is None:
             return
         attempt, sender = handed.attempt, handed.sender
-        edge = self._edges_of(attempt)[sender]
-        for stream, rows in handed.stretches:
-            edge.count(len(rows))
-            self._bolt.regular(attempt, self._wiring.origin(attempt, sender, stream), rows)
+        read = self._handed.setdefault(attempt, _Handed())
+        stretches = [(self._origin(attempt, sender, stream), rows) for stream, rows in handed.stretches]
+        tuple_count = sum(len(rows) for _, rows in stretches)
+        read.edges ^= handed_edge(attempt, sender, self._wiring.task_id, tuple_count)
+        read.tuple_count += tuple_count
+        if stretches:
+            self._bolt.regulars(attempt, stretches)
         self._bolt.coord(attempt, sender, handed.reported_count)
 
     def id(self, attempt: TransactionAttempt) -> None:
@@ -130,12 +141,11 @@ class BatchTask:
     def end(self, attempt: TransactionAttempt) -> TaskResult:
         """Ends an attempt for which nothing more can arrive: returns its result and forgets it."""
         finished = self._bolt.end(attempt)
-        edges = self._edges_of(attempt)
-        del self._edges[attempt]
-        read_edges = 0
-        for edge in edges.values():
+        handed = self._handed.pop(attempt, _NOTHING_HANDED)
+        read_edges, tuple_count = handed.edges, handed.tuple_count
+        for edge in self._edges.pop(attempt, {}).values():
             read_edges ^= edge.edge_id()
-        tuple_count = sum(edge.tuple_count for edge in edges.values())
+            tuple_count += edge.tuple_count
         return TaskResult(
             finished.failure,
             read_edges,
@@ -146,16 +156,36 @@ class BatchTask:
             finished.letters,
         )
 
-    def _edges_of(self, attempt: TransactionAttempt) -> dict[int, EdgeDigest]:
+    def _read(self, attempt: TransactionAttempt, sender: int, sequence: int, payload: bytes) -> list[Stretch]:
+        """Returns the tuples of a frame and adds them to the sender's edge, unless they cannot be read."""
+        try:
+            stretches = [(self._origin(attempt, sender, stream), from_wire(rows)) for stream, rows in unpack(payload)]
+            tuple_count = sum(len(rows) for _, rows in stretches)
+        except (CodecError, KeyError, IndexError, TypeError, ValueError) as error:
+            self._unreadable(attempt, sender, sequence, error)
+            return []
         edges = self._edges.get(attempt)
         if edges is None:
-            task_id = self._wiring.task_id
-            edges = {sender: EdgeDigest(attempt, sender, task_id) for sender in self._wiring.upstream}
-            self._edges[attempt] = edges
-        return edges
+            edges = self._edges[attempt] = {}
+        edge = edges.get(sender)
+        if edge is None:
+            edge = edges[sender] = EdgeDigest(attempt, sender, self._wiring.task_id)
+        edge.add(sequence, payload, tuple_count)
+        return stretches
+
+    def _origin(self, attempt: TransactionAttempt, sender: int, stream: int) -> TupleOrigin:
+        origin = self._origins.get((sender, stream))
+        if origin is None:
+            origin = self._origins[sender, stream] = self._wiring.origin(attempt, sender, stream)
+        return origin.of(attempt)
+
+    def _unreadable(self, attempt: TransactionAttempt, sender: int, sequence: int, error: Exception) -> None:
+        text = f"frame {sequence} from task {sender} cannot be read: {error!r}"
+        where = (self._wiring.component_id, self._wiring.task_index)
+        self._bolt.fail(attempt, Failure(FailureKind.INCOMPLETE, *where, text))
 
 
-def _tuple_count(content: object) -> int:
-    if type(content) is not int:
-        raise TypeError(f"COORD report holds {content!r}, expected a number of tuples")
+def _tuple_count(kind: FrameKind, content: object) -> int:
+    if kind is not FrameKind.COORD or type(content) is not int:
+        raise TypeError(f"{kind.name} report holds {content!r}, expected a COORD with a number of tuples")
     return content

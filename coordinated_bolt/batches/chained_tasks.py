@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 
-from coordinated_bolt.batches.attempt_outbox import attempt_outbox
+from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
 from coordinated_bolt.batches.batch_task import BatchTask, TaskResult
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
 from coordinated_bolt.batches.hand_over import HandingOutbox, HandOver
-from coordinated_bolt.transport.outbox import NewOutbox, RowOutbox, Send
+from coordinated_bolt.transport.outbox import Carrier, NewOutbox, RowOutbox
 from coordinated_bolt.watching.metrics import no_clock
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
@@ -29,12 +29,12 @@ class ChainedTasks:
 
     Args:
         wirings: of the chained tasks, in the order in which they run; empty if nothing is chained to the head.
-        send: takes the frames for tasks outside the chain.
+        carrier: takes what is sent to tasks outside the chain.
         clock: in nanoseconds, for the metrics.
     """
 
-    def __init__(self, wirings: Sequence[TaskWiring], send: Send, *, clock: Callable[[], int] = no_clock) -> None:
-        self._send = send
+    def __init__(self, wirings: Sequence[TaskWiring], carrier: Carrier, *, clock: Callable[[], int] = no_clock) -> None:
+        self._carrier = carrier
         self._handed: dict[int, list[HandOver]] = {}
         self._tasks = [
             (wiring, BatchTask(wiring, CoordinatedBolt(wiring, self.outboxes(wiring), clock=clock)))
@@ -43,15 +43,15 @@ class ChainedTasks:
 
     def outboxes(self, wiring: TaskWiring) -> NewOutbox:
         """Returns a function that makes the outbox of an attempt, for the head or a task chained to it."""
+        new_framed = attempt_outboxes(wiring, self._carrier)
+        if not wiring.chained_targets:
+            return new_framed
 
         def new_outbox(attempt: TransactionAttempt) -> RowOutbox:
-            framed = attempt_outbox(wiring, attempt, self._send)
-            if not wiring.chained_targets:
-                return framed
             handed = [HandOver(attempt, wiring.task_id, target) for target in wiring.chained_targets]
             for each in handed:
                 self._handed.setdefault(each.target, []).append(each)
-            return HandingOutbox(framed, handed)
+            return HandingOutbox(new_framed(attempt), handed)
 
         return new_outbox
 

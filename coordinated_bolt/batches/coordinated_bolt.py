@@ -11,11 +11,12 @@ Source: backtype.storm.coordination.CoordinatedBolt. See `tracking` for what dif
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
-from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor
+from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor, Stretch
 from coordinated_bolt.columns import Rows
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.completeness.tracking import SourceArgs, Tracking, TrackingStatus
@@ -82,26 +83,36 @@ class CoordinatedBolt:
         self._collectors: dict[TransactionAttempt, AttemptCollector] = {}
         self._finished: dict[TransactionAttempt, Finished] = {}
 
-    def begin(self, attempt: TransactionAttempt, origin: TupleOrigin, row: list[object]) -> None:
+    def begin(self, attempt: TransactionAttempt, origin: TupleOrigin, row: list[Any]) -> None:
         """Handles the tuple that begins a batch, at the master of a sub-topology; no task upstream reports one."""
-        failure = self.executor.execute(attempt, origin, [row])
+        failure = self.executor.execute(attempt, [(origin, [row])])
         if failure is not None:
             self._tracking.fail(attempt, failure)
         self._finish_when_complete(attempt)
 
     def regular(self, attempt: TransactionAttempt, origin: TupleOrigin, rows: Rows) -> None:
         """Handles REGULAR tuples of one origin."""
+        self.regulars(attempt, ((origin, rows),))
+
+    def regulars(self, attempt: TransactionAttempt, stretches: Sequence[Stretch]) -> None:
+        """Handles REGULAR tuples of several origins, in order."""
         is_wanted = attempt not in self._finished and self._tracking.status(attempt) is not TrackingStatus.FAILED
         if is_wanted:  # else it only counts: after a failure, or as a surplus after the batch was finished
-            failure = self.executor.execute(attempt, origin, rows)
+            failure = self.executor.execute(attempt, stretches)
             if failure is not None:
                 self._tracking.fail(attempt, failure)
-        self._tracking.regular(attempt, origin.source_task, len(rows))
+        for origin, rows in stretches:
+            self._tracking.regular(attempt, origin.source_task, len(rows))
         self._finish_when_complete(attempt)
 
     def coord(self, attempt: TransactionAttempt, upstream_task: int, tuple_count: int) -> None:
         """Handles a COORD tuple."""
         self._tracking.coord(attempt, upstream_task, tuple_count)
+        self._finish_when_complete(attempt)
+
+    def coords(self, attempt: TransactionAttempt, reporters: frozenset[int], tuple_counts: Mapping[int, int]) -> None:
+        """Handles the COORD tuples of several tasks; those without a count have sent this task no tuples."""
+        self._tracking.coords(attempt, reporters, tuple_counts)
         self._finish_when_complete(attempt)
 
     def id(self, attempt: TransactionAttempt) -> None:

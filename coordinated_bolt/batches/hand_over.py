@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any
 
 from coordinated_bolt.columns import Columns, Rows, Stretch, add_columns
-from coordinated_bolt.transport.edges import EdgeDigest
+from coordinated_bolt.transport.edges import handed_edge
 from coordinated_bolt.transport.outbox import RowOutbox, check_tuple_size
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
@@ -68,10 +68,8 @@ class HandOver:
             CodecError: a single tuple is too large for any receiver.
         """
         self.stretches = [(stream, received(rows)) for stream, rows in self.stretches]
-        edge = EdgeDigest(self.attempt, self.sender, self.target)
-        edge.count(sum(len(rows) for _, rows in self.stretches))
-        self.reported_count = edge.tuple_count
-        return edge.edge_id()
+        self.reported_count = sum(len(rows) for _, rows in self.stretches)
+        return handed_edge(self.attempt, self.sender, self.target, self.reported_count)
 
 
 class HandingOutbox:

@@ -11,7 +11,7 @@ task upstream; completion on any event; repeats are compared, not added; failure
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -42,8 +42,17 @@ class TrackingStatus(Enum):
 
 @dataclass(slots=True)
 class _Attempt:
+    """What one task knows of one attempt; counts of 0 are left out.
+
+    Attributes:
+        received: task upstream -> tuples that have arrived.
+        expected: task upstream -> tuples it says it has sent.
+        reporters: the tasks that have reported.
+    """
+
     received: dict[int, int] = field(default_factory=dict)
     expected: dict[int, int] = field(default_factory=dict)
+    reporters: frozenset[int] = frozenset()
     received_id: bool = False
     failure: Failure | None = None
 
@@ -80,18 +89,27 @@ class Tracking:
 
     def regular(self, attempt: TransactionAttempt, task: int, tuple_count: int = 1) -> None:
         """Counts REGULAR tuples."""
-        received = self._entry(attempt).received
-        received[task] = received.get(task, 0) + tuple_count
+        if tuple_count:
+            received = self._entry(attempt).received
+            received[task] = received.get(task, 0) + tuple_count
 
     def coord(self, attempt: TransactionAttempt, task: int, tuple_count: int) -> None:
         """Notes a COORD tuple, in which a task upstream says how many tuples it has sent to this task."""
         entry = self._entry(attempt)
-        known = entry.expected.setdefault(task, tuple_count)
-        if task not in self._upstream:
-            self._check_single(attempt, entry, task)
-        if known != tuple_count:
+        if task not in entry.reporters:
+            self._note_first(attempt, entry, frozenset((task,)), {task: tuple_count} if tuple_count else {})
+        elif (known := entry.expected.get(task, 0)) != tuple_count:
             text = f"task {task} reported {counted(known, 'tuple')} first, then {tuple_count:,}"
             self.fail(attempt, self._incomplete(text))
+
+    def coords(self, attempt: TransactionAttempt, reporters: frozenset[int], tuple_counts: Mapping[int, int]) -> None:
+        """Notes the COORD tuples of several tasks upstream; those without a count have sent none to this task."""
+        entry = self._entry(attempt)
+        if entry.reporters.isdisjoint(reporters):
+            self._note_first(attempt, entry, reporters, tuple_counts)
+        else:
+            for task in reporters:
+                self.coord(attempt, task, tuple_counts.get(task, 0))
 
     def id(self, attempt: TransactionAttempt) -> None:
         """Notes the ID tuple: the attempt's commit phase has begun."""
@@ -109,15 +127,17 @@ class Tracking:
             return TrackingStatus.FAILED
         if self._needs_id and not entry.received_id:
             return TrackingStatus.WAITING
-        if len(entry.expected) < self._report_count:
+        if len(entry.reporters) < self._report_count:
             return TrackingStatus.WAITING  # runs at every event, so the cheap check goes first
-        return TrackingStatus.WAITING if self._mismatches(entry) else TrackingStatus.COMPLETE
+        return TrackingStatus.COMPLETE if self._is_matched(entry) else TrackingStatus.WAITING
 
     def is_lost(self, attempt: TransactionAttempt) -> bool:
         """Whether the attempt can never be complete: it has failed, or more has arrived than was sent."""
         entry = self._entry(attempt)
         return entry.failure is not None or any(
-            entry.received.get(task, 0) > expected for task, expected in entry.expected.items()
+            received > entry.expected.get(task, 0)
+            for task, received in entry.received.items()
+            if task in entry.reporters
         )
 
     def noted(self, attempt: TransactionAttempt) -> Failure | None:
@@ -153,16 +173,24 @@ class Tracking:
             entry = self._attempts[attempt] = _Attempt()
         return entry
 
+    def _note_first(
+        self, attempt: TransactionAttempt, entry: _Attempt, reporters: frozenset[int], tuple_counts: Mapping[int, int]
+    ) -> None:
+        """Notes the first report of each of some tasks."""
+        entry.reporters = entry.reporters | reporters if entry.reporters else reporters
+        entry.expected.update(tuple_counts)
+        for task in reporters - self._upstream:
+            self._check_single(attempt, entry, task)
+
+    def _is_matched(self, entry: _Attempt) -> bool:
+        return entry.received == entry.expected
+
     def _mismatches(self, entry: _Attempt) -> list[str]:
-        stories = []
-        reporters = self._upstream | entry.received.keys()
-        if self._groups:
-            silent = (group for group in self._groups if group.isdisjoint(entry.expected))
-            stories += [f"none of tasks {sorted(group)} reported" for group in silent]
-            reporters |= entry.expected.keys()
-        for task in reporters:
-            expected, received = entry.expected.get(task), entry.received.get(task, 0)
-            if expected is None:
+        silent_groups = [group for group in self._groups if group.isdisjoint(entry.reporters)]
+        stories = [f"none of tasks {sorted(group)} reported" for group in silent_groups]
+        for task in self._upstream | entry.received.keys() | entry.reporters:
+            expected, received = entry.expected.get(task, 0), entry.received.get(task, 0)
+            if task not in entry.reporters:
                 stories.append(f"task {task} sent {counted(received, 'tuple')} and no report")
             elif expected != received:
                 stories.append(f"task {task} sent {counted(expected, 'tuple')}, {received:,} arrived")
@@ -173,7 +201,7 @@ class Tracking:
         group = self._group_of.get(task)
         if group is None:
             self.fail(attempt, self._incomplete(f"task {task} sent a report but is not upstream"))
-        elif len(reported := sorted(group & entry.expected.keys())) > 1:
+        elif len(reported := sorted(group & entry.reporters)) > 1:
             self.fail(attempt, self._incomplete(f"tasks {reported} reported, but only one of them may"))
 
     def _incomplete(self, text: str) -> Failure:

@@ -64,7 +64,8 @@ class ShuffleChooser(Chooser):
 
     def __init__(self, targets: Sequence[int], seed: int) -> None:
         order = list(targets)
-        random.Random(seed).shuffle(order)
+        if len(order) > 1:  # seeding a generator costs more than a small attempt
+            random.Random(seed).shuffle(order)
         self._turns = [(target,) for target in order]
         self._next = 0
 

@@ -1,8 +1,8 @@
-"""Frames: the few large pieces in which tuples travel from one task to another.
+"""Frames: the tuples of one attempt from one task to another, in few large pieces; and how bytes are sealed.
 
-A frame is a fixed header, which sorts as bytes by (attempt, sender, sequence), and a packed payload.
-The order matters: an engine delivers frames in any order, but a stage executes them in this one, so a
-recomputed stage does the same again.
+On one process frames travel as they are, one by one (see `letters`); between processes those of a whole wave travel
+together (see `blocks`). Whatever crosses a process is sealed: a fixed header, which names the receiver, a checksum and
+the payload.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from state.codec import CodecError
 from state.printable import counted
 
 Header = tuple[int, int, int, int, int, int]
-"""Identity (two numbers of 64 bits), sender, sequence, target, kind."""
+"""Identity of what it belongs to (two numbers of 64 bits), sender, sequence, target, kind."""
 _HEADER = struct.Struct(">QQIIIB")
 _CHECKSUM = struct.Struct(">I")
 NOWHERE = -1
@@ -25,22 +25,22 @@ _PAYLOAD_START = _HEADER.size + _CHECKSUM.size
 
 
 class FrameKind(IntEnum):
-    """What a frame carries."""
+    """What a frame or a block carries."""
 
     REGULAR = 1
     """Tuples: a list of stretches [stream index, rows], where the rows may be held as columns."""
     COORD = 2
     """How many tuples the sender sent to the target for the attempt."""
-    META = 3
-    """Metadata cut by an emitter, on its way to be stored."""
+    BLOCK = 3
+    """The frames and counts of many attempts."""
     ACK = 4
-    """A processing task's report to the acker."""
+    """A processing task's report to the acker, on one attempt or many."""
     VERDICT = 5
     """A commit task's report to the driver."""
 
 
 class Frame(NamedTuple):
-    """One frame, unpacked.
+    """One frame, or one report, of one attempt.
 
     Attributes:
         attempt: the attempt it belongs to.
@@ -59,13 +59,6 @@ class Frame(NamedTuple):
     payload: bytes
 
 
-def pack_frame(frame: Frame) -> bytes:
-    """Returns header, checksum and payload as bytes."""
-    attempt = frame.attempt
-    header = (attempt.txid, attempt.attempt_id, frame.sender, frame.sequence, frame.target, frame.kind)
-    return seal_frame(header, frame.payload)
-
-
 def seal_frame(header: Header, payload: bytes) -> bytes:
     """Returns a frame of any kind as it travels."""
     packed = _HEADER.pack(*header)
@@ -78,17 +71,6 @@ def frame_target(packed: bytes) -> int:
         return NOWHERE
     target: int = _HEADER.unpack_from(packed)[4]
     return target
-
-
-def unpack_frame(packed: bytes) -> Frame:
-    """Inverse of `pack_frame`.
-
-    Raises:
-        CodecError: the frame is truncated, or one of its bytes has changed.
-        ValueError: the frame is one of a plain topology's wave.
-    """
-    (txid, attempt_id, sender, sequence, target, kind), payload = open_frame(packed)
-    return Frame(TransactionAttempt(txid, attempt_id), sender, sequence, target, FrameKind(kind), payload)
 
 
 def open_frame(packed: bytes) -> tuple[Header, bytes]:

@@ -1,17 +1,17 @@
 """What one task sends for one attempt: rows, collected per target, counted and framed.
 
 This is the sending half of coordination by counting: `close` reports to every task downstream how
-many tuples it was sent, zero included, and returns the edges for the ack tree.
+many tuples it was sent, zero included, and returns the edges for the ack tree. A `Carrier` takes frames and counts to
+the targets. A target that is sent nothing costs nothing here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, NamedTuple, Protocol
 
 from coordinated_bolt.columns import Columns, Rows, Stretch, add_columns, to_wire
 from coordinated_bolt.transport.edges import EdgeDigest
-from coordinated_bolt.transport.frames import Frame, FrameKind
 from state.attempt import TransactionAttempt
 from state.codec import MAX_BYTES, CodecError, pack
 
@@ -25,7 +25,24 @@ TUPLE_BYTES_MAX = MAX_BYTES - 1024
 EMITTED_LATE = "a tuple was emitted after finish_batch had returned; emit it before that"
 """Message about a tuple that is emitted after the counts were reported."""
 
-Send = Callable[[Frame], None]
+
+class Sent(NamedTuple):
+    """How much one target was sent for one attempt."""
+
+    frame_count: int
+    tuple_count: int
+
+
+class Carrier(Protocol):
+    """Takes what tasks send to the tasks downstream; each engine has its own."""
+
+    def carry(self, attempt: TransactionAttempt, sender: int, target: int, *, sequence: int, payload: bytes) -> None:
+        """Takes a frame; `sequence` is its position among those of the attempt from sender to target."""
+
+    def report(
+        self, attempt: TransactionAttempt, sender: int, targets: Iterable[int], sent: Mapping[int, Sent]
+    ) -> None:
+        """Tells every target how many tuples it was sent, once per attempt; those not in `sent` were sent none."""
 
 
 class RowOutbox(Protocol):
@@ -42,7 +59,7 @@ class RowOutbox(Protocol):
         """Sends many rows to a target, held as they are given."""
 
     def close(self) -> dict[int, int]:
-        """Sends a report to every target and returns target -> edge; nothing can be sent afterwards."""
+        """Sends a report to every target and returns target -> edge, where tuples were sent; ends sending."""
 
 
 NewOutbox = Callable[[TransactionAttempt], RowOutbox]
@@ -52,26 +69,22 @@ class _TargetBox:
     """Rows on their way to one target."""
 
     __slots__ = (
-        "_sender",
-        "_target",
-        "attempt",
+        "_address",
+        "_carrier",
+        "_transferred",
         "digest",
         "held",
         "rows",
-        "send",
-        "sequence",
         "stream",
         "stretches",
-        "transferred",
     )
 
     def __init__(
-        self, attempt: TransactionAttempt, sender: int, target: int, send: Send, transferred: dict[int, int]
+        self, attempt: TransactionAttempt, sender: int, target: int, carrier: Carrier, transferred: dict[int, int]
     ) -> None:
-        self.attempt, self._sender, self._target, self.send = attempt, sender, target, send
-        self.transferred = transferred
+        self._address = (attempt, sender, target)
+        self._carrier, self._transferred = carrier, transferred
         self.digest = EdgeDigest(attempt, sender, target)
-        self.sequence = 0
         self.stream = -1
         self.rows: list[list[Any]] = []
         self.stretches: list[Stretch] = []
@@ -99,14 +112,12 @@ class _TargetBox:
         if self.held:
             self._send_rows(self.stretches, self.held)
             for stream, rows in self.stretches:
-                self.transferred[stream] = self.transferred.get(stream, 0) + len(rows)
+                self._transferred[stream] = self._transferred.get(stream, 0) + len(rows)
             self.stream, self.stretches, self.held = -1, [], 0
 
-    def close(self) -> int:
-        """Sends the remaining rows and the COORD report; returns the edge."""
-        self.flush()
-        self._send(FrameKind.COORD, pack(self.digest.tuple_count))
-        return self.digest.edge_id()
+    def sent(self) -> Sent:
+        """Returns how much was sent so far."""
+        return Sent(self.digest.frame_count, self.digest.tuple_count)
 
     def _send_rows(self, stretches: list[Stretch], tuple_count: int) -> None:
         """Sends rows as one frame, or as several if one would be too large.
@@ -120,13 +131,9 @@ class _TargetBox:
                 self._send_rows(part, sum(len(rows) for _, rows in part))
             return
         check_tuple_size(payload)
-        self.digest.add(self._send(FrameKind.REGULAR, payload), tuple_count)
-
-    def _send(self, kind: FrameKind, payload: bytes) -> Frame:
-        frame = Frame(self.attempt, self._sender, self.sequence, self._target, kind, payload)
-        self.sequence += 1
-        self.send(frame)
-        return frame
+        sequence = self.digest.frame_count
+        self.digest.add(sequence, payload, tuple_count)
+        self._carrier.carry(*self._address, sequence=sequence, payload=payload)
 
 
 class FrameOutbox:
@@ -136,7 +143,7 @@ class FrameOutbox:
         attempt: the attempt.
         sender: task id of the sender.
         targets: every task downstream, each of which gets a report.
-        send: takes each finished frame.
+        carrier: takes each finished frame, and the report.
         frame_tuples: most tuples in a frame; 1 sends each tuple when it is emitted.
 
     Attributes:
@@ -147,17 +154,19 @@ class FrameOutbox:
         self,
         attempt: TransactionAttempt,
         sender: int,
-        targets: Iterable[int],
-        send: Send,
+        targets: Collection[int],
+        carrier: Carrier,
         frame_tuples: int = FRAME_TUPLES,
     ) -> None:
-        self._frame_tuples = frame_tuples
+        self._attempt, self._sender, self._targets = attempt, sender, targets
+        self._carrier, self._frame_tuples = carrier, frame_tuples
         self.transferred: dict[int, int] = {}
-        self._boxes = {target: _TargetBox(attempt, sender, target, send, self.transferred) for target in targets}
+        self._boxes: dict[int, _TargetBox] = {}
+        self._is_closed = False
 
     def add(self, target: int, stream: int, row: list[Any]) -> None:
         """Sends one row to a target."""
-        box = self._boxes[target]
+        box = self._boxes.get(target) or self._box(target)
         box.open_stretch(stream).append(row)
         box.held += 1
         if box.held >= self._frame_tuples:
@@ -165,7 +174,7 @@ class FrameOutbox:
 
     def add_all(self, target: int, stream: int, rows: Rows) -> None:
         """Sends many rows to a target; what is emitted as a batch also arrives as one if frames hold one tuple each."""
-        box = self._boxes[target]
+        box = self._boxes.get(target) or self._box(target)
         portion = max(self._frame_tuples, FRAME_TUPLES) if isinstance(rows, Columns) else self._frame_tuples
         for start in range(0, len(rows), portion):
             box.extend(stream, rows[start : start + portion])
@@ -173,10 +182,23 @@ class FrameOutbox:
                 box.flush()
 
     def close(self) -> dict[int, int]:
-        """Sends a report to every target; returns target -> edge id."""
-        edges = {target: box.close() for target, box in self._boxes.items()}
-        self._boxes = _Closed()
+        """Sends a report to every target; returns target -> edge id, where tuples were sent."""
+        for box in self._boxes.values():
+            box.flush()
+        sent = {target: box.sent() for target, box in self._boxes.items()}
+        self._carrier.report(self._attempt, self._sender, self._targets, sent)
+        edges = {target: box.digest.edge_id() for target, box in self._boxes.items()}
+        self._boxes, self._is_closed = {}, True
         return edges
+
+    def _box(self, target: int) -> _TargetBox:
+        if self._is_closed:
+            raise RuntimeError(EMITTED_LATE)
+        if target not in self._targets:
+            raise KeyError(target)
+        box = _TargetBox(self._attempt, self._sender, target, self._carrier, self.transferred)
+        self._boxes[target] = box
+        return box
 
 
 def check_tuple_size(packed: bytes) -> None:
@@ -204,10 +226,3 @@ def _halves(stretches: list[Stretch], first_count: int) -> tuple[list[Stretch], 
         if place < len(rows):
             second.append((stream, rows[place:]))
     return first, second
-
-
-class _Closed(dict[int, _TargetBox]):
-    """Replaces the boxes once they are closed: a later tuple would otherwise be lost silently."""
-
-    def __missing__(self, target: int) -> _TargetBox:
-        raise RuntimeError(EMITTED_LATE)

@@ -9,9 +9,13 @@ latencies are sums, to be divided by the corresponding counts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+_STREAM_FIGURES = 4
+_FIGURES = ("finish_ns", "batches", "dead_letters")
+"""The names of the others."""
 
 
 def no_clock() -> int:
@@ -49,7 +53,7 @@ class TaskMetrics:
 
     def add(self, other: TaskMetrics) -> None:
         """Adds what another task did."""
-        for own, others in zip(self._counts(), other._counts(), strict=True):
+        for own, others in zip(self.counts(), other.counts(), strict=True):
             _add(own, others)
         self.finish_ns += other.finish_ns
         self.batches += other.batches
@@ -57,15 +61,60 @@ class TaskMetrics:
 
     def to_wire(self) -> list[Any]:
         """Returns plain data for the codec."""
-        return [*self._counts(), self.finish_ns, self.batches, self.dead_letters]
+        return [*self.counts(), self.finish_ns, self.batches, self.dead_letters]
 
     @classmethod
     def from_wire(cls, wire: list[Any]) -> TaskMetrics:
         """Inverse of `to_wire`."""
         return cls(*wire)
 
-    def _counts(self) -> tuple[dict[str, int], ...]:
+    def counts(self) -> tuple[dict[str, int], ...]:
         return self.emitted, self.transferred, self.executed, self.execute_ns
+
+
+class MetricsTable:
+    """The metrics of one task for many attempts: a row for each, and a column for each figure of each stream."""
+
+    def __init__(self) -> None:
+        self._columns: dict[tuple[int, str], list[int | None]] = {}
+        self._row_count = 0
+
+    def append(self, metrics: TaskMetrics) -> None:
+        """Adds a row."""
+        for figure, counts in enumerate(metrics.counts()):
+            for stream, count in counts.items():
+                self._put(figure, stream, count)
+        for figure, value in enumerate((metrics.finish_ns, metrics.batches, metrics.dead_letters), _STREAM_FIGURES):
+            if value:
+                self._put(figure, "", value)
+        self._row_count += 1
+
+    def to_wire(self) -> list[Any]:
+        """Returns plain data for the codec; a column has None where a row has no such figure."""
+        return [self._row_count, [[*key, column] for key, column in self._columns.items()]]
+
+    @staticmethod
+    def rows_of(wire: list[Any]) -> Iterator[TaskMetrics]:
+        """Returns the rows of what `to_wire` returned."""
+        row_count, wired = wire
+        columns = [(figure, stream, column + [None] * (row_count - len(column))) for figure, stream, column in wired]
+        for row in range(row_count):
+            metrics = TaskMetrics()
+            counts = metrics.counts()
+            for figure, stream, column in columns:
+                value = column[row]
+                if value is None:
+                    continue
+                if figure < _STREAM_FIGURES:
+                    counts[figure][stream] = value
+                else:
+                    setattr(metrics, _FIGURES[figure - _STREAM_FIGURES], value)
+            yield metrics
+
+    def _put(self, figure: int, stream: str, value: int) -> None:
+        column = self._columns.setdefault((figure, stream), [])
+        column += [None] * (self._row_count - len(column))
+        column.append(value)
 
 
 @dataclass(slots=True)

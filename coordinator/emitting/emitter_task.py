@@ -20,7 +20,7 @@ from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.components.task_hook import install_hooks
 from coordinated_bolt.transport.edges import batch_edge
-from coordinated_bolt.transport.outbox import NewOutbox, Send
+from coordinated_bolt.transport.outbox import Carrier, NewOutbox
 from coordinated_bolt.user_code import is_interruption
 from coordinated_bolt.watching.hook_observer import HookObserver
 from coordinated_bolt.watching.metrics import TaskMetrics
@@ -83,7 +83,7 @@ class EmitterTask:
 
     Args:
         wiring: of the task.
-        send: takes the frames.
+        carrier: takes what is sent to other tasks.
         stored: scope -> txid -> metadata of the partitions, as far as the driver knows it; empty without partitions.
         observer: is notified of what the task emits, before the hooks of the topology and its emitter.
         rows: what a spout over DataFrames emits in its only batch.
@@ -93,7 +93,7 @@ class EmitterTask:
     def __init__(
         self,
         wiring: TaskWiring,
-        send: Send,
+        carrier: Carrier,
         stored: StoredPositions,
         *,
         observer: TaskObserver | None = None,
@@ -102,7 +102,7 @@ class EmitterTask:
     ) -> None:
         self._wiring = wiring
         self._rows = rows
-        self._new_outbox = new_outbox or attempt_outboxes(wiring, send)
+        self._new_outbox = new_outbox or attempt_outboxes(wiring, carrier)
         self._stored = stored
         self._context: TopologyContext = wiring.context()
         self._observer = HookObserver(observer, self._context)

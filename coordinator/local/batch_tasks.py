@@ -16,7 +16,7 @@ from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
 from coordinated_bolt.batches.batch_task import BatchTask, TaskResult
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
 from coordinated_bolt.transport.frames import Frame
-from coordinated_bolt.transport.outbox import Send
+from coordinated_bolt.transport.outbox import Carrier
 from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
@@ -30,13 +30,15 @@ class ProcessingTask:
 
     Args:
         wiring: of the task.
-        send: takes the frames for tasks downstream.
+        carrier: takes what is sent to tasks downstream.
         report: takes the result of an attempt, once per attempt.
         observer: is notified of what the bolts of all attempts do.
     """
 
-    def __init__(self, wiring: TaskWiring, send: Send, report: Report, observer: TaskObserver | None = None) -> None:
-        self._task = BatchTask(wiring, CoordinatedBolt(wiring, attempt_outboxes(wiring, send), observer=observer))
+    def __init__(
+        self, wiring: TaskWiring, carrier: Carrier, report: Report, observer: TaskObserver | None = None
+    ) -> None:
+        self._task = BatchTask(wiring, CoordinatedBolt(wiring, attempt_outboxes(wiring, carrier), observer=observer))
         self._report = report
         self._reported: set[TransactionAttempt] = set()
 
@@ -80,12 +82,12 @@ class CommittingTask:
         self,
         wiring: TaskWiring,
         reader: StateReader,
-        send: Send,
+        carrier: Carrier,
         commit_tasks: frozenset[int],
         observer: TaskObserver | None = None,
     ) -> None:
         self._wiring = wiring
-        self._commit = CommitTask(wiring, reader, send, observer=observer)
+        self._commit = CommitTask(wiring, reader, carrier, observer=observer)
         self._commit_tasks = commit_tasks
         self._kept: dict[TransactionAttempt, list[Frame]] = {}
         self._spent: set[TransactionAttempt] = set()

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from coordinated_bolt.batches.attempt_reports import AttemptReport, ReportTable
 from coordinated_bolt.batches.batch_acker import BatchAcker
 from coordinated_bolt.batches.batch_task import TaskResult
-from coordinated_bolt.transport.frames import Frame
+from coordinated_bolt.transport.frames import Frame, FrameKind
+from coordinated_bolt.transport.letters import Letters
 from coordinator.emitting.emitter_task import Batch, Emitted, EmitterTask
 from coordinator.emitting.reporting import batch_edges, report_to_acker
 from coordinator.local.batch_letters import BatchLetter, BatchLetters, CommitLetter
@@ -75,6 +77,7 @@ class LocalEngine:
         self._plan = plan
         self._mailroom = mailroom
         self._frame_fault = frame_fault
+        self._letters = Letters(self._send)
         self.command_count = 0
         self.recorders = {task_id: AttemptRecorder() for task_id in plan.wirings}
         self._events: deque[Event] = deque()
@@ -90,10 +93,10 @@ class LocalEngine:
         for task_id, wiring in plan.wirings.items():
             recorder = self.recorders[task_id]
             if task_id in plan.commit_tasks:
-                self._committing[task_id] = CommittingTask(wiring, reader, self._send, plan.commit_tasks, recorder)
+                self._committing[task_id] = CommittingTask(wiring, reader, self._letters, plan.commit_tasks, recorder)
                 mailroom.attach(task_id, self._receiver(self._commit_tuple))
             elif task_id not in plan.emitter_tasks:
-                self._processing[task_id] = ProcessingTask(wiring, self._send, self._reporter(task_id), recorder)
+                self._processing[task_id] = ProcessingTask(wiring, self._letters, self._reporter(task_id), recorder)
                 mailroom.attach(task_id, self._receiver(self._process_tuple))
 
     def process(
@@ -107,7 +110,7 @@ class LocalEngine:
         self.command_count += 1
         plan = self._plan
         emitters = {
-            task: EmitterTask(plan.wirings[task], self._send, stored, observer=self.recorders[task])
+            task: EmitterTask(plan.wirings[task], self._letters, stored, observer=self.recorders[task])
             for task in plan.emitter_tasks
         }
         wave = self._waves[wave_id] = _Wave(wave_id, batches, emitters, {})
@@ -194,6 +197,11 @@ class LocalEngine:
             if arriving.target in self._frame_readers:
                 self._post(arriving)
 
+    def _send_report(self, acker_task: int, task_id: int, attempt: TransactionAttempt, report: AttemptReport) -> None:
+        table = ReportTable()
+        table.add(0, report)
+        self._send(Frame(attempt, task_id, 0, acker_task, FrameKind.ACK, table.to_payload()))
+
     def _discard(self, wave: _Wave) -> None:
         self._mailroom.discard(lambda letter: self._wave_of.get(letter.attempt) is wave)
         wave.under_way = 0
@@ -216,7 +224,7 @@ class LocalEngine:
 
     def _emit(self, letter: BatchLetter, wave: _Wave) -> None:
         emitter = wave.emitters[letter.target]
-        report_to_acker(self._plan, letter.target, emitter.emit(letter.batch), self._send)
+        report_to_acker(self._plan, letter.target, emitter.emit(letter.batch), self._send_report)
         if letter.batch is wave.batches[-1]:
             emitter.close()
 
@@ -231,7 +239,8 @@ class LocalEngine:
             task.receive(letter)
 
     def _acknowledge(self, frame: Frame, wave: _Wave) -> None:
-        wave.ackers[frame.target].receive(frame)
+        if frame.kind is FrameKind.ACK:  # only a fault sends an acker anything else
+            wave.ackers[frame.target].receive(frame.sender, (frame.attempt,), frame.payload)
 
     def _phase_over(self, wave: _Wave) -> None:
         if wave.phase is _Phase.PROCESSING:
@@ -248,4 +257,4 @@ class LocalEngine:
             self._events.append(GroupExecuted(wave.wave_id, wave.group, tuple(reports)))
 
     def _reporter(self, task_id: int) -> Callable[[TransactionAttempt, TaskResult], None]:
-        return lambda attempt, result: report_to_acker(self._plan, task_id, Emitted(attempt, result), self._send)
+        return lambda attempt, result: report_to_acker(self._plan, task_id, Emitted(attempt, result), self._send_report)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Generic, TypeVar
 
-from coordinated_bolt.transport.frames import Frame, frame_target
+from coordinated_bolt.transport.blocks import Block
+from coordinated_bolt.transport.frames import frame_target
 from coordinated_bolt.transport.wave_frames import WaveFrame
+from state.attempt import TransactionAttempt
 from state.fault_points import reached
 
 Addressed = tuple[int, bytes]
-FrameFault = Callable[[int, list[bytes]], list[bytes]]
-"""Fault point ``frames.read``: (task id, frames it read) -> the frames it is given instead."""
-FrameT = TypeVar("FrameT", Frame, WaveFrame)
+FrameFault = Callable[[int, list[bytes], Sequence[TransactionAttempt]], list[bytes]]
+"""Fault point ``frames.read``: (task id, what it read, attempts of the wave) -> what it is given instead."""
+FrameT = TypeVar("FrameT", Block, WaveFrame)
 
 
 class Post(Generic[FrameT]):

@@ -15,10 +15,13 @@ from committers.committer_executor import CommitTask
 from committers.refusing_reader import RefusingReader
 from committers.task_report import TaskReport
 from coordinated_bolt.batches.batch_acker import AttemptOutcome, BatchAcker
-from coordinated_bolt.batches.batch_task import BatchTask, Inbox
+from coordinated_bolt.batches.batch_task import BatchTask
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
+from coordinated_bolt.batches.wave_mail import WaveMail
+from coordinated_bolt.transport.blocks import Block, Inbox, pack_block, unpack_block
 from coordinated_bolt.transport.edges import DRIVER
-from coordinated_bolt.transport.frames import Frame, FrameKind, pack_frame, unpack_frame
+from coordinated_bolt.transport.frames import FrameKind
+from coordinated_bolt.transport.wave_attempts import WaveAttempts
 from coordinator.emitting.emitter_task import Batch, Emitted, EmitterTask
 from coordinator.emitting.reporting import batch_edges, chained_to, report_chain
 from coordinator.planning.plan import Plan
@@ -48,6 +51,10 @@ class WaveInput:
         """The same, as stages need it that do not emit."""
         return WaveInput(self.wave_id, tuple(Batch(batch.attempt, b"") for batch in self.batches))
 
+    def attempts(self) -> WaveAttempts:
+        """The attempts, as what travels within the wave names them."""
+        return WaveAttempts(batch.attempt for batch in self.batches)
+
 
 @dataclass(frozen=True, slots=True)
 class EmitterStage:
@@ -58,14 +65,18 @@ class EmitterStage:
 
     def __call__(self, partition: int, records: Iterable[Any]) -> Iterator[Addressed]:
         task = self.entry.task(0, partition)
-        post = Post(task.routes, pack_frame)
+        post = Post(task.routes, pack_block)
+        mail = WaveMail(self.wave.attempts(), post.send)
         plan, wiring = task.plan, task.plan.wirings[task.task_id]
-        chained = chained_to(plan, task.task_id, post.send, clock=perf_counter_ns)
-        emitter = EmitterTask(wiring, post.send, self.wave.stored, new_outbox=chained.outboxes(wiring))
+        chained = chained_to(plan, task.task_id, mail.carrier, clock=perf_counter_ns)
+        emitter = EmitterTask(wiring, mail.carrier, self.wave.stored, new_outbox=chained.outboxes(wiring))
         with task.alarm(wiring) as alarm:
             for emitted in emitter.run(self.wave.batches, alarm.begin):
-                report_chain(plan, task.task_id, emitted, chained, begin=alarm.begin, send=post.send)
+                report_chain(plan, task.task_id, emitted, chained, begin=alarm.begin, send=mail.report)
+                mail.flush_if_full()
                 yield from post.take()
+        mail.flush()
+        yield from post.take()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,19 +88,22 @@ class ProcessingStage:
     stage_index: int
 
     def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[Addressed]:
-        task = self.entry.task(self.stage_index, partition)
-        inbox = Inbox((yield from task.read(records)))
-        post = Post(task.routes, pack_frame)
+        task, wave = self.entry.task(self.stage_index, partition), self.wave.attempts()
+        inbox = Inbox((yield from task.read(records, wave=wave.attempts)), wave)
+        post = Post(task.routes, pack_block)
+        mail = WaveMail(wave, post.send)
         plan, wiring = task.plan, task.plan.wirings[task.task_id]
-        chained = chained_to(plan, task.task_id, post.send, clock=perf_counter_ns)
-        bolt = CoordinatedBolt(wiring, chained.outboxes(wiring), clock=perf_counter_ns)
-        batch_task = BatchTask(wiring, bolt)
+        chained = chained_to(plan, task.task_id, mail.carrier, clock=perf_counter_ns)
+        batch_task = BatchTask(wiring, CoordinatedBolt(wiring, chained.outboxes(wiring), clock=perf_counter_ns))
         with task.alarm(wiring) as alarm:
-            for batch in self.wave.batches:
-                alarm.begin(batch.attempt)
-                emitted = Emitted(batch.attempt, batch_task.run(batch.attempt, inbox.take(batch.attempt)))
-                report_chain(plan, task.task_id, emitted, chained, begin=alarm.begin, send=post.send)
+            for attempt in wave.attempts:
+                alarm.begin(attempt)
+                emitted = Emitted(attempt, batch_task.run(attempt, inbox.take(attempt)))
+                report_chain(plan, task.task_id, emitted, chained, begin=alarm.begin, send=mail.report)
+                mail.flush_if_full()
                 yield from post.take()
+        mail.flush()
+        yield from post.take()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,26 +120,30 @@ class MeetingStage:
 
     def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[tuple[int, bytes]]:
         task = self.entry.task(self.entry.plan.value.meeting_stage, partition)
-        frames = yield from task.read(records, carries=False)
-        is_committer = task.task_id in task.plan.commit_tasks
-        yield task.task_id, pack(self._committed(task, frames) if is_committer else self._acknowledged(task, frames))
+        wave = self.wave.attempts()
+        blocks = yield from task.read(records, wave=wave.attempts, carries=False)
+        decide = self._committed if task.task_id in task.plan.commit_tasks else self._acknowledged
+        yield task.task_id, pack(decide(task, wave, blocks))
 
-    def _acknowledged(self, task: StageTask[Plan], frames: list[bytes]) -> list[Any]:
+    def _acknowledged(self, task: StageTask[Plan], wave: WaveAttempts, blocks: list[bytes]) -> list[Any]:
         plan = task.plan
         own = [batch for batch in self.wave.batches if plan.acker_of(batch.attempt.txid) == task.task_id]
         init = {batch.attempt: batch_edges(plan, batch) for batch in own}
         acker = BatchAcker(task.task_id, init, plan.processing_tasks())
-        for packed in frames:
+        for packed in blocks:
             try:
-                acker.receive(unpack_frame(packed))
+                block = unpack_block(packed)
             except (CodecError, ValueError):
-                continue  # its attempt lacks the report and fails
+                continue  # its attempts lack the report and fail
+            if block.kind is FrameKind.ACK and block.wave_key == wave.key:
+                acker.receive(block.sender, wave.attempts, block.payload)
         return [outcome.to_wire() for outcome in acker.outcomes()]
 
-    def _committed(self, task: StageTask[Plan], frames: list[bytes]) -> list[Any]:
-        wiring, inbox = task.plan.wirings[task.task_id], Inbox(frames)
-        frames.clear()  # they are in the inbox, unpacked
-        commit_task = CommitTask(wiring, RefusingReader(), Post({}, pack_frame).send, clock=perf_counter_ns)
+    def _committed(self, task: StageTask[Plan], wave: WaveAttempts, blocks: list[bytes]) -> list[Any]:
+        wiring, inbox = task.plan.wirings[task.task_id], Inbox(blocks, wave)
+        blocks.clear()  # they are in the inbox, unpacked
+        nowhere = WaveMail(wave, Post({}, pack_block).send).carrier  # in a flat commit phase, nothing is downstream
+        commit_task = CommitTask(wiring, RefusingReader(), nowhere, clock=perf_counter_ns)
         reports = []
         with task.alarm(wiring) as alarm:
             for attempts in self.early.groups:
@@ -184,6 +202,7 @@ class CommitStage:
     Attributes:
         entry: of job 2.
         stage_index: which stage.
+        wave: the attempts of the wave.
         attempts: the group, in order.
         composed: whether tasks compose their prefix.
         reading: how its committers read state.
@@ -191,6 +210,7 @@ class CommitStage:
 
     entry: StageEntry[Plan]
     stage_index: int
+    wave: tuple[TransactionAttempt, ...]
     attempts: tuple[TransactionAttempt, ...]
     composed: bool
     reading: Reading
@@ -199,14 +219,27 @@ class CommitStage:
         task = self.entry.task(self.stage_index, partition)
         if task.task_id not in task.plan.commit_tasks:
             return
-        inbox = Inbox((yield from task.read(records)))
-        post = Post(task.routes, pack_frame)
+        wave = WaveAttempts(self.wave)
+        inbox = Inbox((yield from task.read(records, wave=wave.attempts)), wave)
+        post = Post(task.routes, pack_block)
+        mail = WaveMail(wave, post.send)
         wiring, reader = task.plan.wirings[task.task_id], _LazyReader(self.reading, task.plan.topology_id)
-        commit_task = CommitTask(wiring, reader, post.send, clock=perf_counter_ns)
+        commit_task = CommitTask(wiring, reader, mail.carrier, clock=perf_counter_ns)
         with task.alarm(wiring) as alarm:
             report = commit_task.run_group(self.attempts, inbox, composed=self.composed, begin=alarm.begin)
-        post.send(Frame(self.attempts[0], task.task_id, 0, DRIVER, FrameKind.VERDICT, pack(report.to_wire())))
+        mail.flush()
+        post.send(Block(wave.key, task.task_id, 0, DRIVER, FrameKind.VERDICT, pack(report.to_wire())))
         yield from post.take()
+
+
+def reports_among(blocks: Iterable[bytes]) -> list[TaskReport]:
+    """Returns the reports of the commit tasks among what the last commit stage has sent (driver).
+
+    Raises:
+        CodecError: a block is damaged.
+    """
+    unpacked = map(unpack_block, blocks)
+    return [TaskReport.from_wire(unpack(block.payload)) for block in unpacked if block.kind is FrameKind.VERDICT]
 
 
 def wave_processed(

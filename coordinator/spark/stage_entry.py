@@ -6,7 +6,7 @@ it is computed again. Frames for stages further down pass through.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -17,6 +17,7 @@ from coordinator.planning.wave_plan import WavePlan
 from coordinator.spark.alarm import Alarm, Deadline, alarm_for
 from coordinator.spark.frame_flow import Addressed, FrameFault, sort_out
 from coordinator.spark.worker import settle_worker
+from state.attempt import TransactionAttempt
 from state.fault_points import reached
 
 if TYPE_CHECKING:
@@ -64,16 +65,19 @@ class StageTask(Generic[PlanT]):
     routes: Mapping[int, int]
     entry: StageEntry[PlanT]
 
-    def read(self, records: Iterable[Addressed], *, carries: bool = True) -> Generator[Addressed, None, list[bytes]]:
+    def read(
+        self, records: Iterable[Addressed], *, wave: Sequence[TransactionAttempt] = (), carries: bool = True
+    ) -> Generator[Addressed, None, list[bytes]]:
         """Carries on the frames of others, and returns the task's own in order, or what a fault makes of them.
 
         Args:
             records: what the stage above has sent into this partition.
+            wave: the attempts whose places blocks use, for a fault.
             carries: whether another stage follows in this job; without one the frames of others are dropped.
         """
         own = yield from sort_out(records, self.task_id, self.routes if carries else {})
         fault = self.entry.frame_fault
-        return sorted(own if fault is None else fault(self.task_id, own))
+        return sorted(own if fault is None else fault(self.task_id, own, wave))
 
     def alarm(self, wiring: TaskWiring) -> AbstractContextManager[Alarm]:
         """Ends user code that runs in the block when the deadline is near."""

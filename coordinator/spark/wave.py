@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from committers.task_report import TaskReport
-from coordinated_bolt.transport.frames import FrameKind, unpack_frame
 from coordinator.planning.plan import Plan
 from coordinator.spark.alarm import Deadline
 from coordinator.spark.frame_jobs import FrameJobs, Frames, Source
@@ -25,12 +24,12 @@ from coordinator.spark.stage import (
     ProcessingStage,
     Reading,
     WaveInput,
+    reports_among,
     wave_processed,
 )
 from coordinator.spark.stage_entry import StageEntry
 from coordinator.transactional.engine import EarlyCommit, WaveProcessed
 from state.attempt import TransactionAttempt
-from state.codec import unpack
 
 if TYPE_CHECKING:
     from pyspark import Broadcast, SparkContext
@@ -101,9 +100,10 @@ class Wave:
     ) -> list[TaskReport]:
         """Job 2: the commit phase of some attempts, in order."""
         entry, reading = replace(self._entry, deadline=deadline), self._deployment.reading
+        wave = self._input.attempts().attempts
 
         def commit_stage(index: int) -> CommitStage:
-            return CommitStage(entry, index, attempts, composed, reading)
+            return CommitStage(entry, index, wave, attempts, composed, reading)
 
         first, last = self._plan.meeting_stage, len(self._plan.stages) - 1
         frames = Frames(self._meeting, (commit_stage(first),))
@@ -113,8 +113,7 @@ class Wave:
         last_tasks = self._plan.stages[last].tasks
         partitions = self._plan.commit_partitions() if first == last else range(len(last_tasks))
         collected = self._deployment.jobs.run(frames, partitions)
-        reports = [unpack_frame(packed) for _, packed in collected]
-        return [TaskReport.from_wire(unpack(frame.payload)) for frame in reports if frame.kind is FrameKind.VERDICT]
+        return reports_among(packed for _, packed in collected)
 
     def release(self) -> None:
         """Deletes the wave's shuffle files; nothing of it can be run again."""

@@ -11,17 +11,19 @@ from committers.committer_executor import CommitTask
 from committers.refusing_reader import RefusingReader
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.batches.attempt_outbox import attempt_outbox, attempt_outboxes
-from coordinated_bolt.batches.batch_task import BatchTask, Inbox
+from coordinated_bolt.batches.batch_task import BatchTask
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.components.callbacks import FinishedCallback, TimeoutCallback
-from coordinated_bolt.transport.frames import pack_frame
+from coordinated_bolt.transport.blocks import Inbox
+from coordinated_bolt.transport.wave_attempts import WaveAttempts
 from state.attempt import TransactionAttempt
 from state.errors import FailedException
 from state.handles import HashState
 from state.write_set import StateKind, StateWrites, ValueType, WriteSet
 from tests.support.stores.memory_store import MemoryStore
+from tests.support.tasks.wire import alone, arrived
 from tests.support.tasks.wirings import RecordingBolt, Sent, attempt, wire
 
 A1, A2, A3 = attempt(1), attempt(2), attempt(3)
@@ -75,15 +77,15 @@ class Task:
 
     def feed(self, of, *values):
         emitter = wire(RecordingBolt(), task_id=1, upstream=(), targets=(10,))
-        outbox = attempt_outbox(emitter, of, self.frames.send)
+        outbox = attempt_outbox(emitter, of, self.frames.carrier)
         for value in values:
             AttemptCollector(emitter, of, outbox).emit([value])
-        self.edges[of] = outbox.close()[10]
+        self.edges[of] = outbox.close().get(10, 0)
         return self
 
     def run(self, *attempts, composed=False):
-        inbox = Inbox(pack_frame(frame) for frame in self.frames)
-        return CommitTask(self.wiring, self.store, self.sent.send).run_group(attempts, inbox, composed=composed)
+        inbox = Inbox([alone(frame, attempts) for frame in self.frames], WaveAttempts(attempts))
+        return CommitTask(self.wiring, self.store, self.sent.carrier).run_group(attempts, inbox, composed=composed)
 
 
 def added(**fields):
@@ -200,7 +202,9 @@ def test_the_edges_of_a_verdict_cancel_what_was_sent_to_the_task_and_hold_what_i
     (verdict,) = task.run(A1).verdicts
     below = wire(RecordingBolt(), task_id=21, upstream=(10,))
     assert verdict.edges != task.edges[A1]
-    result = BatchTask(below, CoordinatedBolt(below, attempt_outboxes(below, Sent().send))).run(A1, task.sent.to(21))
+    result = BatchTask(below, CoordinatedBolt(below, attempt_outboxes(below, Sent().carrier))).run(
+        A1, arrived(A1, task.sent.to(21))
+    )
     assert result.tuple_count == 2
     assert verdict.edges == task.edges[A1] ^ result.read_edges
 

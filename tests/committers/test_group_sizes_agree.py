@@ -22,9 +22,11 @@ from committers.group_commit import Again, Group, Publish, decide_group
 from committers.task_report import TaskReport
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.batches.attempt_outbox import attempt_outbox
-from coordinated_bolt.batches.batch_task import Inbox
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinated_bolt.transport.frames import Frame, pack_frame
+from coordinated_bolt.transport.blocks import Inbox
+from coordinated_bolt.transport.frames import Frame
+from coordinated_bolt.transport.letters import Letters
+from coordinated_bolt.transport.wave_attempts import WaveAttempts
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.planning.plan import Plan, make_plan
 from coordinator.spouts.transactional import ITransactionalSpout
@@ -34,6 +36,7 @@ from state.errors import FailedException
 from state.handles import HashState, ListState, SetState, SortedSetState, ValueState
 from state.write_set import VALUE_FIELD
 from tests.support.stores.memory_store import MemoryStore
+from tests.support.tasks.wire import alone
 
 Step = tuple[Any, ...]
 
@@ -208,7 +211,7 @@ class Job:
         (emitter,) = self.plan.emitter_tasks
         wiring = self.plan.wirings[emitter]
         # the same tuples go to the same tasks whatever attempt it is: groupings draw by attempt
-        outbox = attempt_outbox(wiring, attempt, self.frames.append)
+        outbox = attempt_outbox(wiring, attempt, Letters(self.frames.append))
         collector = AttemptCollector(wiring, attempt, outbox)
         routes = self.routes[attempt.txid] = {}
         for step in steps:
@@ -224,8 +227,9 @@ class Job:
         for stage in self.plan.stages[self.plan.meeting_stage :]:
             for task in stage.tasks:
                 if task in self.plan.commit_tasks:
-                    commit_task = CommitTask(self.plan.wirings[task], self.store, frames.append)
-                    inbox = Inbox(pack_frame(frame) for frame in frames if frame.target == task)
+                    commit_task = CommitTask(self.plan.wirings[task], self.store, Letters(frames.append))
+                    mine = [alone(frame, attempts) for frame in frames if frame.target == task]
+                    inbox = Inbox(mine, WaveAttempts(attempts))
                     report = commit_task.run_group(attempts, inbox, composed=composed)
                     reports.append(TaskReport.from_wire(unpack(pack(report.to_wire()))))
         return reports

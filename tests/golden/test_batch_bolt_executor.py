@@ -55,7 +55,7 @@ def test_attempts_are_counted_apart():
     first, again, second = attempt(1, 1), attempt(1, 2), attempt(2, 1)
 
     def execute(one):
-        assert executor.execute(one, origin_of(wiring, one), [["x"]]) is None
+        assert executor.execute(one, [(origin_of(wiring, one), [["x"]])]) is None
 
     def finish(one):
         assert executor.finished_id(one) is None

@@ -102,13 +102,13 @@ def test_emit_direct_reaches_the_named_task_only():
     sent = Sent()
     spec = StreamSpec("orders", ("value",), direct=True)
     wiring = wire(RecordingBolt(), targets=(21, 22, 23), streams=output((21, 22, 23), None, spec))
-    outbox = attempt_outbox(wiring, attempt(1), sent.send)
+    outbox = attempt_outbox(wiring, attempt(1), sent.carrier)
     collector = AttemptCollector(wiring, attempt(1), outbox)
     collector.emit_direct(22, ["x"], "orders")
     outbox.close()
     assert [(frame.target, frame.kind.name) for frame in sent] == [
-        (21, "COORD"),
         (22, "REGULAR"),
+        (21, "COORD"),
         (22, "COORD"),
         (23, "COORD"),
     ]
@@ -118,7 +118,7 @@ def test_regular_emit_on_a_direct_stream_and_the_reverse_are_errors():
     direct, regular = StreamSpec("orders", ("value",), direct=True), StreamSpec("default", ("value",))
     streams = output((21,), None, direct, regular)
     wiring = wire(RecordingBolt(), targets=(21,), streams=streams)
-    collector = AttemptCollector(wiring, attempt(1), attempt_outbox(wiring, attempt(1), Sent().send))
+    collector = AttemptCollector(wiring, attempt(1), attempt_outbox(wiring, attempt(1), Sent().carrier))
     with pytest.raises(ValueError, match="stream 'orders' of 'bolt' is direct; use emit_direct"):
         collector.emit(["x"], "orders")
     with pytest.raises(ValueError, match="stream 'orders' of 'bolt' is direct; use emit_direct"):
@@ -135,7 +135,7 @@ def test_regular_emit_on_a_direct_stream_and_the_reverse_are_errors():
 
 def test_emit_returns_the_chosen_task_ids():
     wiring = wire(RecordingBolt(), targets=(21, 22), streams=output((21, 22), AllGrouping()))
-    collector = AttemptCollector(wiring, attempt(1), attempt_outbox(wiring, attempt(1), Sent().send))
+    collector = AttemptCollector(wiring, attempt(1), attempt_outbox(wiring, attempt(1), Sent().carrier))
     assert isinstance(collector, AttemptCollector)
     assert collector.emit(["x"]) == [21, 22]
 

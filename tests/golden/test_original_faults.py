@@ -163,7 +163,7 @@ def test_a_batch_the_coordinator_has_given_up_is_replayed_and_counts_once(seed):
 @pytest.mark.case(id="P-09")
 def test_a_task_forgets_no_batch_however_many_come_and_go_meanwhile():
     wiring = wire(RecordingBolt(), targets=(21,))
-    bolt = CoordinatedBolt(wiring, attempt_outboxes(wiring, Sent().send))
+    bolt = CoordinatedBolt(wiring, attempt_outboxes(wiring, Sent().carrier))
     slow = attempt(1)
     bolt.regular(slow, origin_of(wiring, slow), [["a"]])
     for txid in range(2, 500):

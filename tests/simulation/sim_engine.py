@@ -13,8 +13,6 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from committers.task_report import TaskReport
-from coordinated_bolt.transport.frames import FrameKind, unpack_frame
 from coordinator.emitting.emitter_task import Batch
 from coordinator.planning.plan import Plan
 from coordinator.spark.stage import (
@@ -25,6 +23,7 @@ from coordinator.spark.stage import (
     ProcessingStage,
     Reading,
     WaveInput,
+    reports_among,
     wave_processed,
 )
 from coordinator.spark.stage_entry import StageEntry
@@ -37,7 +36,7 @@ from coordinator.transactional.engine import (
     WaveCrashed,
 )
 from state.attempt import TransactionAttempt
-from state.codec import CodecError, unpack
+from state.codec import CodecError
 from tests.simulation.executors import Executors, Output, Stage, TaskDiedError
 from tests.simulation.fault_plan import FaultPlan
 from tests.simulation.timeline import Timeline
@@ -210,13 +209,13 @@ class SimEngine:
         if self._faults.strikes("wave.is_lost"):
             self._over(wave, GroupCrashed(wave.given.wave_id, attempts, "a worker died", CrashKind.LOST))
             return
+        given = wave.given.attempts().attempts
         for index in range(plan.meeting_stage, len(plan.stages)):
-            stage = CommitStage(self._entry, index, attempts, composed, self._reading)
+            stage = CommitStage(self._entry, index, given, attempts, composed, self._reading)
             records = self._executors.read(shuffled)
             shuffled = [self._executors.run(stage, p, records.get(p, [])) for p in range(len(plan.stages[index].tasks))]
             yield STEP_S
-        frames = [unpack_frame(packed) for output in shuffled for _, packed in output]
-        reports = [TaskReport.from_wire(unpack(f.payload)) for f in frames if f.kind is FrameKind.VERDICT]
+        reports = reports_among(packed for output in shuffled for _, packed in output)
         self._over(wave, GroupExecuted(wave.given.wave_id, attempts, tuple(reports)))
 
     def _chain(self, wave: _Wave) -> Iterator[list[Output]]:

@@ -80,7 +80,7 @@ def test_after_a_failed_processing_phase_the_ranges_still_follow_each_other(clus
 def test_metadata_that_is_lost_doubled_or_altered_on_its_way_fails_its_attempt(cluster, change):
     topology = ranges_topology(cluster)
     tasks = tasks_of(topology, "__acker")
-    fault = OneFrame(cluster.notes / "hit", tasks, 3, change, FrameKind.META)
+    fault = OneFrame(cluster.notes / "hit", tasks, 3, change, FrameKind.ACK, of_cuts=True)
     statistics = cluster.run(topology, frame_fault=fault)
 
     assert fault.marker.exists()

@@ -7,7 +7,7 @@ from typing import Any
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.components.context import TopologyContext
 from coordinator.sources.files.file_kind import FileKind
-from coordinator.sources.files.record_ranges import parse_ranges, share
+from coordinator.sources.files.record_ranges import parse_share
 from coordinator.sources.files.stores.compressed_file import open_content
 from coordinator.sources.files.stores.file_store import FileStore
 from coordinator.sources.files.stores.input_file import InputFile
@@ -29,7 +29,7 @@ class FileEmitter(SpoutEmitter):
         self._file: InputFile | None = None
 
     def emit_batch(self, attempt: TransactionAttempt, metadata: Any, collector: BatchOutputCollector) -> None:
-        for part in share(parse_ranges(metadata), self._context.task_index, self._context.task_count):
+        for part in parse_share(metadata, self._context.task_index, self._context.task_count):
             self._kind.emit(part, self._open(part.path), collector, self._context)
 
     def close(self) -> None:

@@ -16,6 +16,9 @@ from coordinator.sources.files.prefix_digest import PrefixMark, short_digest
 from coordinator.sources.files.stores.input_file import InputFile
 from state.errors import SourceError
 
+_COUNT = 4
+"""Place of the number of records in a range as plain data."""
+
 
 @dataclass(frozen=True, slots=True)
 class RecordRange:
@@ -83,8 +86,22 @@ def parse_ranges(metadata: Any) -> list[RecordRange]:
     Raises:
         SourceError: it is not the metadata of files.
     """
-    plain = metadata if isinstance(metadata, list) and metadata else [metadata]
-    return [RecordRange.from_plain(item) for item in plain]
+    return [RecordRange.from_plain(item) for item in _plain_ranges(metadata)]
+
+
+def parse_share(metadata: Any, task_index: int, task_count: int) -> list[RecordRange]:
+    """Restores the ranges that one task reads; the others are left alone, since there is one for nearly every task.
+
+    Raises:
+        SourceError: it is not the metadata of files.
+    """
+    plain = _plain_ranges(metadata)
+    try:
+        counts = [item[_COUNT] for item in plain]
+        mine = share(counts, task_index, task_count)
+    except (LookupError, TypeError):
+        return parse_ranges(metadata)  # which says what it is instead
+    return [RecordRange.from_plain(plain[number]) for number in mine]
 
 
 def with_last_marks(ranges: Sequence[RecordRange]) -> list[RecordRange]:
@@ -93,8 +110,8 @@ def with_last_marks(ranges: Sequence[RecordRange]) -> list[RecordRange]:
     return [each if last[each.path] is each else replace(each, mark=None) for each in ranges]
 
 
-def share(ranges: Iterable[RecordRange], task_index: int, task_count: int) -> list[RecordRange]:
-    """The ranges one task reads: each goes, in order, to the task with the fewest records so far.
+def share(counts: Iterable[int], task_index: int, task_count: int) -> list[int]:
+    """The indexes of the ranges one task reads: each goes, in order, to the task with the fewest records so far.
 
     Ranges of equal size go round; small ones from the ends of files do not unbalance the rest. Every
     range belongs to exactly one task, whatever number of tasks it was cut for.
@@ -102,9 +119,13 @@ def share(ranges: Iterable[RecordRange], task_index: int, task_count: int) -> li
     loads = [(0, index) for index in range(task_count)]
     heapify(loads)
     mine = []
-    for candidate in ranges:
-        count, index = loads[0]
-        heapreplace(loads, (count + candidate.count, index))
+    for number, count in enumerate(counts):
+        load, index = loads[0]
+        heapreplace(loads, (load + count, index))
         if index == task_index:
-            mine.append(candidate)
+            mine.append(number)
     return mine
+
+
+def _plain_ranges(metadata: Any) -> list[Any]:
+    return metadata if isinstance(metadata, list) and metadata else [metadata]

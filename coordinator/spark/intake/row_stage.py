@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Any
 
-from coordinated_bolt.transport.frames import pack_frame
+from coordinated_bolt.batches.wave_mail import WaveMail
+from coordinated_bolt.transport.blocks import pack_block
 from coordinator.emitting.emitter_task import EmitterTask
 from coordinator.emitting.reporting import chained_to, report_chain
 from coordinator.planning.plan import Plan
@@ -103,15 +104,17 @@ class RowStage:
     def __call__(self, partition: int, records: Iterable[Any]) -> Iterator[Addressed]:
         settle_worker()
         plan = self.entry.plan.value
-        routes = plan.chain.routes_into(1)
+        routes, wave = plan.chain.routes_into(1), self.wave.attempts()
         for role in self.roles[partition]:
             task = StageTask(plan, role.task_id, routes, self.entry)
-            post = Post(routes, pack_frame)
+            post = Post(routes, pack_block)
+            mail = WaveMail(wave, post.send)
             wiring = plan.wirings[role.task_id]
             rows = RoleRows(role, records, is_tallied=self.is_tallied)
-            chained = chained_to(plan, role.task_id, post.send, clock=perf_counter_ns)
-            emitter = EmitterTask(wiring, post.send, {}, rows=rows, new_outbox=chained.outboxes(wiring))
+            chained = chained_to(plan, role.task_id, mail.carrier, clock=perf_counter_ns)
+            emitter = EmitterTask(wiring, mail.carrier, {}, rows=rows, new_outbox=chained.outboxes(wiring))
             with task.alarm(wiring) as alarm:
                 for emitted in emitter.run([self.wave.batches[role.batch_index]], alarm.begin):
-                    report_chain(plan, role.task_id, emitted, chained, begin=alarm.begin, send=post.send)
-                    yield from post.take()
+                    report_chain(plan, role.task_id, emitted, chained, begin=alarm.begin, send=mail.report)
+            mail.flush()
+            yield from post.take()

@@ -68,7 +68,7 @@ class Task:
     def __init__(self, bolt):
         self.wiring = wire(bolt, targets=(21,))
         self.sent = Sent()
-        self.bolt = CoordinatedBolt(self.wiring, attempt_outboxes(self.wiring, self.sent.send))
+        self.bolt = CoordinatedBolt(self.wiring, attempt_outboxes(self.wiring, self.sent.carrier))
 
     def regular(self, *values, of=A):
         self.bolt.regular(of, origin_of(self.wiring, of), [[value] for value in values])

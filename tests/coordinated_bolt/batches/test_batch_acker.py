@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinated_bolt.batches.batch_acker import AttemptOutcome, BatchAcker, send_report
+from coordinated_bolt.batches.attempt_reports import ReportTable
+from coordinated_bolt.batches.batch_acker import AttemptOutcome, BatchAcker, report_of
 from coordinated_bolt.batches.batch_task import TaskResult
 from coordinated_bolt.completeness.acker import ACKER_COMPONENT
 from coordinated_bolt.completeness.failure import Failure, FailureKind
@@ -19,13 +20,14 @@ from coordinated_bolt.transport.frames import Frame, FrameKind
 from coordinated_bolt.watching.metrics import TaskMetrics
 from state.codec import pack, unpack
 from tests.support.case_names import shown
-from tests.support.tasks.wirings import Sent, attempt
+from tests.support.tasks.wirings import attempt
 
 ACKER, EMITTER, LEFT, RIGHT, COMMIT = 50, 1, 2, 3, 9
 COMPONENTS = {EMITTER: ("lines", 0), LEFT: ("split", 0), RIGHT: ("split", 1)}
 E12, E13, E19, E29, E39 = (0x9E3779B97F4A7C15 * n % 2**64 for n in range(1, 6))
 A, B = attempt(1), attempt(2)
 METADATA = {"partition.0": [0, 17]}
+ALONE: dict[str, Any] = {"commit_tasks": frozenset(), "cuts": {}, "emitted_count": 1}
 
 
 SENT = TaskMetrics(emitted={"default": 5}, transferred={"default": 5}, batches=1)
@@ -50,10 +52,10 @@ def results(of=A) -> dict[int, TaskResult]:
 
 
 def reports(of=A, given=None, metadata=METADATA) -> list[Frame]:
-    sent = Sent()
+    sent = []
     for task_id, result in (given or results(of)).items():
         is_emitter = task_id == EMITTER
-        send_report(
+        report = report_of(
             result,
             attempt=of,
             task_id=task_id,
@@ -61,16 +63,32 @@ def reports(of=A, given=None, metadata=METADATA) -> list[Frame]:
             commit_tasks=frozenset({COMMIT}),
             cuts={scope: [7, value] for scope, value in metadata.items()} if is_emitter else {},
             emitted_count=result.tuple_count if is_emitter else 0,
-            send=sent.send,
         )
+        table = ReportTable()
+        table.add(0, report)
+        sent.append(Frame(of, task_id, 0, ACKER, FrameKind.ACK, table.to_payload()))
     return sent
 
 
 def judge(frames, edges=None) -> dict[Any, AttemptOutcome]:
     acker = BatchAcker(ACKER, edges if edges is not None else init(), COMPONENTS)
     for frame in frames:
-        acker.receive(frame)
+        acker.receive(frame.sender, (frame.attempt,), frame.payload)
     return {outcome.attempt: outcome for outcome in acker.outcomes()}
+
+
+def with_cuts(frames, cuts, sender=EMITTER):
+    """The same reports, but these are the cuts that arrive."""
+    changed = []
+    for frame in frames:
+        *content, own = unpack(frame.payload)
+        moved = cuts if frame.sender == sender else {} if own else own
+        changed.append(frame._replace(payload=pack([*content, moved])))
+    return changed
+
+
+def cuts_in(frames):
+    return next(cuts for *_, cuts in (unpack(frame.payload) for frame in frames) if cuts)
 
 
 def story(frames, of=A):
@@ -140,37 +158,35 @@ def test_a_repeated_report_is_a_failure_however_often_it_comes(task_id, times, r
 
 
 def test_lost_metadata_leaves_the_tree_open():
-    assert story([f for f in reports() if f.kind is not FrameKind.META]) == OPEN
-
-
-def test_doubled_metadata_leaves_the_tree_open():
-    frames = reports()
-    assert story(frames + [f for f in frames if f.kind is FrameKind.META]) == OPEN
+    assert story(with_cuts(reports(), {})) == OPEN
 
 
 @pytest.mark.parametrize(
-    "change",
-    [
-        {"payload": pack({"partition.0": [0, 18]})},
-        {"payload": pack({"partition.1": [0, 17]})},
-        {"payload": pack({})},
-        {"sender": LEFT},
-        {"sequence": 1},
-    ],
-    ids=str,
+    "cuts", [{"partition.0": [7, [0, 18]]}, {"partition.1": [7, [0, 17]]}, {"partition.0": [8, [0, 17]]}, {}], ids=str
 )
-def test_altered_metadata_leaves_the_tree_open(change):
-    assert story([f._replace(**change) if f.kind is FrameKind.META else f for f in reports()]) == OPEN
+def test_altered_metadata_leaves_the_tree_open(cuts):
+    assert story(with_cuts(reports(), {0: pack(cuts)})) == OPEN
+
+
+def test_metadata_of_another_task_leaves_the_tree_open():
+    assert story(with_cuts(reports(), cuts_in(reports()), sender=LEFT)) == OPEN
 
 
 def test_metadata_of_another_attempt_leaves_both_trees_open():
-    frames = [f._replace(attempt=B) if f.kind is FrameKind.META else f for f in reports(A)]
-    frames += [f._replace(attempt=A) if f.kind is FrameKind.META else f for f in reports(B, metadata={"other": 1})]
-    outcomes = judge(frames, {**init(A), **init(B)})
+    ours, theirs = reports(A), reports(B, metadata={"other": 1})
+    swapped = with_cuts(ours, cuts_in(theirs)) + with_cuts(theirs, cuts_in(ours))
+    outcomes = judge(swapped, {**init(A), **init(B)})
     assert all(outcome.failure is not None for outcome in outcomes.values())
 
 
-@pytest.mark.parametrize("kind", [FrameKind.META, FrameKind.ACK])
+NO_METRICS = [1, []]
+GOOD = [[0], [0], [0], [0], NO_METRICS, {}, {}, {}, {}]
+
+
+def with_column(place, column):
+    return pack([*GOOD[:place], column, *GOOD[place + 1 :]])
+
+
 @pytest.mark.parametrize(
     "payload",
     [
@@ -179,21 +195,31 @@ def test_metadata_of_another_attempt_leaves_both_trees_open():
         pack(5),
         pack("text"),
         pack([1, 2]),
-        pack([None, "edges", 0, 0, {}]),
-        pack([None, 0, None, 0, {}]),
-        pack([None, 0, 0, "5", {}]),
-        pack([None, 0, 0, 0, 7]),
-        pack([[], 0, 0, 0, {}]),
-        pack([[1, "split"], 0, 0, 0, {}]),
-        pack([{"kind": 1}, 0, 0, 0, {}]),
-        pack([[1], 0, 0, 0, {}]),
-        pack([[99, "split", 0, "text", ""], 0, 0, 0, {}]),
-        pack([7, 0, 0, 0, {}]),
+        pack(GOOD[:-1]),
+        with_column(0, [1]),
+        with_column(0, ["0"]),
+        with_column(1, ["edges"]),
+        with_column(2, [None]),
+        with_column(3, ["5"]),
+        with_column(1, []),
+        with_column(1, 0),
+        with_column(4, 7),
+        with_column(4, [1, [[9, "default", [1]]]]),
+        with_column(4, [1, [[0, "default", 1]]]),
+        with_column(5, {0: []}),
+        with_column(5, {0: [1, "split"]}),
+        with_column(5, {0: {"kind": 1}}),
+        with_column(5, {0: [99, "split", 0, "text", ""]}),
+        with_column(5, 7),
+        with_column(6, {0: 7}),
+        with_column(8, {0: b"\xc1"}),
+        with_column(8, {0: pack([1, 2])}),
+        with_column(8, {0: 7}),
     ],
     ids=shown,
 )
-def test_a_damaged_report_fails_the_attempt_and_never_the_task(kind, payload):
-    frames = [f._replace(payload=payload) if (f.sender, f.kind) == (EMITTER, kind) else f for f in reports()]
+def test_a_damaged_report_fails_the_attempt_and_never_the_task(payload):
+    frames = [f._replace(payload=payload) if f.sender == EMITTER else f for f in reports()]
     kind_of_failure, component_id, _, text = story(frames)
     assert kind_of_failure is FailureKind.INCOMPLETE
     assert component_id == "lines"
@@ -207,13 +233,39 @@ def test_no_content_of_a_report_gets_out_of_the_acker_as_an_exception(payload):
     assert judge(frames)[A].failure is not None
 
 
+def test_reports_on_many_attempts_are_read_place_by_place():
+    table = ReportTable()
+    edges = {**init(A), **init(B)}
+    for place, (of, edge) in enumerate(edges.items()):
+        result = TaskResult(None, edge, {}, 5 + place, {"bytes": 40 + place}, SENT)
+        table.add(place, report_of(result, attempt=of, task_id=EMITTER, acker_task=ACKER, **ALONE))
+    acker = BatchAcker(ACKER, edges, {EMITTER: COMPONENTS[EMITTER]})
+    acker.receive(EMITTER, (A, B), table.to_payload())
+    judged = [(o.attempt, o.failure, o.tuple_count, o.counters, o.metrics) for o in acker.outcomes()]
+    assert judged == [
+        (A, None, 1, Counter(bytes=40), {"lines": SENT}),
+        (B, None, 1, Counter(bytes=41), {"lines": SENT}),
+    ]
+
+
+def test_a_tree_that_passes_through_zero_before_all_have_reported_still_closes():
+    """What was not emitted to anybody has no edge, so the tree may look closed while others still report."""
+    edge = init()[A]
+    given = {
+        EMITTER: TaskResult(None, edge, {}),
+        LEFT: TaskResult(None, 0, {RIGHT: E13}),
+        RIGHT: TaskResult(None, E13, {}),
+    }
+    assert judge(reports(given=given, metadata={}))[A].failure is None
+
+
 @pytest.mark.parametrize("field", range(1, 3))
 def test_altered_edges_leave_the_tree_open_or_the_residue_wrong(field):
     """What the acker cannot see is seen by the commit phase: the residue does not cancel."""
     frames = reports()
-    place = next(n for n, f in enumerate(frames) if (f.sender, f.kind) == (LEFT, FrameKind.ACK))
+    place = next(n for n, f in enumerate(frames) if f.sender == LEFT)
     content = unpack(frames[place].payload)
-    content[field] ^= 4
+    content[field][0] ^= 4
     frames[place] = frames[place]._replace(payload=pack(content))
     outcome = judge(frames)[A]
     assert outcome.failure is not None or outcome.residue == E19 ^ E29 ^ E39 ^ 4
@@ -275,11 +327,6 @@ def test_without_commit_tasks_there_is_no_residue():
 
 def test_reports_of_other_attempts_are_ignored():
     assert judge([*reports(B), *reports(A)]) == judge(reports(A))
-
-
-def test_frames_that_are_no_report_are_ignored():
-    stray = Frame(A, LEFT, 0, ACKER, FrameKind.COORD, pack(3))
-    assert judge([stray, *reports(A)]) == judge(reports(A))
 
 
 def test_a_report_of_a_task_that_does_not_exist_leaves_the_tree_open():

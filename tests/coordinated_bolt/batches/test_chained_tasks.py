@@ -13,6 +13,7 @@ from coordinated_bolt.batches.hand_over import HandOver
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.transport.frames import Frame, FrameKind
+from coordinated_bolt.transport.letters import Letters
 from state.codec import unpack
 from state.errors import FailedException
 from tests.support.tasks.wirings import attempt
@@ -59,7 +60,7 @@ class Chain:
         made = plan(topology, is_chained=True)
         self.sent: list[Frame] = []
         self.begun: list[tuple[int, str]] = []
-        self.chained = ChainedTasks([made.wirings[task] for task in made.chained_to(1)], self.sent.append)
+        self.chained = ChainedTasks([made.wirings[task] for task in made.chained_to(1)], Letters(self.sent.append))
         self.head = made.wirings[1]
         self.new_outbox = self.chained.outboxes(self.head)
 
@@ -124,7 +125,9 @@ def test_a_task_counts_what_it_is_handed_itself():
     made = plan(build(("a", Tag(), ["lines"]), ("store", Commit(), ["a"])), is_chained=True)
     task = BatchTask(
         made.wirings[2],
-        CoordinatedBolt(made.wirings[2], ChainedTasks([], print).outboxes(replace(made.wirings[2], targets=()))),
+        CoordinatedBolt(
+            made.wirings[2], ChainedTasks([], Letters(print)).outboxes(replace(made.wirings[2], targets=()))
+        ),
     )
     handed = HandOver(attempt(1), 1, 2)
     handed.rows_of(0).append(["x", 0])

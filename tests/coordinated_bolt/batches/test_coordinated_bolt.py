@@ -36,7 +36,7 @@ class Task:
             bolt or RecordingBolt(raising), upstream=upstream, targets=targets, needs_id=needs_id, component_id="bolt"
         )
         self.sent = Sent()
-        self.bolt = CoordinatedBolt(self.wiring, attempt_outboxes(self.wiring, self.sent.send))
+        self.bolt = CoordinatedBolt(self.wiring, attempt_outboxes(self.wiring, self.sent.carrier))
 
     def regular(self, source, *values, of=A):
         self.bolt.regular(of, origin_of(self.wiring, of, source), [[value] for value in values])

@@ -17,6 +17,7 @@ from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.components.component import takes_batches
 from coordinated_bolt.components.task_hook import ITaskHook
 from coordinated_bolt.streams.declared import StreamSpec
+from coordinated_bolt.transport.letters import Letters
 from coordinated_bolt.transport.outbox import FrameOutbox
 from state.errors import FailedException
 from tests.support.case_names import shown
@@ -65,7 +66,7 @@ def executed(bolt, *stretches, **options):
     """What the bolt was given, and the failure."""
     wiring = wire(bolt)
     executor = BatchBoltExecutor(wiring, lambda *_: None, **options)  # type: ignore[arg-type]
-    failures = [executor.execute(A, origin_of(wiring, A), rows) for rows in stretches]
+    failures = [executor.execute(A, [(origin_of(wiring, A), rows)]) for rows in stretches]
     return executor, failures
 
 
@@ -115,7 +116,7 @@ class TestEitherForm:
         executor = BatchBoltExecutor(wiring, lambda *_: None, clock=lambda: next(ticks))  # type: ignore[arg-type]
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(pickle, "loads", lambda spec: Emptying())
-            assert executor.execute(A, origin_of(wiring, A), rows) is None
+            assert executor.execute(A, [(origin_of(wiring, A), rows)]) is None
         assert SEEN == ["batch", (["a"], 5), (["b"], 5)]
 
     def test_a_failure_names_the_batch_with_its_first_tuple(self, rows):
@@ -127,7 +128,7 @@ class TestEitherForm:
         executor = BatchBoltExecutor(wiring, lambda *_: None)  # type: ignore[arg-type]
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(pickle, "loads", lambda spec: Failing())
-            failure = executor.execute(A, origin_of(wiring, A), rows)
+            failure = executor.execute(A, [(origin_of(wiring, A), rows)])
         assert failure is not None
         assert failure.kind is FailureKind.FAILED
         assert failure.tuple_text == (
@@ -143,7 +144,7 @@ def test_a_batch_has_at_least_one_tuple():
 def test_a_basic_bolt_takes_batches_too_and_passes_one_on():
     frames: list[Any] = []
     wiring = wire(Basic(), targets=(21,), streams=output((21,)))
-    bolt = CoordinatedBolt(wiring, lambda of: FrameOutbox(of, 10, [21], frames.append))
+    bolt = CoordinatedBolt(wiring, lambda of: FrameOutbox(of, 10, [21], Letters(frames.append)))
     bolt.regular(A, origin_of(wiring, A), Columns.of_rows(ROWS, 1))
     bolt.coord(A, 1, 2)
     assert bolt.is_finished(A)
@@ -174,7 +175,7 @@ class Refusing(BaseBatchBolt):
 
 def test_a_tuple_of_a_batch_may_be_refused():
     wiring = wire(Refusing(), targets=(), streams={})
-    bolt = CoordinatedBolt(wiring, lambda of: FrameOutbox(of, 10, [], lambda frame: None))
+    bolt = CoordinatedBolt(wiring, lambda of: FrameOutbox(of, 10, [], Letters(lambda frame: None)))
     bolt.regular(A, origin_of(wiring, A), Columns.of_rows(ROWS, 1))
     bolt.coord(A, 1, 2)
     finished = bolt.end(A)
@@ -186,7 +187,7 @@ def test_a_tuple_of_a_batch_may_be_refused():
 class TestHandOver:
     def handed(self, lists):
         handed = [HandOver(A, 10, target) for target in (21, 22)]
-        box = HandingOutbox(FrameOutbox(A, 10, [], lambda frame: None), handed)
+        box = HandingOutbox(FrameOutbox(A, 10, [], Letters(lambda frame: None)), handed)
         for target in (21, 22):
             box.add_all(target, 0, Columns(lists, len(lists[0])))
         box.close()
@@ -214,5 +215,5 @@ def test_batches_of_other_streams_keep_their_origin():
     specs = (StreamSpec("default", ("value",)), StreamSpec("side", ("key", "value")))
     wiring = wire(Taking(), upstream_streams=specs)
     executor = BatchBoltExecutor(wiring, lambda *_: None)  # type: ignore[arg-type]
-    assert executor.execute(A, origin_of(wiring, A, stream_index=1), [["k", 1]]) is None
+    assert executor.execute(A, [(origin_of(wiring, A, stream_index=1), [["k", 1]])]) is None
     assert SEEN == [("batch", [["k", 1]])]

@@ -15,12 +15,12 @@ from coordinated_bolt.batches.letter_box import LetterBox
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.streams.tuples import Tuple
-from coordinated_bolt.transport.edges import EdgeDigest
 from coordinated_bolt.transport.frames import Frame, FrameKind
 from coordinated_bolt.wiring import Coordination
 from state.codec import CodecError, pack, unpack
 from state.dead_letters import LetterLimits
 from state.errors import BadInputError, TopologyError
+from tests.support.tasks.wire import arrived
 from tests.support.tasks.wirings import Sent, attempt, origin_of, wire
 
 A = attempt(1)
@@ -42,11 +42,10 @@ def box(**limits: int) -> tuple[LetterBox, Tuple]:
 def finished(count: int, **limits: int) -> TaskResult:
     """The result of a task that was sent so many tuples and refuses them all."""
     wiring = replace(wire(RefuseAll(), targets=()), letter_limits=LetterLimits(**limits))
-    task = BatchTask(wiring, CoordinatedBolt(wiring, attempt_outboxes(wiring, Sent().send)))
+    task = BatchTask(wiring, CoordinatedBolt(wiring, attempt_outboxes(wiring, Sent().carrier)))
     rows = [[f"value {number}"] for number in range(count)]
     frame = Frame(A, 1, 0, wiring.task_id, FrameKind.REGULAR, pack([[0, rows]]))
-    EdgeDigest(A, 1, wiring.task_id).add(frame, count)
-    return task.run(A, [frame, Frame(A, 1, 1, wiring.task_id, FrameKind.COORD, pack(count))])
+    return task.run(A, arrived(A, [frame, Frame(A, 1, 1, wiring.task_id, FrameKind.COORD, pack(count))]))
 
 
 def test_a_letter_says_who_refused_what_and_why() -> None:

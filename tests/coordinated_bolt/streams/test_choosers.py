@@ -197,7 +197,7 @@ def test_a_custom_grouping_sends_a_copy_to_each_of_the_first_tasks(count):
 def test_emit_returns_the_tasks_a_custom_grouping_chose_and_sends_to_no_other():
     sent = Sent()
     wiring = wire(RecordingBolt(), targets=(21, 22, 23), streams=output((21, 22, 23), FirstTasks(2)))
-    outbox = attempt_outbox(wiring, attempt(1), sent.send)
+    outbox = attempt_outbox(wiring, attempt(1), sent.carrier)
     assert AttemptCollector(wiring, attempt(1), outbox).emit(["x"]) == [21, 22]
     outbox.close()
     assert [frame.target for frame in sent if frame.kind.name == "REGULAR"] == [21, 22]

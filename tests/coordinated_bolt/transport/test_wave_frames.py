@@ -1,10 +1,11 @@
-"""Frames of a wave and frames of an attempt share a header, and are never taken for each other."""
+"""Frames of a plain wave and blocks of attempts share a header, and are never taken for each other."""
 
 from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt.transport.frames import Frame, FrameKind, frame_target, pack_frame, unpack_frame
+from coordinated_bolt.transport.blocks import Block, pack_block, unpack_block
+from coordinated_bolt.transport.frames import FrameKind, frame_target
 from coordinated_bolt.transport.wave_frames import (
     WaveFrame,
     WaveFrameKind,
@@ -12,7 +13,6 @@ from coordinated_bolt.transport.wave_frames import (
     pack_wave_frame,
     unpack_wave_frame,
 )
-from state.attempt import TransactionAttempt
 from state.codec import CodecError
 
 FRAME = WaveFrame(WaveId(3, 2**64 - 1), 1, 4, 2, WaveFrameKind.MESSAGES, b"messages")
@@ -45,13 +45,13 @@ def test_a_changed_byte_is_found():
         unpack_wave_frame(bytes(packed))
 
 
-def test_a_frame_of_a_wave_is_refused_as_one_of_an_attempt_and_the_other_way_round():
-    of_attempt = pack_frame(Frame(TransactionAttempt(3, 7), 1, 4, 2, FrameKind.REGULAR, b"rows"))
+def test_a_frame_of_a_plain_wave_is_refused_as_a_block_and_the_other_way_round():
+    block = pack_block(Block(3, 1, 4, 2, FrameKind.BLOCK, b"rows"))
 
     with pytest.raises(ValueError, match="6 is not a valid FrameKind"):
-        unpack_frame(pack_wave_frame(FRAME))
-    with pytest.raises(ValueError, match="1 is not a valid WaveFrameKind"):
-        unpack_wave_frame(of_attempt)
+        unpack_block(pack_wave_frame(FRAME))
+    with pytest.raises(ValueError, match="3 is not a valid WaveFrameKind"):
+        unpack_wave_frame(block)
 
 
 def test_a_wave_id_says_that_it_is_one():

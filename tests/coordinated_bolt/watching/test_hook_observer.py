@@ -76,7 +76,7 @@ class Bolt(BaseBatchBolt):
 def run(bolt, *values, observer=None, hook_specs=(), of=A):
     wiring = wire(bolt, targets=(21, 22), streams=output((21, 22), None, ONE_FIELD, DIRECT))
     wiring = replace(wiring, hook_specs=hook_specs)
-    outboxes, clock = attempt_outboxes(wiring, Sent().send), count().__next__
+    outboxes, clock = attempt_outboxes(wiring, Sent().carrier), count().__next__
     task = CoordinatedBolt(wiring, outboxes, observer=observer, clock=clock)
     task.regular(of, origin_of(wiring, of), [[value] for value in values])
     task.coord(of, 1, len(values))

@@ -15,6 +15,7 @@ from coordinated_bolt.streams.routing import OutputStream, Subscriber
 from coordinated_bolt.watching.metrics import ComponentMetrics, TaskMetrics
 from state.codec import pack, unpack
 from state.errors import FailedException
+from tests.support.tasks.wire import arrived
 from tests.support.tasks.wirings import ONE_FIELD, RecordingBolt, Sent, attempt, wire
 
 A = attempt(1)
@@ -59,7 +60,7 @@ def run(clock, *runs, report=None):
     """Executes runs of values, each (stream index, values), sent as frames of source task 1."""
     sent = Sent()
     up = wire(RecordingBolt(), task_id=1, upstream=(), streams=upstream(), targets=(10,))
-    outbox = attempt_outbox(up, A, sent.send)
+    outbox = attempt_outbox(up, A, sent.carrier)
     for stream_id, values in runs:
         AttemptCollector(up, A, outbox).emit_all([[value] for value in values], stream_id)
     outbox.close()
@@ -70,7 +71,9 @@ def run(clock, *runs, report=None):
         targets=(21, 22, 31, 32, 33),
         component_id="c",
     )
-    return BatchTask(wiring, CoordinatedBolt(wiring, attempt_outboxes(wiring, Sent().send), clock=clock)).run(A, sent)
+    return BatchTask(wiring, CoordinatedBolt(wiring, attempt_outboxes(wiring, Sent().carrier), clock=clock)).run(
+        A, arrived(A, sent)
+    )
 
 
 def upstream():
@@ -103,7 +106,7 @@ def test_of_an_attempt_that_failed_the_runs_before_are_counted_and_no_batch_is()
 
 def test_without_a_clock_there_are_counts_and_no_latencies():
     wiring = wire(RecordingBolt(), targets=(21,))
-    bolt = CoordinatedBolt(wiring, attempt_outboxes(wiring, Sent().send))
+    bolt = CoordinatedBolt(wiring, attempt_outboxes(wiring, Sent().carrier))
     bolt.regular(A, wiring.origin(A, 1, 0), [["a"]])
     bolt.coord(A, 1, 1)
     metrics = bolt.end(A).metrics

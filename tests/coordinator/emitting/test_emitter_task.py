@@ -105,7 +105,9 @@ def wiring_of(spout, task_index=0, task_count=1):
 def run(given, *, stored=None, spout=None, task_index=0, task_count=1):
     """What one task made of the batches, and the values it sent by txid."""
     sent = Sent()
-    emitted = list(EmitterTask(wiring_of(spout or Log(), task_index, task_count), sent.send, stored or {}).run(given))
+    emitted = list(
+        EmitterTask(wiring_of(spout or Log(), task_index, task_count), sent.carrier, stored or {}).run(given)
+    )
     values: dict[int, list[Any]] = {}
     for frame in sent:
         content = unpack(frame.payload)
@@ -343,7 +345,7 @@ class Hook(ITaskHook):
 
 
 def run_watched(hook, *pairs):
-    task = EmitterTask(replace(wiring_of(Log()), hook_specs=(pickle.dumps(hook),)), Sent().send, {})
+    task = EmitterTask(replace(wiring_of(Log()), hook_specs=(pickle.dumps(hook),)), Sent().carrier, {})
     emitted = list(task.run(batches(*pairs)))
     task.close()  # once more, which does nothing
     return emitted, [line[1:] for line in Calls.log if line[0] in ("hook", "close")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import pytest
@@ -13,6 +14,7 @@ from coordinated_bolt.batches.batch_task import TaskResult
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.transport.frames import Frame
+from coordinated_bolt.transport.letters import Letters
 from coordinator.building.topology import Topology
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.local.batch_tasks import CommittingTask, ProcessingTask
@@ -102,7 +104,7 @@ class Chain:
         self.between: list[Frame] = []
         self.store = MemoryStore()
         self.upper, self.lower = (
-            CommittingTask(self.wirings[task], self.store, self.between.append, made.commit_tasks)
+            CommittingTask(self.wirings[task], self.store, Letters(self.between.append), made.commit_tasks)
             for task in (UPPER, LOWER)
         )
 
@@ -125,11 +127,9 @@ class Chain:
 
 def sent(wiring, attempt, numbers) -> list[Frame]:
     frames: list[Frame] = []
-    outbox = attempt_outbox(wiring, attempt, frames.append)
+    outbox = attempt_outbox(replace(wiring, frame_tuples=1), attempt, Letters(frames.append))
     for number in numbers:
         AttemptCollector(wiring, attempt, outbox).emit(["", number])
-        for box in outbox._boxes.values():
-            box.flush()
     outbox.close()
     return frames
 
@@ -291,7 +291,7 @@ class Processing:
         builder.set_bolt("work", Noting()).global_grouping("lines")
         self.plan = plan(builder.build())
         self.reports: list[tuple[TransactionAttempt, TaskResult]] = []
-        self.task = ProcessingTask(self.plan.wirings[3], lambda frame: None, self.report)
+        self.task = ProcessingTask(self.plan.wirings[3], Letters(lambda frame: None), self.report)
 
     def report(self, attempt, result):
         self.reports.append((attempt, result))

@@ -70,7 +70,7 @@ def test_lost_and_doubled_frames_delay_acks_and_never_make_them_lie(seed, mischi
     Diary.entries.clear()
     random, left = Random(seed), mischief
 
-    def fault(_task_id, frames):
+    def fault(_task_id, frames, _wave):
         nonlocal left
         given = []
         for frame in frames:

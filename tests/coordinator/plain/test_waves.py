@@ -71,7 +71,7 @@ class Meddler:
         self.random, self.mischief = random, mischief
         self.has_lost = self.has_crashed = False
 
-    def frames(self, task_id: int, frames: list[bytes]) -> list[bytes]:
+    def frames(self, task_id: int, frames: list[bytes], _wave: object) -> list[bytes]:
         given = []
         for frame in frames:
             if self.mischief and self.random.random() < 0.1:
@@ -294,7 +294,7 @@ def test_frames_of_another_wave_and_torn_ones_fail_what_they_belong_to_and_nothi
     (spread,) = plan.stages[0].tasks
     done: list[int] = []
 
-    def fault(task_id, frames):
+    def fault(task_id, frames, _wave):
         if task_id != spread or done:
             return frames
         done.append(task_id)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinated_bolt.transport.frames import FrameKind, unpack_frame
+from coordinated_bolt.transport.frames import FrameKind
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.memory import OpaqueMemoryTransactionalSpout
@@ -32,6 +32,7 @@ from tests.support.runs.whole_runs import (
     run_until_it_ends,
 )
 from tests.support.stores.memory_store import MemoryStore
+from tests.support.tasks.wire import frames_in
 from tests.support.topologies.components import Lines, Pass
 
 
@@ -203,8 +204,8 @@ def test_what_is_told_is_not_a_tuple_and_starts_no_second_round_of_coords():
     store = begin(MemoryStore())
     frames: Counter[Any] = Counter()
 
-    def count(task_id, given):
-        for frame in map(unpack_frame, given):
+    def count(task_id, given, wave):
+        for frame in (frame for packed in given for frame in frames_in(packed, wave)):
             if frame.kind is not FrameKind.REGULAR:
                 frames[frame.attempt, frame.sender, task_id, frame.kind] += 1
         return given

@@ -86,7 +86,7 @@ def run(given: list[Batch], stored: Mapping[str, Mapping[int, Any]] | None = Non
         streams=output((21,)),
         targets=(21,),
     )
-    emitted: list[Emitted] = list(EmitterTask(wiring, sent.send, stored or {}).run(given))
+    emitted: list[Emitted] = list(EmitterTask(wiring, sent.carrier, stored or {}).run(given))
     values: dict[int, list[Any]] = {}
     for frame in sent:
         content = unpack(frame.payload)

@@ -110,11 +110,12 @@ def watched(seen: Given) -> Iterator[None]:
     """Keeps what bolts are given."""
     execute = BatchBoltExecutor.execute
 
-    def watching(self, attempt, origin, rows):
+    def watching(self, attempt, stretches):
         key = (self._wiring.component_id, self._wiring.task_index, attempt.attempt_id)
-        source = (origin.source_component, origin.source_task, origin.stream_id)
-        seen[key][self] += [(*source, deepcopy(row)) for row in rows]
-        return execute(self, attempt, origin, rows)
+        for origin, rows in stretches:
+            source = (origin.source_component, origin.source_task, origin.stream_id)
+            seen[key][self] += [(*source, deepcopy(row)) for row in rows]
+        return execute(self, attempt, stretches)
 
     with mock.patch.object(BatchBoltExecutor, "execute", watching):
         yield

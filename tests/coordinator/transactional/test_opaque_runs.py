@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinated_bolt.transport.frames import FrameKind, unpack_frame
+from coordinated_bolt.transport.frames import FrameKind
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.spouts.memory import OpaqueMemoryTransactionalSpout
 from coordinator.spouts.opaque import (
@@ -35,6 +35,7 @@ from tests.support.runs.whole_runs import (
     run_until_it_ends,
 )
 from tests.support.stores.memory_store import MemoryStore
+from tests.support.tasks.wire import frames_in, has_cuts
 from tests.support.topologies.components import Pass
 
 VALUES = 7
@@ -386,7 +387,7 @@ def test_positions_that_are_lost_or_altered_on_their_way_fail_the_attempt(kind):
 
     class OneMeta(OneFault):
         def __init__(self):
-            super().__init__("pass", kind, FrameKind.META)
+            super().__init__("pass", kind, FrameKind.ACK)
             self.tasks = (7, 7)  # the acker
 
     fault = OneMeta()
@@ -400,12 +401,13 @@ def test_values_are_counted_by_how_often_they_were_sent():
     """The test's own ruler: a value that an attempt emits twice is counted twice."""
     store = begin(MemoryStore())
     spout = OpaqueMemoryTransactionalSpout([[["a", 0], ["a", 0]]], ["line", "number"], 1)
-    frames: Counter[FrameKind] = Counter()
+    frames: Counter[bool] = Counter()
 
-    def count(task_id, given):
-        frames.update(unpack_frame(packed).kind for packed in given)
+    def count(task_id, given, wave):
+        read = [frame for packed in given for frame in frames_in(packed, wave)]
+        frames.update(has_cuts(frame) for frame in read if frame.kind is FrameKind.ACK)
         return given
 
     run(topology(spout), store, fault=count)
     assert store.states == {"counts0": {"a": 2, "all": 2}}
-    assert frames[FrameKind.META] > 0
+    assert frames[True] > 0

@@ -15,7 +15,13 @@ FRAMES = "coordinated_bolt/transport/frames.py"
 COUNTS_IGNORED = Mutant(
     "counts-ignored",
     "A batch is finished once everybody has reported, however many tuples have arrived.",
-    (Patch(TRACKING, "            elif expected != received:", "            elif False:"),),
+    (
+        Patch(
+            TRACKING,
+            "        return TrackingStatus.COMPLETE if self._is_matched(entry) else TrackingStatus.WAITING\n",
+            "        return TrackingStatus.COMPLETE\n",
+        ),
+    ),
     dies_in="tests/coordinated_bolt/completeness/test_tracking.py",
     spared="edges find what the counts would have found",
 )
@@ -23,14 +29,15 @@ MISSING_COUNT = Mutant(
     "missing-count-is-done",
     "A task upstream that has not reported holds up nothing.",
     (
-        Patch(TRACKING, "        if len(entry.expected) < self._report_count:", "        if False:"),
+        Patch(TRACKING, "        if len(entry.reporters) < self._report_count:", "        if False:"),
         Patch(
             TRACKING,
-            "            expected, received = entry.expected.get(task), entry.received.get(task, 0)\n",
-            "            received = entry.received.get(task, 0)\n"
-            "            expected = entry.expected.get(task, received)\n",
+            "        return entry.received == entry.expected\n",
+            "        return entry.expected == {t: n for t, n in entry.received.items() if t in entry.reporters}\n",
         ),
     ),
+    dies_in="tests/coordinated_bolt/completeness/test_tracking.py",
+    spared="a block that is lost takes its tuples along, and edges find those",
 )
 COUNTS_ADDED = Mutant(
     "counts-added-on-repeat",
@@ -38,9 +45,10 @@ COUNTS_ADDED = Mutant(
     (
         Patch(
             TRACKING,
-            "        known = entry.expected.setdefault(task, tuple_count)\n",
-            "        known = entry.expected[task] = entry.expected.get(task, 0) + tuple_count\n"
-            "        tuple_count = known\n",
+            "        elif (known := entry.expected.get(task, 0)) != tuple_count:\n",
+            "        elif tuple_count:\n"
+            "            entry.expected[task] = entry.expected.get(task, 0) + tuple_count\n"
+            "        elif (known := 0):\n",
         ),
     ),
     dies_in="tests/coordinated_bolt/completeness/test_tracking.py::test_a_report_is_compared_on_repeat_and_never_added",
@@ -52,12 +60,8 @@ ONE_SUM = Mutant(
     (
         Patch(
             TRACKING,
-            "        return sorted(stories)\n",
-            "        if sum(entry.expected.values()) == sum(entry.received.values()) and len(\n"
-            "            entry.expected\n"
-            "        ) == len(self._upstream):\n"
-            "            return []\n"
-            "        return sorted(stories)\n",
+            "        return entry.received == entry.expected\n",
+            "        return sum(entry.received.values()) == sum(entry.expected.values())\n",
         ),
     ),
     dies_in="tests/coordinated_bolt/completeness/test_tracking.py::test_a_surplus_of_one_source_does_not_hide_a_deficit_of_another",
@@ -107,7 +111,7 @@ FAILURES_IGNORED = Mutant(
     (
         Patch(
             ACKER,
-            "        if failure is not None:\n            self._fail(frame.attempt, Failure.from_wire(failure))\n",
+            "        if report.failure is not None:\n            self._fail(attempt, report.failure)\n",
             "",
         ),
     ),
@@ -120,7 +124,7 @@ REPORT_TWICE = Mutant(
     (
         Patch(
             ACKER,
-            "        if frame.sender in self._reported[frame.attempt]:",
+            "        if sender in reported:",
             "        if False:",
         ),
     ),
@@ -133,20 +137,22 @@ EDGES_COPIED = Mutant(
     (
         Patch(
             "coordinated_bolt/transport/outbox.py",
-            "        self._send(FrameKind.COORD, pack(self.digest.tuple_count))",
-            "        self._send(FrameKind.COORD, pack([self.digest.tuple_count, self.digest.edge_id()]))",
+            "sequence=sequence, payload=payload)\n",
+            "sequence=sequence, payload=payload + self.digest.edge_id().to_bytes(8))\n",
         ),
         Patch(
             TASK,
-            "                self._bolt.coord(attempt, frame.sender, _tuple_count(content))\n",
-            "                self.__dict__.setdefault('claims', {}).setdefault(attempt, {})[frame.sender] = content[1]\n"
-            "                self._bolt.coord(attempt, frame.sender, _tuple_count(content[0]))\n",
+            "        try:\n            stretches = [",
+            "        payload, claim = payload[:-8], int.from_bytes(payload[-8:])\n"
+            "        self.__dict__.setdefault('claims', {}).setdefault(attempt, {})[sender] = claim\n"
+            "        try:\n            stretches = [",
         ),
         Patch(
             TASK,
-            "        for edge in edges.values():\n            read_edges ^= edge.edge_id()\n",
-            "        for edge in self.__dict__.setdefault('claims', {}).pop(attempt, {}).values():\n"
-            "            read_edges ^= edge\n",
+            "        for edge in self._edges.pop(attempt, {}).values():\n            read_edges ^= edge.edge_id()\n",
+            "        for claim in self.__dict__.setdefault('claims', {}).pop(attempt, {}).values():\n"
+            "            read_edges ^= claim\n"
+            "        for edge in self._edges.pop(attempt, {}).values():\n",
         ),
     ),
     dies_in="tests/coordinated_bolt/batches/test_batch_task.py",
@@ -155,8 +161,8 @@ EDGES_COPIED = Mutant(
 EDGE_OF_COUNTS = Mutant(
     "edge-of-counts",
     "The id of an edge is made of counts and lengths, not of the bytes.",
-    (Patch(EDGES, "        self._hasher.update(frame.payload)\n", ""),),
-    dies_in="tests/coordinated_bolt/transport/test_frames.py::test_an_edge_depends_on_everything_it_stands_for",
+    (Patch(EDGES, "blake2b(header + payload, ", "blake2b(header, "),),
+    dies_in="tests/coordinated_bolt/transport/test_edges.py::test_an_edge_depends_on_everything_it_stands_for",
     spared="the checksum finds what is altered, and executions that differ mostly differ in counts, too",
 )
 EDGE_OF_ANY_ATTEMPT = Mutant(
@@ -165,18 +171,18 @@ EDGE_OF_ANY_ATTEMPT = Mutant(
     (
         Patch(
             EDGES,
-            '            b"%d %d %d %d %d" % (attempt.txid, attempt.attempt_id, self._sender, self._target, self.tuple_count)',
-            '            b"%d %d %d %d %d" % (attempt.txid, 0, self._sender, self._target, self.tuple_count)',
+            "_FRAME.pack(attempt.txid, attempt.attempt_id, self",
+            "_FRAME.pack(attempt.txid, 0, self",
         ),
     ),
-    dies_in="tests/coordinated_bolt/transport/test_frames.py::test_an_edge_depends_on_everything_it_stands_for",
-    spared="a frame names its attempt, under its checksum",
+    dies_in="tests/coordinated_bolt/transport/test_edges.py::test_an_edge_depends_on_everything_it_stands_for",
+    spared="a block says which attempts it is of, under its checksum",
 )
 CHECKSUM_IGNORED = Mutant(
     "checksum-ignored",
     "The checksum of a frame is not compared.",
     (Patch(FRAMES, "    if checksum != crc32(payload, crc32(packed[: _HEADER.size])):", "    if False:"),),
-    dies_in="tests/coordinated_bolt/transport/test_frames.py::test_faults_33_every_flipped_bit_is_noticed",
+    dies_in="tests/coordinated_bolt/transport/test_blocks.py::test_faults_33_every_flipped_bit_is_noticed",
     spared="edges depend on every byte of tuples and cuts, and a damaged report leaves the tree open",
 )
 SURPLUS_IGNORED = Mutant(

@@ -30,8 +30,8 @@ UNSORTED_STAGE = Mutant(
     (
         Patch(
             "coordinator/spark/stage_entry.py",
-            "        return sorted(own if fault is None else fault(self.task_id, own))",
-            "        return list(own if fault is None else fault(self.task_id, own))",
+            "        return sorted(own if fault is None else fault(self.task_id, own, wave))",
+            "        return list(own if fault is None else fault(self.task_id, own, wave))",
         ),
     ),
     dies_in="tests/coordinator/plain/test_waves.py",
@@ -39,12 +39,12 @@ UNSORTED_STAGE = Mutant(
 )
 UNSORTED_INBOX = Mutant(
     "frames-unsorted-by-inbox",
-    "A task's inbox leaves its frames in the order in which they are handed in.",
+    "A task's inbox leaves the frames of an attempt in the order in which they are handed in.",
     (
         Patch(
-            "coordinated_bolt/batches/batch_task.py",
-            "        for packed in sorted(packed_frames):",
-            "        for packed in packed_frames:",
+            "coordinated_bolt/transport/blocks.py",
+            "        return Arrived(sorted(found.frames), ",
+            "        return Arrived(found.frames, ",
         ),
     ),
     dies_in="tests/coordinated_bolt/batches/test_batch_task.py::test_a_stage_that_is_computed_again_does_the_same_again",
@@ -56,8 +56,8 @@ UNSEEDED = Mutant(
     (
         Patch(
             "coordinated_bolt/batches/attempt_collector.py",
-            '        seed = digest64(b"%d %d %d" % (attempt.txid, attempt.attempt_id, wiring.task_id))\n',
-            "        from random import getrandbits\n\n        seed = getrandbits(64)\n",
+            '            seed = digest64(b"%d %d %d" % (attempt.txid, attempt.attempt_id, wiring.task_id))\n',
+            "            from random import getrandbits\n\n            seed = getrandbits(64)\n",
         ),
     ),
     dies_in="tests/coordinated_bolt/batches/test_attempt_collector.py::test_random_choices_depend_on_attempt_and_task_and_are_made_again_alike",
@@ -78,20 +78,16 @@ EMITTER_CONTINUES = Mutant(
 )
 VOID_FRAMES = Mutant(
     "void-frames-executed",
-    "A commit task executes what has arrived of a txid, whichever attempt it is of.",
+    "A task executes what has arrived for a place in a wave, whichever wave it is of.",
     (
         Patch(
-            "coordinated_bolt/batches/batch_task.py",
-            "        return self._frames.pop(attempt, [])",
-            "        return [\n"
-            "            frame\n"
-            "            for other in [key for key in self._frames if key.txid == attempt.txid]\n"
-            "            for frame in self._frames.pop(other)\n"
-            "        ]",
+            "coordinated_bolt/transport/blocks.py",
+            "                if block.wave_key == wave.key and block.kind",
+            "                if block.kind",
         ),
     ),
-    dies_in="tests/coordinated_bolt/transport/test_frames.py",
-    spared="a wave holds one attempt of each txid",
+    dies_in="tests/coordinated_bolt/transport/test_blocks.py::test_blocks_of_another_wave_and_of_another_kind_are_dropped",
+    spared="a shuffle holds the blocks of one wave",
 )
 SENT_TWICE = Mutant(
     "half-a-retry-sent",

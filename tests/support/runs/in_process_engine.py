@@ -9,8 +9,6 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from committers.task_report import TaskReport
-from coordinated_bolt.transport.frames import FrameKind, unpack_frame
 from coordinator.emitting.emitter_task import Batch
 from coordinator.planning.plan import Plan
 from coordinator.spark.frame_flow import FrameFault
@@ -22,12 +20,12 @@ from coordinator.spark.stage import (
     ProcessingStage,
     Reading,
     WaveInput,
+    reports_among,
     wave_processed,
 )
 from coordinator.spark.stage_entry import StageEntry
 from coordinator.transactional.engine import EarlyCommit, Event, GroupExecuted
 from state.attempt import TransactionAttempt
-from state.codec import unpack
 
 Records = dict[int, list[tuple[int, bytes]]]
 
@@ -78,12 +76,12 @@ class InProcessEngine:
             self._meetings[wave_id] = self._processed(self._waves[wave_id])
         plan, records = self._plan, self._meetings[wave_id]
         collected: list[tuple[int, bytes]] = []
+        wave = self._waves[wave_id].attempts().attempts
         for index in range(plan.meeting_stage, len(plan.stages)):
-            stage = CommitStage(self._entry, index, attempts, composed, self._reading)
+            stage = CommitStage(self._entry, index, wave, attempts, composed, self._reading)
             collected = [out for p in range(len(plan.stages[index].tasks)) for out in stage(p, records.get(p, []))]
             records = self._shuffled(collected)
-        frames = [unpack_frame(packed) for _, packed in collected]
-        reports = [TaskReport.from_wire(unpack(f.payload)) for f in frames if f.kind is FrameKind.VERDICT]
+        reports = reports_among(packed for _, packed in collected)
         self._events.append(GroupExecuted(wave_id, attempts, tuple(reports)))
 
     def cancel(self, wave_id: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import count
 from random import Random
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinated_bolt.transport.frames import Frame, FrameKind, pack_frame, unpack_frame
+from coordinated_bolt.transport.frames import Frame, FrameKind
 from coordinator.building.topology import Topology
 from coordinator.spark import stage
 from coordinator.transactional.assembly import new_coordinator
@@ -29,6 +30,7 @@ from state.handles import HashState
 from tests.support.runs.in_process_engine import InProcessEngine
 from tests.support.runs.scripted import validated
 from tests.support.stores.memory_store import MemoryStore
+from tests.support.tasks.wire import alone, frames_in, has_cuts, with_other_cuts
 from tests.support.topologies.components import plan
 
 
@@ -120,19 +122,20 @@ class RandomFaults:
         self.random, self.budget = random, budget
         self.done: list[tuple[str, FrameKind]] = []
 
-    def __call__(self, task_id: int, frames: list[bytes]) -> list[bytes]:
-        frames = list(frames)
+    def __call__(self, task_id: int, blocks: list[bytes], wave: Sequence[TransactionAttempt]) -> list[bytes]:
+        frames = [frame for packed in blocks for frame in frames_in(packed, wave)]
+        disturbed: list[bytes] = []
         while self.budget and frames and self.random.random() < 0.3:
             self.budget -= 1
             place = self.random.randrange(len(frames))
             kind = self.random.choice(["drop", "double", "flip", "misfile", "resequence", "alter"])
-            frame = unpack_frame(frames.pop(place))
+            frame = frames.pop(place)
             self.done.append((kind, frame.kind))
-            frames += self._changed(kind, frame, [unpack_frame(packed).attempt for packed in frames])
-        return frames
+            disturbed += self._changed(kind, frame, wave)
+        return [*(alone(frame, wave) for frame in frames), *disturbed] if disturbed or self.done else blocks
 
-    def _changed(self, kind: str, frame: Frame, others: list[TransactionAttempt]) -> list[bytes]:
-        packed = pack_frame(frame)
+    def _changed(self, kind: str, frame: Frame, wave: Sequence[TransactionAttempt]) -> list[bytes]:
+        packed = alone(frame, wave)
         match kind:
             case "double":
                 return [packed, packed]
@@ -140,27 +143,23 @@ class RandomFaults:
                 bit = self.random.randrange(len(packed) * 8)
                 flipped = bytearray(packed)
                 flipped[bit // 8] ^= 1 << bit % 8
-                self.budget = 0  # what is damaged cannot be unpacked by the next fault
                 return [bytes(flipped)]
             case "misfile":
-                return [
-                    pack_frame(frame._replace(attempt=self.random.choice([*others, TransactionAttempt(1, 999_999)])))
-                ]
+                other = self.random.choice([*wave, TransactionAttempt(1, 999_999)])
+                return [alone(frame._replace(attempt=other), wave)]
             case "resequence":
-                return [pack_frame(frame._replace(sequence=frame.sequence + 1))]
+                return [alone(frame._replace(sequence=frame.sequence + 1), wave)]
             case "alter":
-                return [pack_frame(frame._replace(payload=_altered(frame)))]
+                return [alone(frame._replace(payload=_altered(frame)), wave)]
         return []
 
 
 def _altered(frame: Frame) -> bytes:
+    if frame.kind is FrameKind.ACK:
+        return with_other_cuts(frame.payload, 99)
     content = unpack(frame.payload)
     if frame.kind is FrameKind.COORD:
         return pack(content + 1)
-    if frame.kind is FrameKind.ACK:
-        return pack([content[0], content[1], content[2] ^ 1, *content[3:]])
-    if frame.kind is FrameKind.META:
-        return pack({scope: [99, 99] for scope in content})
     content[0][1][0][0] = "lines of another batch"
     return pack(content)
 
@@ -208,21 +207,24 @@ crash_points = st.lists(st.tuples(st.integers(1, 12), st.booleans()), max_size=5
 
 
 class OneFault:
-    """Changes the first frame of a kind that a task reads for a txid."""
+    """Changes the first frame of a kind that a task reads for a txid; of reports, the first with cuts."""
 
     def __init__(self, component_id: str, kind: str, frame_kind: FrameKind, txid: int = 2) -> None:
         self.tasks = {"pass": (3, 4), "count": (5, 6)}[component_id]
         self.kind, self.frame_kind, self.txid = kind, frame_kind, txid
         self.is_done = False
 
-    def __call__(self, task_id: int, frames: list[bytes]) -> list[bytes]:
-        for packed in sorted(frames) if task_id in self.tasks and not self.is_done else []:
-            frame = unpack_frame(packed)
-            if (frame.attempt.txid, frame.kind) == (self.txid, self.frame_kind):
+    def __call__(self, task_id: int, blocks: list[bytes], wave: Sequence[TransactionAttempt]) -> list[bytes]:
+        if task_id not in self.tasks or self.is_done:
+            return blocks
+        frames = [frame for packed in sorted(blocks) for frame in frames_in(packed, wave)]
+        for frame in frames:
+            is_meant = (frame.attempt.txid, frame.kind) == (self.txid, self.frame_kind)
+            if is_meant and (frame.kind is not FrameKind.ACK or has_cuts(frame)):
                 self.is_done = True
-                rest = [other for other in frames if other is not packed]
-                return rest + RandomFaults(Random(0), 0)._changed(self.kind, frame, [])
-        return frames
+                rest = [alone(other, wave) for other in frames if other is not frame]
+                return rest + RandomFaults(Random(0), 0)._changed(self.kind, frame, wave)
+        return blocks
 
 
 def once_each(*partitions, values=7):

@@ -70,11 +70,9 @@ def altered(frame: Frame) -> bytes:
     match frame.kind:
         case FrameKind.COORD:
             return pack(content + 1)
-        case FrameKind.META:
-            return pack(dict.fromkeys(content, 1000))
         case FrameKind.ACK:
-            failure, edges, residue, *rest = content
-            return pack([failure, edges, residue ^ 1, *rest])
+            places, edges, (residue,), *rest = content
+            return pack([places, edges, [residue ^ 1], *rest])
     rows = content[0][1]
     last_column = rows["columns"][-1] if isinstance(rows, dict) else rows[0]
     last_column[-1] += 1_000
@@ -162,6 +160,7 @@ def task_leftovers(task_id, task):
     bolt = task._bolt
     held = {
         "edges": task._edges,
+        "edges in memory": task._handed,
         "outboxes": bolt._outboxes,
         "finished": bolt._finished,
         "bolts": bolt.executor._attempts,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from coordinated_bolt.transport.frames import Frame, FrameKind, pack_frame, unpack_frame
+from coordinated_bolt.transport.frames import Frame, FrameKind
 from coordinator.building.topology import Topology
 from coordinator.planning.plan import make_plan
 from coordinator.spark.shipping import pickle_spec
@@ -13,6 +14,7 @@ from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
 from tests.support.spark.bolts import once
 from tests.support.spark.guards import disable
+from tests.support.tasks.wire import alone, frames_in, has_cuts, with_other_cuts
 
 OFFSET = 1_000_000
 
@@ -27,7 +29,7 @@ class OneFrame:
         txid: whose frame.
         change: ``drop``, ``double``, ``swap`` (filed under another attempt of the txid), ``swap_txid`` (under
             the next txid's attempt), or ``alter`` (other content, correct checksum).
-        kind: which frames.
+        kind: which frames; of reports to an acker, those with cuts if `of_cuts`.
         disabled: guards that are taken out of every process that reads frames.
     """
 
@@ -37,19 +39,23 @@ class OneFrame:
     change: str
     kind: FrameKind = FrameKind.REGULAR
     disabled: tuple[str, ...] = ()
+    of_cuts: bool = False
 
-    def __call__(self, task_id: int, frames: list[bytes]) -> list[bytes]:
+    def __call__(self, task_id: int, blocks: list[bytes], wave: Sequence[TransactionAttempt]) -> list[bytes]:
         disable(self.disabled)
         if task_id not in self.tasks or self.marker.exists():
-            return frames
-        unpacked = [unpack_frame(packed) for packed in sorted(frames)]
-        chosen = next((f for f in unpacked if f.attempt.txid == self.txid and f.kind is self.kind), None)
+            return blocks
+        frames = [frame for packed in sorted(blocks) for frame in frames_in(packed, wave)]
+        chosen = next(filter(self._is_meant, frames), None)
         if chosen is None or not once(self.marker):
-            return frames
+            return blocks
         self.marker.write_text(str(chosen.attempt), encoding="utf-8")
-        others = [pack_frame(frame) for frame in unpacked if frame is not chosen]
-        later = [frame.attempt for frame in unpacked if frame.attempt.txid > self.txid]
-        return others + [pack_frame(frame) for frame in self._changed(chosen, later)]
+        others = [alone(frame, wave) for frame in frames if frame is not chosen]
+        later = [attempt for attempt in wave if attempt.txid > self.txid]
+        return others + [alone(frame, wave) for frame in self._changed(chosen, later)]
+
+    def _is_meant(self, frame: Frame) -> bool:
+        return (frame.attempt.txid, frame.kind) == (self.txid, self.kind) and (not self.of_cuts or has_cuts(frame))
 
     def _changed(self, frame: Frame, later: list[TransactionAttempt]) -> list[Frame]:
         if self.change == "drop":
@@ -65,14 +71,11 @@ class OneFrame:
 
 
 def _altered(frame: Frame) -> bytes:
+    if frame.kind is FrameKind.ACK:
+        return with_other_cuts(frame.payload, OFFSET)
     content = unpack(frame.payload)
     if frame.kind is FrameKind.COORD:
         return pack(content + 1)
-    if frame.kind is FrameKind.ACK:
-        failure, edges, residue, *rest = content
-        return pack([failure, edges, residue ^ OFFSET, *rest])
-    if frame.kind is FrameKind.META:
-        return pack({**content, "partition.0": OFFSET})
     rows = content[0][1]
     rows[0][0] += OFFSET
     return pack(content)

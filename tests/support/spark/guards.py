@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from coordinated_bolt.completeness.tracking import Tracking
 from coordinated_bolt.transport.edges import EdgeDigest
-from state.codec import digest64
 
 GUARDS = ("counting", "digest")
 
@@ -15,21 +14,12 @@ def disable(guards: Iterable[str]) -> None:
     """Takes out guards for as long as this process lives.
 
     ``counting``: reports are awaited, but what they say is believed to be what came.
-    ``digest``: an edge's id says who sent to whom, nothing of the bytes.
+    ``digest``: edges of bytes say nothing.
     """
     for guard in guards:
         if guard == "counting":
-            setattr(Tracking, "_mismatches", _only_missing_reports)  # noqa: B010 - mypy refuses the assignment
+            setattr(Tracking, "_is_matched", lambda self, entry: True)  # noqa: B010 - mypy refuses the assignment
         elif guard == "digest":
-            setattr(EdgeDigest, "edge_id", _id_without_content)  # noqa: B010
+            setattr(EdgeDigest, "edge_id", lambda self: 0)  # noqa: B010
         else:
             raise ValueError(guard)
-
-
-def _only_missing_reports(self, entry):
-    return [f"no report of task {source}" for source in self._upstream if source not in entry.expected]
-
-
-def _id_without_content(self):
-    attempt = self._attempt
-    return digest64(b"%d %d %d %d" % (attempt.txid, attempt.attempt_id, self._sender, self._target))

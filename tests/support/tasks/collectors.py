@@ -25,7 +25,7 @@ def make(*subscribers, of=None, task_id=10, specs=(PAIRS, ORDERS, UNHEARD), fram
     }
     wiring = wire(RecordingBolt(), task_id=task_id, targets=targets, streams=streams, frame_tuples=frame_tuples)
     sent = Sent()
-    box = attempt_outbox(wiring, of or attempt(1), sent.send)
+    box = attempt_outbox(wiring, of or attempt(1), sent.carrier)
     return AttemptCollector(wiring, of or attempt(1), box), box, sent
 
 

@@ -15,6 +15,7 @@ from coordinated_bolt.streams.routing import OutputStream, Subscriber
 from coordinated_bolt.streams.tuples import TupleOrigin
 from coordinated_bolt.transport import outbox
 from coordinated_bolt.transport.frames import Frame
+from coordinated_bolt.transport.letters import Letters
 from coordinated_bolt.wiring import TaskWiring, UpstreamTask
 from state.attempt import TransactionAttempt
 
@@ -120,10 +121,11 @@ class RecordingBolt(BaseBatchBolt):
 
 
 class Sent(list[Frame]):
-    """Where frames go; a list with the name of what it is for."""
+    """Where frames go; `carrier` puts them there."""
 
-    def send(self, frame: Frame) -> None:
-        self.append(frame)
+    @property
+    def carrier(self) -> Letters:
+        return Letters(self.append)
 
     def to(self, target: int) -> list[Frame]:
         return [frame for frame in self if frame.target == target]

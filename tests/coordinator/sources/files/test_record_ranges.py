@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from coordinator.sources.files.prefix_digest import PrefixDigest
-from coordinator.sources.files.record_ranges import RecordRange, share
+from coordinator.sources.files.record_ranges import RecordRange, parse_share
 from coordinator.sources.files.record_scanner import STRIDE_BYTES, RecordScanner, after_lines
 from coordinator.sources.files.stores.local_store import LocalFile
 from state.errors import SourceError
@@ -20,8 +20,13 @@ def of_lines(*line_counts: int) -> list[RecordRange]:
     return [RecordRange("/f", index, index + 1, 0, count, 0) for index, count in enumerate(line_counts)]
 
 
+def shared(ranges: list[RecordRange], task_index: int, task_count: int) -> list[RecordRange]:
+    plain = [each.to_plain() for each in ranges]
+    return parse_share(plain, task_index, task_count) if plain else []
+
+
 def line_counts_by_task(ranges: list[RecordRange], task_count: int) -> list[list[int]]:
-    return [[r.count for r in share(ranges, task, task_count)] for task in range(task_count)]
+    return [[r.count for r in shared(ranges, task, task_count)] for task in range(task_count)]
 
 
 @given(lengths=st.lists(st.integers(0, 3000), max_size=12), rest=st.integers(0, 9000), data=st.data())
@@ -36,7 +41,7 @@ def test_the_nth_newline_is_found_or_the_rest_counted(lengths: list[int], rest: 
 
 
 def test_equal_ranges_go_round() -> None:
-    assert [[r.start for r in share(of_lines(*[10] * 7), task, 3)] for task in range(3)] == [[0, 3, 6], [1, 4], [2, 5]]
+    assert [[r.start for r in shared(of_lines(*[10] * 7), task, 3)] for task in range(3)] == [[0, 3, 6], [1, 4], [2, 5]]
 
 
 def test_a_short_range_at_the_end_of_a_file_unbalances_nothing() -> None:
@@ -50,12 +55,20 @@ def test_tasks_without_a_range_read_nothing() -> None:
 @given(line_counts=st.lists(st.integers(1, 50), max_size=30), task_count=st.integers(1, 8))
 def test_every_range_belongs_to_one_task_and_stays_in_order(line_counts: list[int], task_count: int) -> None:
     ranges = of_lines(*line_counts)
-    shares = [share(ranges, task, task_count) for task in range(task_count)]
+    shares = [shared(ranges, task, task_count) for task in range(task_count)]
 
     assert sorted(r.start for mine in shares for r in mine) == [r.start for r in ranges]
     assert all(mine == sorted(mine, key=lambda r: r.start) for mine in shares)
     totals = [sum(r.count for r in mine) for mine in shares]
     assert max(totals) - min(totals) <= max(line_counts, default=0)
+
+
+@pytest.mark.parametrize(
+    "metadata", [None, 5, "a text", {}, [], [[]], [["/f", 0, 1, 0, "count", 0, []]], [{"count": 5}]]
+)
+def test_metadata_of_another_kind_of_source_is_refused_whoever_reads_it(metadata: object) -> None:
+    with pytest.raises(SourceError, match="is not a range of records"):
+        parse_share(metadata, 0, 1)
 
 
 def test_a_range_survives_as_plain_data() -> None:

@@ -1,0 +1,302 @@
+"""Blocks: all that one task sends another in a wave. This is the only module that knows their form.
+
+A block holds the frames of every attempt and two vectors over the attempts' places: which of them the sender has
+reported, and how many tuples each was sent. Zeros take a bit, and nothing is done for them. The receiver compares
+counts and computes edges per attempt, from the frames; a block says nothing of edges.
+
+A wave with much to send is cut into several blocks, at any frame; the places in them say what belongs together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from operator import and_
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from coordinated_bolt.transport.frames import FrameKind, open_frame, seal_frame
+from coordinated_bolt.transport.outbox import Sent
+from coordinated_bolt.transport.wave_attempts import WaveAttempts
+from state.attempt import TransactionAttempt
+from state.codec import CodecError, pack, unpack
+
+BLOCK_BYTES = 8 * 1024 * 1024
+"""A task sends what it holds for all targets once that is more than this."""
+BLOCK_BYTES_MAX = 64 * 1024 * 1024
+"""No block gets longer than this by another frame, because a receiver refuses more than the codec's `MAX_BYTES`."""
+
+
+class Block(NamedTuple):
+    """One block, unpacked but for its payload.
+
+    Attributes:
+        wave_key: key of the `WaveAttempts` whose places it uses.
+        sender: task id of the sender.
+        sequence: position among the blocks of the wave from this sender to this target, from 0.
+        target: task id of the receiver.
+        kind: what the payload holds.
+        payload: content, packed by the codec.
+    """
+
+    wave_key: int
+    sender: int
+    sequence: int
+    target: int
+    kind: FrameKind
+    payload: bytes
+
+
+SendBlock = Callable[[Block], None]
+
+
+def pack_block(block: Block) -> bytes:
+    """Returns header, checksum and payload as bytes."""
+    return seal_frame((0, block.wave_key, block.sender, block.sequence, block.target, block.kind), block.payload)
+
+
+def unpack_block(packed: bytes) -> Block:
+    """Inverse of `pack_block`.
+
+    Raises:
+        CodecError: the block is truncated, or one of its bytes has changed.
+        ValueError: it is something else.
+    """
+    (_, wave_key, sender, sequence, target, kind), payload = open_frame(packed)
+    return Block(wave_key, sender, sequence, target, FrameKind(kind), payload)
+
+
+class PlacedFrame(NamedTuple):
+    """A frame of one attempt, as a receiver has it.
+
+    Attributes:
+        sender: task id of the sender.
+        sequence: position among the frames of the attempt from this sender, from 0.
+        payload: its tuples, packed by the codec.
+    """
+
+    sender: int
+    sequence: int
+    payload: bytes
+
+
+PlaceFrames = list[tuple[int, int, bytes]]
+"""(place, sequence, payload) of frames, in the order of sending."""
+
+
+class BlockContent(NamedTuple):
+    """The content of a block from one task to another.
+
+    Attributes:
+        reported: bit n says that the sender has reported the attempt at place n.
+        counts: place -> number of tuples, where that is not 0.
+        frames: the frames.
+    """
+
+    reported: int
+    counts: Mapping[int, int]
+    frames: PlaceFrames
+
+    def to_payload(self) -> bytes:
+        """Returns it as bytes."""
+        counted = sum(1 << place for place in self.counts)
+        counts = [self.counts[place] for place in sorted(self.counts)]
+        columns = [list(column) for column in zip(*self.frames, strict=True)] or [[], [], []]
+        return pack([_to_bytes(self.reported), _to_bytes(counted), counts, *columns])
+
+    @classmethod
+    def from_payload(cls, payload: bytes) -> BlockContent:
+        """Inverse of `to_payload`.
+
+        Raises:
+            CodecError: the payload is not that of a block.
+        """
+        try:
+            packed_reported, packed_counted, tuple_counts, places, sequences, payloads = unpack(payload)
+            reported, counted = _to_mask(packed_reported), _to_mask(packed_counted)
+            counts = dict(zip(places_in(counted), tuple_counts, strict=True))
+            frames = list(zip(places, sequences, payloads, strict=True))
+        except (TypeError, ValueError) as error:
+            raise CodecError(f"block cannot be read: {error!r}") from None
+        is_whole = {*map(type, tuple_counts), *map(type, places), *map(type, sequences)} <= {int}
+        if not is_whole or not set(map(type, payloads)) <= {bytes} or counted & ~reported:
+            raise CodecError("block cannot be read: its vectors hold what no sender puts there")
+        return cls(reported, counts, frames)
+
+
+class _Held:
+    """What is held for one target of one task."""
+
+    __slots__ = ("byte_count", "counts", "frames")
+
+    def __init__(self) -> None:
+        self.counts: dict[int, int] = {}
+        self.frames: PlaceFrames = []
+        self.byte_count = 0
+
+
+class BlockWriter:
+    """The `Carrier` between processes: collects what tasks send and makes blocks of it (executor, one per wave).
+
+    Args:
+        wave: the attempts.
+        send: takes the blocks when `flush` is called, or earlier if one gets too long.
+
+    Attributes:
+        byte_count: size of the frames held.
+    """
+
+    def __init__(self, wave: WaveAttempts, send: SendBlock) -> None:
+        self._wave, self._send = wave, send
+        self._held: dict[int, dict[int, _Held]] = {}
+        self._targets: dict[int, tuple[int, ...]] = {}
+        self._reported: dict[int, int] = {}
+        self._sequences: dict[tuple[int, int], int] = {}
+        self.byte_count = 0
+
+    def carry(self, attempt: TransactionAttempt, sender: int, target: int, *, sequence: int, payload: bytes) -> None:
+        """See `Carrier`."""
+        held = self._held_for(sender, target)
+        if held.frames and held.byte_count + len(payload) > BLOCK_BYTES_MAX:
+            self._send_block(sender, target, BlockContent(0, {}, held.frames).to_payload())
+            held.frames, held.byte_count = [], 0
+        held.frames.append((self._wave.places[attempt], sequence, payload))
+        held.byte_count += len(payload)
+        self.byte_count += len(payload)
+
+    def report(
+        self, attempt: TransactionAttempt, sender: int, targets: Iterable[int], sent: Mapping[int, Sent]
+    ) -> None:
+        """See `Carrier`."""
+        place = self._wave.places[attempt]
+        if sender not in self._targets:
+            self._targets[sender] = tuple(targets)
+        self._reported[sender] = self._reported.get(sender, 0) | 1 << place
+        for target, each in sent.items():
+            if each.tuple_count:
+                self._held_for(sender, target).counts[place] = each.tuple_count
+
+    def flush(self) -> None:
+        """Sends what is held; a target that was sent nothing gets the report alone."""
+        for sender in sorted({*self._held, *self._reported}):
+            reported, held = self._reported.get(sender, 0), self._held.get(sender, {})
+            nothing = BlockContent(reported, {}, []).to_payload()
+            for target in sorted({*held, *(self._targets[sender] if reported else ())}):
+                each = held.get(target)
+                payload = BlockContent(reported, each.counts, each.frames).to_payload() if each else nothing
+                self._send_block(sender, target, payload)
+        self._held, self._reported, self.byte_count = {}, {}, 0
+
+    def _held_for(self, sender: int, target: int) -> _Held:
+        boxes = self._held.get(sender)
+        if boxes is None:
+            boxes = self._held[sender] = {}
+        held = boxes.get(target)
+        if held is None:
+            held = boxes[target] = _Held()
+        return held
+
+    def _send_block(self, sender: int, target: int, payload: bytes) -> None:
+        sequence = self._sequences.get((sender, target), 0)
+        self._sequences[sender, target] = sequence + 1
+        self._send(Block(self._wave.key, sender, sequence, target, FrameKind.BLOCK, payload))
+
+
+class Arrived(NamedTuple):
+    """What has arrived for one attempt at one task.
+
+    Attributes:
+        frames: of all senders, by sender and sequence.
+        reporters: the senders that have reported.
+        counts: sender -> number of tuples it says it has sent, where that is not 0.
+        repeats: (sender, number of tuples) of reports after a sender's first.
+    """
+
+    frames: Sequence[PlacedFrame] = ()
+    reporters: frozenset[int] = frozenset()
+    counts: Mapping[int, int] = MappingProxyType({})
+    repeats: Sequence[tuple[int, int]] = ()
+
+
+class _Place:
+    """What has arrived for one attempt, while blocks are read."""
+
+    __slots__ = ("counts", "frames", "repeats")
+
+    def __init__(self) -> None:
+        self.frames: list[PlacedFrame] = []
+        self.counts: dict[int, int] = {}
+        self.repeats: list[tuple[int, int]] = []
+
+
+class Inbox:
+    """The blocks one task has read, attempt by attempt.
+
+    Blocks that cannot be read, or belong to another wave, are dropped; the counts of their attempts then do not match,
+    and they fail.
+
+    Args:
+        packed_blocks: what the task has read, in any order.
+        wave: the attempts of the wave.
+    """
+
+    def __init__(self, packed_blocks: Iterable[bytes], wave: WaveAttempts) -> None:
+        self._wave = wave
+        self._places: dict[int, _Place] = {}
+        self._reported: dict[int, int] = {}
+        for packed in packed_blocks:
+            try:
+                block = unpack_block(packed)
+                if block.wave_key == wave.key and block.kind is FrameKind.BLOCK:
+                    self._file(block.sender, BlockContent.from_payload(block.payload))
+            except (CodecError, ValueError):
+                continue
+        self._senders = frozenset(self._reported)
+        self._reported_by_all = reduce(and_, self._reported.values(), -1)
+
+    def take(self, attempt: TransactionAttempt) -> Arrived:
+        """Removes and returns what has arrived for an attempt; its frames are in order, however they arrived."""
+        place = self._wave.places.get(attempt)
+        if place is None:
+            return Arrived()
+        reporters = self._senders
+        if not self._reported_by_all >> place & 1:
+            reporters = frozenset(sender for sender, reported in self._reported.items() if reported >> place & 1)
+        found = self._places.pop(place, None)
+        if found is None:
+            return Arrived(reporters=reporters)
+        return Arrived(sorted(found.frames), reporters, found.counts, found.repeats)
+
+    def _file(self, sender: int, content: BlockContent) -> None:
+        known = self._reported.get(sender, 0)
+        self._reported[sender] = known | content.reported
+        for place, sequence, payload in content.frames:
+            self._place(place).frames.append(PlacedFrame(sender, sequence, payload))
+        for place in places_in(content.reported & known):
+            self._place(place).repeats.append((sender, content.counts.get(place, 0)))
+        for place, tuple_count in content.counts.items():
+            if not known >> place & 1:
+                self._place(place).counts[sender] = tuple_count
+
+    def _place(self, place: int) -> _Place:
+        found = self._places.get(place)
+        if found is None:
+            found = self._places[place] = _Place()
+        return found
+
+
+def places_in(mask: int) -> Iterator[int]:
+    """Returns the places of the bits that are set, ascending."""
+    bits = bin(mask)[:1:-1]  # without the prefix, lowest bit first
+    place = bits.find("1")
+    while place >= 0:
+        yield place
+        place = bits.find("1", place + 1)
+
+
+def _to_bytes(mask: int) -> bytes:
+    return mask.to_bytes((mask.bit_length() + 7) // 8, "little")
+
+
+def _to_mask(packed: Any) -> int:
+    return int.from_bytes(packed, "little")
