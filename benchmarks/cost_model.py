@@ -149,7 +149,7 @@ class Limit:
 
 
 def limits(model: CostModel, lines: int, keys: float, cores: int = CORES) -> list[Limit]:
-    """Returns what limits the word count on a machine of so many cores, the tightest first.
+    """Returns what limits the word count on a machine with this number of cores, the tightest first.
 
     Driver and server do their work in one thread each; Java and workers share all other cores. A wave has as many tasks
     as there are cores, so it costs Java and workers as many times more than it did with `TASKS`.
@@ -174,7 +174,7 @@ def limits(model: CostModel, lines: int, keys: float, cores: int = CORES) -> lis
 
 
 def _rate(costs: Coefficients, lines: int, keys: float, cores: int) -> float:
-    """Returns how many transactions so many cores can do, after what the waves take."""
+    """Returns how many transactions this number of cores can do, after what the waves take."""
     per_transaction = _sum(costs[1:], (1, lines, keys))
     left = max(0.0, cores - costs[0] * WAVES_PER_S)
     return left / per_transaction if per_transaction else float("inf")

@@ -152,7 +152,7 @@ def _from_composed(
     try:
         for report in reports:
             for write_set in report.write_sets:
-                total.beside(write_set)
+                total.merge(write_set)
     except OrderMattersError as error:
         return Again(prefix, composed=False, reason=f"{error}, so compose transaction by transaction")
     operation_count = total.operations()

@@ -92,7 +92,7 @@ class IncrementBlock:
     def pieces(self) -> list[bytes]:
         """Returns the names, cut at every newline, which is four times as fast as to cut at their ends.
 
-        A name that has newlines is in several pieces. Whoever has the same name has the same pieces: if two blocks have
+        A name that has newlines is in several pieces. Equal names have equal pieces: if two blocks have
         no piece in common, they have no name in common.
         """
         return self.names.split(_SEPARATOR)

@@ -4,7 +4,7 @@ State handles build a `WriteSet` while `finish_batch` runs; it travels to the dr
 is composed with others before it is published. There are two compositions, which must agree:
 
 * `WriteSet.then` is *in order*: what a later transaction does after an earlier one. Always defined.
-* `WriteSet.beside` joins what two tasks did over the same transactions. It is defined only where
+* `WriteSet.merge` joins what two tasks did over the same transactions. It is defined only where
   order cannot matter, and raises `OrderMattersError` otherwise; the caller then composes transaction
   by transaction.
 
@@ -163,7 +163,7 @@ class StateWrites:
                 increments[key] = increments.get(key, 0) + delta
         self.appends.extend(later.appends)
 
-    def beside(self, other: StateWrites) -> None:
+    def merge(self, other: StateWrites) -> None:
         """Joins the changes of another task over the same transactions.
 
         Raises:
@@ -327,7 +327,7 @@ class WriteSet:
         for name, writes in later.states.items():
             self.state(name, writes.kind, writes.value_type).then(writes)
 
-    def beside(self, other: WriteSet) -> None:
+    def merge(self, other: WriteSet) -> None:
         """Joins the changes of another task over the same transactions.
 
         Takes over the parts of `other`, which must not be used afterwards.
@@ -337,7 +337,7 @@ class WriteSet:
         """
         for name, writes in other.states.items():
             if name in self.states:
-                self.states[name].beside(writes)
+                self.states[name].merge(writes)
             else:
                 self.states[name] = writes
 

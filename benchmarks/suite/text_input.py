@@ -15,7 +15,7 @@ from benchmarks.input_passes import link_passes
 
 
 def repeated_corpus(corpus: Corpus, folder: Path, line_count: int) -> Corpus:
-    """Returns a corpus of at least so many lines: links to the files of another one, made if they are missing."""
+    """Returns a corpus of at least that many lines: links to the files of another one, made if they are missing."""
     passes = -(-line_count // corpus.line_count)
     if passes <= 1:
         return corpus

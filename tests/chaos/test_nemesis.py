@@ -106,7 +106,7 @@ STRIKES_THAT_SHOW = {
 
 
 SHOWING = {"lost or doubled", "torn", "ending"}
-"""A planted bug shows in what is stored, or because the next driver refuses to go on with what is stored."""
+"""A planted bug shows in what is stored, or because the next driver refuses to continue from what is stored."""
 
 
 @pytest.mark.parametrize("bug", STRIKES_THAT_SHOW)

@@ -39,19 +39,11 @@ class AsideSimulation(PoisonSimulation):
     """
 
     def __init__(self, scenario: Scenario, level: str) -> None:
-        super().__init__(scenario)
         if level != "memory":
-            self.faults = FaultPlan(scenario.seed, kept_by_a_level(FaultPlan.swarm_rates(scenario.seed)))
-            if "opaque" in self._scenario.kind:
-                self.faults.rule_out("input.moves")
-        self.server: DurableServer = DurableServer(
-            self.timeline,
-            self.faults,
-            Random(f"{scenario.seed} server"),
-            changed=self._changed,
-            answered=self._answered,
-            level=level,
-        )
+            rates = kept_by_a_level(FaultPlan.swarm_rates(scenario.seed))
+            scenario = replace(scenario, rates=tuple(rates.items()))
+        super().__init__(scenario)
+        self.server: DurableServer = self._new_server(DurableServer, level=level)
         random = Random(f"{scenario.seed} bad")
         rows = {(random.randrange(PARTITIONS), random.randrange(ROWS)) for _ in range(random.randint(1, 4))}
         self._bad = frozenset(rows)

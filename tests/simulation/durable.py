@@ -140,14 +140,7 @@ class DurableSimulation(Simulation):
 
     def __init__(self, scenario: Scenario, level: str, rates: Mapping[str, float]) -> None:
         super().__init__(replace(scenario, rates=tuple(kept_by_a_level(rates).items())))
-        self.server: DurableServer = DurableServer(
-            self.timeline,
-            self.faults,
-            Random(f"{scenario.seed} server"),
-            changed=self._changed,
-            answered=self._answered,
-            level=level,
-        )
+        self.server: DurableServer = self._new_server(DurableServer, level=level)
         self.told: dict[int, int] = {}
 
     def _is_confirmed(self, attempt: TransactionAttempt) -> bool:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
+from collections.abc import Callable
 from functools import cache
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 from unittest import mock
 
 from coordinator.spark import stage
@@ -46,6 +47,7 @@ from tests.simulation.sim_server import SimServer
 from tests.simulation.timeline import Timeline
 from tests.simulation.workload import MARKS, PARTITIONS, TOPOLOGY_ID, World, topology, transfer, weight
 
+ServerT = TypeVar("ServerT", bound=SimServer)
 RESTART_S = (0.0, 0.1, 5.0, 120.0)
 DRIVERS_MAX = 4
 EXPECTED_ENDS = (
@@ -72,13 +74,7 @@ class Simulation:
         self._random = Random(f"{scenario.seed} schedule")
         self.faults = scenario.plan()
         self.timeline = Timeline()
-        self.server = SimServer(
-            self.timeline,
-            self.faults,
-            Random(f"{scenario.seed} server"),
-            changed=self._changed,
-            answered=self._answered,
-        )
+        self.server = self._new_server(SimServer)
         self.ends: Counter[str] = Counter()
         self._ledger, self._records, self._takeovers = ledger(scenario.rows), Records(), Takeovers()
         self._causes = Causes(self.faults.struck)
@@ -88,6 +84,11 @@ class Simulation:
         self._needs_drop = False
         self._started = 0
         self._is_calm = self._is_done = False
+
+    def _new_server(self, kind: Callable[..., ServerT], **more: Any) -> ServerT:
+        """A server of this world; `more` is what its kind takes in addition."""
+        random = Random(f"{self._scenario.seed} server")
+        return kind(self.timeline, self.faults, random, changed=self._changed, answered=self._answered, **more)
 
     def play(self) -> None:
         """Lets everything happen.

@@ -130,7 +130,7 @@ def test_packed_and_unpacked_changes_compose_alike(parts, is_in_order):
         if is_packed:
             joined[1].pack()
         for total, each in zip((plain, mixed), joined, strict=True):
-            (total.then if is_in_order else total.beside)(each)
+            (total.then if is_in_order else total.merge)(each)
     names = [name for name, _ in mixed.packed.items()]
     assert len(names) == len(set(names))
     assert mixed.reach == plain.reach
@@ -146,7 +146,7 @@ def test_blocks_of_tasks_that_share_no_field_are_passed_on_as_they_are():
     blocks = [block for each in parts for block in each.packed.blocks]
     total = WriteSet()
     for each in parts:
-        total.beside(WriteSet({"s": each}))
+        total.merge(WriteSet({"s": each}))
     assert list(map(id, total.states["s"].packed.blocks)) == list(map(id, blocks))
 
 
@@ -154,7 +154,7 @@ def test_a_packed_increment_and_a_put_of_one_field_do_not_commute():
     packed = sums({"a": 1})
     packed.pack()
     with pytest.raises(OrderMattersError):
-        packed.beside(writes(HASH, INT, puts={"a": 1}))
+        packed.merge(writes(HASH, INT, puts={"a": 1}))
 
 
 def random_part(random: Random) -> WriteSet:
@@ -195,7 +195,7 @@ def test_what_tasks_packed_is_added_up_whether_or_not_they_share_fields(store, c
 
 
 def joined(total: WriteSet, part: WriteSet) -> WriteSet:
-    total.beside(part)
+    total.merge(part)
     return total
 
 

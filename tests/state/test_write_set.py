@@ -123,7 +123,7 @@ def test_tasks_side_by_side_equal_every_interleaving(pair, random):
     shape, left, right = pair
     joined = compose(write(shape, steps) for steps in left)
     try:
-        joined.beside(compose(write(shape, steps) for steps in right))
+        joined.merge(compose(write(shape, steps) for steps in right))
     except OrderMattersError:
         return
     left, right, interleaved = list(left), list(right), start(shape)
@@ -135,7 +135,7 @@ def test_tasks_side_by_side_equal_every_interleaving(pair, random):
 
 def test_what_two_tasks_add_to_one_field_is_added_up():
     total = StateWrites(*INT_HASH, increments={"a": 2, "b": 1})
-    total.beside(StateWrites(*INT_HASH, increments={"a": 3, "c": 1}))
+    total.merge(StateWrites(*INT_HASH, increments={"a": 3, "c": 1}))
     assert total == StateWrites(*INT_HASH, increments={"a": 5, "b": 1, "c": 1})
     assert total.reach == 5
 
@@ -161,7 +161,7 @@ def test_composing_leaves_the_parts_as_they_were():
 def test_two_tasks_that_put_one_field_need_an_order():
     left, right = write(INT_HASH, [("put", "a", 1)]), write(INT_HASH, [("put", "a", 1)])
     with pytest.raises(OrderMattersError):
-        left.beside(right)
+        left.merge(right)
 
 
 def test_reach_is_how_far_any_field_may_have_been_after_any_transaction():
@@ -169,7 +169,7 @@ def test_reach_is_how_far_any_field_may_have_been_after_any_transaction():
     assert total.states["s"].increments == {"a": 0, "b": 3}
     assert total.states["s"].reach == 14
     other = compose([write(INT_HASH, [("increment", "a", -3)])])
-    total.beside(other)
+    total.merge(other)
     assert total.states["s"].reach == 17
 
 

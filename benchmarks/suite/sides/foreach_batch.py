@@ -143,7 +143,7 @@ def _stream(case: ControlCase, folder: Path, handler: BatchHandler, per_s: float
 
 
 def _wait(query: StreamingQuery, handler: BatchHandler, batches: int) -> None:
-    """Waits until so many micro-batches are committed; raises what ended the query instead."""
+    """Waits until this number of micro-batches are committed; raises what ended the query instead."""
     while len(handler.ends) < batches:
         if query.awaitTermination(timeout=1):
             raise RuntimeError(f"the query ended after {len(handler.ends)} of {batches} micro-batches")

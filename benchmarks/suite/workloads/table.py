@@ -26,7 +26,7 @@ class Workload(Protocol):
     """What a module of this folder defines."""
 
     def topology(self, pattern: str, tuples: int, tasks: int) -> Topology:
-        """Returns the topology for files that match the pattern, so many tuples a transaction."""
+        """Returns the topology for files that match the pattern, with this number of tuples a transaction."""
 
     def write(self, client: redis.Redis, pipeline: Pipeline, batch: Any) -> None:
         """Does with plain redis-py what the topology does with one transaction; `pipeline` is of `client`."""
