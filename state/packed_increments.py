@@ -4,7 +4,8 @@ A commit task packs what its whole group adds, the driver passes the blocks on, 
 the two, nobody looks at an amount. The driver only has to prove that no field is in the blocks of two tasks, because a
 server reads all fields of a commit before it writes the first: of two increments of one field it would lose one.
 
-One string for all names costs the client a tenth, and the server 0.7, of what one argument per name costs.
+One string for all names costs the client a tenth of what one argument per name costs. The server gains less: in a bare
+loop 0.3 of its time, in whole commits 0.1 to 0.2 at small transactions and nothing at large ones.
 """
 
 from __future__ import annotations

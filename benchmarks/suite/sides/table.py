@@ -65,8 +65,6 @@ SIDES: Mapping[str, Side] = {
         has_latency=True,
         uses_tasks=True,
         promise="exactly once",
-        requires="examples.word_count_batches",
-        remedy="this checkout has no column batches yet",
     ),
     "foreach_batch_best": Side(
         title="foreachBatch, best",
