@@ -20,7 +20,8 @@ from committers.group_commit import Group, GroupDecision, decide_group
 from committers.task_report import TaskReport
 from coordinated_bolt.trees.spout_task import SpoutTask
 from coordinator.sources.kafka.plain.offset_manager import OffsetManager
-from coordinator.transactional.machine import commits, run_machine
+from coordinator.transactional.machine import run_machine
+from coordinator.transactional.machine.committing import commits
 from coordinator.transactional.start import takeover
 from tests.simulation import workload
 from tests.simulation.__main__ import again

@@ -32,8 +32,9 @@ from coordinator.transactional.machine.attempt_record import (
     EmittersCut,
     TransactionRecord,
 )
-from coordinator.transactional.machine.commits import Commits
+from coordinator.transactional.machine.committing.commits import Commits
 from coordinator.transactional.machine.crash_causes import CrashCauses
+from coordinator.transactional.machine.cutting import Cutting
 from coordinator.transactional.machine.failures import Failures
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.machine.position_chain import chained
@@ -46,12 +47,10 @@ from coordinator.transactional.machine.run_events import (
     BarrierConfirmed,
     BatchCut,
     CancelWave,
-    Cut,
     Decision,
     Done,
     Halt,
     InputState,
-    Issued,
     NothingToCut,
     Published,
     Refused,
@@ -64,7 +63,6 @@ from coordinator.transactional.machine.run_events import (
     Told,
     Turn,
 )
-from coordinator.transactional.machine.run_phases import CuttingRound
 from coordinator.transactional.machine.run_plan import RunPlan
 from coordinator.transactional.machine.transaction_records import TransactionRecords
 from coordinator.transactional.machine.wave_records import WaveRecords, in_order
@@ -73,7 +71,6 @@ from coordinator.transactional.options import RunOptions
 from coordinator.transactional.phase import Phase
 from coordinator.transactional.run_summary import RunStatistics
 from state.codec import pack
-from state.errors import ProtocolError
 from state.printable import counted
 
 _LOG = logging.getLogger("txbatch")
@@ -120,13 +117,13 @@ class RunMachine:
         self._failures = Failures(self._books)
         self._releases = Releases(self._books, committed_txid)
         self._commits = Commits(self._books, self._failures, self._releases)
-        self._round: CuttingRound | None = None
+        self._cutting = Cutting(self._books, self._failures)
         self._handlers: dict[type[RunEvent], Callable[[Any], Iterator[Decision]]] = {
             Resumed: lambda resumed: self._releases.resumed(resumed.untold),
             Turn: self._begin_turn,
             TimePassed: self._give_up_overdue,
-            BatchCut: self._take_in,
-            NothingToCut: self._cut_nothing,
+            BatchCut: self._batch_cut,
+            NothingToCut: self._nothing_cut,
             WaveProcessed: self._wave_processed,
             WaveCrashed: self._wave_crashed,
             GroupExecuted: self._commits.executed,
@@ -208,7 +205,6 @@ class RunMachine:
         if self._failures.error is not None and self.is_halted():
             yield Halt(self._failures.error)
             return
-        self._round = CuttingRound()
         yield from self._releases.due()
         if turn.is_awaited and self.is_idle() and self._releases.is_pending():
             self._releases.block()
@@ -217,60 +213,25 @@ class RunMachine:
             yield from self._commits.start_next(turn.commit_limit)
         else:
             yield from self._commits.set_aside(poison)
-        yield from self._continue_cutting()
+        yield from self._cutting.begin()
+        yield from self._after_cutting()
 
-    def _continue_cutting(self) -> Iterator[Decision]:
-        """Issues attempts up to the first txid that must be cut; the round ends with the window."""
-        assert self._round is not None
-        for txid in range(self.currtx, self._window_end()):
-            if self._transactions.current_of(txid) is not None:
-                continue
-            if self._transactions.is_resting(txid, self._books.now_s):
-                self._round.has_rest = True
-                break
-            if self._is_to_be_cut(txid):
-                yield Cut(txid, self._previous(txid), is_new=txid not in self._transactions)
-                return
-            self._round.issued.append(self._transactions.issue(txid))
-        yield from self._end_cutting()
+    def _batch_cut(self, cut: BatchCut) -> Iterator[Decision]:
+        yield from self._cutting.take_in(cut)
+        yield from self._after_cutting()
 
-    def _is_to_be_cut(self, txid: int) -> bool:
-        """Returns whether the spout has to be asked for a transaction: an opaque one for every attempt."""
-        if txid not in self._transactions:
-            return True
-        return self._plan.is_opaque and self._transactions[txid].replay is None
+    def _nothing_cut(self, nothing: NothingToCut) -> Iterator[Decision]:
+        yield from self._cutting.end(nothing)
+        yield from self._after_cutting()
 
-    def _previous(self, txid: int) -> Any:
-        if txid - 1 in self._transactions:
-            return self._transactions[txid - 1].metadata
-        if txid > 1 and not self._plan.is_opaque:
-            raise ProtocolError(f"txid {txid} cannot be cut: the metadata of txid {txid - 1} is unknown")
-        return None
-
-    def _take_in(self, cut: BatchCut) -> Iterator[Decision]:
-        assert self._round is not None
-        self._books.now_s = cut.now_s
-        if cut.replay is None:
-            self._round.cut[cut.txid] = cut.metadata  # a replay is stored already, in its record
-        attempt = self._transactions.take_in(cut.txid, cut.metadata, cut.byte_count, cut.notes, replay=cut.replay)
-        self._round.issued.append(attempt)
-        yield from self._continue_cutting()
-
-    def _cut_nothing(self, nothing: NothingToCut) -> Iterator[Decision]:
-        self._books.now_s = nothing.now_s
-        yield from self._end_cutting()
-
-    def _end_cutting(self) -> Iterator[Decision]:
-        assert self._round is not None
-        ended, self._round = self._round, None
-        if ended.cut and not self._plan.is_opaque:
-            yield StoreMetadata(self._books.metadata.coordinator_entries(ended.cut))
-        if ended.issued:
-            yield Issued(tuple(ended.issued))
+    def _after_cutting(self) -> Iterator[Decision]:
+        """Ends the turn, unless a batch is still being cut: starts a wave if there is room for one."""
+        if self._cutting.is_under_way:
+            return
         may_start = self._plan.engine_overlaps or self._commits.phase is None
         if may_start and not self._books.waves.is_processing():
             yield from self._start_wave()
-        if self.is_idle() and not ended.has_rest and self._failures.poison is None:
+        if self.is_idle() and not self._cutting.has_rest and self._failures.poison is None:
             yield Done() if self._is_complete() else AskForEnd(self.last_metadata())
 
     def _start_wave(self) -> Iterator[Decision]:
@@ -399,10 +360,6 @@ class RunMachine:
             yield CancelWave(wave.wave_id)
         yield from self._commits.give_up_overdue()
         yield from self._releases.give_up_overdue()
-
-    def _window_end(self) -> int:
-        end, last_txid = self.currtx + self._books.waves.size.window(), self._books.options.last_txid
-        return self._failures.window_end(end if last_txid is None else min(end, last_txid + 1))
 
     def _is_complete(self) -> bool:
         """Whether the last transaction that the options ask for is committed."""

@@ -7,8 +7,9 @@ from tests.simulation.mutants.patch import Patch
 from tests.simulation.mutants.store import NO_DIGEST, NO_REVISION
 
 MACHINE = "coordinator/transactional/machine/run_machine.py"
+CUTTING = "coordinator/transactional/machine/cutting.py"
 RECORDS = "coordinator/transactional/machine/transaction_records.py"
-COMMITS = "coordinator/transactional/machine/commits.py"
+COMMITS = "coordinator/transactional/machine/committing/commits.py"
 RANDOM_RUNS = "tests/coordinator/transactional/machine/test_random_runs.py"
 
 STALE_ACKS = Mutant(
@@ -110,16 +111,16 @@ CUTS_UNSTORED = Mutant(
 CUT_UNSTORED = Mutant(
     "cut-not-stored",
     "What the spout's coordinator cut is not stored.",
-    (Patch(MACHINE, "        if ended.cut and not self._plan.is_opaque:", "        if not ended.cut:"),),
+    (Patch(CUTTING, "        if cut and not self._books.plan.is_opaque:", "        if not cut:"),),
 )
 CUT_AGAIN = Mutant(
     "cut-again-on-replay",
     "A replay asks the spout's coordinator to cut the transaction again.",
     (
         Patch(
-            MACHINE,
-            "        return self._plan.is_opaque and self._transactions[txid].replay is None",
-            "        return self._plan.is_opaque or bool(self._transactions[txid].failure_count)",
+            CUTTING,
+            "        return self._books.plan.is_opaque and self._transactions[txid].replay is None",
+            "        return self._books.plan.is_opaque or bool(self._transactions[txid].failure_count)",
         ),
     ),
 )
@@ -168,17 +169,16 @@ STORED_LAST = Mutant(
     "A wave is started, and then the metadata of its transactions is stored.",
     (
         Patch(
-            MACHINE,
-            "        if ended.cut and not self._plan.is_opaque:\n"
-            "            yield StoreMetadata(self._books.metadata.coordinator_entries(ended.cut))\n",
-            "",
+            CUTTING,
+            "            yield StoreMetadata(self._books.metadata.coordinator_entries(cut))\n",
+            "            self.late = StoreMetadata(self._books.metadata.coordinator_entries(cut))\n",
         ),
         Patch(
             MACHINE,
             "            yield from self._start_wave()\n        if self.is_idle() and not",
             "            yield from self._start_wave()\n"
-            "        if ended.cut and not self._plan.is_opaque:\n"
-            "            yield StoreMetadata(self._books.metadata.coordinator_entries(ended.cut))\n"
+            "        if 'late' in vars(self._cutting):\n"
+            "            yield vars(self._cutting).pop('late')\n"
             "        if self.is_idle() and not",
         ),
     ),
@@ -203,9 +203,9 @@ WINDOW_UNBOUNDED = Mutant(
     "The window has no end: whatever the input holds is cut at once.",
     (
         Patch(
-            MACHINE,
-            "end, last_txid = self.currtx + self._books.waves.size.window(), self._books.options.last_txid",
-            "end, last_txid = self.currtx + 1_000, self._books.options.last_txid",
+            CUTTING,
+            "        end = self._transactions.currtx + self._books.waves.size.window()",
+            "        end = self._transactions.currtx + 1_000",
         ),
     ),
 )
@@ -227,12 +227,12 @@ EARLY_OF_OTHERS = Mutant(
     "A group that ran early is taken for its txids, although its attempts were replaced.",
     (
         Patch(
-            "coordinator/transactional/machine/early_commits.py",
+            "coordinator/transactional/machine/committing/early_commits.py",
             "return group if group is not None and group.attempts == attempts else None",
             "return group",
         ),
         Patch(
-            "coordinator/transactional/machine/early_commits.py",
+            "coordinator/transactional/machine/committing/early_commits.py",
             "self._kept = {first: group for first, group in self._kept.items() if all(map(is_current, group.attempts))}",
             "pass",
         ),
@@ -245,7 +245,7 @@ EARLY_READS = Mutant(
     "A group that ran early counts, although its committers wanted to read.",
     (
         Patch(
-            "coordinator/transactional/machine/early_commits.py",
+            "coordinator/transactional/machine/committing/early_commits.py",
             "            if any(verdict.reads for report in group.reports for verdict in report.verdicts):",
             "            if False:",
         ),

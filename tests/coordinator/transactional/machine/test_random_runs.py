@@ -21,8 +21,9 @@ from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinator.transactional.engine import CrashKind
 from coordinator.transactional.machine import failures
 from coordinator.transactional.machine.attempt_record import AttemptState
-from coordinator.transactional.machine.commits import Commits
-from coordinator.transactional.machine.early_commits import EarlyCommits
+from coordinator.transactional.machine.committing.commits import Commits
+from coordinator.transactional.machine.committing.early_commits import EarlyCommits
+from coordinator.transactional.machine.cutting import Cutting
 from coordinator.transactional.machine.failures import Failures
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.machine.poison import reach_of
@@ -31,7 +32,6 @@ from coordinator.transactional.machine.run_events import (
     AskWatch,
     Done,
     Halt,
-    Issued,
     Publish,
     StartWave,
     StoreMetadata,
@@ -131,7 +131,7 @@ def cut_the_next(self, nothing):
     """A no is taken for this txid only."""
     if nothing.txid + 1 < self._window_end():
         self._transactions.take_in(nothing.txid + 1, None, 0, {})
-    yield from self._end_cutting()
+    yield from self._end()
 
 
 def tell_first(self, phase, event, *, judge=Commits._judge):
@@ -141,9 +141,8 @@ def tell_first(self, phase, event, *, judge=Commits._judge):
         yield decision
 
 
-def store_last(self, *, end_cutting=RunMachine._end_cutting):
-    decisions = list(end_cutting(self))
-    return iter(sorted(decisions, key=lambda decision: isinstance(decision, StoreMetadata)))
+def store_last(self, event, *, handle=RunMachine.handle):
+    return sorted(handle(self, event), key=lambda decision: isinstance(decision, StoreMetadata))
 
 
 def missing_means_done(attempts, outcomes):
@@ -203,20 +202,20 @@ def refuse_for_ever(self, refused):
     yield from ()
 
 
-def cut_from_memory(self, *, continue_cutting=RunMachine._continue_cutting):
+def cut_from_memory(self, *, continue_cutting=Cutting._continue):
     """An opaque spout is not asked for replays."""
-    for txid in range(self.currtx, self._window_end()):
+    for txid in range(self._transactions.currtx, self._window_end()):
         if self._transactions.current_of(txid) is None:
             if txid not in self._transactions:
                 yield from continue_cutting(self)
                 return
-            self._round.issued.append(self._transactions.issue(txid))
-    yield from self._end_cutting()
+            self._issued.append(self._transactions.issue(txid))
+    yield from self._end()
 
 
-def overlap_always(self, *, end_cutting=RunMachine._end_cutting):
+def overlap_always(self, *, after_cutting=RunMachine._after_cutting):
     plan, self._plan = self._plan, replace(self._plan, engine_overlaps=True)
-    decisions = list(end_cutting(self))
+    decisions = list(after_cutting(self))
     self._plan = plan
     return iter(decisions)
 
@@ -233,9 +232,9 @@ def keep_reads(self, executed):
         self._kept.update({group.attempts[0].txid: group for group in executed})
 
 
-def ask_never(self, *, end_cutting=RunMachine._end_cutting):
+def ask_never(self, *, after_cutting=RunMachine._after_cutting):
     """No further turn is asked for, and none for the end."""
-    return (decision for decision in end_cutting(self) if isinstance(decision, StoreMetadata | StartWave | Issued))
+    return (decision for decision in after_cutting(self) if isinstance(decision, StartWave))
 
 
 def tell_all(self, event, *, confirmed=Releases.confirmed):
@@ -293,10 +292,10 @@ PLANTED = {
     "a late report is taken for a current one": planted(TransactionRecords, "record_of", any_attempt_is_current),
     "an attempt is issued twice": planted(TransactionRecords, "issue", issue_the_same),
     "a group over two waves": planted(TransactionRecords, "consecutive_processed", run_over_waves),
-    "a hole in cutting": planted(RunMachine, "_cut_nothing", cut_the_next),
-    "an opaque spout is not asked for replays": planted(RunMachine, "_continue_cutting", cut_from_memory),
+    "a hole in cutting": planted(Cutting, "end", cut_the_next),
+    "an opaque spout is not asked for replays": planted(Cutting, "_continue", cut_from_memory),
     "told before it is published": planted(Commits, "_judge", tell_first),
-    "metadata stored after the wave": planted(RunMachine, "_end_cutting", store_last),
+    "metadata stored after the wave": planted(RunMachine, "handle", store_last),
     "positions not stored": planted(RunMachine, "_store_positions", store_no_positions),
     "a missing verdict means done": mock.patch(
         "coordinator.transactional.machine.run_machine.in_order", missing_means_done
@@ -304,7 +303,7 @@ PLANTED = {
     "a crash blames the first": planted(Failures, "crashed", blame_the_first),
     "attempts beyond the halt": planted(Failures, "window_end", lambda self, end: end),
     "a refused group for ever": planted(Commits, "refused", refuse_for_ever),
-    "waves overlap with groups": planted(RunMachine, "_end_cutting", overlap_always),
+    "waves overlap with groups": planted(RunMachine, "_after_cutting", overlap_always),
     "early commits that have read": planted(EarlyCommits, "keep", keep_reads),
     "waves that run for nothing": planted(WaveRecords, "running_for_nothing", lambda self, wave_ids: []),
     "waves that are never released": planted(WaveRecords, "take_finished", lambda self: []),
@@ -329,7 +328,7 @@ PLANTED = {
     "poison without the positions it ends at": planted(failures, "reach_of", forget_where_it_ends),
     "poison that ends where nobody has told": planted(failures, "reach_of", end_anywhere),
     "attempts beyond poison": planted(Failures, "set_aside", lambda self: None),
-    "an end that never comes": planted(RunMachine, "_end_cutting", ask_never),
+    "an end that never comes": planted(RunMachine, "_after_cutting", ask_never),
 }
 
 

@@ -12,7 +12,8 @@ from committers.group_size import GroupSize
 from committers.task_report import TaskReport
 from coordinator.transactional.engine import EarlyCommit, GroupCrashed, GroupExecuted, PhaseEnded
 from coordinator.transactional.machine.attempt_record import AttemptState
-from coordinator.transactional.machine.early_commits import EarlyCommits
+from coordinator.transactional.machine.committing.commit_phase import CommitPhase, validate_phase
+from coordinator.transactional.machine.committing.early_commits import EarlyCommits
 from coordinator.transactional.machine.failures import Failures
 from coordinator.transactional.machine.group_letters import letters_of_group
 from coordinator.transactional.machine.poison import Poison
@@ -31,7 +32,6 @@ from coordinator.transactional.machine.run_events import (
     Refused,
     StartCommit,
 )
-from coordinator.transactional.machine.run_phases import CommitPhase, validate_phase
 from coordinator.transactional.machine.transaction_records import IN_COMMIT_PHASE
 from coordinator.transactional.phase import Phase
 from coordinator.transactional.run_summary import work_of

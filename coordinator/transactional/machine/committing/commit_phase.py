@@ -1,10 +1,9 @@
-"""What the run machine has begun but not finished: a round of cutting, a group in its commit phase. Plain data."""
+"""The group in its commit phase. Plain data."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from committers.group_commit import Publish
 from committers.task_report import TaskReport
@@ -37,21 +36,6 @@ class CommitPhase:
     publishing: Publish | None = None
     reports: tuple[TaskReport, ...] = ()
     poison: Poison | None = None
-
-
-@dataclass(slots=True)
-class CuttingRound:
-    """The cutting of one turn.
-
-    Attributes:
-        cut: metadata that was cut, by txid.
-        issued: the attempts that were issued.
-        has_rest: a transaction waits for its next attempt until a later time.
-    """
-
-    cut: dict[int, Any] = field(default_factory=dict)
-    issued: list[TransactionAttempt] = field(default_factory=list)
-    has_rest: bool = False
 
 
 def validate_phase(phase: CommitPhase | None, committing: Iterable[AttemptRecord]) -> None:
