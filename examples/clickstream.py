@@ -17,7 +17,7 @@ import argparse
 import gzip
 import json
 import random
-from collections import Counter, defaultdict
+from collections import defaultdict
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -46,7 +46,7 @@ class SumPages(BaseBatchBolt):
     output_fields = ("page", "views")
 
     def prepare(self, conf, context, collector, attempt):
-        self.collector, self.views = collector, Counter()
+        self.collector, self.views = collector, defaultdict(int)
 
     def execute(self, tup):
         self.views[tup["page"]] += 1
@@ -61,7 +61,7 @@ class RankPages(BaseBatchBolt, ICommitter):
     views = SortedSetState("views")
 
     def prepare(self, conf, context, collector, attempt):
-        self.batch = Counter()
+        self.batch = defaultdict(int)
 
     def execute(self, tup):
         self.batch[tup["page"]] += tup["views"]
@@ -88,7 +88,8 @@ class CountVisits(BaseBatchBolt, ICommitter):
         self.times[tup["user"]].append(tup["ts"])
 
     def finish_batch(self):
-        visits, visitors = Counter(), Counter()
+        visits: dict[str, int] = defaultdict(int)
+        visitors: dict[str, int] = defaultdict(int)
         last_seen = self.last_seen.get_many(self.times)
         for user, times in self.times.items():
             last = last_seen[user]
@@ -131,7 +132,8 @@ def make_data(folder, events=200_000, days=7, seed=7):
         days: over how many days, from 2026-01-01 on.
         seed: determines them.
     """
-    draw, clicks, first_day = random.Random(seed), [], 20_454
+    draw, first_day = random.Random(seed), 20_454
+    clicks: list[tuple[int, str, str]] = []
     Path(folder).mkdir(parents=True, exist_ok=True)
     for day in range(first_day, first_day + days):
         while len(clicks) < events / days:

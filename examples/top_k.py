@@ -12,7 +12,7 @@ a transaction, so at every moment the scores add up to the units sold in a whole
 import argparse
 import csv
 import random
-from collections import Counter
+from collections import defaultdict
 from pathlib import Path
 
 from committers import ICommitter
@@ -28,7 +28,7 @@ class SumUnits(BaseBatchBolt):
     output_fields = ("product", "units")
 
     def prepare(self, conf, context, collector, attempt):
-        self.collector, self.units = collector, Counter()
+        self.collector, self.units = collector, defaultdict(int)
 
     def execute(self, tup):
         self.units[tup["product"]] += tup["units"]
@@ -46,7 +46,7 @@ class Rank(BaseBatchBolt, ICommitter):
     best_sellers = SortedSetState("best_sellers")
 
     def prepare(self, conf, context, collector, attempt):
-        self.units = Counter()
+        self.units = defaultdict(int)
 
     def execute(self, tup):
         self.units[tup["product"]] += tup["units"]
