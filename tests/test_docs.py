@@ -53,6 +53,11 @@ def test_every_block_on_testing_topologies_runs():
     assert run_blocks("docs/testing.md", "testing_guide") > 3
 
 
+def test_every_block_on_notebooks_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run_blocks("docs/notebook.md", "notebook_guide") >= 3
+
+
 def test_every_block_on_dead_letters_runs():
     assert run_blocks("docs/dead-letters.md", "dead_letters_guide") == 2
 

@@ -32,6 +32,7 @@ from coordinator.cli.command_options import (
 from coordinator.cli.commands.dead_letters import dead_letters
 from coordinator.cli.commands.doctor import doctor
 from coordinator.cli.commands.init import init
+from coordinator.cli.commands.plan import plan
 from coordinator.cli.commands.prove import prove as run_prove
 from coordinator.cli.commands.quarantine import app as quarantine_app
 from coordinator.cli.commands.verify import verify
@@ -221,6 +222,7 @@ def prove(context: typer.Context) -> None:
 
 app.command()(init)
 app.command()(doctor)
+app.command()(plan)
 app.command()(verify)
 app.add_typer(dead_letters, name="dead-letters")
 app.add_typer(quarantine_app, name="quarantine")
