@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from examples import (
-    checked_orders,
     clickstream,
+    dedupe,
     global_count,
     kafka_to_redis,
     ledger,
     plain_word_count,
+    top_k,
     word_count,
     word_count_batches,
 )
@@ -20,12 +21,13 @@ from examples import (
 A_FILE = str(Path(__file__))
 
 EXAMPLES: Mapping[str, Callable[[], Any]] = {
-    "checked_orders": lambda: checked_orders.topology(A_FILE),
     "clickstream": lambda: clickstream.topology(A_FILE),
+    "dedupe": lambda: dedupe.topology(A_FILE),
     "global_count": global_count.topology,
     "kafka_to_redis": lambda: kafka_to_redis.topology("localhost:9092", "page_views"),
-    "ledger": ledger.topology,
+    "ledger": lambda: ledger.topology(A_FILE),
     "plain_word_count": lambda: plain_word_count.topology(output="counts.txt"),
+    "top_k": lambda: top_k.topology(A_FILE),
     "word_count": lambda: word_count.topology(A_FILE),
     "word_count_batches": lambda: word_count_batches.topology(A_FILE),
 }
