@@ -77,6 +77,7 @@ PURE_MODULES = (
     "committers/refusing_reader",
     "committers/task_report",
     "coordinator/building",
+    "coordinator/cli/estimates",
     "coordinator/inspection/doctor/checks",
     "coordinator/inspection/finding",
     "coordinator/inspection/verify/aside_check",
