@@ -20,6 +20,7 @@ from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import Engine
 from coordinator.transactional.options import RunOptions
+from coordinator.transactional.pulse.start import observe_by_pulse
 from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.start.letter_choice import LetterChoice
 from coordinator.transactional.start.replay_choice import ReplayChoice
@@ -163,7 +164,15 @@ def started(  # noqa: D417 - the others are those of `run`
             closing(engine),
             step(tell, "comparing topology and input with what is stored"),
             _coordinated(
-                topology, plan, store, engine, options=bounds, nonce=nonce, on_progress=on_progress, replay=choice
+                topology,
+                plan,
+                store,
+                engine,
+                options=bounds,
+                nonce=nonce,
+                on_progress=on_progress,
+                replay=choice,
+                master=lease.context.master or "",
             ) as coordinator,
         ):
             yield coordinator
@@ -200,6 +209,7 @@ def _coordinated(
     nonce: str,
     on_progress: Callable[[RunStatistics], None] | None,
     replay: ReplayChoice | LetterChoice | None,
+    master: str,
 ) -> AbstractContextManager[Coordinator]:
     """Assembles a run with this machine's clock and randomness."""
     return assembled(
@@ -216,6 +226,7 @@ def _coordinated(
         pause=time.sleep,
         wall_clock=time.time,
         replay=replay,
+        observe=(lambda: observe_by_pulse(store, options, master)) if options.pulse else None,
     )
 
 

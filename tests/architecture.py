@@ -61,6 +61,7 @@ PURE_MODULES = (
     "state/quarantine",
     "state/receipt",
     "state/rotating_transactional_state",
+    "state/run_pulse",
     "state/server_facts",
     "state/session",
     "state/state_handle",
@@ -107,6 +108,8 @@ PURE_MODULES = (
     "coordinator/spark/probing/spark_facts",
     "coordinator/starter/project_name",
     "coordinator/transactional/machine",
+    "coordinator/transactional/pulse/failure_kinds",
+    "coordinator/transactional/pulse/pulse_book",
 )
 # What a module of a pure package may touch all the same.
 EXEMPT = {

@@ -137,9 +137,9 @@ def _run_plain(
     if request.options != RunOptions():
         raise TopologyError(
             "--max-pending, --wave-target-ms, --commit-group-max, --max-attempts, --on-poison, --max-quarantined, "
-            "--adopt, --accept-state-changes and --durability are for transactional topologies, but "
-            f"{topology.topology_id!r} is a plain one; leave them out, and limit what is in flight with the builder's "
-            "set_max_spout_pending"
+            "--adopt, --accept-state-changes, --durability, --history and --no-pulse are for transactional topologies, "
+            f"but {topology.topology_id!r} is a plain one; leave them out, and limit what is in flight with the "
+            "builder's set_max_spout_pending"
         )
     figures = PlainFigures(time.monotonic)
     shown = progress_on_stderr(topology.topology_id, time.monotonic, figures, leaves_line=request.as_json)
