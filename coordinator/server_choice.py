@@ -18,6 +18,7 @@ from state.redis_embedded import EmbeddedServer
 from state.redis_encryption import require_encryption
 from state.redis_reader import URL_VARIABLE
 from state.redis_topology import RedisTopology
+from state.troubles import Trouble
 
 DEFAULT_DATA_DIR = ".txbatch"
 LOOK_TIMEOUT_S = 10.0
@@ -68,7 +69,7 @@ class ServerChoice:
             raise TopologyError(
                 f"data directory {str(self.data_dir)!r} holds no state; give another --data-dir, or --redis for a "
                 "server"
-            )
+            ).about(Trouble.UNKNOWN_TOPOLOGY)
         with EmbeddedServer(self.data_dir) as server:
             store = RedisTopology(server.url, topology_id, unreachable_timeout_s=LOOK_TIMEOUT_S)
             try:

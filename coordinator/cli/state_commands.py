@@ -14,6 +14,7 @@ from state.errors import StateRefusedError, TopologyError
 from state.printable import SENTENCE_LIMIT, counted, one_line
 from state.redis_topology import RedisTopology
 from state.stored_topology import TopologyStatus
+from state.troubles import Trouble
 
 
 def show_status(topology_id: str, server: ServerChoice, *, as_json: bool, options: str = "") -> None:
@@ -33,7 +34,9 @@ def show_status(topology_id: str, server: ServerChoice, *, as_json: bool, option
         status = store.status()
         can_lose = store.server_can_lose()
     if status is None:
-        raise TopologyError(f"topology {topology_id!r} is not stored on {server}; check the topology id and the server")
+        raise TopologyError(
+            f"topology {topology_id!r} is not stored on {server}; check the topology id and the server"
+        ).about(Trouble.UNKNOWN_TOPOLOGY)
     if as_json:
         print(json.dumps({**dataclasses.asdict(status), "server_can_lose": can_lose}))
         return
@@ -62,7 +65,9 @@ def drop(topology_id: str, server: ServerChoice, *, confirm: Callable[[str], boo
             raise TopologyError(f"topology {topology_id!r} was kept")
         count = store.drop()
     if not count:
-        raise TopologyError(f"topology {topology_id!r} is not stored on {server}; nothing was deleted")
+        raise TopologyError(f"topology {topology_id!r} is not stored on {server}; nothing was deleted").about(
+            Trouble.UNKNOWN_TOPOLOGY
+        )
     stopped = "; it was running: that run stops at its next write, with exit code 3" if runs else ""
     print(f"topology {topology_id!r} was dropped: {counted(count, 'key')} deleted on {server}{stopped}")
 
