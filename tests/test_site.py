@@ -9,6 +9,7 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -141,3 +142,24 @@ def test_a_picture_is_drawn_into_the_page_without_its_own_colours(tmp_path: Path
     assert with_pictures(html, tmp_path) == (
         '<p><span class="picture"><svg><title>Two</title><path/></svg></span> and <img alt="x" src="other.svg" /></p>'
     )
+
+
+@pytest.mark.parametrize("picture", sorted((ROOT / "docs" / "pictures").glob("*.svg")), ids=lambda path: path.stem)
+def test_a_picture_has_a_title_and_takes_the_colours_of_its_page(picture: Path) -> None:
+    svg = picture.read_text(encoding="utf-8")
+    root = ElementTree.fromstring(svg)
+    assert root.get("width") is None
+    named = [child.get("id") for child in root if child.tag.rpartition("}")[2] in ("title", "desc")]
+    assert " ".join(map(str, named)) == root.get("aria-labelledby")
+    assert root.get("fill") == "currentColor"
+    drawn = re.findall(r'(?:fill|stroke)="([^"]+)"', svg)
+    assert set(drawn) <= {"currentColor", "none", "#e8590c"}
+
+
+def test_no_two_pictures_share_an_id() -> None:
+    ids = [
+        name
+        for picture in sorted((ROOT / "docs" / "pictures").glob("*.svg"))
+        for name in re.findall(r'\bid="([^"]+)"', picture.read_text(encoding="utf-8"))
+    ]
+    assert len(ids) == len(set(ids)) > 0
