@@ -70,6 +70,7 @@ PURE_MODULES = (
     "state/stored_topology",
     "state/stored_value",
     "state/transactional_state",
+    "state/troubles",
     "state/write_set",
     "coordinated_bolt",
     "committers/committer",
