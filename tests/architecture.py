@@ -104,6 +104,7 @@ PURE_MODULES = (
     "coordinator/sources/kafka/topic_view",
     "coordinator/sources/records",
     "coordinator/spark/probing/spark_facts",
+    "coordinator/starter/project_name",
     "coordinator/transactional/machine",
 )
 # What a module of a pure package may touch all the same.
