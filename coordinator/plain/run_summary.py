@@ -56,7 +56,7 @@ class PlainStatistics(WaveStatistics):
             title: names the run in it.
         """
         components = {component_id: done.copied() for component_id, done in self.components.items()}
-        return RunReport(title, self.figures(), "acked messages", components, self.history.copied())
+        return RunReport(title, self.figures(), "acked messages", "messages", components, self.history.copied())
 
     def __repr__(self) -> str:
         return (

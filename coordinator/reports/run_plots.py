@@ -15,17 +15,19 @@ from coordinator.reports.run_history import RunHistory
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.ticker import Locator
 
 NOT_INSTALLED = "plots need matplotlib, which is not installed; run: pip install 'txbatch[notebook]'"
 _DONE, _FAILED, _WAVE = "#1a7f37", "#cf222e", "#0969da"
 _SINCE_START = "seconds since the first wave"
 
 
-def figure_of(done: str, history: RunHistory, components: Mapping[str, ComponentMetrics]) -> Figure:
+def figure_of(done: str, failing: str, history: RunHistory, components: Mapping[str, ComponentMetrics]) -> Figure:
     """Returns four plots of a run: results over time, wave times, tuples by component, and failures.
 
     Args:
         done: what is counted as a result, such as "committed transactions".
+        failing: what may fail, such as "attempts".
         history: the course of the run.
         components: component id -> what it did.
 
@@ -41,7 +43,7 @@ def figure_of(done: str, history: RunHistory, components: Mapping[str, Component
     _draw_steps(results, history, done, _DONE)
     _draw_waves(waves, history)
     _draw_components(tuples, components)
-    _draw_steps(failures, history, "failed", _FAILED, is_failed=True)
+    _draw_steps(failures, history, f"failed {failing}", _FAILED, is_failed=True)
     return figure
 
 
@@ -64,7 +66,9 @@ def _draw_steps(axes: Axes, history: RunHistory, title: str, colour: str, *, is_
         where="post",
         color=colour,
     )
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, max(1.0, axes.get_ylim()[1]))
+    axes.yaxis.set_major_locator(_whole_numbers())
+    axes.yaxis.set_major_formatter("{x:,.0f}")
     _finish(axes, title, _SINCE_START)
 
 
@@ -88,12 +92,21 @@ def _draw_components(axes: Axes, components: Mapping[str, ComponentMetrics]) -> 
     ]
     axes.barh(range(len(names)), counts, color=_WAVE)
     axes.set_yticks(range(len(names)), labels=names, parse_math=False)
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.xaxis.set_major_locator(_whole_numbers())
     _finish(axes, "tuples by component", "executed; of a spout, emitted")
+
+
+def _whole_numbers() -> Locator:
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator(nbins=5, integer=True)
 
 
 def _finish(axes: Axes, title: str, x_label: str) -> None:
     axes.set_title(title, loc="left", fontsize=10)
     axes.set_xlabel(x_label, fontsize=9)
     axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color="#d0d7de", linewidth=0.5)
     axes.set_xlim(left=0)

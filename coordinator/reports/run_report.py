@@ -46,6 +46,7 @@ class RunReport:
         title: names the run.
         figures: (name, value) of each figure.
         done: what the run counts as a result.
+        failing: what may fail.
         components: component id -> what it did.
         history: the course of the run.
     """
@@ -53,6 +54,7 @@ class RunReport:
     title: str
     figures: Figures
     done: str
+    failing: str
     components: Mapping[str, ComponentMetrics]
     history: RunHistory
 
@@ -87,7 +89,7 @@ class RunReport:
         return tables_of(self.title, self.figures, self.components) + self._plots()
 
     def _figure(self) -> Figure:
-        return figure_of(self.done, self.history, self.components)
+        return figure_of(self.done, self.failing, self.history, self.components)
 
     def _plots(self) -> Markup:
         try:
@@ -95,5 +97,7 @@ class RunReport:
         except ModuleNotFoundError:
             return paragraph(NOT_INSTALLED)
         content = base64.b64encode(packed_figure(figure, "svg")).decode("ascii")
-        what = escape(f"Plots of {self.title}: {self.done} over time, wave times, tuples by component, failures")
+        what = escape(
+            f"Plots of {self.title}: {self.done} over time, wave times, tuples by component, failed {self.failing}"
+        )
         return Markup(f'<p><img alt="{what}" src="data:image/svg+xml;base64,{content}"/></p>')

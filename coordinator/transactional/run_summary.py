@@ -145,7 +145,7 @@ class RunStatistics(WaveStatistics):
             title: names the run in it.
         """
         run = self.copied()
-        return RunReport(title, run.figures(), "committed transactions", run.components, run.history)
+        return RunReport(title, run.figures(), "committed transactions", "attempts", run.components, run.history)
 
     def __repr__(self) -> str:
         return (
