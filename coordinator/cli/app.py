@@ -31,6 +31,7 @@ from coordinator.cli.command_options import (
 )
 from coordinator.cli.commands.dead_letters import dead_letters
 from coordinator.cli.commands.doctor import doctor
+from coordinator.cli.commands.dry_run import dry_run
 from coordinator.cli.commands.init import init
 from coordinator.cli.commands.plan import plan
 from coordinator.cli.commands.prove import prove as run_prove
@@ -223,6 +224,7 @@ def prove(context: typer.Context) -> None:
 app.command()(init)
 app.command()(doctor)
 app.command()(plan)
+app.command("dry-run")(dry_run)
 app.command()(verify)
 app.add_typer(dead_letters, name="dead-letters")
 app.add_typer(quarantine_app, name="quarantine")
