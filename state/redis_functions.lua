@@ -1,4 +1,4 @@
-#!lua name=txbatch_4
+#!lua name=txbatch_5
 --[[
 Everything txbatch changes in Redis, as functions that check first and write last.
 
@@ -39,7 +39,8 @@ Keys, all with the hash tag {id}; every call declares those it touches:
   {id}:txbatch:dead_letters  zset  tuples that bolts refused: score txid, member "txid.number:packed letter"; a
                                  state like the user's, but for its limit, and for drop_letters
   {id}:txbatch:quarantine hash   txid -> the batch that was set aside there; opaque here
-  {id}:<name>            hash, string, set, zset or list: the user's state
+  {id}:<name>            hash, string, set, zset, list or HyperLogLog: the user's state
+  {id}:<name>:<part>     the same, one key for each part; the only keys that may expire
 
 txids travel as decimal strings up to 2^53-1, where Lua's numbers are exact. Integers in state are
 canonical decimals within the same bound; floats are finite.
@@ -63,6 +64,7 @@ local SECTION_LIMIT = 1000
 local RECEIPTS = 1024
 local LOST_DROP = 'the server has lost a part of this drop'
 local NO_METADATA = '0000000000000000'
+local HYPERLOGLOG_REGISTERS, HYPERLOGLOG_HEAD, HYPERLOGLOG_DENSE = 16384, 16, 12304
 local ABOUT = {int = 'an integer in plain decimal', float = 'a finite number'}
 
 -- Integers of up to four characters seen so far; only a cache, so it may live as long as the library.
@@ -182,7 +184,8 @@ end
 -- Planners: each takes a section {key, kind, value_type, count, argv, at}, reads its arguments from
 -- `at`, moves `at` past them, and returns a refusal, or nil and the step that writes.
 
-local function plan_pairs(command)
+-- With an option, that of ZADD: GT or LT.
+local function plan_pairs(command, option)
   return function(section)
     local argv, first = section.argv, section.at
     local last = first + 2 * section.count - 1
@@ -194,7 +197,7 @@ local function plan_pairs(command)
     end
     section.at = last + 1
     if command == 'ZADD' then
-      local swapped = {}
+      local swapped = {option}
       for i = first, last, 2 do
         swapped[#swapped + 1] = argv[i + 1]
         swapped[#swapped + 1] = argv[i]
@@ -460,6 +463,69 @@ local function plan_taking_letters(section)
   return nil, step('ZREM', section.key, section.argv, first, section.at - 1)
 end
 
+-- Cuts a bounded state to its best members or last items, after everything else that is written to it: the places of
+-- the first and the last one to remove from a sorted set, or to keep of a list.
+local function plan_trim(command)
+  return function(section)
+    local argv, at = section.argv, section.at
+    if not parse_integer(argv[at] or '') or not parse_integer(argv[at + 1] or '') then
+      error('malformed trim')
+    end
+    section.at, section.operations = at + 2, 0
+    return nil, step(command, section.key, argv, at, at + 1)
+  end
+end
+
+-- Sets when the key goes, in milliseconds since 1970; one that has passed ends the key at once.
+local function plan_expiry(section)
+  local at = section.at
+  if not parse_integer(section.argv[at] or '') then
+    error('malformed expiry')
+  end
+  section.at, section.operations = at + 1, 0
+  return nil, step('PEXPIREAT', section.key, section.argv, at, at)
+end
+
+-- How many registers a sparse HyperLogLog describes: runs of zeros in one or two bytes, runs of a value in one.
+local function sparse_registers(runs)
+  local count, at = 0, 1
+  while at <= #runs do
+    local first = string.byte(runs, at)
+    if first >= 128 then
+      count = count + first % 4 + 1
+    elseif first < 64 then
+      count = count + first + 1
+    else
+      at = at + 1
+      count = count + (first - 64) * 256 + (string.byte(runs, at) or 0) + 1
+    end
+    at = at + 1
+  end
+  return count
+end
+
+-- A refusal unless PFADD will take the key: it looks into it only while it writes.
+local function wrong_hyperloglog(section)
+  local found = kind_of(section.key)
+  if found == 'none' or (found == 'set' and not redis.acl_check_cmd) then -- fakeredis keeps a set
+    return nil
+  elseif found ~= 'string' then
+    return {'TYPE', 'state key ' .. shown(section.key) .. ' is a ' .. found .. ' on the server, expected a HyperLogLog'}
+  end
+  local held = redis.call('GETRANGE', section.key, 0, HYPERLOGLOG_DENSE)
+  local encoding = string.byte(held, 5)
+  local is_sound = #held >= HYPERLOGLOG_HEAD and string.sub(held, 1, 4) == 'HYLL'
+  if is_sound and encoding == 0 then
+    is_sound = #held == HYPERLOGLOG_DENSE
+  elseif is_sound then
+    is_sound = encoding == 1 and sparse_registers(string.sub(held, HYPERLOGLOG_HEAD + 1)) == HYPERLOGLOG_REGISTERS
+  end
+  if not is_sound then
+    return refuse(section, 'TYPE', 'holds a string that is not a HyperLogLog')
+  end
+  return nil
+end
+
 local planners = {
   ['zset bound'] = plan_bound,
   ['zset take'] = plan_taking_letters,
@@ -481,6 +547,17 @@ local planners = {
   ['zset delete'] = plan_delete('ZREM'),
   ['list delete'] = plan_delete('DEL'),
   ['list append'] = plan_values('RPUSH'),
+  ['hyperloglog put'] = plan_values('PFADD'),
+  ['zset raise'] = plan_pairs('ZADD', 'GT'),
+  ['zset lower'] = plan_pairs('ZADD', 'LT'),
+  ['zset trim'] = plan_trim('ZREMRANGEBYRANK'),
+  ['list trim'] = plan_trim('LTRIM'),
+  ['hash expire'] = plan_expiry,
+  ['string expire'] = plan_expiry,
+  ['set expire'] = plan_expiry,
+  ['zset expire'] = plan_expiry,
+  ['list expire'] = plan_expiry,
+  ['hyperloglog expire'] = plan_expiry,
 }
 
 -- A refusal if the key has, or would get, another type than the section's.
@@ -492,9 +569,16 @@ local function check_kind(section, kinds)
   if known then
     return refuse(section, 'TYPE', 'is used as a ' .. known .. ' and as a ' .. section.kind .. ' in one commit')
   end
-  local sentence = wrong_kind(section.key, section.kind)
-  if sentence then
-    return {'TYPE', 'state ' .. sentence}
+  if section.kind == 'hyperloglog' then
+    local refusal = wrong_hyperloglog(section)
+    if refusal then
+      return refusal
+    end
+  else
+    local sentence = wrong_kind(section.key, section.kind)
+    if sentence then
+      return {'TYPE', 'state ' .. sentence}
+    end
   end
   kinds[section.key] = section.kind
   return nil
@@ -1161,20 +1245,20 @@ local function lacking(keys, argv)
   return found
 end
 
-redis.register_function{function_name = 'txbatch_4_acquire', callback = acquire}
-redis.register_function{function_name = 'txbatch_4_look', callback = look, flags = {'no-writes'}}
-redis.register_function{function_name = 'txbatch_4_metadata', callback = store_metadata}
-redis.register_function{function_name = 'txbatch_4_commit', callback = commit}
-redis.register_function{function_name = 'txbatch_4_barrier', callback = barrier}
-redis.register_function{function_name = 'txbatch_4_confirm', callback = confirm, flags = {'no-writes'}}
-redis.register_function{function_name = 'txbatch_4_last_group', callback = last_group, flags = {'no-writes'}}
-redis.register_function{function_name = 'txbatch_4_lacking', callback = lacking, flags = {'no-writes'}}
-redis.register_function{function_name = 'txbatch_4_read', callback = read, flags = {'no-writes'}}
-redis.register_function{function_name = 'txbatch_4_letters', callback = letters, flags = {'no-writes'}}
-redis.register_function{function_name = 'txbatch_4_drop_letters', callback = drop_letters, flags = {'allow-oom'}}
-redis.register_function{function_name = 'txbatch_4_status', callback = status, flags = {'no-writes'}}
-redis.register_function{function_name = 'txbatch_4_quarantined', callback = quarantined, flags = {'no-writes'}}
-redis.register_function{function_name = 'txbatch_4_discard', callback = discard, flags = {'allow-oom'}}
-redis.register_function{function_name = 'txbatch_4_drop_begin', callback = drop_begin, flags = {'allow-oom'}}
-redis.register_function{function_name = 'txbatch_4_drop_keys', callback = drop_keys, flags = {'allow-oom'}}
-redis.register_function{function_name = 'txbatch_4_drop_end', callback = drop_end, flags = {'allow-oom'}}
+redis.register_function{function_name = 'txbatch_5_acquire', callback = acquire}
+redis.register_function{function_name = 'txbatch_5_look', callback = look, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_5_metadata', callback = store_metadata}
+redis.register_function{function_name = 'txbatch_5_commit', callback = commit}
+redis.register_function{function_name = 'txbatch_5_barrier', callback = barrier}
+redis.register_function{function_name = 'txbatch_5_confirm', callback = confirm, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_5_last_group', callback = last_group, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_5_lacking', callback = lacking, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_5_read', callback = read, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_5_letters', callback = letters, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_5_drop_letters', callback = drop_letters, flags = {'allow-oom'}}
+redis.register_function{function_name = 'txbatch_5_status', callback = status, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_5_quarantined', callback = quarantined, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_5_discard', callback = discard, flags = {'allow-oom'}}
+redis.register_function{function_name = 'txbatch_5_drop_begin', callback = drop_begin, flags = {'allow-oom'}}
+redis.register_function{function_name = 'txbatch_5_drop_keys', callback = drop_keys, flags = {'allow-oom'}}
+redis.register_function{function_name = 'txbatch_5_drop_end', callback = drop_end, flags = {'allow-oom'}}

@@ -7,14 +7,14 @@ values are checked as they are met, in pieces that block the server for a moment
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import redis
 
 from state.dead_letters import DEAD_LETTERS_STATE
 from state.errors import StateRefusedError, StateUnreachableError
-from state.keys import Keys
+from state.keys import Keys, split_member
 from state.printable import said_by
 from state.redis_connection import RedisConnection
 from state.redis_errors import Remedy, remedy_of, stop_error
@@ -33,6 +33,7 @@ _COUNT = {
     StateKind.SET: "SCARD",
     StateKind.SORTED_SET: "ZCARD",
     StateKind.LIST: "LLEN",
+    StateKind.HYPERLOGLOG: "EXISTS",
 }
 _WHOLE: Mapping[StateKind, tuple[tuple[str, ...], tuple[str, ...]]] = {
     StateKind.HASH: (("HGETALL",), ()),
@@ -40,6 +41,7 @@ _WHOLE: Mapping[StateKind, tuple[tuple[str, ...], tuple[str, ...]]] = {
     StateKind.SET: (("SMEMBERS",), ()),
     StateKind.SORTED_SET: (("ZRANGE",), ("0", "-1", "WITHSCORES")),
     StateKind.LIST: (("LRANGE",), ("0", "-1")),
+    StateKind.HYPERLOGLOG: (("PFCOUNT",), ()),  # what it holds depends on the order of its members, the count does not
 }
 _SCAN = {StateKind.HASH: "HSCAN", StateKind.SET: "SSCAN", StateKind.SORTED_SET: "ZSCAN"}
 
@@ -93,6 +95,23 @@ class RedisRecords:
             if cursor == "0":
                 return
 
+    def part_names(self, name: str) -> list[str]:
+        """Returns the names of all parts of a state that have a key now; see `member_name`."""
+        cursor, names = "0", set[str]()
+        while True:  # ends when the server's cursor has come round
+            cursor, found = self._scanned("SCAN", cursor, "MATCH", self.keys.parts_pattern(name), "COUNT", str(PIECE))
+            names.update(self.keys.state_name(text_of(key)) for key in found)
+            if cursor == "0":
+                return sorted(each for each in names if split_member(each)[1] is not None)
+
+    def has_keys(self, pattern: str) -> bool:
+        """Whether a key matches the glob."""
+        cursor = "0"
+        while True:  # ends when the server's cursor has come round
+            cursor, found = self._scanned("SCAN", cursor, "MATCH", pattern, "COUNT", str(PIECE))
+            if found or cursor == "0":
+                return bool(found)
+
     def quarantined(self) -> dict[str, bytes]:
         """Returns txid -> record of each batch that is quarantined; their number is limited."""
         found = _pairs(self._connection.call("HGETALL", self.keys.quarantine))
@@ -111,7 +130,7 @@ class RedisRecords:
             StateUnreachableError: no answer in time.
         """
         key = self.keys.state(name)
-        if kind is StateKind.VALUE:
+        if kind.redis_type == StateKind.VALUE.value:
             value = self._connection.call("GET", key)
             yield [] if value is None else [(b"", bytes(value))]
         elif kind is StateKind.LIST:
@@ -119,16 +138,20 @@ class RedisRecords:
         else:
             yield from self._scanned_entries(key, kind)
 
-    def image(self, kinds: Mapping[str, StateKind]) -> StateImage:
+    def image(self, kinds: Mapping[str, StateKind], with_parts: Set[str] = frozenset()) -> StateImage:
         """Returns whole states at one moment.
 
         Args:
             kinds: state name -> its declared kind; none of the keys may have another type.
+            with_parts: those of them that have one key for each part; the image then has the parts by their names.
 
         Raises:
             StateRefusedError: the states are too large to be read at once, or the server refuses a command.
             StateUnreachableError: no answer.
         """
+        kinds = {name: kind for name, kind in kinds.items() if name not in with_parts} | {
+            part: kinds[name] for name in sorted(with_parts) for part in self.part_names(name)
+        }
         names = sorted(kinds)
         counts = [self._connection.call(_COUNT[kinds[name]], self.keys.state(name)) for name in names]
         total = sum(map(int, counts))
@@ -208,6 +231,8 @@ def _content(kind: StateKind, reply: Any) -> Content:
     match kind:
         case StateKind.VALUE:
             return None if reply is None else bytes(reply)
+        case StateKind.HYPERLOGLOG:
+            return str(int(reply)).encode()
         case StateKind.SET:
             return frozenset(map(bytes, reply))
         case StateKind.LIST:

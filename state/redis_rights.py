@@ -15,6 +15,7 @@ COMMANDS_ON_KEYS = (
     "DEL",
     "EXISTS",
     "GET",
+    "GETRANGE",
     "HDEL",
     "HEXISTS",
     "HGET",
@@ -23,6 +24,9 @@ COMMANDS_ON_KEYS = (
     "HLEN",
     "HMGET",
     "HSET",
+    "LTRIM",
+    "PEXPIREAT",
+    "PFADD",
     "RPUSH",
     "SADD",
     "SET",
@@ -36,6 +40,7 @@ COMMANDS_ON_KEYS = (
     "ZMSCORE",
     "ZRANGEBYSCORE",
     "ZREM",
+    "ZREMRANGEBYRANK",
     "ZREMRANGEBYSCORE",
 )
 """Every command the function library may call on a topology's keys, whatever state the topology declares."""

@@ -191,9 +191,16 @@ class RedisTopology:
         """Whether the topology's control key exists, readable or not."""
         return bool(int(self._connection.call("EXISTS", self.keys.control)))
 
-    def existing_states(self, names: Iterable[str]) -> list[str]:
-        """Returns those of the named states that exist on the server; called once at start, before `acquire`."""
-        return [name for name in names if int(self._connection.call("EXISTS", self.keys.state(name)))]
+    def existing_states(self, names: Iterable[str], with_parts: Iterable[str] = ()) -> list[str]:
+        """Returns those of the named states that exist on the server; called once at start, before `acquire`.
+
+        Args:
+            names: of states with one key.
+            with_parts: of states with one key for each part; any of them will do.
+        """
+        existing = [name for name in names if int(self._connection.call("EXISTS", self.keys.state(name)))]
+        records = self.records()
+        return existing + [name for name in with_parts if records.has_keys(self.keys.parts_pattern(name))]
 
     def quarantined(self) -> list[QuarantineRecord]:
         """Returns the quarantined batches, by txid; needs no ownership and changes nothing.
