@@ -13,6 +13,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from state.errors import TopologyError
+from state.keys import Keys
 from state.kinds.hash_state import HashState
 from state.kinds.hyperloglog_state import HyperLogLogState
 from state.kinds.list_state import ListState
@@ -32,6 +33,7 @@ __all__ = [
     "ValueState",
     "bind_states",
     "declared_states",
+    "key_shown",
 ]
 
 DeclaredState = StateHandle | StateFamily[Any]
@@ -69,6 +71,12 @@ def _found_states(committer_class: type) -> dict[str, DeclaredState]:
                 f"as {other!r} and {attribute!r}; keep one"
             )
     return found
+
+
+def key_shown(declared: DeclaredState, keys: Keys) -> str:
+    """Returns the Redis key of a declared state for readers, as in ``{topology_id}:views:<day>``."""
+    key = keys.state(declared.name)
+    return f"{key}:<{declared.part_name}>" if isinstance(declared, StateFamily) else key
 
 
 def bind_states(committer: object, session: StateSession) -> None:

@@ -17,6 +17,6 @@ def in_memory_client() -> Any:
         import fakeredis
     except ImportError as error:
         raise StateRefusedError(
-            f"state in memory needs fakeredis with Lua ({error}); run pip install 'txbatch[local]', or give a redis_url"
+            f"state in memory needs fakeredis with Lua ({error}); run pip install 'fakeredis[lua]', or give a redis_url"
         ) from error
     return fakeredis.FakeRedis(server=fakeredis.FakeServer(version=(7,)))

@@ -6,13 +6,15 @@ whether there are others by now: its revision is the one from before the scan, o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import redis
 
 from state.errors import StateRefusedError, StateUnreachableError
+from state.html_tables import bounded_repr, section, states_table
 from state.keys import Keys, split_member
 from state.kinds.state_family import StateFamily, part_of_text
 from state.kinds.state_handle import StateHandle
@@ -40,6 +42,12 @@ class Snapshot:
     txid: int
     states: dict[str, Any]
 
+    def __repr__(self) -> str:
+        return f"Snapshot(txid={self.txid}, states={bounded_repr(self.states)})"
+
+    def _repr_html_(self) -> str:
+        return section(states_table(self.states, caption=f"state as of txid {self.txid:,}"))
+
 
 def snapshot(client: Any, topology_id: str, handles: Iterable[StateHandle | StateFamily[Any]]) -> Snapshot:
     """Reads whole states at one moment, with one MULTI.
@@ -48,7 +56,8 @@ def snapshot(client: Any, topology_id: str, handles: Iterable[StateHandle | Stat
     client's own commands.
 
     Args:
-        client: a client that returns bytes, as ``redis.Redis.from_url(url)`` does.
+        client: a client of the server. One that decodes its answers (``decode_responses=True``) lends its settings to
+            a connection of our own, because what is not text cannot be read through it.
         topology_id: the topology whose state to read.
         handles: the states to read, as declared: ``[StoreCounts.counts]``.
 
@@ -61,8 +70,9 @@ def snapshot(client: Any, topology_id: str, handles: Iterable[StateHandle | Stat
     families = [handle for handle in wanted if isinstance(handle, StateFamily)]
     plain = [handle for handle in wanted if isinstance(handle, StateHandle)]
     try:
-        reading = _Reading(client, keys, plain, families)
-        replies = reading.read()
+        with _of_bytes(client) as raw:
+            reading = _Reading(raw, keys, plain, families)
+            replies = reading.read()
     except redis.RedisError as error:
         raise StateUnreachableError(f"server of topology {topology_id!r} did not answer: {said_by(error)}") from error
     for reply in (reading.committed, *replies.values()):
@@ -142,6 +152,22 @@ def _parts(family: StateFamily[Any], members: Iterable[str], replies: dict[str, 
             ) from None
         parts[part] = _decoded(family.member(text), replies[name])
     return parts
+
+
+@contextmanager
+def _of_bytes(client: Any) -> Iterator[Any]:
+    """Yields the client, or one with the same settings that returns bytes."""
+    pool: Any = getattr(client, "connection_pool", None)
+    settings = getattr(pool, "connection_kwargs", {})
+    if not settings.get("decode_responses"):
+        yield client
+        return
+    own = redis.ConnectionPool(connection_class=pool.connection_class, **{**settings, "decode_responses": False})
+    with closing(redis.Redis(connection_pool=own)) as raw:
+        try:
+            yield raw
+        finally:
+            own.disconnect()
 
 
 def _ask(pipeline: Any, kind: StateKind, key: str) -> None:

@@ -52,6 +52,7 @@ PURE_MODULES = (
     "state/errors",
     "state/fault_points",
     "state/handles",
+    "state/html_tables",
     "state/keys",
     "state/kinds",
     "state/metadata_sum",
@@ -91,8 +92,10 @@ PURE_MODULES = (
     "coordinator/inspection/verify/receipts_check",
     "coordinator/inspection/verify/values_check",
     "coordinator/local/mailroom",
+    "coordinator/pictures",
     "coordinator/planning",
     "coordinator/plain/wave_size",
+    "coordinator/reports/run_tables",
     "coordinator/sources/files/growing/folder_watch",
     "coordinator/sources/kafka/offset_ranges",
     "coordinator/sources/kafka/plain/first_offset",
@@ -105,6 +108,7 @@ PURE_MODULES = (
     "coordinator/sources/kafka/topic_view",
     "coordinator/sources/records",
     "coordinator/spark/probing/spark_facts",
+    "coordinator/starter/project_name",
     "coordinator/transactional/machine",
 )
 # What a module of a pure package may touch all the same.

@@ -31,6 +31,8 @@ from coordinator.cli.command_options import (
 )
 from coordinator.cli.commands.dead_letters import dead_letters
 from coordinator.cli.commands.doctor import doctor
+from coordinator.cli.commands.init import init
+from coordinator.cli.commands.plan import plan
 from coordinator.cli.commands.prove import prove as run_prove
 from coordinator.cli.commands.quarantine import app as quarantine_app
 from coordinator.cli.commands.verify import verify
@@ -84,7 +86,7 @@ def run_topology(
     *,
     target: Annotated[
         str,
-        typer.Argument(metavar="MODULE:FACTORY", help="As in examples.word_count:topology or word_count.py:topology."),
+        typer.Argument(metavar="MODULE:FACTORY", help="As in visits.topology:topology or word_count.py:topology."),
     ],
     parameters: Parameters = None,
     redis: Redis = None,
@@ -218,7 +220,9 @@ def prove(context: typer.Context) -> None:
     raise typer.Exit(code)
 
 
+app.command()(init)
 app.command()(doctor)
+app.command()(plan)
 app.command()(verify)
 app.add_typer(dead_letters, name="dead-letters")
 app.add_typer(quarantine_app, name="quarantine")

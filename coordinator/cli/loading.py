@@ -35,7 +35,7 @@ def load_factory(target: str) -> tuple[Factory, str]:
     module_name, separator, factory_name = target.rpartition(":")
     if not separator or not module_name or not factory_name:
         raise TopologyError(
-            f"{target!r} does not name a topology; give MODULE:FACTORY, such as examples.word_count:topology "
+            f"{target!r} does not name a topology; give MODULE:FACTORY, such as visits.topology:topology "
             "or jobs/word_count.py:topology"
         )
     _look_first_in(Path.cwd())

@@ -30,6 +30,8 @@ from state.codec import digest64
 from state.errors import FailedException, SourceError
 
 EDGE_BYTES = 4096
+RANGE_RECORDS = 64
+"""Fewest records of a range, if the transaction has as many: a task that reads less costs more than it helps."""
 
 
 class FileCoordinator(SpoutCoordinator):
@@ -60,7 +62,8 @@ class FileCoordinator(SpoutCoordinator):
     ) -> None:
         self._kind, self._store, self._order = kind, store, order
         self._records_per_batch = records_per_batch
-        self._records_per_range = -(-records_per_batch // context.task_count)
+        range_count = max(1, min(context.task_count, records_per_batch // RANGE_RECORDS))
+        self._records_per_range = -(-records_per_batch // range_count)
         self._topology_id = context.topology_id
         self._block_bytes = block_bytes
         self._found = found or {}

@@ -89,8 +89,15 @@ def parse_ranges(metadata: Any) -> list[RecordRange]:
     return [RecordRange.from_plain(item) for item in _plain_ranges(metadata)]
 
 
-def parse_share(metadata: Any, task_index: int, task_count: int) -> list[RecordRange]:
+def parse_share(metadata: Any, task_index: int, task_count: int, *, number: int = 0) -> list[RecordRange]:
     """Restores the ranges that one task reads; the others are left alone, since there is one for nearly every task.
+
+    Args:
+        metadata: of a transaction.
+        task_index: the task.
+        task_count: how many tasks read.
+        number: of the transaction: the task that reads its first range changes from one to the next, since small ones
+            have no other.
 
     Raises:
         SourceError: it is not the metadata of files.
@@ -98,7 +105,7 @@ def parse_share(metadata: Any, task_index: int, task_count: int) -> list[RecordR
     plain = _plain_ranges(metadata)
     try:
         counts = [item[_COUNT] for item in plain]
-        mine = share(counts, task_index, task_count)
+        mine = share(counts, (task_index - number) % task_count, task_count)
     except (LookupError, TypeError):
         return parse_ranges(metadata)  # which says what it is instead
     return [RecordRange.from_plain(plain[number]) for number in mine]
