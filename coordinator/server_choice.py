@@ -43,8 +43,10 @@ class ServerChoice:
         return f"the private server in {str(self.data_dir)!r}"
 
     @contextmanager
-    def store(self, topology_id: str) -> Iterator[RedisTopology]:
-        """Yields a topology to inspect or drop; starts a private server only in a directory that has had one before.
+    def store(self, topology_id: str, *, may_create: bool = False) -> Iterator[RedisTopology]:
+        """Yields a topology to inspect, drop or import.
+
+        A private server is started only in a directory that has had one before, unless `may_create`.
 
         Raises:
             TopologyError: the data directory was never used, or the topology id or the address is invalid.
@@ -64,7 +66,7 @@ class ServerChoice:
             raise StateRefusedError(
                 f"data directory {str(self.data_dir)!r} cannot be read: {error.strerror}; choose another --data-dir"
             ) from error
-        if not was_used:
+        if not was_used and not may_create:
             raise TopologyError(
                 f"data directory {str(self.data_dir)!r} holds no state; give another --data-dir, or --redis for a "
                 "server"

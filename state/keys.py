@@ -75,6 +75,11 @@ class Keys:
         return f"{{{self.topology_id}}}:{RESERVED_NAME}:offsets"
 
     @property
+    def staging(self) -> str:
+        """Hash: the import under way; what it has staged is under this key with a number after it."""
+        return f"{{{self.topology_id}}}:{RESERVED_NAME}:import"
+
+    @property
     def pattern(self) -> str:
         """Glob that matches every key of this topology and of no other."""
         escaped = re.sub(r"([*?\[\]\\])", r"\\\1", self.topology_id)

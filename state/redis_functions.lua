@@ -1200,6 +1200,103 @@ local function drop_end(keys, argv)
   return {'OK', ''}
 end
 
+local STAGED = {hash = 'HSET', zset = 'ZADD', set = 'SADD', list = 'RPUSH', string = 'SET'}
+
+--[[ Adds entries to a staged key of an import. The calls are counted, so that one which the server has lost is missed.
+     KEYS staging staged
+     ARGV nonce number_of_this_call kind item...    kind is begin in the first call, which has no items
+     -> {status, sentence} --]]
+local function stage(keys, argv)
+  local staging, call, kind = keys[1], tonumber(argv[2]), argv[3]
+  local sentence = wrong_kind(staging, 'hash')
+  if sentence then
+    return {'TYPE', sentence}
+  end
+  local found = redis.call('HMGET', staging, 'nonce', 'calls')
+  require_right('HSET', staging)
+  if kind == 'begin' then
+    redis.call('HSET', staging, 'nonce', argv[1], 'calls', '1')
+    return {'OK', ''}
+  elseif found[1] ~= argv[1] then
+    return {'FENCED', 'another import has begun'}
+  elseif found[2] == argv[2] then
+    return {'ALREADY', ''}
+  elseif tonumber(found[2]) ~= call - 1 then
+    return {'REGRESSED', 'the server has lost a part of this import'}
+  end
+  local command = STAGED[kind]
+  if not command then
+    error('malformed stage: ' .. kind)
+  end
+  sentence = wrong_kind(keys[2], kind)
+  if sentence then
+    return {'TYPE', sentence}
+  end
+  require_right(command, keys[2])
+  for i = 4, #argv, 2 * SECTION_LIMIT do
+    redis.call(command, keys[2], unpack(argv, i, math.min(i + 2 * SECTION_LIMIT - 1, #argv)))
+  end
+  redis.call('HSET', staging, 'calls', argv[2])
+  return {'OK', ''}
+end
+
+--[[ Puts what an import has staged into the place of everything the topology held: in one step, or not at all.
+     KEYS control staging staged... target... old...
+     ARGV nonce generation previous_fence previous_revision calls staged_count expiry... (control field, value)...
+          previous_fence and previous_revision are empty if there is no control hash; an expiry may be empty
+     -> {status, sentence}; RACED if the topology was written since its keys were looked for --]]
+local function restore(keys, argv)
+  local control, staging, count = keys[1], keys[2], tonumber(argv[6])
+  local sentence = wrong_kind(control, 'hash') or wrong_kind(staging, 'hash')
+  if sentence then
+    return {'TYPE', sentence}
+  end
+  local held = redis.call('HMGET', control, 'fence', 'revision', 'generation')
+  if held[1] and string.sub(held[1], -#argv[1] - 1) == ':' .. argv[1] then
+    return {'ALREADY', ''}
+  elseif (held[1] or '') ~= argv[3] or (held[2] or '') ~= argv[4] then
+    return {'RACED', ''}
+  end
+  local found = redis.call('HMGET', staging, 'nonce', 'calls')
+  if found[1] ~= argv[1] then
+    return {'FENCED', 'another import has begun'}
+  elseif found[2] ~= argv[5] then
+    return {'REGRESSED', 'the server has lost a part of this import'}
+  end
+  require_rights(control, 'HINCRBY', 'HSET', 'HDEL')
+  require_right('UNLINK', staging)
+  for i = 3, 2 + count do
+    require_rights(keys[i], 'RENAME')
+    require_rights(keys[i + count], 'RENAME', 'PEXPIREAT')
+    if redis.call('EXISTS', keys[i]) == 0 then
+      return {'REGRESSED', 'the server has lost a part of this import'}
+    elseif argv[4 + i] ~= '' and not parse_integer(argv[4 + i]) then
+      error('malformed expiry')
+    end
+  end
+  for i = 3 + 2 * count, #keys do
+    require_right('UNLINK', keys[i])
+  end
+  local write = {}
+  begin_write(control, write)
+  for i = 3 + 2 * count, #keys do
+    redis.call('UNLINK', keys[i])
+  end
+  for i = 3, 2 + count do
+    redis.call('RENAME', keys[i], keys[i + count])
+    if argv[4 + i] ~= '' then
+      redis.call('PEXPIREAT', keys[i + count], argv[4 + i])
+    end
+  end
+  redis.call('UNLINK', staging)
+  redis.call('HDEL', control, 'told', 'durable_fsync', 'durable_replica', 'dropping')
+  redis.call('HSET', control, 'format', FORMAT, 'fence', decimal((fence_counter(held[1] or '') or 0) + 1) .. ':' .. argv[1],
+    'generation', argv[2], 'revision', '1', 'last_call', '', unpack(argv, 7 + count))
+  redis.call('HSET', control, 'ended', write.begun)
+  note_dropped(held[3] or '')
+  return {'OK', ''}
+end
+
 --[[ All quarantined batches.
      KEYS quarantine
      -> {(txid, record)...} --]]
@@ -1259,6 +1356,8 @@ redis.register_function{function_name = 'txbatch_5_drop_letters', callback = dro
 redis.register_function{function_name = 'txbatch_5_status', callback = status, flags = {'no-writes'}}
 redis.register_function{function_name = 'txbatch_5_quarantined', callback = quarantined, flags = {'no-writes'}}
 redis.register_function{function_name = 'txbatch_5_discard', callback = discard, flags = {'allow-oom'}}
+redis.register_function{function_name = 'txbatch_5_stage', callback = stage}
+redis.register_function{function_name = 'txbatch_5_restore', callback = restore}
 redis.register_function{function_name = 'txbatch_5_drop_begin', callback = drop_begin, flags = {'allow-oom'}}
 redis.register_function{function_name = 'txbatch_5_drop_keys', callback = drop_keys, flags = {'allow-oom'}}
 redis.register_function{function_name = 'txbatch_5_drop_end', callback = drop_end, flags = {'allow-oom'}}

@@ -19,7 +19,7 @@ from state.printable import said_by
 from state.redis_connection import RedisConnection
 from state.redis_errors import Remedy, remedy_of, stop_error
 from state.redis_replies import text_of
-from state.stored_records import MISSING, Content, StateImage, StoredKey, StoredRecords
+from state.stored_records import MISSING, Content, Entries, StateImage, StoredKey, StoredRecords
 from state.write_set import StateKind
 
 PIECE = 1_000
@@ -27,7 +27,7 @@ PIECE = 1_000
 IMAGE_ENTRIES_MAX = 1_000_000
 """Most entries of all states in one image: it is read by one MULTI, which blocks the server for about a second."""
 
-_COUNT = {
+COUNT_COMMANDS = {
     StateKind.HASH: "HLEN",
     StateKind.VALUE: "EXISTS",
     StateKind.SET: "SCARD",
@@ -43,10 +43,10 @@ _WHOLE: Mapping[StateKind, tuple[tuple[str, ...], tuple[str, ...]]] = {
     StateKind.LIST: (("LRANGE",), ("0", "-1")),
     StateKind.HYPERLOGLOG: (("PFCOUNT",), ()),  # what it holds depends on the order of its members, the count does not
 }
+WHOLE_COMMANDS = {**_WHOLE, StateKind.HYPERLOGLOG: (("GET",), ())}
+"""What reads a whole state as it is stored: words before the key and words after it."""
+_ENTRY = {StateKind.HASH: "HGET", StateKind.SET: "SISMEMBER", StateKind.SORTED_SET: "ZSCORE"}
 _SCAN = {StateKind.HASH: "HSCAN", StateKind.SET: "SSCAN", StateKind.SORTED_SET: "ZSCAN"}
-
-Entries = list[tuple[bytes, bytes]]
-"""Field and value, or member and score; an empty one stands for what a kind has none of."""
 
 
 class RedisRecords:
@@ -70,7 +70,7 @@ class RedisRecords:
         """
         own = (self.keys.control, self.keys.metadata, self.keys.receipts)
         asked = [*(("TYPE", key) for key in own), *(("HGETALL", key) for key in own)]
-        replies = self._at_once(asked)
+        replies = self.at_once(asked)
         kinds = {key: text_of(reply) for key, reply in zip(own, replies[:3], strict=True)}
         control, metadata, receipts = (
             {} if isinstance(reply, redis.ResponseError) else _pairs(reply) for reply in replies[3:]
@@ -138,6 +138,21 @@ class RedisRecords:
         else:
             yield from self._scanned_entries(key, kind)
 
+    def entry(self, name: str, kind: StateKind, field: bytes) -> bytes | None:
+        """Returns what is stored for one field or member, None if there is none; empty for a member of a set.
+
+        Raises:
+            StateRefusedError: the key has another type, or none with fields, or the server refuses a command.
+            StateUnreachableError: no answer in time.
+        """
+        command = _ENTRY.get(kind)
+        if command is None:
+            raise StateRefusedError(f"state {name!r} is a {kind.value}, which has no fields; leave the field out")
+        reply = self._connection.call(command, self.keys.state(name), field)
+        if kind is StateKind.SET:
+            return b"" if int(reply) else None
+        return None if reply is None else _bytes(reply)
+
     def image(self, kinds: Mapping[str, StateKind], with_parts: Set[str] = frozenset()) -> StateImage:
         """Returns whole states at one moment.
 
@@ -153,7 +168,7 @@ class RedisRecords:
             part: kinds[name] for name in sorted(with_parts) for part in self.part_names(name)
         }
         names = sorted(kinds)
-        counts = [self._connection.call(_COUNT[kinds[name]], self.keys.state(name)) for name in names]
+        counts = [self._connection.call(COUNT_COMMANDS[kinds[name]], self.keys.state(name)) for name in names]
         total = sum(map(int, counts))
         if total > IMAGE_ENTRIES_MAX:
             raise StateRefusedError(
@@ -164,7 +179,7 @@ class RedisRecords:
         for name in names:
             head, tail = _WHOLE[kinds[name]]
             asked.append((*head, self.keys.state(name), *tail))
-        committed, *replies = self._at_once(asked)
+        committed, *replies = self.at_once(asked)
         for reply in (committed, *replies):
             if isinstance(reply, redis.RedisError):
                 raise stop_error(reply, self._connection.server) from reply
@@ -192,7 +207,7 @@ class RedisRecords:
         cursor, found = self._connection.call(*command)
         return text_of(cursor), found
 
-    def _at_once(self, commands: Sequence[tuple[str, ...]]) -> list[Any]:
+    def at_once(self, commands: Sequence[tuple[str, ...]]) -> list[Any]:
         """Returns the replies of one MULTI; an error of one command is returned in its place."""
         connection = self._connection
         try:
@@ -240,3 +255,15 @@ def _content(kind: StateKind, reply: Any) -> Content:
         case StateKind.SORTED_SET:  # servers spell one score differently: 0.1, 0.10000000000000001
             return {member: repr(float(score)).encode() for member, score in _pairs(reply).items()}
     return _pairs(reply)
+
+
+def entries_of(kind: StateKind, reply: Any) -> Entries:
+    """Returns the reply to one of `WHOLE_COMMANDS` as entries."""
+    match kind:
+        case StateKind.HASH | StateKind.SORTED_SET:
+            return list(_pairs(reply).items())
+        case StateKind.SET:
+            return [(bytes(member), b"") for member in reply]
+        case StateKind.LIST:
+            return [(b"", bytes(item)) for item in reply]
+    return [] if reply is None else [(b"", bytes(reply))]

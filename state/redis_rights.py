@@ -66,18 +66,25 @@ COMMANDS_OF_LEVEL = {DurabilityLevel.FSYNC: ("CONFIG|GET",), DurabilityLevel.REP
 COMMANDS_TO_VERIFY = (
     "EXEC",
     "HSCAN",
+    "KEYS",
     "LLEN",
     "LRANGE",
     "MULTI",
+    "PEXPIRETIME",
+    "PFCOUNT",
     "PTTL",
+    "RENAME",
     "SCARD",
+    "SISMEMBER",
     "SMEMBERS",
     "SSCAN",
     "ZCARD",
     "ZRANGE",
     "ZSCAN",
+    "ZSCORE",
 )
-"""Commands that `txbatch verify` sends and no run does; a run starts without the right to use them."""
+"""Commands that `txbatch verify` and `txbatch state` send and no run does; a run starts without the right to use
+them."""
 
 
 def require_all_rights(connection: RedisConnection, keys: Keys) -> None:

@@ -17,6 +17,8 @@ from state.redis_connection import RedisConnection, connect
 from state.redis_dead_letters import RedisDeadLetters
 from state.redis_drop import drop_topology
 from state.redis_durability import measure_durability
+from state.redis_export import RedisExport
+from state.redis_import import RedisImport
 from state.redis_own_connection import OwnConnection, PooledConnection
 from state.redis_presence import connected_runs
 from state.redis_records import RedisRecords
@@ -238,6 +240,14 @@ class RedisTopology:
     def records(self) -> RedisRecords:
         """Returns what reads everything that is stored, without the function library; for `txbatch verify`."""
         return RedisRecords(self._connection, self.keys)
+
+    def export(self) -> RedisExport:
+        """Returns what reads everything that is stored as of one transaction; for `txbatch state`."""
+        return RedisExport(self._connection, self.keys)
+
+    def importer(self) -> RedisImport:
+        """Returns what puts exported state back; for `txbatch state import`."""
+        return RedisImport(self._connection, self.keys, nonce=secrets.token_hex(16))
 
     def drop(self) -> int:
         """Deletes every key of the topology and returns how many there were.

@@ -35,6 +35,7 @@ from coordinator.cli.commands.init import init
 from coordinator.cli.commands.plan import plan
 from coordinator.cli.commands.prove import prove as run_prove
 from coordinator.cli.commands.quarantine import app as quarantine_app
+from coordinator.cli.commands.state import app as state_app
 from coordinator.cli.commands.verify import verify
 from coordinator.cli.run_arguments import RunArguments, adopt_option
 from coordinator.cli.run_command import RunRequest, execute
@@ -225,4 +226,5 @@ app.command()(doctor)
 app.command()(plan)
 app.command()(verify)
 app.add_typer(dead_letters, name="dead-letters")
+app.add_typer(state_app, name="state")
 app.add_typer(quarantine_app, name="quarantine")
