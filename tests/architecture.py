@@ -110,6 +110,8 @@ PURE_MODULES = (
     "coordinator/spark/probing/spark_facts",
     "coordinator/starter/project_name",
     "coordinator/transactional/machine",
+    "coordinator/transfer/state_lines",
+    "coordinator/transfer/typed_json",
 )
 # What a module of a pure package may touch all the same.
 EXEMPT = {
