@@ -39,6 +39,7 @@ from coordinator.cli.commands.list_topologies import list_topologies
 from coordinator.cli.commands.plan import plan
 from coordinator.cli.commands.prove import prove as run_prove
 from coordinator.cli.commands.quarantine import app as quarantine_app
+from coordinator.cli.commands.state import app as state_app
 from coordinator.cli.commands.status import status
 from coordinator.cli.commands.verify import verify
 from coordinator.cli.run_arguments import RunArguments, adopt_option
@@ -220,4 +221,5 @@ app.command()(plan)
 app.command("dry-run")(dry_run)
 app.command()(verify)
 app.add_typer(dead_letters, name="dead-letters")
+app.add_typer(state_app, name="state")
 app.add_typer(quarantine_app, name="quarantine")
