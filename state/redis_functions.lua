@@ -483,7 +483,7 @@ end
 -- Sets when the key goes, in milliseconds since 1970; one that has passed ends the key at once.
 local function plan_expiry(section)
   local at = section.at
-  if not parse_integer(section.argv[at] or '') then
+  if (parse_integer(section.argv[at] or '') or -1) < 0 then
     error('malformed expiry')
   end
   section.at, section.operations = at + 1, 0
