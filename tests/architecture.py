@@ -37,6 +37,7 @@ GATED_LIBRARIES = {
         "coordinator/spark/*",
         "coordinated_bolt/streams/tuple_batch.py",  # users of batches may ask for Arrow
     ),
+    "matplotlib": ("coordinator/reports/run_*",),
     "kafka": ("coordinator/sources/kafka/*",),
     "confluent_kafka": ("coordinator/sources/kafka/*",),
 }
@@ -94,6 +95,7 @@ PURE_MODULES = (
     "coordinator/pictures",
     "coordinator/planning",
     "coordinator/plain/wave_size",
+    "coordinator/reports/run_history",
     "coordinator/reports/run_tables",
     "coordinator/sources/files/growing/folder_watch",
     "coordinator/sources/kafka/offset_ranges",

@@ -105,14 +105,14 @@ ANSWERS: dict[str, Callable[[Path], Answer]] = {
 }
 """Example -> what finds its answer in the folder of its data."""
 
-SORTED_SETS = ("best_sellers", "txbatch:dead_letters", "views")
+SORTED_SETS = ("{clickstream}:views", "{ledger}:txbatch:dead_letters", "{top_k}:best_sellers")
 
 
 def fill(client: Any, topology_id: str, answer: Answer) -> None:
     """Stores an answer as the topology would."""
     for name, held in answer.items():
         key = f"{{{topology_id}}}:{name}"
-        if name in SORTED_SETS:
+        if key in SORTED_SETS:
             client.zadd(key, held)
         else:
             client.hset(key, mapping=held)
