@@ -108,7 +108,7 @@ PROGRAMS = {".", "cd", "pip", "pre-commit", "pytest", "redis-cli"}
 """Programs of others: that they exist and how they are called is theirs to say."""
 WRAPPERS = {"timeout": 4}
 """Programs that run another -> how many words are before that."""
-UsageError = typer.BadParameter.__mro__[1]
+UsageError: Any = typer.BadParameter.__mro__[1]
 
 
 def commands_of(document: str) -> Iterator[list[str]]:

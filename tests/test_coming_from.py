@@ -73,7 +73,8 @@ def test_the_word_count_of_bytewax_there(lines: str, redis_backend: Backend, mon
     testing = pytest.importorskip("bytewax.testing", reason="it has no wheels for Python 3.13")
     monkeypatch.setitem(os.environ, "REDIS_URL", str(redis_backend.url))
     testing.run_main(run_blocks("bytewax.md", 0)["dataflow"](lines))
-    assert {word.decode(): int(count) for word, count in redis_backend.client().hgetall("counts").items()} == WORDS
+    stored = redis_backend.client(decode_responses=True).hgetall("counts")
+    assert {word: int(count) for word, count in stored.items()} == WORDS
 
 
 def test_the_clicks_of_foreach_batch_without_a_query(clicks: Path) -> None:
