@@ -37,6 +37,7 @@ GATED_LIBRARIES = {
         "coordinator/spark/*",
         "coordinated_bolt/streams/tuple_batch.py",  # users of batches may ask for Arrow
     ),
+    "matplotlib": ("coordinator/reports/run_*",),
     "kafka": ("coordinator/sources/kafka/*",),
     "confluent_kafka": ("coordinator/sources/kafka/*",),
 }
@@ -70,6 +71,7 @@ PURE_MODULES = (
     "state/stored_topology",
     "state/stored_value",
     "state/transactional_state",
+    "state/troubles",
     "state/write_set",
     "coordinated_bolt",
     "committers/committer",
@@ -93,6 +95,7 @@ PURE_MODULES = (
     "coordinator/pictures",
     "coordinator/planning",
     "coordinator/plain/wave_size",
+    "coordinator/reports/run_history",
     "coordinator/reports/run_tables",
     "coordinator/sources/files/growing/folder_watch",
     "coordinator/sources/kafka/offset_ranges",

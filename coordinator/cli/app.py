@@ -33,6 +33,7 @@ from coordinator.cli.command_options import (
 )
 from coordinator.cli.commands.dead_letters import dead_letters
 from coordinator.cli.commands.doctor import doctor
+from coordinator.cli.commands.dry_run import dry_run
 from coordinator.cli.commands.init import init
 from coordinator.cli.commands.list_topologies import list_topologies
 from coordinator.cli.commands.plan import plan
@@ -216,6 +217,7 @@ app.command("list")(list_topologies)
 app.command()(status)
 app.command()(doctor)
 app.command()(plan)
+app.command("dry-run")(dry_run)
 app.command()(verify)
 app.add_typer(dead_letters, name="dead-letters")
 app.add_typer(quarantine_app, name="quarantine")

@@ -9,6 +9,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+from committers.task_report import TaskReport
 from coordinator.building.topology import Topology
 from coordinator.local.attempt_book import AttemptBook, AttemptRecord, HeldPhase, phase_of
 from coordinator.local.batch_letters import BatchLetters
@@ -211,6 +212,11 @@ class TransactionalRun:
     def held(self) -> list[HeldPhase]:
         """Returns the phases that have run and wait for `ack` or `fail`, by txid; at most one for a transaction."""
         return self._book.held()
+
+    def held_reports(self, txid: int) -> tuple[TaskReport, ...]:
+        """Returns what each commit task reports of a transaction whose commit phase is held; called by `dry_run`."""
+        group = self._book.held_group(txid)
+        return () if group is None else group.reports
 
     def ack(self, txid: int) -> None:
         """Ends the held phase of a transaction with its own result; takes effect when the run is next moved.
