@@ -24,12 +24,10 @@ Differs from Storm, and from `LocalCluster`:
 
 from __future__ import annotations
 
-import gc
 import logging
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from coordinator.building.plain_topology import PlainTopology
@@ -39,10 +37,9 @@ from coordinator.plain.options import PlainRunOptions
 from coordinator.plain.run_summary import PlainStatistics
 from coordinator.planning.plain_plan import PlainPlan, make_plain_plan
 from coordinator.planning.wave_plan import make_wave_plan
+from coordinator.rare_collections import rare_collections
 
 _LOG = logging.getLogger("txbatch")
-COLLECTION_THRESHOLDS = (50_000, 20, 20)
-"""The thresholds of the driver's cycle collector during a run; the caller's are back afterwards."""
 OnPlainStart = Callable[[PlainCoordinator], None]
 
 
@@ -109,21 +106,10 @@ def run_plain(
             )
             if on_start is not None:
                 on_start(coordinator)
-            with _rare_collections():
+            with rare_collections():
                 return coordinator.run()
         finally:
             engine.close()
-
-
-@contextmanager
-def _rare_collections() -> Iterator[None]:
-    """Lets the cycle collector look less often: what waits for its ack forms no cycles, and there is much of it."""
-    before = gc.get_threshold()
-    gc.set_threshold(*COLLECTION_THRESHOLDS)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 def _warn_of_ticks(plan: PlainPlan) -> None:
