@@ -37,6 +37,7 @@ GATED_LIBRARIES = {
         "coordinator/spark/*",
         "coordinated_bolt/streams/tuple_batch.py",  # users of batches may ask for Arrow
     ),
+    "matplotlib": ("coordinator/reports/run_*",),
     "kafka": ("coordinator/sources/kafka/*",),
     "confluent_kafka": ("coordinator/sources/kafka/*",),
 }
@@ -52,6 +53,7 @@ PURE_MODULES = (
     "state/errors",
     "state/fault_points",
     "state/handles",
+    "state/html_tables",
     "state/keys",
     "state/metadata_sum",
     "state/own_copy",
@@ -60,6 +62,7 @@ PURE_MODULES = (
     "state/quarantine",
     "state/receipt",
     "state/rotating_transactional_state",
+    "state/run_pulse",
     "state/server_facts",
     "state/session",
     "state/state_handle",
@@ -68,6 +71,7 @@ PURE_MODULES = (
     "state/stored_topology",
     "state/stored_value",
     "state/transactional_state",
+    "state/troubles",
     "state/write_set",
     "coordinated_bolt",
     "committers/committer",
@@ -76,6 +80,7 @@ PURE_MODULES = (
     "committers/refusing_reader",
     "committers/task_report",
     "coordinator/building",
+    "coordinator/cli/estimates",
     "coordinator/inspection/doctor/checks",
     "coordinator/inspection/finding",
     "coordinator/inspection/verify/aside_check",
@@ -87,8 +92,11 @@ PURE_MODULES = (
     "coordinator/inspection/verify/receipts_check",
     "coordinator/inspection/verify/values_check",
     "coordinator/local/mailroom",
+    "coordinator/pictures",
     "coordinator/planning",
     "coordinator/plain/wave_size",
+    "coordinator/reports/run_history",
+    "coordinator/reports/run_tables",
     "coordinator/sources/files/growing/folder_watch",
     "coordinator/sources/kafka/offset_ranges",
     "coordinator/sources/kafka/plain/first_offset",
@@ -101,7 +109,10 @@ PURE_MODULES = (
     "coordinator/sources/kafka/topic_view",
     "coordinator/sources/records",
     "coordinator/spark/probing/spark_facts",
+    "coordinator/starter/project_name",
     "coordinator/transactional/machine",
+    "coordinator/transactional/pulse/failure_kinds",
+    "coordinator/transactional/pulse/pulse_book",
 )
 # What a module of a pure package may touch all the same.
 EXEMPT = {

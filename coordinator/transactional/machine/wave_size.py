@@ -86,8 +86,8 @@ class WaveSize:
         return min(STRETCH * self._target_s, max(self._target_s, fixed_s / FIXED_SHARE))
 
     def halve(self, size: int) -> None:
-        """Limits the next wave to half of `size` attempts."""
-        self._limit = max(1, size // 2)
+        """Limits the next wave to half of `size` attempts, unless it is limited to fewer already."""
+        self._limit = max(1, min(self._limit, size // 2))
 
     def keep_below(self, size: int) -> None:
         """Limits all further waves to half of `size` attempts, because that many take too long."""
