@@ -68,6 +68,8 @@ PURE_MODULES = (
     "state/stored_records",
     "state/stored_topology",
     "state/stored_value",
+    "state/transaction_history",
+    "state/transaction_story",
     "state/transactional_state",
     "state/write_set",
     "coordinated_bolt",
@@ -83,6 +85,7 @@ PURE_MODULES = (
     "coordinator/inspection/verify/bounded",
     "coordinator/inspection/verify/comparison",
     "coordinator/inspection/verify/control_check",
+    "coordinator/inspection/verify/history_check",
     "coordinator/inspection/verify/keys_check",
     "coordinator/inspection/verify/metadata_chain",
     "coordinator/inspection/verify/receipts_check",
@@ -104,7 +107,9 @@ PURE_MODULES = (
     "coordinator/spark/probing/spark_facts",
     "coordinator/transactional/machine",
     "coordinator/transactional/pulse/failure_kinds",
+    "coordinator/transactional/pulse/gist",
     "coordinator/transactional/pulse/pulse_book",
+    "coordinator/transactional/pulse/story_book",
 )
 # What a module of a pure package may touch all the same.
 EXEMPT = {

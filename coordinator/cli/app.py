@@ -33,6 +33,7 @@ from coordinator.cli.command_options import (
 )
 from coordinator.cli.commands.dead_letters import dead_letters
 from coordinator.cli.commands.doctor import doctor
+from coordinator.cli.commands.inspect import inspect
 from coordinator.cli.commands.list_topologies import list_topologies
 from coordinator.cli.commands.prove import prove as run_prove
 from coordinator.cli.commands.quarantine import app as quarantine_app
@@ -211,6 +212,7 @@ def prove(context: typer.Context) -> None:
 
 app.command("list")(list_topologies)
 app.command()(status)
+app.command()(inspect)
 app.command()(doctor)
 app.command()(verify)
 app.add_typer(dead_letters, name="dead-letters")

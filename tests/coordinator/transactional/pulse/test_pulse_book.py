@@ -8,9 +8,11 @@ import pytest
 
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinator.transactional.engine import CrashKind
-from coordinator.transactional.pulse.failure_kinds import KINDS
+from coordinator.transactional.machine.run_events import Dropped
+from coordinator.transactional.pulse.failure_kinds import KINDS, FailureKinds
 from coordinator.transactional.pulse.pulse_book import PulseBook, sample_of, spread_of
 from coordinator.transactional.pulse.run_observer import RunObserver
+from coordinator.transactional.pulse.story_book import StoryBook
 from coordinator.transactional.run_summary import RunStatistics
 from state.errors import ReplayLimitError, UserCodeError
 from state.run_pulse import RunFigures, RunState, Spread
@@ -24,15 +26,19 @@ class Watched(RunObserver):
     """Lets a book hear a scripted run, and looks at it every turn."""
 
     def __init__(self, run: Run) -> None:
-        self.book, self.run = PulseBook(EPOCH_S), run
+        self.book, self.stories, self.kinds, self.run = PulseBook(EPOCH_S), StoryBook(EPOCH_S), FailureKinds(), run
         self.seen: list[RunFigures] = []
         run.coordinator._observer = self
 
     def heard(self, event: Any) -> None:
-        self.book.heard(event, self.run.engine.now_s)
+        for book in (self.book, self.stories):
+            book.heard(event, self.run.engine.now_s)
+        self.kinds.heard(event)
 
     def decided(self, decision: Any) -> None:
-        self.book.decided(decision, self.run.engine.now_s)
+        kind = self.kinds.of(decision) if isinstance(decision, Dropped) else ""
+        for book in (self.book, self.stories):
+            book.decided(decision, self.run.engine.now_s, kind)
 
     def is_due(self) -> bool:
         return True
