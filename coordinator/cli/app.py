@@ -37,6 +37,7 @@ from coordinator.cli.commands.inspect import inspect
 from coordinator.cli.commands.list_topologies import list_topologies
 from coordinator.cli.commands.prove import prove as run_prove
 from coordinator.cli.commands.quarantine import app as quarantine_app
+from coordinator.cli.commands.replay import replay
 from coordinator.cli.commands.status import status
 from coordinator.cli.commands.verify import verify
 from coordinator.cli.run_arguments import RunArguments, adopt_option
@@ -213,6 +214,7 @@ def prove(context: typer.Context) -> None:
 app.command("list")(list_topologies)
 app.command()(status)
 app.command()(inspect)
+app.command()(replay)
 app.command()(doctor)
 app.command()(verify)
 app.add_typer(dead_letters, name="dead-letters")
