@@ -19,6 +19,7 @@ from state.redis_encryption import require_encryption
 from state.redis_list import ListedTopology
 from state.redis_reader import URL_VARIABLE
 from state.redis_topology import RedisTopology
+from state.troubles import Trouble
 
 DEFAULT_DATA_DIR = ".txbatch"
 LOOK_TIMEOUT_S = 10.0
@@ -82,7 +83,7 @@ class ServerChoice:
             raise TopologyError(
                 f"data directory {str(self.data_dir)!r} holds no state; give another --data-dir, or --redis for a "
                 "server"
-            )
+            ).about(Trouble.UNKNOWN_TOPOLOGY)
         with EmbeddedServer(self.data_dir) as server:
             yield server.url
 

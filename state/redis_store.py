@@ -31,7 +31,7 @@ from state.redis_barrier import Barrier
 from state.redis_connection import RedisConnection
 from state.redis_presence import announce_run
 from state.redis_pulse import CALL_TIMEOUT_S, PulseSender
-from state.redis_refusals import acquire_refusal, state_not_as_left
+from state.redis_refusals import acquire_refusal, state_not_as_left, trouble_of
 from state.redis_replies import text_of
 from state.redis_topology import CallOptions, ConnectionOptions, RedisTopology
 from state.stored_metadata import unpack_metadata, verified_metadata
@@ -308,4 +308,4 @@ class RedisStore(RedisTopology):
     def _not_as_left(self, what: str, reply: CommitReply) -> StateRefusedError:
         return StateRefusedError(
             f"topology {self.keys.topology_id!r} {what}: {reply.status}: {reply.detail}; {state_not_as_left(reply)}"
-        )
+        ).about(trouble_of(reply.status))

@@ -30,6 +30,7 @@ from state.redis_watch import ServerWatch
 from state.run_pulse import RunPulse
 from state.stored_metadata import checked_control, unpack_metadata, verified_metadata
 from state.stored_topology import FoundTopology, TopologyStatus
+from state.troubles import Trouble
 
 FIRST_CONTACT_TIMEOUT_S = 10.0
 """How long `RedisTopology.check_server` waits for a server that may not exist."""
@@ -123,7 +124,7 @@ class RedisTopology:
             raise StateRefusedError(
                 f"server {self.server} cannot confirm durability {self._asked.level.value}: {lacking}; or run with "
                 "durability memory, which waits for nothing"
-            )
+            ).about(Trouble.DURABILITY)
         self._connection.load_library()
         require_all_rights(self._connection, self.keys)
 

@@ -30,13 +30,14 @@ SURFACE = {
     """,
     "committers": "ICommitter",
     "coordinator": """
-        AttemptRecord BatchSubtopologyBuilder BoltDeclarer BoltTrial ExactlyOnce FeederSpout FixedBatchesSpout
-        FormerInput HeldPhase ICommitterTransactionalSpout IOpaquePartitionedTransactionalSpout
+        AttemptRecord BackgroundRun BatchSubtopologyBuilder BoltDeclarer BoltTrial ExactlyOnce FeederSpout
+        FixedBatchesSpout FormerInput HeldPhase ICommitterTransactionalSpout IOpaquePartitionedTransactionalSpout
         IPartitionedTransactionalSpout ITransactionalSpout InputChange LocalCluster MemoryTransactionalSpout
         OpaqueMemoryTransactionalSpout OpaquePartitionedCoordinator OpaquePartitionedEmitter PartitionPositions
         PartitionedCoordinator PartitionedEmitter PlainRun PlainRunOptions PlainStatistics PlainTopology RunOptions
-        RunSoFar RunStatistics SpoutCommitter SpoutCoordinator SpoutEmitter TextFiles Topology TopologyBuilder
-        TransactionalRun TransactionalTopologyBuilder exactly_once run run_bolt run_plain
+        RunReport RunSoFar RunStatistics RunStatus SpoutCommitter SpoutCoordinator SpoutEmitter TextFiles Topology
+        TopologyBuilder TopologyPlan TransactionalRun TransactionalTopologyBuilder exactly_once plan run run_bolt
+        run_plain start
     """,
     "coordinator.sources": """
         BadRecordError Batches ColumnRanges CsvFields CsvFiles DEAD_LETTER_STREAM DataFrameBatches Follow

@@ -33,8 +33,11 @@ from coordinator.cli.command_options import (
 )
 from coordinator.cli.commands.dead_letters import dead_letters
 from coordinator.cli.commands.doctor import doctor
+from coordinator.cli.commands.dry_run import dry_run
+from coordinator.cli.commands.init import init
 from coordinator.cli.commands.inspect import inspect
 from coordinator.cli.commands.list_topologies import list_topologies
+from coordinator.cli.commands.plan import plan
 from coordinator.cli.commands.prove import prove as run_prove
 from coordinator.cli.commands.quarantine import app as quarantine_app
 from coordinator.cli.commands.replay import replay
@@ -89,7 +92,7 @@ def run_topology(
     *,
     target: Annotated[
         str,
-        typer.Argument(metavar="MODULE:FACTORY", help="As in examples.word_count:topology or word_count.py:topology."),
+        typer.Argument(metavar="MODULE:FACTORY", help="As in visits.topology:topology or word_count.py:topology."),
     ],
     parameters: Parameters = None,
     redis: Redis = None,
@@ -211,11 +214,14 @@ def prove(context: typer.Context) -> None:
     raise typer.Exit(code)
 
 
+app.command()(init)
 app.command("list")(list_topologies)
 app.command()(status)
 app.command()(inspect)
 app.command()(replay)
 app.command()(doctor)
+app.command()(plan)
+app.command("dry-run")(dry_run)
 app.command()(verify)
 app.add_typer(dead_letters, name="dead-letters")
 app.add_typer(quarantine_app, name="quarantine")

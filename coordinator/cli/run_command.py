@@ -122,6 +122,7 @@ def _run(
             conf=conf,
             options=request.options,
             on_start=begun,
+            on_step=progress.starting,
             on_progress=progress.update,
             factory_module=module_name,
             **({} if request.replay is None else {"replay": request.replay}),
@@ -154,6 +155,7 @@ def _run_plain(
             conf=conf,
             options=PlainRunOptions(stop_when_idle=request.stop_when_idle),
             on_start=begun,
+            on_step=progress.starting,
             on_progress=progress.update,
             factory_module=module_name,
         )

@@ -9,6 +9,7 @@ from coordinator.server_choice import ServerChoice
 from state.errors import StateRefusedError, TopologyError
 from state.printable import counted
 from state.redis_topology import RedisTopology
+from state.troubles import Trouble
 
 
 def drop(topology_id: str, server: ServerChoice, *, confirm: Callable[[str], bool] | None) -> None:
@@ -32,7 +33,9 @@ def drop(topology_id: str, server: ServerChoice, *, confirm: Callable[[str], boo
             raise TopologyError(f"topology {topology_id!r} was kept")
         count = store.drop()
     if not count:
-        raise TopologyError(f"topology {topology_id!r} is not stored on {server}; nothing was deleted")
+        raise TopologyError(f"topology {topology_id!r} is not stored on {server}; nothing was deleted").about(
+            Trouble.UNKNOWN_TOPOLOGY
+        )
     stopped = "; it was running: that run stops at its next write, with exit code 3" if runs else ""
     print(f"topology {topology_id!r} was dropped: {counted(count, 'key')} deleted on {server}{stopped}")
 

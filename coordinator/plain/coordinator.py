@@ -166,11 +166,13 @@ class PlainCoordinator:
 
     def _run_wave(self) -> None:
         wave, self._wave = self._wave, self._new_wave()
-        self.statistics.wave_started(self._clock())
+        started_s = self._clock()
+        self.statistics.wave_started(started_s)
         reached("plain_wave.submitting")
         ended = self._engine.run_wave(wave.close())
         reached("plain_wave.drained")
-        self.statistics.last_result_s = self._clock()
+        ended_s = self.statistics.last_result_s = self._clock()
+        self.statistics.wave_ended(ended_s, ended_s - started_s, wave.tuple_count)
         acked: frozenset[int] = frozenset()
         if isinstance(ended, WaveDrained):
             end_on(next(iter(ended.failures), None))
@@ -182,6 +184,7 @@ class PlainCoordinator:
         for task, root in wave.roots:  # in the order of their emission
             end_on(self._spouts[task].end(root, is_acked=root in acked))
             reached("plain_message.told")
+        self.statistics.moment(ended_s, self.statistics.acked, self.statistics.failed)
         if self._on_progress is not None:
             self._on_progress(self.statistics)
 

@@ -285,7 +285,7 @@ def _tell_where_it_stands(
 
 def has_external_effects(topology: Topology) -> bool:
     """Returns whether a committer changes anything outside declared state, which means to commit one by one."""
-    return any(getattr(component.spec, "external_effects", False) for component in topology.components)
+    return any(component.has_external_effects for component in topology.components)
 
 
 def fitting(topology: Topology, options: RunOptions) -> RunOptions:

@@ -29,6 +29,7 @@ from state.printable import SENTENCE_LIMIT, counted, one_line
 from state.redis_topology import RedisTopology
 from state.run_pulse import RunPulse, Standing, owners, standing_of
 from state.stored_topology import TopologyStatus
+from state.troubles import Trouble
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ def seen(store: RedisTopology, server: ServerChoice) -> Seen:
         raise TopologyError(
             f"topology {store.keys.topology_id!r} is not stored on {server}; check the topology id and the server: "
             "`txbatch list` shows what is there"
-        )
+        ).about(Trouble.UNKNOWN_TOPOLOGY)
     return Seen(
         stored, store.server_can_lose(), owners(store.pulse(), stored.fence), store.connected_runs(), time.time()
     )

@@ -312,6 +312,7 @@ class RunMachine:
                 yield AskWatch(outcome, event.wave_id)
             else:
                 record.move(AttemptState.PROCESSED).outcome = outcome
+        self._books.statistics.processed(self._books.now_s, event.seconds, len(wave.attempts))
         self._commits.keep_early(event.executed)
 
     def _judged(self, reported: list[AttemptOutcome]) -> list[AttemptOutcome]:
