@@ -65,6 +65,11 @@ class Keys:
         return f"{{{self.topology_id}}}:{RESERVED_NAME}:receipts"
 
     @property
+    def history(self) -> str:
+        """Hash: txid -> its receipt and metadata, for the last of the committed ones; see `KeptTransaction`."""
+        return f"{{{self.topology_id}}}:{RESERVED_NAME}:history"
+
+    @property
     def quarantine(self) -> str:
         """Hash: txid -> the batch that was set aside there, see `QuarantineRecord`."""
         return f"{{{self.topology_id}}}:{RESERVED_NAME}:quarantine"

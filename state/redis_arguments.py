@@ -50,14 +50,14 @@ def commit_arguments(
             f"commit has {operations} operations, more than the limit of {COMMIT_OPERATIONS_LIMIT}; "
             "cut smaller transactions"
         )
-    names = [keys.control, keys.metadata, keys.receipts, *map(keys.state, commit.write_set.states)]
+    names = [keys.control, keys.metadata, keys.receipts, keys.history, *map(keys.state, commit.write_set.states)]
     attempts = commit.attempts
     told = "" if commit.told is None else str(commit.told)
-    content: list[Argument] = [told, str(attempts[0].txid), str(len(attempts))]
+    content: list[Argument] = [told, str(commit.history), str(attempts[0].txid), str(len(attempts))]
     content += [f"{attempt.attempt_id:016x}" for attempt in attempts]
     content += metadata_arguments(packed_metadata, commit.forget)
     is_group = len(attempts) > 1
-    for index, (name, writes) in enumerate(commit.write_set.states.items(), start=4):
+    for index, (name, writes) in enumerate(commit.write_set.states.items(), start=5):
         if is_group:
             _append_checks(content, index, name, writes)
         _append_state(content, index, name, writes, writes.reach if is_group else 0)

@@ -32,10 +32,12 @@ Keys, all with the hash tag {id}; every call declares those it touches:
                                  last commit: the last txid it had heard of then
     durable_fsync                last txid known to be on the server's disk
     durable_replica              last txid known to be on as many replicas as the run asked for
+    history_from                 the lowest txid that may have a record in the history
     dropping                     present only while the topology is being dropped: how many calls have deleted keys
   {id}:txbatch:metadata  hash    "scope:txid" -> packed value; opaque here
   {id}:txbatch:receipts  hash    txid -> "attempt digest first last", for the most recent 1,024 txids;
                                  first and last are the txids of the group it was published with
+  {id}:txbatch:history   hash    txid -> receipt, and metadata that was forgotten since: transaction_history.py
   {id}:txbatch:dead_letters  zset  tuples that bolts refused: score txid, member "txid.number:packed letter"; a
                                  state like the user's, but for its limit, and for drop_letters
   {id}:txbatch:quarantine hash   txid -> the batch that was set aside there; opaque here
@@ -66,6 +68,8 @@ local OPERATIONS_LIMIT = 500000
 local SECTION_LIMIT = 1000
 local RECEIPTS = 1024
 local PULSE_FORGETS = 5000
+local HISTORY_FORGETS = 1000
+local HISTORY_VALUE_LIMIT = 4096
 local LOST_DROP = 'the server has lost a part of this drop'
 local NO_METADATA = '0000000000000000'
 local HYPERLOGLOG_REGISTERS, HYPERLOGLOG_HEAD, HYPERLOGLOG_DENSE = 16384, 16, 12304
@@ -791,6 +795,67 @@ local function write_receipts(receipts, group)
   delete_fields(receipts, removed, 1, #removed)
 end
 
+-- Deletes the fields of txids from `first` on and below `target`, at most so many; returns the first one left.
+local function forget_below(key, first, target, most)
+  local fields, last = {}, math.min(target, first + most) - 1
+  for txid = first, last do
+    fields[#fields + 1] = decimal(txid)
+  end
+  delete_fields(key, fields, 1, #fields)
+  return math.max(first, last + 1)
+end
+
+-- Moves metadata fields that are about to be forgotten into the records of their transactions: for each field a line
+-- with the lengths of scope and value, then both. A value that is too long is left out, and its length is negative.
+local function move_metadata(metadata, history, records, target, argv, start, stop)
+  for first = start, stop, SECTION_LIMIT do
+    local last = math.min(first + SECTION_LIMIT - 1, stop)
+    local values = redis.call('HMGET', metadata, unpack(argv, first, last))
+    for i = first, last do
+      local scope, txid = string.match(argv[i], '^(.*):(%d+)$')
+      local value = values[i - first + 1]
+      if value and tonumber(txid) >= target and scope ~= 'replayed' and string.sub(scope, 1, 5) ~= 'note.' then
+        local record = records.by_txid[txid]
+        if not record then
+          record = redis.call('HGET', history, txid)
+          if record then
+            records.txids[#records.txids + 1] = txid
+          end
+        end
+        if record then
+          local text, length = value, #value
+          if length > HISTORY_VALUE_LIMIT then
+            text, length = '', -length
+          end
+          records.by_txid[txid] = record .. '\n' .. #scope .. ' ' .. decimal(length) .. '\n' .. scope .. text
+        end
+      end
+    end
+  end
+end
+
+-- Records the group in the history, with the metadata that its commit forgets of transactions below; forgets the
+-- oldest, a bounded number. Returns the lowest txid that may have a record now.
+local function write_history(keys, group, kept, argv, start, stop)
+  local control, metadata, history = keys[1], keys[2], keys[4]
+  local oldest = tonumber(redis.call('HGET', control, 'history_from') or '') or group.first
+  local target = math.max(1, group.last - kept + 1)
+  local records = {txids = {}, by_txid = {}}
+  for i = math.max(1, target - group.first + 1), group.count do
+    local txid = decimal(group.first + i - 1)
+    records.txids[#records.txids + 1] = txid
+    records.by_txid[txid] = group.attempts[i] .. ' ' .. group.receipt
+  end
+  move_metadata(metadata, history, records, target, argv, start, stop)
+  local added = {}
+  for _, txid in ipairs(records.txids) do
+    added[#added + 1] = txid
+    added[#added + 1] = records.by_txid[txid]
+  end
+  put_pairs(history, added, 1, #added)
+  return decimal(forget_below(history, oldest, target, group.count + HISTORY_FORGETS))
+end
+
 -- Checks the right to run each command of the steps on its key, each pair once.
 local function require_steps(steps)
   local proved = {}
@@ -803,10 +868,11 @@ local function require_steps(steps)
   end
 end
 
---[[ KEYS control metadata receipts state...
-     ARGV fence generation revision digest metadata_sum source topology told first_txid count attempt...
+--[[ KEYS control metadata receipts history state...
+     ARGV fence generation revision digest metadata_sum source topology told kept first_txid count attempt...
           put_count (field value)... forget_count field... section...
-          told is empty if the spout's committer has heard of everything before this group
+          told is empty if the spout's committer has heard of everything before this group; the history has records of
+          the last `kept` txids
      -> {status, sentence} --]]
 local function commit(keys, argv)
   local control, metadata, receipts = keys[1], keys[2], keys[3]
@@ -816,12 +882,13 @@ local function commit(keys, argv)
     return reply
   end
   local told = argv[OWNER_WRITES + 1]
-  local group, puts = read_group(argv, OWNER_WRITES + 2, owner.digest)
+  local kept = tonumber(argv[OWNER_WRITES + 2])
+  local group, puts = read_group(argv, OWNER_WRITES + 3, owner.digest)
   reply = check_order(committed, group)
   if reply then
     return reply
   end
-  local sentence = wrong_kind(metadata, 'hash') or wrong_kind(receipts, 'hash')
+  local sentence = wrong_kind(metadata, 'hash') or wrong_kind(receipts, 'hash') or wrong_kind(keys[4], 'hash')
   if sentence then
     return {'TYPE', sentence}
   end
@@ -832,22 +899,24 @@ local function commit(keys, argv)
   if reply then
     return reply
   end
-  require_rights(control, 'HSET', 'HDEL', 'HINCRBY')
-  require_rights(metadata, 'HSET', 'HDEL')
+  require_rights(control, 'HGET', 'HSET', 'HDEL', 'HINCRBY')
+  require_rights(metadata, 'HMGET', 'HSET', 'HDEL')
   require_rights(receipts, 'HSET', 'HDEL')
+  require_rights(keys[4], 'HGET', 'HSET', 'HDEL')
   require_steps(steps)
   begin_write(control, owner)
   for _, write in ipairs(steps) do
     redis.call(write.command, write.key, unpack(write.args, write.first, write.last))
   end
+  local oldest = write_history(keys, group, kept, argv, forgets + 1, sections - 1)
   put_pairs(metadata, argv, puts + 1, forgets - 1)
   delete_fields(metadata, argv, forgets + 1, sections - 1)
   write_receipts(receipts, group)
   if told == '' then
     redis.call('HDEL', control, 'told')
-    write_control(control, owner, 'committed', decimal(group.last))
+    write_control(control, owner, 'committed', decimal(group.last), 'history_from', oldest)
   else
-    write_control(control, owner, 'committed', decimal(group.last), 'told', told)
+    write_control(control, owner, 'committed', decimal(group.last), 'history_from', oldest, 'told', told)
   end
   return {'OK', ''}
 end
@@ -1331,16 +1400,6 @@ local function discard(keys, argv)
   end
   redis.call('HDEL', keys[1], argv[1])
   return {'OK', ''}
-end
-
--- Deletes the fields of txids from `first` on and below `target`, at most so many; returns the first one left.
-local function forget_below(key, first, target, most)
-  local fields, last = {}, math.min(target, first + most) - 1
-  for txid = first, last do
-    fields[#fields + 1] = decimal(txid)
-  end
-  delete_fields(key, fields, 1, #fields)
-  return math.max(first, last + 1)
 end
 
 --[[ What a run tells of itself. Not one of the owner's writes: it changes no revision, nothing depends on it, and it may

@@ -118,6 +118,16 @@ class RedisRecords:
         found = _pairs(self._connection.call("HGETALL", self.keys.quarantine))
         return {text_of(txid): packed for txid, packed in found.items()}
 
+    def history(self) -> Iterator[tuple[str, bytes]]:
+        """Yields txid and record of each transaction in the history, read in pieces."""
+        for piece in self._scanned_entries(self.keys.history, StateKind.HASH):
+            yield from ((text_of(txid), record) for txid, record in piece)
+
+    def history_from(self) -> str:
+        """Returns the lowest txid that may have a record in the history, as stored; "" if there is none."""
+        found = self._connection.call("HGET", self.keys.control, "history_from")
+        return "" if found is None else text_of(found)
+
     def letters(self) -> Iterator[tuple[bytes, bytes]]:
         """Yields member and score of each dead letter."""
         for piece in self.entries(DEAD_LETTERS_STATE, StateKind.SORTED_SET):

@@ -18,6 +18,7 @@ from state.redis_dead_letters import RedisDeadLetters
 from state.redis_drop import drop_topology
 from state.redis_durability import measure_durability
 from state.redis_export import RedisExport
+from state.redis_history import KnownTransaction, known_transaction
 from state.redis_import import RedisImport
 from state.redis_list import ListedTopology, list_topologies
 from state.redis_own_connection import OwnConnection, PooledConnection
@@ -247,6 +248,14 @@ class RedisTopology:
             StateRefusedError, StateUnreachableError: as `acquire`.
         """
         return read_pulse(self._connection, self.keys, with_samples=with_samples)
+
+    def transaction(self, txid: int) -> KnownTransaction | None:
+        """Returns what is known of a transaction, None if the topology is not stored; needs no ownership.
+
+        Raises:
+            StateRefusedError, StateUnreachableError: as `acquire`.
+        """
+        return known_transaction(self._connection, self.keys, txid)
 
     def connected_runs(self) -> int:
         """Returns how many runs of the topology are connected, 0 if the server does not say; needs no ownership."""

@@ -72,6 +72,8 @@ PURE_MODULES = (
     "state/stored_records",
     "state/stored_topology",
     "state/stored_value",
+    "state/transaction_history",
+    "state/transaction_story",
     "state/transactional_state",
     "state/troubles",
     "state/value_form",
@@ -91,6 +93,7 @@ PURE_MODULES = (
     "coordinator/inspection/verify/comparison",
     "coordinator/inspection/verify/control_check",
     "coordinator/inspection/verify/declared_keys",
+    "coordinator/inspection/verify/history_check",
     "coordinator/inspection/verify/keys_check",
     "coordinator/inspection/verify/metadata_chain",
     "coordinator/inspection/verify/receipts_check",
@@ -116,9 +119,11 @@ PURE_MODULES = (
     "coordinator/starter/project_name",
     "coordinator/transactional/machine",
     "coordinator/transactional/pulse/failure_kinds",
+    "coordinator/transactional/pulse/gist",
     "coordinator/transactional/pulse/pulse_book",
     "coordinator/transfer/state_lines",
     "coordinator/transfer/typed_json",
+    "coordinator/transactional/pulse/story_book",
 )
 # What a module of a pure package may touch all the same.
 EXEMPT = {

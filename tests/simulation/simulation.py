@@ -28,9 +28,10 @@ from state.errors import (
 from state.fault_points import installed
 from state.redis_store import RECEIPTS_KEPT
 from tests.simulation.causes import Causes
-from tests.simulation.driver import WINDOWS, Driver, Program
+from tests.simulation.driver import HISTORY, WINDOWS, Driver, Program
 from tests.simulation.drop import Drop
 from tests.simulation.invariants import (
+    History,
     Ledger,
     Records,
     Takeovers,
@@ -80,6 +81,7 @@ class Simulation:
         self.server = self._new_server(SimServer)
         self.ends: Counter[str] = Counter()
         self._ledger, self._records, self._takeovers = ledger(scenario.rows), Records(), Takeovers()
+        self._history = History()
         self._causes = Causes(self.faults.struck)
         self._told: set[TransactionAttempt] = set()
         self._drivers: dict[str, Driver] = {}
@@ -222,10 +224,12 @@ class Simulation:
         server = self.server.inner
         if how.startswith("server") or " drop_" in how:
             self._records.forget()
+            self._history.forget()
         if how.endswith(" acquire OK") and not how.startswith("repeated "):  # such a call must not take over again
             self._causes.took_over(how.removesuffix(" acquire OK"))
         self._ledger.check(state_of(server, TOPOLOGY_ID))
         self._records.check(*records_of(server, TOPOLOGY_ID), RECEIPTS_KEPT)
+        self._history.check(server, TOPOLOGY_ID, HISTORY)
         check_metadata_bound(server, TOPOLOGY_ID, window=max(WINDOWS), partitions=PARTITIONS)
         self._takeovers.check(
             server,

@@ -16,6 +16,7 @@ from coordinator.inspection.verify.aside_check import check_aside
 from coordinator.inspection.verify.comparison import Refolded, Side, check_same_topology, compare
 from coordinator.inspection.verify.control_check import check_control
 from coordinator.inspection.verify.declared_keys import state_of_key
+from coordinator.inspection.verify.history_check import check_history
 from coordinator.inspection.verify.keys_check import HASH, check_keys
 from coordinator.inspection.verify.metadata_chain import check_metadata
 from coordinator.inspection.verify.receipts_check import check_receipts
@@ -36,8 +37,8 @@ _COMPARED_BY = {"control", "keys", "metadata", "receipts"}
 """Subjects that have to be sound: they say up to where to recompute, and what to compare."""
 
 FINDS = (
-    "finds: lost, altered or surplus metadata and receipts, a moved position, another format, keys of a wrong type, "
-    "values out of form or range, keys that expire, keys of others"
+    "finds: lost, altered or surplus metadata, receipts and records of the history, a moved position, another format, "
+    "keys of a wrong type, values out of form or range, keys that expire, keys of others"
 )
 FINDS_NOT = (
     "does not find: a state key that was deleted, a value replaced by another valid one (--refold finds both), the "
@@ -101,6 +102,7 @@ class Verifier:
         states = _states(records)
         found = list(self._stored.stored_keys())
         findings += check_keys(self._keys, found, states)
+        findings += self._history_findings(records, {each.key: each.kind for each in found})
         findings += self._aside_findings({each.key: each.kind for each in found})
         sound_states = _of_declared_kind(self._stored, found, states or {})
         findings += [self._values_finding(states[name], names) for name, names in sound_states.items() if states]
@@ -117,6 +119,14 @@ class Verifier:
         if records.control.get("format") != STORED_FORMAT:
             return findings
         return [*findings, *check_metadata(self._keys, records), *check_receipts(self._keys, records)]
+
+    def _history_findings(self, records: StoredRecords, kinds: Mapping[str, str]) -> list[Finding]:
+        """Checks the history, unless its key has another type, which was found already."""
+        has_history = kinds.get(self._keys.history, HASH) == HASH and records.control.get("format") == STORED_FORMAT
+        if not has_history or "history_from" not in records.control:
+            return []
+        found = dict(self._stored.history())
+        return check_history(self._keys, found.items(), records.receipts, self._stored.history_from())
 
     def _aside_findings(self, kinds: Mapping[str, str]) -> list[Finding]:
         """Checks what was set aside, unless its key has another type, which was found already."""
