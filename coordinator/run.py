@@ -14,6 +14,7 @@ from coordinator.building.letter_streams import with_letter_streams
 from coordinator.building.topology import Topology
 from coordinator.building.topology_checks import check_is_a
 from coordinator.planning.plan import Plan, make_plan
+from coordinator.rare_collections import rare_collections
 from coordinator.server_choice import ServerChoice, choose_server
 from coordinator.sources.data_frame_batches import DataFrameBatches
 from coordinator.transactional.assembly import assembled
@@ -174,6 +175,7 @@ def started(  # noqa: D417 - the others are those of `run`
                 replay=choice,
                 master=lease.context.master or "",
             ) as coordinator,
+            rare_collections(),
         ):
             yield coordinator
 

@@ -69,8 +69,7 @@ def _print_json(topology_id: str, batches: Iterator[DryBatch], fields: Fields, l
     shown: list[dict[str, Any]] = []
     is_refused = True
     try:
-        for batch in batches:
-            shown.append(_plain(batch, fields, limit))
+        shown.extend(_plain(batch, fields, limit) for batch in batches)
         is_refused = False
     finally:
         if shown or not is_refused:
