@@ -20,11 +20,13 @@ from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import Engine
 from coordinator.transactional.options import RunOptions
+from coordinator.transactional.pulse.start import observe_by_pulse
 from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.start.letter_choice import LetterChoice
 from coordinator.transactional.start.replay_choice import ReplayChoice
 from state.durability import Durability, DurabilityLevel
 from state.errors import TopologyError
+from state.printable import counted
 from state.redis_embedded import EmbeddedServer
 from state.redis_encryption import require_encryption
 from state.redis_store import RedisStore
@@ -36,6 +38,7 @@ _LOG = logging.getLogger("txbatch")
 RETRY_BACKOFF_S = 0.2
 """The pause before the third attempt at a txid, unless the options set another one."""
 OnStart = Callable[[Coordinator], None]
+OnStep = Callable[[str], None]
 
 
 def run(
@@ -49,6 +52,7 @@ def run(
     conf: Mapping[str, str] | None = None,
     options: RunOptions | None = None,
     on_start: OnStart | None = None,
+    on_step: OnStep | None = None,
     on_progress: Callable[[RunStatistics], None] | None = None,
     factory_module: str | None = None,
     replay: Sequence[int] | str | None = None,
@@ -67,6 +71,7 @@ def run(
         conf: Spark settings of the session that is started; they take precedence over ours.
         options: limits of the run.
         on_start: called with the coordinator once it owns the topology, so that you can `drain` it later.
+        on_step: called before each step of the start, with a phrase that says what is about to be started.
         on_progress: called with the statistics after every event, on the calling thread.
         factory_module: name of a module to ship in addition to those of the components' classes.
         replay: txids of quarantined batches, or "all": the run publishes each as a new transaction, exactly once, and
@@ -93,6 +98,7 @@ def run(
         master=master,
         conf=conf,
         options=options,
+        on_step=on_step,
         on_progress=on_progress,
         factory_module=factory_module,
         replay=replay,
@@ -114,6 +120,7 @@ def started(  # noqa: D417 - the others are those of `run`
     master: str = "local[*]",
     conf: Mapping[str, str] | None = None,
     options: RunOptions | None = None,
+    on_step: OnStep | None = None,
     on_progress: Callable[[RunStatistics], None] | None = None,
     factory_module: str | None = None,
     replay: Sequence[int] | str | None = None,
@@ -130,6 +137,7 @@ def started(  # noqa: D417 - the others are those of `run`
     if isinstance(choice, LetterChoice):
         topology = with_letter_streams(topology)
     server = choose_server(redis_url, data_dir, allow_plaintext=allow_plaintext)
+    tell = on_step or _ignore_step
     # imported here because importing Spark takes as long as everything else
     from coordinator.spark.engine import SparkEngine
     from coordinator.spark.session import spark_lease
@@ -140,9 +148,12 @@ def started(  # noqa: D417 - the others are those of `run`
     nonce = secrets.token_hex(16)
     bounds = (options or RunOptions()).or_backoff(RETRY_BACKOFF_S)
     with (
+        step(tell, f"{'starting' if server.redis_url is None else 'connecting to'} {server}"),
         _state_store(topology, server, bounds.asked_durability()) as (store, url),
+        step(tell, f"starting Spark with master {master}" if spark is None else "using the given Spark session"),
         spark_lease(topology.topology_id, spark, master, conf or {}) as lease,
     ):
+        tell(f"preparing {counted(len(plan.wirings), 'task')} in {counted(len(plan.outline()), 'stage')}")
         lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
         if intake is None and isinstance(topology.spout.spec, DataFrameBatches):
             from coordinator.spark.intake.binding import bound_to_spark
@@ -151,11 +162,31 @@ def started(  # noqa: D417 - the others are those of `run`
         engine = SparkEngine(lease, plan, url, nonce, topology.message_timeout_s, intake=intake)
         with (
             closing(engine),
+            step(tell, "comparing topology and input with what is stored"),
             _coordinated(
-                topology, plan, store, engine, options=bounds, nonce=nonce, on_progress=on_progress, replay=choice
+                topology,
+                plan,
+                store,
+                engine,
+                options=bounds,
+                nonce=nonce,
+                on_progress=on_progress,
+                replay=choice,
+                master=lease.context.master or "",
             ) as coordinator,
         ):
             yield coordinator
+
+
+@contextmanager
+def step(tell: OnStep, phrase: str) -> Iterator[None]:
+    """Tells of a step of the start before what follows in the same ``with`` takes it."""
+    tell(phrase)
+    yield
+
+
+def _ignore_step(phrase: str) -> None:
+    """Stands in for an `on_step` that was not given."""
 
 
 def _choice(
@@ -178,6 +209,7 @@ def _coordinated(
     nonce: str,
     on_progress: Callable[[RunStatistics], None] | None,
     replay: ReplayChoice | LetterChoice | None,
+    master: str,
 ) -> AbstractContextManager[Coordinator]:
     """Assembles a run with this machine's clock and randomness."""
     return assembled(
@@ -194,6 +226,7 @@ def _coordinated(
         pause=time.sleep,
         wall_clock=time.time,
         replay=replay,
+        observe=(lambda: observe_by_pulse(store, options, master)) if options.pulse else None,
     )
 
 

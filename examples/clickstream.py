@@ -123,7 +123,7 @@ def topology(input, lines_per_batch=10_000, topology_id="clickstream", paralleli
     return builder.build()
 
 
-def make_data(folder, events=200_000, days=7, seed=7):
+def make_data(folder, events=100_000, days=7, seed=7):
     """Writes one compressed file of events a day, each in the order of time.
 
     Args:
@@ -151,5 +151,5 @@ def make_data(folder, events=200_000, days=7, seed=7):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Makes sample events.")
     parser.add_argument("folder")
-    parser.add_argument("--events", type=int, default=200_000)
+    parser.add_argument("--events", type=int, default=100_000)
     make_data(**vars(parser.parse_args()))

@@ -74,7 +74,14 @@ def topology(servers, topic, *, messages_per_batch=10_000, topology_id="page_vie
     return builder.build()
 
 
-def make_data(servers, topic, messages=200_000, partitions=4, seed=7):
+def sample(messages=200_000, seed=7):
+    """Yields page views; the same for the same seed."""
+    draw = random.Random(seed)
+    for _ in range(messages):
+        yield f"/page/{int(100 * draw.random() ** 2)}"
+
+
+def make_data(servers, topic, messages=200_000, partitions=4):
     """Makes the topic if it does not exist, and writes page views to it.
 
     Args:
@@ -82,15 +89,14 @@ def make_data(servers, topic, messages=200_000, partitions=4, seed=7):
         topic: the topic.
         messages: how many.
         partitions: of a topic that is made.
-        seed: determines the messages.
     """
     admin = AdminClient({"bootstrap.servers": servers})
     if topic not in admin.list_topics(timeout=30).topics:
         admin.create_topics([NewTopic(topic, partitions)])[topic].result()
     options = {"bootstrap.servers": servers, "enable.idempotence": True, "queue.buffering.max.messages": 0}
-    draw, producer = random.Random(seed), Producer(options)
-    for _ in range(messages):
-        producer.produce(topic, f"/page/{int(100 * draw.random() ** 2)}")
+    producer = Producer(options)
+    for page in sample(messages):
+        producer.produce(topic, page)
     producer.flush()
 
 

@@ -1,9 +1,9 @@
 """Counts clicks per page of a Structured Streaming query, exactly once, into the Redis hash ``{clicks}:pages``.
 
-A row is a line of JSON such as ``{"page": "/cart", "clicks": 3}``. Make 40 files of them, each of which becomes a
+A row is a line of JSON such as ``{"page": "/cart", "clicks": 3}``. Make 12 files of them, each of which becomes a
 micro-batch, and count them::
 
-    python examples/streaming_bridge.py clicks --make-data 40
+    python examples/streaming_bridge.py clicks --make-data 12
 
 Kill it, and run it again without ``--make-data``: the query and the state continue together. It ends when it has read
 all files. With ``--redis redis://localhost:6379`` the state is on your own server.
@@ -71,6 +71,8 @@ def run_query(folder, checkpoint, redis_url=None, files_per_batch=1):
             .start()
         )
         query.awaitTermination()
+        done = sink.statistics
+    print(f"{done.committed if done else 0} micro-batches committed")
 
 
 def make_data(folder, files, seed=7):

@@ -62,6 +62,7 @@ PURE_MODULES = (
     "state/quarantine",
     "state/receipt",
     "state/rotating_transactional_state",
+    "state/run_pulse",
     "state/server_facts",
     "state/session",
     "state/state_handle",
@@ -70,6 +71,7 @@ PURE_MODULES = (
     "state/stored_topology",
     "state/stored_value",
     "state/transactional_state",
+    "state/troubles",
     "state/write_set",
     "coordinated_bolt",
     "committers/committer",
@@ -78,6 +80,7 @@ PURE_MODULES = (
     "committers/refusing_reader",
     "committers/task_report",
     "coordinator/building",
+    "coordinator/cli/estimates",
     "coordinator/inspection/doctor/checks",
     "coordinator/inspection/finding",
     "coordinator/inspection/verify/aside_check",
@@ -108,6 +111,8 @@ PURE_MODULES = (
     "coordinator/spark/probing/spark_facts",
     "coordinator/starter/project_name",
     "coordinator/transactional/machine",
+    "coordinator/transactional/pulse/failure_kinds",
+    "coordinator/transactional/pulse/pulse_book",
 )
 # What a module of a pure package may touch all the same.
 EXEMPT = {

@@ -16,6 +16,14 @@ from tests.support.cli.terminal import on_terminal
 from tests.support.distribution.building import ROOT, Built, build
 from tests.support.distribution.environment import Environment, environment_for
 
+STEPS = (
+    "starting the private server in '.txbatch'",
+    "starting Spark with master local[2]",
+    "preparing 6 tasks in 2 stages",
+    "comparing topology and input with what is stored",
+    "running the first wave",
+    "12 transactions committed in ",
+)
 DATA = {".lua", ".properties", ".py", ".typed"}
 
 
@@ -113,11 +121,13 @@ def test_a_project_installs_next_to_the_wheel_and_passes_its_tests(environment: 
 @pytest.mark.spark
 @pytest.mark.redis
 @pytest.mark.slow
-def test_a_project_runs_to_its_end_outside_the_checkout(environment: Environment, project: Path) -> None:
+def test_a_project_runs_to_its_end_outside_the_checkout_step_by_step(environment: Environment, project: Path) -> None:
     command = [environment.program("txbatch"), "run", "shop.topology:topology", "--master", "local[2]", "--json"]
 
     shown = on_terminal(command, project, environment.variables())
 
     assert shown.code == 0, shown.screen
+    at = [shown.screen.index(f"shop: {step}") for step in STEPS]
+    assert at == sorted(at)
     summary = json.loads(shown.output)
     assert (summary["committed"], summary["dead_letters"]) == (12, 2)

@@ -14,6 +14,7 @@ import pytest
 from coordinator import BackgroundRun, LocalCluster
 from tests.architecture import PURE_MODULES
 from tests.support import golden_cases
+from tests.support.documents import FENCED, anchors
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = (
@@ -24,10 +25,8 @@ DOCUMENTS = (
     *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/**/*.md")),
 )
 PYTHON_BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
-FENCED = re.compile(r"```.*?```", re.DOTALL)
 CODE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\(([^)#]*)(?:#([^)]+))?\)")
-HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 MODULE = re.compile(r"[\w.-]+(/[\w.-]+)*\.(py|lua|sh)")
 FOLDER = re.compile(r"[\w.-]+(/[\w.-]+)*/")
 OURS = re.compile(r"I?[A-Z][a-z]+[A-Z]\w*|[a-z]+(_[a-z]+)+")
@@ -110,7 +109,7 @@ def ours():
 def here(document):
     """The text without what is fenced, without lists of tests and, of a table that compares, without the original."""
     lines = [line for line in FENCED.sub("", read(document)).splitlines() if not golden_cases.TEST.match(line)]
-    if document.endswith("storm.md"):
+    if document.startswith("docs/coming-from/"):
         lines = ["|".join(line.split("|")[2:]) if line.startswith("|") else line for line in lines]
     return "\n".join(lines)
 
@@ -175,7 +174,7 @@ def test_the_table_of_pure_modules_is_the_list_that_is_checked():
 
 def test_what_is_said_not_to_be_here_is_not():
     assert NOT_HERE & ours() == set()
-    assert set(names_in(read("docs/storm.md").partition("## Not here")[2])) >= NOT_HERE
+    assert set(names_in(read("docs/coming-from/storm.md").partition("## Not here")[2])) >= NOT_HERE
 
 
 def test_a_name_that_is_not_there_is_found():
@@ -205,18 +204,6 @@ def test_every_path_is_there(document):
 def test_a_path_that_is_not_there_is_found():
     paths = paths_in("`state/gone.py`, `state/attempt.py`, `no/such/room/`, `gone.py`, `wave.py`, `a/b`, `*.py`")
     assert [path for path in paths if not is_there("README.md", path)] == ["state/gone.py", "no/such/room/", "gone.py"]
-
-
-def anchor(heading):
-    """A heading's anchor as GitHub makes it."""
-    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
-
-
-def anchors(document):
-    """Every anchor of a document; a heading that is repeated gets a number."""
-    names = [anchor(heading) for heading in HEADING.findall(FENCED.sub("", document.read_text(encoding="utf-8")))]
-    earlier = [names[:position].count(name) for position, name in enumerate(names)]
-    return {f"{name}-{count}" if count else name for name, count in zip(names, earlier, strict=True)}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)

@@ -15,12 +15,14 @@ from coordinator.cli.command_options import (
     AsJson,
     DataDir,
     Debug,
+    History,
     Level,
     MaxAttempts,
     MaxPending,
     MaxQuarantined,
     OnPoison,
     Parameters,
+    Pulse,
     Redis,
     Replicas,
     SparkConf,
@@ -33,16 +35,17 @@ from coordinator.cli.commands.dead_letters import dead_letters
 from coordinator.cli.commands.doctor import doctor
 from coordinator.cli.commands.dry_run import dry_run
 from coordinator.cli.commands.init import init
+from coordinator.cli.commands.list_topologies import list_topologies
 from coordinator.cli.commands.plan import plan
 from coordinator.cli.commands.prove import prove as run_prove
 from coordinator.cli.commands.quarantine import app as quarantine_app
+from coordinator.cli.commands.status import status
 from coordinator.cli.commands.verify import verify
 from coordinator.cli.run_arguments import RunArguments, adopt_option
 from coordinator.cli.run_command import RunRequest, execute
 from coordinator.cli.signals import STOP_TIMEOUT_S
-from coordinator.cli.state_commands import ask, show_status
+from coordinator.cli.state_commands import ask
 from coordinator.cli.state_commands import drop as drop_topology
-from coordinator.cli.suggestions import server_options
 from coordinator.server_choice import choose_server
 from coordinator.transactional.options import RunOptions
 from state.durability import DurabilityLevel
@@ -113,6 +116,8 @@ def run_topology(
     ] = False,
     durability: Level = DurabilityLevel.MEMORY,
     durability_replicas: Replicas = DEFAULTS.durability_replicas,
+    history: History = DEFAULTS.history,
+    pulse: Pulse = True,
     stop_when_idle: Annotated[
         bool, typer.Option("--stop-when-idle", help="End a plain topology once its spouts have nothing more to emit.")
     ] = False,
@@ -143,28 +148,14 @@ def run_topology(
             accept_state_changes=accept_state_changes,
             durability=durability,
             durability_replicas=durability_replicas,
+            history=history,
+            pulse=pulse,
         )
         request = RunRequest(
             target, parameters or (), server, master, conf or (), options, as_json, stop_when_idle, stop_timeout
         )
         code = execute(request)
     raise typer.Exit(code)
-
-
-@app.command()
-def status(
-    *,
-    topology_id: TopologyId,
-    redis: Redis = None,
-    data_dir: DataDir = None,
-    allow_plaintext: AllowPlaintext = False,
-    as_json: AsJson = False,
-    debug: Debug = False,
-) -> None:
-    """Show what is committed, and which run owns the topology."""
-    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
-        server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
-        show_status(topology_id, server, as_json=as_json, options=server_options(redis, data_dir))
 
 
 @app.command()
@@ -222,6 +213,8 @@ def prove(context: typer.Context) -> None:
 
 
 app.command()(init)
+app.command("list")(list_topologies)
+app.command()(status)
 app.command()(doctor)
 app.command()(plan)
 app.command("dry-run")(dry_run)

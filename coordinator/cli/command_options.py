@@ -87,6 +87,19 @@ Replicas = Annotated[
         "--durability-replicas", min=1, metavar="N", help="Replicas that have to confirm, with --durability replica."
     ),
 ]
+History = Annotated[
+    int,
+    typer.Option(
+        "--history",
+        min=0,
+        metavar="N",
+        help="How many transactions keep their receipt, metadata and story, for `txbatch inspect`.",
+    ),
+]
+Pulse = Annotated[
+    bool,
+    typer.Option("--pulse/--no-pulse", help="Whether to tell the server, once a second, what the run is doing."),
+]
 MaxAttempts = Annotated[
     int, typer.Option("--max-attempts", min=1, metavar="N", help="Attempts at a transaction before it is given up.")
 ]

@@ -122,6 +122,7 @@ def _run(
             conf=conf,
             options=request.options,
             on_start=begun,
+            on_step=progress.starting,
             on_progress=progress.update,
             factory_module=module_name,
             **({} if request.replay is None else {"replay": request.replay}),
@@ -136,9 +137,9 @@ def _run_plain(
     if request.options != RunOptions():
         raise TopologyError(
             "--max-pending, --wave-target-ms, --commit-group-max, --max-attempts, --on-poison, --max-quarantined, "
-            "--adopt, --accept-state-changes and --durability are for transactional topologies, but "
-            f"{topology.topology_id!r} is a plain one; leave them out, and limit what is in flight with the builder's "
-            "set_max_spout_pending"
+            "--adopt, --accept-state-changes, --durability, --history and --no-pulse are for transactional topologies, "
+            f"but {topology.topology_id!r} is a plain one; leave them out, and limit what is in flight with the "
+            "builder's set_max_spout_pending"
         )
     figures = PlainFigures(time.monotonic)
     shown = progress_on_stderr(topology.topology_id, time.monotonic, figures, leaves_line=request.as_json)
@@ -154,6 +155,7 @@ def _run_plain(
             conf=conf,
             options=PlainRunOptions(stop_when_idle=request.stop_when_idle),
             on_start=begun,
+            on_step=progress.starting,
             on_progress=progress.update,
             factory_module=module_name,
         )

@@ -10,26 +10,7 @@ import pytest
 from coordinator.local.cluster import LocalCluster
 from coordinator.transactional.options import RunOptions
 from examples.ledger import BANK, TRANSFER, make_data, topology
-
-
-def plain_loop(folder):
-    """Account -> cents, and component -> the numbers of what it refuses; of the source's refusals only how many."""
-    balances: Counter[str] = Counter()
-    refused: dict[str, list[int]] = {"transfers": [], "check": [], "balances": []}
-    for line in (folder / "transfers.jsonl").read_text().splitlines():
-        try:
-            number, source, target, cents = (json.loads(line)[name] for name in TRANSFER)
-        except json.JSONDecodeError:
-            refused["transfers"].append(len(refused["transfers"]))
-            continue
-        if cents <= 0 or source == target:
-            refused["check"].append(number)
-        elif source != BANK and balances[source] < cents:
-            refused["balances"].append(number)
-        else:
-            balances[source] -= cents
-            balances[target] += cents
-    return balances, refused
+from tests.support.examples.answers import books
 
 
 def refusals(letters):
@@ -43,17 +24,17 @@ def refusals(letters):
 @pytest.mark.parametrize(("lines", "window", "group"), [(11, 1, 1), (60, 8, 3), (5000, 2, 64)])
 def test_every_line_is_in_the_balances_or_refused(tmp_path, lines, window, group):
     make_data(tmp_path, 500, accounts=9)
-    balances, refused = plain_loop(tmp_path)
+    kept = books(tmp_path)
     with LocalCluster(seed=lines) as cluster:
         options = RunOptions(max_spout_pending=window, commit_group_max=group)
         run = cluster.submit(topology(f"{tmp_path}/*.jsonl", lines), options=options)
         run.run_until_idle()
         assert run.is_done
-        assert Counter(run.state("balances")) == balances
-        assert refusals(run.dead_letters()) == refused
-    assert sum(balances.values()) == 0
-    assert all(refused.values())
-    assert [account for account, cents in balances.items() if cents < 0] == [BANK]
+        assert Counter(run.state("balances")) == kept.balances
+        assert refusals(run.dead_letters()) == kept.refused
+    assert sum(kept.balances.values()) == 0
+    assert all(kept.refused.values())
+    assert [account for account, cents in kept.balances.items() if cents < 0] == [BANK]
 
 
 def test_a_refused_transfer_is_made_by_a_replay_once_there_is_money(tmp_path):

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 
 import pytest
 
 from coordinator.local.cluster import LocalCluster
 from examples.top_k import make_data, topology
+from tests.support.examples.answers import top_k
 
 
 @pytest.mark.parametrize("parallelism", [1, 3])
 def test_products_are_ranked_by_the_units_sold(tmp_path, parallelism):
     make_data(tmp_path, 1000)
-    units: Counter[str] = Counter()
-    for path in tmp_path.iterdir():
-        with path.open(newline="") as file:
-            for row in csv.DictReader(file):
-                units[row["product"]] += int(row["units"])
-
+    units = Counter(top_k(tmp_path)["best_sellers"])
     with LocalCluster(seed=parallelism) as cluster:
         run = cluster.submit(topology(f"{tmp_path}/*.csv", 150, parallelism=parallelism))
         run.run_until_idle()

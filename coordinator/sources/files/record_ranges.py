@@ -15,6 +15,7 @@ from typing import Any
 from coordinator.sources.files.prefix_digest import PrefixMark, short_digest
 from coordinator.sources.files.stores.input_file import InputFile
 from state.errors import SourceError
+from state.troubles import Trouble
 
 _COUNT = 4
 """Place of the number of records in a range as plain data."""
@@ -59,7 +60,7 @@ class RecordRange:
         raise SourceError(
             f"stored metadata {plain!r} is not a range of records: the topology was run with another kind of "
             "source before, or by an earlier version; drop it or take another topology id"
-        )
+        ).about(Trouble.OTHER_SOURCE)
 
     def to_plain(self) -> list[Any]:
         """The range as plain data, to be stored."""
