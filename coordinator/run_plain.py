@@ -28,17 +28,20 @@ import gc
 import logging
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from coordinator.building.plain_topology import PlainTopology
 from coordinator.building.topology_checks import check_is_a
+from coordinator.log_fields import logs_of
 from coordinator.plain.coordinator import PlainCoordinator
 from coordinator.plain.options import PlainRunOptions
 from coordinator.plain.run_summary import PlainStatistics
 from coordinator.planning.plain_plan import PlainPlan, make_plain_plan
 from coordinator.planning.wave_plan import make_wave_plan
+from coordinator.run_observer import RunObserver
+from coordinator.telemetry.slow_log import SlowLog
 
 _LOG = logging.getLogger("txbatch")
 COLLECTION_THRESHOLDS = (50_000, 20, 20)
@@ -56,6 +59,7 @@ def run_plain(
     on_start: OnPlainStart | None = None,
     on_progress: Callable[[PlainStatistics], None] | None = None,
     factory_module: str | None = None,
+    observers: Sequence[RunObserver] = (),
 ) -> PlainStatistics:
     """Runs a plain topology until it is drained or, with `stop_when_idle`, until its spouts have nothing more (driver).
 
@@ -73,6 +77,7 @@ def run_plain(
         on_start: called with the coordinator before its spouts are opened, so that you can `drain` it later.
         on_progress: called with the statistics after every wave, on the calling thread.
         factory_module: name of a module to ship in addition to those of the components' classes.
+        observers: functions that are told of waves as they happen, on this thread; see `coordinator.run_observer`.
 
     Returns:
         The statistics of this run.
@@ -93,7 +98,7 @@ def run_plain(
     plan = make_plain_plan(topology, pickle_spec)
     wave_plan = make_wave_plan(plan)
     _warn_of_ticks(plan)
-    with spark_lease(topology.topology_id, spark, master, conf or {}) as lease:
+    with logs_of(topology.topology_id), spark_lease(topology.topology_id, spark, master, conf or {}) as lease:
         lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
         timeout_s = None if topology.message_timeout_s is None else 2 * topology.message_timeout_s
         engine = SparkPlainEngine(lease, wave_plan, wave_timeout_s=timeout_s)
@@ -106,6 +111,7 @@ def run_plain(
                 sleep=time.sleep,
                 draw_bits=secrets.randbits,
                 on_progress=on_progress,
+                observers=[SlowLog(time.monotonic), *observers],
             )
             if on_start is not None:
                 on_start(coordinator)

@@ -39,6 +39,8 @@ GATED_LIBRARIES = {
     ),
     "kafka": ("coordinator/sources/kafka/*",),
     "confluent_kafka": ("coordinator/sources/kafka/*",),
+    "prometheus_client": ("coordinator/telemetry/*",),
+    "opentelemetry": ("coordinator/telemetry/*",),
 }
 
 # Protocol logic: clocks and fresh ids come in as parameters, and nothing outside the process is touched. A room or a
@@ -101,6 +103,9 @@ PURE_MODULES = (
     "coordinator/sources/kafka/topic_view",
     "coordinator/sources/records",
     "coordinator/spark/probing/spark_facts",
+    "coordinator/telemetry/health",
+    "coordinator/telemetry/measures",
+    "coordinator/telemetry/run_metrics",
     "coordinator/transactional/machine",
 )
 # What a module of a pure package may touch all the same.

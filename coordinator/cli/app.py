@@ -16,31 +16,38 @@ from coordinator.cli.command_options import (
     DataDir,
     Debug,
     Level,
+    LogFormatOption,
+    LogLevelOption,
     MaxAttempts,
     MaxPending,
     MaxQuarantined,
+    MetricsHost,
+    MetricsPort,
     OnPoison,
     Parameters,
     Redis,
     Replicas,
     SparkConf,
     SparkMaster,
+    StopTimeout,
     TopologyId,
     WaveTarget,
     command_errors,
 )
 from coordinator.cli.commands.dead_letters import dead_letters
 from coordinator.cli.commands.doctor import doctor
+from coordinator.cli.commands.log_style import LogStyle
 from coordinator.cli.commands.prove import prove as run_prove
 from coordinator.cli.commands.quarantine import app as quarantine_app
 from coordinator.cli.commands.verify import verify
 from coordinator.cli.run_arguments import RunArguments, adopt_option
-from coordinator.cli.run_command import RunRequest, execute
+from coordinator.cli.run_command import MetricsAddress, RunRequest, execute
 from coordinator.cli.signals import STOP_TIMEOUT_S
 from coordinator.cli.state_commands import ask, show_status
 from coordinator.cli.state_commands import drop as drop_topology
 from coordinator.cli.suggestions import server_options
 from coordinator.server_choice import choose_server
+from coordinator.telemetry.metrics_server import DEFAULT_HOST
 from coordinator.transactional.options import RunOptions
 from state.durability import DurabilityLevel
 
@@ -113,9 +120,11 @@ def run_topology(
     stop_when_idle: Annotated[
         bool, typer.Option("--stop-when-idle", help="End a plain topology once its spouts have nothing more to emit.")
     ] = False,
-    stop_timeout: Annotated[
-        float, typer.Option(min=1, metavar="SECONDS", help="Longest time from SIGTERM to the end of the process.")
-    ] = STOP_TIMEOUT_S,
+    stop_timeout: StopTimeout = STOP_TIMEOUT_S,
+    log_format: LogFormatOption = None,
+    log_level: LogLevelOption = None,
+    metrics_port: MetricsPort = None,
+    metrics_host: MetricsHost = DEFAULT_HOST,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -127,7 +136,7 @@ def run_topology(
     A plain topology runs until Ctrl-C or SIGTERM, or with --stop-when-idle until its spouts are idle. It has no
     state and needs no server.
     """
-    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
+    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir, log=LogStyle.of(log_format, log_level)):
         server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
         options = RunOptions(
             max_spout_pending=max_pending,
@@ -142,7 +151,9 @@ def run_topology(
             durability_replicas=durability_replicas,
         )
         request = RunRequest(
-            target, parameters or (), server, master, conf or (), options, as_json, stop_when_idle, stop_timeout
+            *(target, parameters or (), server, master, conf or (), options, as_json, stop_when_idle, stop_timeout),
+            is_logged=(log_format or log_level) is not None,
+            metrics=MetricsAddress.of(metrics_port, metrics_host),
         )
         code = execute(request)
     raise typer.Exit(code)

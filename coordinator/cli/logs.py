@@ -57,18 +57,32 @@ class Quietly(StderrHandler):
 
 
 @contextmanager
-def logging_to_stderr(*, debug: bool, hidden: Mapping[str, str] | None = None) -> Iterator[None]:
-    """Shows warnings while the block runs, everything with `debug`; for `hidden` see `StderrHandler`."""
+def logging_to_stderr(
+    *,
+    debug: bool,
+    hidden: Mapping[str, str] | None = None,
+    form: logging.Formatter | None = None,
+    level: int = logging.WARNING,
+) -> Iterator[None]:
+    """Shows what is logged while the block runs.
+
+    Args:
+        debug: show everything.
+        hidden: see `StderrHandler`.
+        form: of the records; by default one line in the form of the command's other messages.
+        level: the lowest of our own records that is shown; of other loggers, warnings are.
+    """
     logger = logging.getLogger(LOGGER)
     before = logger.handlers, logger.propagate, logger.level
     handler = StderrHandler(hidden or {})
-    handler.setFormatter(OneLineFormatter())
+    handler.setFormatter(form or OneLineFormatter())
     logger.handlers = [handler]
     logger.propagate = False  # a user's module may have given the root logger a handler too
-    logger.setLevel(logging.DEBUG if debug else logging.WARNING)
+    logger.setLevel(logging.DEBUG if debug else level)
     root = logging.getLogger()
     quietly = None if root.handlers or debug else Quietly(hidden or {})
     if quietly is not None:
+        quietly.setFormatter(form)
         root.addHandler(quietly)
     try:
         yield

@@ -34,6 +34,7 @@ from coordinator.transactional.machine.run_events import (
     Turn,
 )
 from coordinator.transactional.machine.run_machine import RunMachine
+from coordinator.transactional.observer_side import ObserverSide
 from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.spout_side import SpoutSide
 from coordinator.transactional.store_side import StoreSide
@@ -53,6 +54,7 @@ class Coordinator:
         engine: runs waves.
         store: stores and commits, as the owner of the topology.
         watch: notified of every attempt, and may hold its phases.
+        observers: told what happens.
         clock: seconds, monotonic.
         on_progress: called with the statistics after every event.
     """
@@ -65,11 +67,13 @@ class Coordinator:
         engine: EngineSide,
         store: StoreSide,
         watch: WatchSide,
+        observers: ObserverSide,
         clock: Callable[[], float],
         on_progress: Callable[[RunStatistics], None],
     ) -> None:
         self._machine = machine
         self._spout, self._engine, self._store, self._watch = spout, engine, store, watch
+        self._observers = observers
         self._clock = clock
         self._on_progress = on_progress
         self._is_done = False
@@ -142,9 +146,11 @@ class Coordinator:
             return True
         event = self._next_event()
         if event is not None:
+            self._observers.happened(event)
             self._handle(event)
             self._report_progress()
         self._handle(TimePassed(clock()))
+        self._observers.turned(is_idle=machine.is_idle())
         return False
 
     def _next_event(self) -> RunEvent | None:
@@ -159,7 +165,7 @@ class Coordinator:
         """Carries out everything that follows from an event."""
         decisions = deque(self._machine.handle(event))
         while decisions:  # bounded: each answer leads to fewer decisions
-            answer = self._carry_out(decisions.popleft())
+            answer = self._observers.carry_out(decisions.popleft(), self._carry_out)
             if answer is not None:
                 decisions.extend(self._machine.handle(answer))
 
