@@ -6,6 +6,7 @@ Progress, notes and the error that ends the run included, so that a line is a re
 from __future__ import annotations
 
 import logging
+import re
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,11 +16,11 @@ from typing import Any
 from coordinator.cli.exits import StoppedError, exit_code_of
 from coordinator.cli.figures import RunFigures
 from coordinator.cli.progress import LINE_EVERY_S, RunProgress, Statistics
-from coordinator.log_fields import fields
 from coordinator.telemetry.log_formats import DETAILS, FIGURES, LogFormat
-from state.attempt import TransactionAttempt
 
 _LOG = logging.getLogger("txbatch")
+ATTEMPT = re.compile(r"(\d+):[0-9a-f]+")
+"""An attempt as errors name it; the batch of a sub-topology looks different."""
 
 
 class LogLevel(StrEnum):
@@ -60,13 +61,23 @@ def log_sentence(text: str, level: int = logging.INFO, *, figures: Any = None, *
 
 def log_error(sentence: str, error: BaseException, *, debug: bool = False) -> None:
     """Logs the error that ends a command, with what is known of where it happened."""
-    code = int(exit_code_of(error))
-    attempt, component = getattr(error, "attempt", None), getattr(error, "component_id", None)
-    about = fields(attempt if isinstance(attempt, TransactionAttempt) else None, component=component)
-    about.setdefault("txid", getattr(error, "txid", None))
     level = logging.WARNING if isinstance(error, (StoppedError, KeyboardInterrupt)) else logging.ERROR
     trace = "\n" + "".join(traceback.format_exception(error)) if debug else ""
-    log_sentence(sentence + trace, level, **about, task=getattr(error, "task_index", None), exit_code=code)
+    log_sentence(sentence + trace, level, **_about(error), exit_code=int(exit_code_of(error)))
+
+
+def _about(error: BaseException) -> dict[str, Any]:
+    """Returns the fields that an error knows."""
+    attempt = getattr(error, "attempt", "")
+    found = ATTEMPT.fullmatch(attempt)
+    known = {
+        "txid": getattr(error, "txid", None) if found is None else int(found[1]),
+        "attempt": attempt or None,
+        "component": getattr(error, "component_id", None),
+        "task": getattr(error, "task_index", None),
+        "reason": getattr(error, "last_reason", None),
+    }
+    return {name: value for name, value in known.items() if value is not None}
 
 
 class LoggedProgress(RunProgress[Statistics]):
