@@ -1,7 +1,7 @@
 # Every target first makes the checkout ready; see tools/bootstrap.sh. ARGS is passed on: make test ARGS='-k commit'
 PYTHON_ENV := .venv/bin/python
 
-.PHONY: help demo test lint bench chaos clean
+.PHONY: help demo test lint docs bench chaos clean
 .DEFAULT_GOAL := help
 
 help:  ## show this list
@@ -21,6 +21,10 @@ lint:  ## ruff and mypy
 	$(PYTHON_ENV) -m ruff format --check
 	$(PYTHON_ENV) -m mypy
 
+docs:  ## build the documentation into site/; make docs ARGS=serve shows it on this machine while you write
+	@tools/bootstrap.sh
+	NO_MKDOCS_2_WARNING=1 $(PYTHON_ENV) -m mkdocs $(or $(ARGS),build)
+
 bench:  ## rates and latencies next to other ways to the same answer: make bench ARGS=--quick
 	@tools/bootstrap.sh java
 	$(PYTHON_ENV) -m benchmarks.suite $(ARGS)
@@ -30,5 +34,5 @@ chaos:  ## strike at real drivers, servers and Spark for ten minutes: make chaos
 	$(PYTHON_ENV) -m tests.support.chaos.nemesis $(ARGS)
 
 clean:  ## remove caches, build products and the demo's data; keep .venv
-	rm -rf .txbatch .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist spark-warehouse metastore_db derby.log *.egg-info
+	rm -rf .txbatch .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site spark-warehouse metastore_db derby.log *.egg-info
 	find . -path ./.venv -prune -o -name __pycache__ -type d -exec rm -rf {} +

@@ -1,11 +1,12 @@
-"""Two million events in eight files, as compressed JSON Lines and as Parquet: txbatch and a plain PySpark job.
+"""Two million events of a clickstream: the shipped example, and a plain PySpark job with the same answers.
 
-    python -m benchmarks.clickstream --events 2000000
+    python -m benchmarks.clickstream --events 2000000 --repeat 3
 
-Both compute views and revenue of each page and the set of visitors, and both answers have to equal what was counted
-while the events were made. The plain job reads everything, aggregates in the JVM and writes once with redis-py: it is
-not exactly once, and after a crash it starts over. Each measurement is a fresh process on a fresh server; times are
-of the whole process, start-up included.
+Both compute visits and visitors of each day and the views of each page, and both answers have to equal those of a plain
+loop over the events. The plain job reads everything, computes in the JVM with window functions and writes once with
+redis-py: it is not exactly once, and after a crash it starts over. Each measurement is a fresh process on a fresh
+server. Times are of the whole process, start-up included; processor time is that of all its processes, the server's
+and Java's included, which says more than the time on a machine that has other work to do.
 """
 
 from __future__ import annotations
@@ -14,45 +15,28 @@ import argparse
 import gzip
 import json
 import os
-import random
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet
 import redis
 
+from benchmarks.process_tree import processor_seconds
+from examples.clickstream import DAY_S, EVENT, PAUSE_S, date_of, make_data
 from state.redis_embedded import EmbeddedServer, socket_path_of
 
 TOPOLOGY_ID = "clickstream"
-FILES = 8
-PAGES = 500
-USERS = 100_000
-ROW_GROUP_ROWS = 25_000
+KEYS = {name: f"{{{TOPOLOGY_ID}}}:{name}" for name in ("visits", "visitors", "views")}
 REPOSITORY = Path(__file__).resolve().parents[1]
-LABELS = {"json": "JSON Lines, gzip", "parquet": "Parquet"}
-
-
-@dataclass
-class Truth:
-    """What was counted while the events were made."""
-
-    views: Counter[str] = field(default_factory=Counter)
-    cents: Counter[str] = field(default_factory=Counter)
-    users: set[str] = field(default_factory=set)
-
-    def take(self, events: list[tuple[str, str, int | None]]) -> None:
-        for user, page, cents in events:
-            self.views[page] += 1
-            self.cents[page] += cents or 0
-            self.users.add(user)
+SAMPLE_S = 0.2
+Answer = dict[str, dict[str, int]]
+"""visits, visitors and views; each a number by day or page."""
 
 
 @dataclass(frozen=True)
@@ -61,168 +45,141 @@ class Measured:
 
     Attributes:
         side: ``txbatch`` or ``plain``.
-        form: of the files.
         seconds: of the whole process.
-        is_exact: whether its answers are those counted independently.
+        processor_s: of the process and all it has started, as sampled; helpers that end early are missing.
+        is_exact: whether its answers are those of a plain loop.
         load: average of the last minute at its end.
     """
 
     side: str
-    form: str
     seconds: float
+    processor_s: float
     is_exact: bool
     load: float
 
 
-def make_events(count: int, seed: int) -> Iterator[list[tuple[str, str, int | None]]]:
-    """The events of each file: visitor, page, and what was paid, in cents."""
-    draw = random.Random(seed)
-    for number in range(FILES):
-        size = count * (number + 1) // FILES - count * number // FILES
-        yield [
-            (
-                f"user-{draw.randrange(USERS)}",
-                f"/page/{int(PAGES * draw.random() ** 2)}",
-                draw.randrange(100, 20_000) if draw.random() < 0.1 else None,
-            )
-            for _ in range(size)
-        ]
+def expected(folder: Path) -> Answer:
+    """What a plain loop over all events finds; the events are in the order of time."""
+    visits: Counter[str] = Counter()
+    visitors: Counter[str] = Counter()
+    views: Counter[str] = Counter()
+    last_seen: dict[str, int] = {}
+    for path in sorted(folder.glob("*.json.gz")):
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            for line in lines:
+                ts, user, page = (json.loads(line)[name] for name in EVENT)
+                last, last_seen[user] = last_seen.get(user), ts
+                views[page] += 1
+                visits[date_of(ts // DAY_S)] += last is None or ts - last > PAUSE_S
+                visitors[date_of(ts // DAY_S)] += last is None or ts // DAY_S != last // DAY_S
+    return {"visits": dict(visits), "visitors": dict(visitors), "views": dict(views)}
 
 
-def write_events(folder: Path, count: int, seed: int) -> Truth:
-    """Writes every file in both forms."""
-    truth = Truth()
-    for number, events in enumerate(make_events(count, seed)):
-        truth.take(events)
-        lines = (
-            f'{{"ts":{1_700_000_000 + index},"user":"{user}","page":"{page}","price":{_price(cents)},'
-            f'"agent":"Mozilla/5.0 (X11; Linux x86_64)","status":200}}\n'
-            for index, (user, page, cents) in enumerate(events)
-        )
-        with gzip.open(folder / f"{number}.json.gz", "wt", compresslevel=6, encoding="utf-8") as file:
-            file.writelines(lines)
-        users, pages, cents = zip(*events, strict=True) if events else ((), (), ())
-        prices = pa.array(cents, pa.int64()).cast(pa.decimal128(21, 0))
-        hundred = pa.scalar(100, pa.decimal128(3, 0))
-        columns = {"user": users, "page": pages, "price": pa.compute.divide(prices.cast(pa.decimal128(25, 2)), hundred)}
-        table = pa.table(columns)
-        place = table.schema.get_field_index("price")
-        table = table.set_column(place, "price", table.column("price").cast(pa.decimal128(12, 2)))
-        pa.parquet.write_table(table, folder / f"{number}.parquet", row_group_size=ROW_GROUP_ROWS)
-    return truth
-
-
-def _price(cents: int | None) -> str:
-    return "null" if cents is None else f"{cents // 100}.{cents % 100:02}"
-
-
-def pattern(folder: Path, form: str) -> str:
-    """The files of one form."""
-    return str(folder / ("*.json.gz" if form == "json" else "*.parquet"))
-
-
-def is_exact(data_dir: Path, truth: Truth) -> bool:
-    """Whether a server's answers are the true ones."""
+def stored(data_dir: Path) -> Answer:
+    """What a server holds."""
     with (
         EmbeddedServer(data_dir),
         redis.Redis(unix_socket_path=str(socket_path_of(data_dir)), decode_responses=True) as client,
     ):
-        views: Any = client.hgetall(f"{{{TOPOLOGY_ID}}}:views")
-        cents: Any = client.hgetall(f"{{{TOPOLOGY_ID}}}:revenue_cents")
-        users: Any = client.smembers(f"{{{TOPOLOGY_ID}}}:users")
-    found = Truth(Counter(_integers(views)), Counter(_integers(cents)), users)
-    return found == truth
+        visits: Any = client.hgetall(KEYS["visits"])
+        visitors: Any = client.hgetall(KEYS["visitors"])
+        views: Any = client.zrange(KEYS["views"], 0, -1, withscores=True)
+    found = {"visits": visits, "visitors": visitors, "views": dict(views)}
+    return {name: {key: int(value) for key, value in each.items()} for name, each in found.items()}
 
 
-def _integers(found: dict[str, str]) -> dict[str, int]:
-    return {name: int(value) for name, value in found.items()}
-
-
-def run_txbatch(folder: Path, data_dir: Path, form: str, rows: int) -> list[str]:
+def txbatch_command(folder: Path, data_dir: Path) -> list[str]:
     """The command of the txbatch side."""
-    given = {"input": pattern(folder, form), "format": form, "rows": rows}
-    parameters = [part for name, value in given.items() for part in ("-p", f"{name}={value}")]
-    return ["-m", "coordinator.cli", "run", "examples.clickstream:topology", *parameters, "--data-dir", str(data_dir)]
+    arguments = ["run", "examples.clickstream:topology", "-p", f"input={folder}/*.json.gz", "--master", "local[2]"]
+    return ["-m", "coordinator.cli", *arguments, "--data-dir", str(data_dir)]
 
 
-def run_plain(folder: Path, data_dir: Path, form: str, rows: int) -> list[str]:
+def plain_command(folder: Path, data_dir: Path) -> list[str]:
     """The command of the control."""
-    return ["-m", "benchmarks.clickstream", "--plain", form, "--folder", str(folder), "--data-dir", str(data_dir)]
+    return ["-m", "benchmarks.clickstream", "--plain", "--folder", str(folder), "--data-dir", str(data_dir)]
 
 
-def plain_job(folder: Path, data_dir: Path, form: str) -> None:
+SIDES = {"txbatch": txbatch_command, "plain": plain_command}
+
+
+def plain_job(folder: Path, data_dir: Path) -> None:
     """The control: a job as most people would write it."""
-    from pyspark.sql import SparkSession
+    from pyspark.sql import SparkSession, Window
     from pyspark.sql import functions as f
 
     spark = SparkSession.builder.master("local[2]").config("spark.sql.shuffle.partitions", "2").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
-    schema = "user string, page string, price decimal(12, 2)"
-    files = pattern(folder, form)
-    events = (spark.read.schema(schema).json(files) if form == "json" else spark.read.parquet(files)).cache()
-    pages = events.groupBy("page").agg(f.count("*").alias("views"), f.sum("price").alias("revenue")).collect()
-    users = events.select("user").distinct().collect()
+    events = spark.read.schema("ts long, user string, page string").json(f"{folder}/*.json.gz").cache()
+    last = f.lag("ts").over(Window.partitionBy("user").orderBy("ts"))
+    by_day = (
+        events.withColumn("last", last)
+        .groupBy(f.floor(f.col("ts") / DAY_S).alias("day"))
+        .agg(
+            f.count_if(f.col("last").isNull() | (f.col("ts") - f.col("last") > PAUSE_S)).alias("visits"),
+            f.countDistinct("user").alias("visitors"),
+        )
+        .collect()
+    )
+    pages = events.groupBy("page").count().collect()
     with (
         EmbeddedServer(data_dir),
         redis.Redis(unix_socket_path=str(socket_path_of(data_dir))) as client,
         client.pipeline(transaction=True) as pipeline,
     ):
-        pipeline.hset(f"{{{TOPOLOGY_ID}}}:views", mapping={row.page: row.views for row in pages})
-        cents = {row.page: int((row.revenue or 0) * 100) for row in pages}
-        pipeline.hset(f"{{{TOPOLOGY_ID}}}:revenue_cents", mapping=cents)
-        for start in range(0, len(users), 1000):
-            pipeline.sadd(f"{{{TOPOLOGY_ID}}}:users", *(row.user for row in users[start : start + 1000]))
+        pipeline.hset(KEYS["visits"], mapping={date_of(row.day): row.visits for row in by_day})
+        pipeline.hset(KEYS["visitors"], mapping={date_of(row.day): row.visitors for row in by_day})
+        pipeline.zadd(KEYS["views"], {row.page: row["count"] for row in pages})
         pipeline.execute()
     spark.stop()
 
 
-SIDES = {"txbatch": run_txbatch, "plain": run_plain}
-
-
-def measure(folder: Path, side: str, form: str, rows: int, truth: Truth) -> Measured:
+def measure(folder: Path, side: str, answer: Answer) -> Measured:
     """Runs one side in a fresh process on a fresh server, and looks whether its answers are right."""
     with tempfile.TemporaryDirectory(prefix="txbatch-clickstream-") as temporary:
-        data_dir = Path(temporary) / "data"
-        command = [sys.executable, *SIDES[side](folder, data_dir, form, rows)]
-        started_s = time.monotonic()
-        ended = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+        data_dir, log = Path(temporary) / "data", Path(temporary) / "log"
+        command = [sys.executable, *SIDES[side](folder, data_dir)]
+        started_s, processor_s = time.monotonic(), 0.0
+        with log.open("wb") as output, subprocess.Popen(command, cwd=REPOSITORY, stdout=output, stderr=output) as job:
+            while job.poll() is None:
+                processor_s = max(processor_s, processor_seconds(job.pid))
+                time.sleep(SAMPLE_S)
         seconds = time.monotonic() - started_s
-        if ended.returncode:
-            raise SystemExit(f"{side} ended with {ended.returncode}:\n{ended.stderr}")
-        return Measured(side, form, round(seconds, 1), is_exact(data_dir, truth), round(os.getloadavg()[0], 1))
+        if job.returncode:
+            raise SystemExit(f"{side} ended with {job.returncode}:\n{log.read_text(errors='replace')}")
+        is_exact = stored(data_dir) == answer
+        return Measured(side, round(seconds, 1), round(processor_s, 1), is_exact, round(os.getloadavg()[0], 1))
 
 
 def main() -> int:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--events", type=int, default=2_000_000)
-    parser.add_argument("--rows", type=int, default=10_000, help="events of a transaction")
     parser.add_argument("--repeat", type=int, default=1)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--folder", type=Path, help="for the events; the default is a temporary one")
     parser.add_argument("--json", type=Path, help="writes the figures there")
-    parser.add_argument("--plain", choices=tuple(LABELS), help=argparse.SUPPRESS)
+    parser.add_argument("--plain", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--data-dir", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.plain:
-        plain_job(options.folder, options.data_dir, options.plain)
+        plain_job(options.folder, options.data_dir)
         return 0
     with tempfile.TemporaryDirectory(prefix="txbatch-events-") as temporary:
         folder = options.folder or Path(temporary)
-        folder.mkdir(parents=True, exist_ok=True)
-        truth = write_events(folder, options.events, options.seed)
-        print(f"{options.events:,} events in {FILES} files, {len(truth.users):,} visitors, {len(truth.views)} pages")
+        make_data(folder, options.events, seed=options.seed)
+        answer = expected(folder)
+        print(f"{sum(answer['views'].values()):,} events of {len(answer['visits'])} days")
         measured = []
         for _ in range(options.repeat):
-            for form, label in LABELS.items():
-                for side in SIDES:
-                    found = measure(folder, side, form, options.rows, truth)
-                    rate = options.events / found.seconds
-                    verdict = "exact" if found.is_exact else "WRONG"
-                    print(
-                        f"{label:18} {side:8} {found.seconds:6.1f} s {rate:9,.0f} events/s {verdict}, load {found.load}"
-                    )
-                    measured.append(found)
+            for side in SIDES:
+                found = measure(folder, side, answer)
+                verdict = "exact" if found.is_exact else "WRONG"
+                print(f"{side:8} {found.seconds:6.1f} s {found.processor_s:6.1f} s CPU {verdict}, load {found.load}")
+                measured.append(found)
+    for side in SIDES:
+        runs = [found for found in measured if found.side == side]
+        medians = (median(found.seconds for found in runs), median(found.processor_s for found in runs))
+        print(f"{side:8} median {medians[0]:.1f} s, {medians[1]:.1f} s of processor time")
     if options.json:
         options.json.write_text(json.dumps([asdict(each) for each in measured], indent=1), encoding="utf-8")
     return 0 if all(each.is_exact for each in measured) else 1

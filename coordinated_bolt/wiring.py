@@ -87,6 +87,14 @@ class TaskWiring:
     hook_specs: tuple[bytes, ...] = ()
     coordination: Coordination | None = None
     letter_limits: LetterLimits = DEFAULT_LETTER_LIMITS
+    _subscribers: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        subscribers = {
+            stream_id: tuple(subscriber.component_id for subscriber in stream.subscribers)
+            for stream_id, stream in self.streams.items()
+        }
+        object.__setattr__(self, "_subscribers", subscribers)  # once a task, since every attempt has a context
 
     @property
     def acker_tasks(self) -> tuple[int, ...]:
@@ -106,10 +114,7 @@ class TaskWiring:
             self.task_id,
             MappingProxyType(self.tasks_of),
             conf={name: own_copy(value) for name, value in self.conf.items()},
-            subscribers={
-                stream_id: tuple(subscriber.component_id for subscriber in stream.subscribers)
-                for stream_id, stream in self.streams.items()
-            },
+            subscribers=MappingProxyType(self._subscribers),
         )
 
     def origin(self, attempt: TransactionAttempt | None, upstream_task: int, stream_index: int) -> TupleOrigin:

@@ -21,6 +21,7 @@ from coordinator.local.plain_run import PlainRun
 from coordinator.local.transactional_run import TransactionalRun
 from coordinator.plain.options import PlainRunOptions
 from coordinator.plain.run_summary import PlainStatistics
+from coordinator.planning.topology_plan import TopologyPlan, plan
 from coordinator.run import run
 from coordinator.run_plain import run_plain
 from coordinator.sources.files.text_files import TextFiles
@@ -76,9 +77,11 @@ __all__ = [
     "TextFiles",
     "Topology",
     "TopologyBuilder",
+    "TopologyPlan",
     "TransactionalRun",
     "TransactionalTopologyBuilder",
     "exactly_once",
+    "plan",
     "run",
     "run_bolt",
     "run_plain",

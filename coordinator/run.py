@@ -15,7 +15,7 @@ from coordinator.building.topology import Topology
 from coordinator.building.topology_checks import check_is_a
 from coordinator.log_fields import fields, logs_of
 from coordinator.planning.plan import Plan, make_plan
-from coordinator.run_observer import RunObserver
+from coordinator.run_observer import Observer
 from coordinator.server_choice import ServerChoice, choose_server
 from coordinator.sources.data_frame_batches import DataFrameBatches
 from coordinator.telemetry.slow_log import SlowLog
@@ -23,11 +23,13 @@ from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import Engine
 from coordinator.transactional.options import RunOptions
+from coordinator.transactional.pulse.start import observe_by_pulse
 from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.start.letter_choice import LetterChoice
 from coordinator.transactional.start.replay_choice import ReplayChoice
 from state.durability import Durability, DurabilityLevel
 from state.errors import TopologyError
+from state.printable import counted
 from state.redis_embedded import EmbeddedServer
 from state.redis_encryption import require_encryption
 from state.redis_store import RedisStore
@@ -39,6 +41,7 @@ _LOG = logging.getLogger("txbatch")
 RETRY_BACKOFF_S = 0.2
 """The pause before the third attempt at a txid, unless the options set another one."""
 OnStart = Callable[[Coordinator], None]
+OnStep = Callable[[str], None]
 
 
 def run(
@@ -52,11 +55,12 @@ def run(
     conf: Mapping[str, str] | None = None,
     options: RunOptions | None = None,
     on_start: OnStart | None = None,
+    on_step: OnStep | None = None,
     on_progress: Callable[[RunStatistics], None] | None = None,
     factory_module: str | None = None,
     replay: Sequence[int] | str | None = None,
     replay_letters: Sequence[str] | str | None = None,
-    observers: Sequence[RunObserver] = (),
+    observers: Sequence[Observer] = (),
 ) -> RunStatistics:
     """Runs a topology from its first uncommitted transaction to the end of its input (driver).
 
@@ -71,6 +75,7 @@ def run(
         conf: Spark settings of the session that is started; they take precedence over ours.
         options: limits of the run.
         on_start: called with the coordinator once it owns the topology, so that you can `drain` it later.
+        on_step: called before each step of the start, with a phrase that says what is about to be started.
         on_progress: called with the statistics after every event, on the calling thread.
         factory_module: name of a module to ship in addition to those of the components' classes.
         replay: txids of quarantined batches, or "all": the run publishes each as a new transaction, exactly once, and
@@ -99,6 +104,7 @@ def run(
         master=master,
         conf=conf,
         options=options,
+        on_step=on_step,
         on_progress=on_progress,
         factory_module=factory_module,
         replay=replay,
@@ -121,11 +127,12 @@ def started(  # noqa: D417 - the others are those of `run`
     master: str = "local[*]",
     conf: Mapping[str, str] | None = None,
     options: RunOptions | None = None,
+    on_step: OnStep | None = None,
     on_progress: Callable[[RunStatistics], None] | None = None,
     factory_module: str | None = None,
     replay: Sequence[int] | str | None = None,
     replay_letters: Sequence[str] | str | None = None,
-    observers: Sequence[RunObserver] = (),
+    observers: Sequence[Observer] = (),
     intake: Intake | None = None,
 ) -> Iterator[Coordinator]:
     """Becomes the owner of a topology and yields the coordinator of its run, which has not begun; see `run`.
@@ -138,6 +145,7 @@ def started(  # noqa: D417 - the others are those of `run`
     if isinstance(choice, LetterChoice):
         topology = with_letter_streams(topology)
     server = choose_server(redis_url, data_dir, allow_plaintext=allow_plaintext)
+    tell = on_step or _ignore_step
     # imported here because importing Spark takes as long as everything else
     from coordinator.spark.engine import SparkEngine
     from coordinator.spark.session import spark_lease
@@ -150,9 +158,12 @@ def started(  # noqa: D417 - the others are those of `run`
     bounds = (options or RunOptions()).or_backoff(RETRY_BACKOFF_S)
     with (
         logs_of(topology.topology_id),
+        step(tell, f"{'starting' if server.redis_url is None else 'connecting to'} {server}"),
         _state_store(topology, server, bounds.asked_durability()) as (store, url),
+        step(tell, f"starting Spark with master {master}" if spark is None else "using the given Spark session"),
         spark_lease(topology.topology_id, spark, master, conf or {}) as lease,
     ):
+        tell(f"preparing {counted(len(plan.wirings), 'task')} in {counted(len(plan.outline()), 'stage')}")
         lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
         if intake is None and isinstance(topology.spout.spec, DataFrameBatches):
             from coordinator.spark.intake.binding import bound_to_spark
@@ -161,6 +172,7 @@ def started(  # noqa: D417 - the others are those of `run`
         engine = SparkEngine(lease, plan, url, nonce, topology.message_timeout_s, intake=intake)
         with (
             closing(engine),
+            step(tell, "comparing topology and input with what is stored"),
             _coordinated(
                 topology,
                 plan,
@@ -171,9 +183,21 @@ def started(  # noqa: D417 - the others are those of `run`
                 on_progress=on_progress,
                 replay=choice,
                 observers=observers,
+                master=lease.context.master or "",
             ) as coordinator,
         ):
             yield coordinator
+
+
+@contextmanager
+def step(tell: OnStep, phrase: str) -> Iterator[None]:
+    """Tells of a step of the start before what follows in the same ``with`` takes it."""
+    tell(phrase)
+    yield
+
+
+def _ignore_step(phrase: str) -> None:
+    """Stands in for an `on_step` that was not given."""
 
 
 def _choice(
@@ -196,7 +220,8 @@ def _coordinated(
     nonce: str,
     on_progress: Callable[[RunStatistics], None] | None,
     replay: ReplayChoice | LetterChoice | None,
-    observers: Sequence[RunObserver],
+    observers: Sequence[Observer],
+    master: str,
 ) -> AbstractContextManager[Coordinator]:
     """Assembles a run with this machine's clock and randomness."""
     return assembled(
@@ -214,6 +239,7 @@ def _coordinated(
         wall_clock=time.time,
         replay=replay,
         observers=[SlowLog(time.monotonic), *observers],
+        observe=(lambda: observe_by_pulse(store, options, master)) if options.pulse else None,
     )
 
 

@@ -146,7 +146,7 @@ class RunEnded:
 Observation = (
     RunBegan | TurnEnded | AttemptsIssued | WaveStarted | WaveEnded | GroupCommitted | AttemptsFailed | RunEnded
 )
-RunObserver = Callable[[Observation], None]
+Observer = Callable[[Observation], None]
 
 
 class Observers:
@@ -156,7 +156,7 @@ class Observers:
         observers: of the run.
     """
 
-    def __init__(self, observers: Sequence[RunObserver] = ()) -> None:
+    def __init__(self, observers: Sequence[Observer] = ()) -> None:
         self._observers = list(observers)
 
     def __bool__(self) -> bool:

@@ -29,8 +29,8 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any
 
 from coordinator.building.plain_topology import PlainTopology
 from coordinator.building.topology_checks import check_is_a
@@ -39,9 +39,14 @@ from coordinator.plain.coordinator import PlainCoordinator
 from coordinator.plain.options import PlainRunOptions
 from coordinator.plain.run_summary import PlainStatistics
 from coordinator.planning.plain_plan import PlainPlan, make_plain_plan
-from coordinator.planning.wave_plan import make_wave_plan
-from coordinator.run_observer import RunObserver
+from coordinator.planning.wave_plan import WavePlan, make_wave_plan
+from coordinator.run_observer import Observer
 from coordinator.telemetry.slow_log import SlowLog
+from state.printable import counted
+
+if TYPE_CHECKING:
+    from coordinator.spark.plain_engine import SparkPlainEngine
+    from coordinator.spark.session import SparkLease
 
 _LOG = logging.getLogger("txbatch")
 COLLECTION_THRESHOLDS = (50_000, 20, 20)
@@ -57,9 +62,10 @@ def run_plain(
     conf: Mapping[str, str] | None = None,
     options: PlainRunOptions | None = None,
     on_start: OnPlainStart | None = None,
+    on_step: Callable[[str], None] | None = None,
     on_progress: Callable[[PlainStatistics], None] | None = None,
     factory_module: str | None = None,
-    observers: Sequence[RunObserver] = (),
+    observers: Sequence[Observer] = (),
 ) -> PlainStatistics:
     """Runs a plain topology until it is drained or, with `stop_when_idle`, until its spouts have nothing more (driver).
 
@@ -75,6 +81,7 @@ def run_plain(
         conf: Spark settings of the session that is started; they take precedence over ours.
         options: limits of the run.
         on_start: called with the coordinator before its spouts are opened, so that you can `drain` it later.
+        on_step: as for `run`.
         on_progress: called with the statistics after every wave, on the calling thread.
         factory_module: name of a module to ship in addition to those of the components' classes.
         observers: functions that are told of waves as they happen, on this thread; see `coordinator.run_observer`.
@@ -91,18 +98,18 @@ def run_plain(
     """
     check_is_a(PlainTopology, topology, "use run for a transactional topology")
     # imported here because importing Spark takes as long as everything else
-    from coordinator.spark.plain_engine import SparkPlainEngine
     from coordinator.spark.session import spark_lease
     from coordinator.spark.shipping import pickle_spec, ship_topology
 
     plan = make_plain_plan(topology, pickle_spec)
     wave_plan = make_wave_plan(plan)
     _warn_of_ticks(plan)
+    tell = on_step or (lambda _: None)
+    tell(f"starting Spark with master {master}" if spark is None else "using the given Spark session")
     with logs_of(topology.topology_id), spark_lease(topology.topology_id, spark, master, conf or {}) as lease:
+        tell(f"preparing {counted(len(plan.wirings), 'task')}")
         lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
-        timeout_s = None if topology.message_timeout_s is None else 2 * topology.message_timeout_s
-        engine = SparkPlainEngine(lease, wave_plan, wave_timeout_s=timeout_s)
-        try:
+        with closing(_engine(lease, wave_plan, topology.message_timeout_s)) as engine:
             coordinator = PlainCoordinator(
                 plan,
                 engine,
@@ -117,8 +124,14 @@ def run_plain(
                 on_start(coordinator)
             with _rare_collections():
                 return coordinator.run()
-        finally:
-            engine.close()
+
+
+def _engine(lease: SparkLease, wave_plan: WavePlan, message_timeout_s: float | None) -> SparkPlainEngine:
+    from coordinator.spark.plain_engine import SparkPlainEngine
+
+    return SparkPlainEngine(
+        lease, wave_plan, wave_timeout_s=None if message_timeout_s is None else 2 * message_timeout_s
+    )
 
 
 @contextmanager

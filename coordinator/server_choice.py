@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,11 +16,15 @@ from state.errors import StateRefusedError, TopologyError
 from state.redis_address import redact
 from state.redis_embedded import EmbeddedServer
 from state.redis_encryption import require_encryption
+from state.redis_list import ListedTopology
 from state.redis_reader import URL_VARIABLE
 from state.redis_topology import RedisTopology
+from state.troubles import Trouble
 
 DEFAULT_DATA_DIR = ".txbatch"
 LOOK_TIMEOUT_S = 10.0
+ANY_TOPOLOGY = "any"
+"""Stands for a topology where none is meant."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -50,13 +54,24 @@ class ServerChoice:
             TopologyError: the data directory was never used, or the topology id or the address is invalid.
             StateRefusedError: the server cannot be used.
         """
+        with self._address() as url, closing(_topology(url, topology_id)) as store:
+            yield store
+
+    def topologies(self) -> list[ListedTopology]:
+        """Returns the topologies that the server holds, by id.
+
+        Raises:
+            TopologyError, StateRefusedError: as `store`.
+            StateUnreachableError: no answer in time.
+        """
+        with self._address() as url, closing(_topology(url, ANY_TOPOLOGY)) as store:
+            return store.all_topologies()
+
+    @contextmanager
+    def _address(self) -> Iterator[str]:
         if self.redis_url is not None:
             require_encryption(self.redis_url, allow_plaintext=self.allow_plaintext)
-            store = RedisTopology(self.redis_url, topology_id, unreachable_timeout_s=LOOK_TIMEOUT_S)
-            try:
-                yield store
-            finally:
-                store.close()
+            yield self.redis_url
             return
         try:
             was_used = (self.data_dir / "lock").is_file()
@@ -68,13 +83,13 @@ class ServerChoice:
             raise TopologyError(
                 f"data directory {str(self.data_dir)!r} holds no state; give another --data-dir, or --redis for a "
                 "server"
-            )
+            ).about(Trouble.UNKNOWN_TOPOLOGY)
         with EmbeddedServer(self.data_dir) as server:
-            store = RedisTopology(server.url, topology_id, unreachable_timeout_s=LOOK_TIMEOUT_S)
-            try:
-                yield store
-            finally:
-                store.close()
+            yield server.url
+
+
+def _topology(url: str, topology_id: str) -> RedisTopology:
+    return RedisTopology(url, topology_id, unreachable_timeout_s=LOOK_TIMEOUT_S)
 
 
 def choose_server(

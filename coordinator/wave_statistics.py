@@ -34,6 +34,10 @@ class WaveStatistics:
             return 0.0
         return self.last_result_s - self.first_wave_s
 
+    def per_second(self, count: int) -> float:
+        """Returns a count of the run by second, 0 before the first result."""
+        return round(count / self.seconds, 1) if self.seconds > 0 else 0.0
+
     def wave_started(self, now_s: float) -> None:
         """Counts a wave that is started."""
         self.waves += 1

@@ -1,111 +1,155 @@
-"""Counts what visitors do on a web site, exactly once: views and revenue of each page, and the different visitors.
+"""Answers a web site's daily questions from its clickstream: how many visits, how many visitors, which pages?
 
-Run it over files of events, here compressed JSON Lines::
+An event is a line of JSON such as ``{"ts": 1767254405, "user": "u17", "page": "/cart"}``: a user saw a page at that
+second (UTC). Make some, and read them::
 
-    txbatch run examples.clickstream:topology -p input='events/*.json.gz'
+    python examples/clickstream.py events
+    txbatch run examples/clickstream.py:topology -p input='events/*.json.gz'
 
-and read the answers with any client: ``HGETALL {clickstream}:views``, ``HGETALL {clickstream}:revenue_cents``,
-``SCARD {clickstream}:users``. With ``-p follow=yes`` it waits for new files until Ctrl-C or SIGTERM.
+Read the answers with any client, also while it runs: ``HGETALL {clickstream}:visits`` and ``HGETALL
+{clickstream}:visitors`` have a number for each day, ``ZREVRANGE {clickstream}:views 0 9 WITHSCORES`` are the top pages.
+
+A visit ends when its user has not seen a page for half an hour. Two transactions, or two runs, may each hold a part of
+one visit, so the job keeps when each user was last seen.
 """
 
-from collections import Counter
-from decimal import Decimal
+import argparse
+import gzip
+import json
+import random
+from collections import defaultdict
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
 
 from committers import ICommitter
 from coordinated_bolt import BaseBatchBolt
 from coordinator import TransactionalTopologyBuilder
-from coordinator.sources import CsvFiles, Follow, JsonLines, ParquetFiles
-from state import HashState, SetState
+from coordinator.sources import JsonLines
+from state import HashState, SortedSetState
 
-FIELDS = {"user": str, "page": str, "price": Decimal | None}
+EVENT = {"ts": int, "user": str, "page": str}
+PAUSE_S = 30 * 60
+"""A user who has seen no page for longer begins another visit."""
+DAY_S = 24 * 60 * 60
+
+
+@lru_cache
+def date_of(day):
+    """Returns the date of a day that is numbered from 1970, such as 2026-01-01."""
+    return datetime.fromtimestamp(day * DAY_S, UTC).date().isoformat()
 
 
 class SumPages(BaseBatchBolt):
-    """Sums up the events of this task, so that few tuples travel on."""
+    """Counts the views of this task's events by page, so that few tuples travel on."""
 
-    def declare_output_fields(self, declarer):
-        declarer.declare(("page", "views", "cents"))
-        declarer.declare_stream("users", ("user",))
+    output_fields = ("page", "views")
 
     def prepare(self, conf, context, collector, attempt):
-        self.collector = collector
-        self.views: Counter[str] = Counter()
-        self.cents: Counter[str] = Counter()
-        self.users: dict[str, bool] = {}  # and not a set: it keeps the order, as a replay has to
+        self.collector, self.views = collector, defaultdict(int)
 
     def execute(self, tup):
-        user, page, price = tup.values
-        self.views[page] += 1
-        self.users[user] = True
-        if price:
-            self.cents[page] += int(price * 100)
+        self.views[tup["page"]] += 1
 
     def finish_batch(self):
-        self.collector.emit_all([page, views, self.cents[page]] for page, views in self.views.items())
-        self.collector.emit_all(([user] for user in self.users), "users")
+        self.collector.emit_all(self.views.items())
 
 
-class StorePages(BaseBatchBolt, ICommitter):
-    """Adds views and revenue to what is stored."""
+class RankPages(BaseBatchBolt, ICommitter):
+    """Adds the views of each transaction to the ranking of all pages."""
 
-    views = HashState("views", value=int)
-    revenue_cents = HashState("revenue_cents", value=int)
+    views = SortedSetState("views")
 
     def prepare(self, conf, context, collector, attempt):
-        self.seen: Counter[str] = Counter()
-        self.cents: Counter[str] = Counter()
+        self.batch = defaultdict(int)
 
     def execute(self, tup):
-        page, views, cents = tup.values
-        self.seen[page] += views
-        self.cents[page] += cents
+        self.batch[tup["page"]] += tup["views"]
 
     def finish_batch(self):
-        self.views.increment_many(self.seen)
-        self.revenue_cents.increment_many(self.cents)
+        self.views.increment_many(self.batch)
 
 
-class StoreUsers(BaseBatchBolt, ICommitter):
-    """Keeps the set of visitors."""
+class CountVisits(BaseBatchBolt, ICommitter):
+    """Counts visits by the day they begin, and for each day its different users; a user is always at the same task.
 
-    users = SetState("users")
+    An event may be late. It belongs to a visit of its user if that has not ended by then; it never counts for an
+    earlier day than its user's last one.
+    """
+
+    last_seen = HashState("last_seen", value=int)
+    visits = HashState("visits", value=int)
+    visitors = HashState("visitors", value=int)
 
     def prepare(self, conf, context, collector, attempt):
-        self.mine: dict[str, bool] = {}
+        self.times = defaultdict(list)
 
     def execute(self, tup):
-        self.mine[tup["user"]] = True
+        self.times[tup["user"]].append(tup["ts"])
 
     def finish_batch(self):
-        for user in self.mine:
-            self.users.add(user)
+        visits: dict[str, int] = defaultdict(int)
+        visitors: dict[str, int] = defaultdict(int)
+        last_seen = self.last_seen.get_many(self.times)
+        for user, times in self.times.items():
+            last = last_seen[user]
+            for ts in sorted(times):
+                day = date_of(ts // DAY_S)
+                if last is None or ts - last > PAUSE_S:
+                    visits[day] += 1
+                if last is None or ts // DAY_S > last // DAY_S:
+                    visitors[day] += 1
+                last = ts if last is None else max(ts, last)
+            last_seen[user] = last
+        self.last_seen.put_many(last_seen)
+        self.visits.increment_many(visits)
+        self.visitors.increment_many(visitors)
 
 
-def source(input, format, rows, follow):
-    """Files of events in one of three formats."""
-    following = Follow(complete="rename", poll_s=0.2) if follow == "yes" else False
-    if format == "csv":
-        return CsvFiles(input, FIELDS, rows, follow=following)
-    if format == "parquet":
-        return ParquetFiles(input, list(FIELDS), rows, follow=following)
-    return JsonLines(input, FIELDS, rows, follow=following)
-
-
-def topology(input, format="json", rows=10_000, follow="no", parallelism=2):
-    """The topology.
+def topology(input, lines_per_batch=10_000, topology_id="clickstream", parallelism=2):
+    """Returns the topology.
 
     Args:
-        input: path or glob of the files.
-        format: json, csv or parquet.
-        rows: events of one transaction.
-        follow: yes to wait for new files, which writers give their names when they are complete.
+        input: path or glob of files of JSON lines, plain or compressed.
+        lines_per_batch: events in one transaction.
+        topology_id: names the topology and its keys.
         parallelism: tasks of every component.
     """
-    tasks = int(parallelism)
-    events = source(input, format, rows, follow)
-    builder = TransactionalTopologyBuilder("clickstream", "events", events, parallelism=tasks)
-    builder.set_bolt("sum", SumPages(), parallelism=tasks).shuffle_grouping("events")
-    builder.set_committer_bolt("pages", StorePages(), parallelism=tasks).fields_grouping("sum", ["page"])
-    users = builder.set_committer_bolt("users", StoreUsers(), parallelism=tasks)
-    users.fields_grouping("sum", ["user"], "users")
+    events = JsonLines(input, EVENT, lines_per_batch)
+    builder = TransactionalTopologyBuilder(topology_id, "events", events, parallelism=parallelism)
+    builder.set_bolt("sum", SumPages(), parallelism=parallelism).shuffle_grouping("events")
+    builder.set_committer_bolt("pages", RankPages(), parallelism=parallelism).fields_grouping("sum", ["page"])
+    builder.set_committer_bolt("visits", CountVisits(), parallelism=parallelism).fields_grouping("events", ["user"])
     return builder.build()
+
+
+def make_data(folder, events=100_000, days=7, seed=7):
+    """Writes one compressed file of events a day, each in the order of time.
+
+    Args:
+        folder: is made; holds the files afterwards.
+        events: about how many there are in all.
+        days: over how many days, from 2026-01-01 on.
+        seed: determines them.
+    """
+    draw, first_day = random.Random(seed), 20_454
+    clicks: list[tuple[int, str, str]] = []
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    for day in range(first_day, first_day + days):
+        while len(clicks) < events / days:
+            user, ts = f"u{draw.randrange(max(1, events // 20))}", day * DAY_S + draw.randrange(DAY_S)
+            for _ in range(draw.randint(1, 9)):
+                clicks.append((ts, user, f"/page/{int(200 * draw.random() ** 3)}"))
+                ts += draw.randint(1, 1200)
+        clicks.sort()
+        today = [click for click in clicks if click[0] < (day + 1) * DAY_S]
+        del clicks[: len(today)]  # what is left are visits that continue after midnight
+        with gzip.open(Path(folder, f"{date_of(day)}.json.gz"), "wt", encoding="utf-8") as file:
+            file.writelines(json.dumps(dict(zip(EVENT, click, strict=True))) + "\n" for click in today)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Makes sample events.")
+    parser.add_argument("folder")
+    parser.add_argument("--events", type=int, default=100_000)
+    make_data(**vars(parser.parse_args()))

@@ -1,13 +1,20 @@
 """Counts page views from a Kafka topic, exactly once, into the Redis hash ``{<topology_id>}:views``.
 
-A message is the path of a page, as text. Run it::
+A message is the path of a page, as text. Write some to a topic, which is made if it does not exist, and count them::
 
-    txbatch run examples.kafka_to_redis:topology -p servers=localhost:9092 -p topic=page_views
+    python examples/kafka_to_redis.py localhost:9092 page_views
+    txbatch run examples/kafka_to_redis.py:topology -p servers=localhost:9092 -p topic=page_views
 
-and read the answer with any client: ``HGETALL {page_views}:views``.
+Read the answer with any client: ``HGETALL {page_views}:views``. It needs the extra ``kafka``. It ends with the messages
+that were there when it started; with ``-p follow=yes`` it waits for more until Ctrl-C or SIGTERM.
 """
 
+import argparse
+import random
 from collections import Counter, defaultdict
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from committers import ICommitter
 from coordinated_bolt import BaseBatchBolt
@@ -47,7 +54,7 @@ class StoreViews(BaseBatchBolt, ICommitter):
         self.views.increment_many(self.total)
 
 
-def topology(servers, topic, *, messages_per_batch=10_000, topology_id="page_views", parallelism=2, follow=""):
+def topology(servers, topic, *, messages_per_batch=10_000, topology_id="page_views", parallelism=2, follow=False):
     """The topology.
 
     Args:
@@ -56,13 +63,46 @@ def topology(servers, topic, *, messages_per_batch=10_000, topology_id="page_vie
         messages_per_batch: messages of one transaction.
         topology_id: names the topology and its keys.
         parallelism: tasks of every component.
-        follow: anything but nothing waits for new messages until Ctrl-C; else the run ends with what is there.
+        follow: wait for new messages until Ctrl-C or SIGTERM, instead of ending with those that are there.
     """
-    tasks = int(parallelism)
     spout = KafkaTransactionalSpout(
-        servers, topic, TextLine("page"), messages_per_batch=messages_per_batch, continuous=bool(follow)
+        servers, topic, TextLine("page"), messages_per_batch=messages_per_batch, continuous=follow
     )
-    builder = TransactionalTopologyBuilder(topology_id, "messages", spout, parallelism=tasks)
-    builder.set_bolt("count", CountPages(), parallelism=tasks).local_or_shuffle_grouping("messages")
-    builder.set_committer_bolt("store", StoreViews(), parallelism=tasks).fields_grouping("count", ["page"])
+    builder = TransactionalTopologyBuilder(topology_id, "messages", spout, parallelism=parallelism)
+    builder.set_bolt("count", CountPages(), parallelism=parallelism).local_or_shuffle_grouping("messages")
+    builder.set_committer_bolt("store", StoreViews(), parallelism=parallelism).fields_grouping("count", ["page"])
     return builder.build()
+
+
+def sample(messages=200_000, seed=7):
+    """Yields page views; the same for the same seed."""
+    draw = random.Random(seed)
+    for _ in range(messages):
+        yield f"/page/{int(100 * draw.random() ** 2)}"
+
+
+def make_data(servers, topic, messages=200_000, partitions=4):
+    """Makes the topic if it does not exist, and writes page views to it.
+
+    Args:
+        servers: host:port of brokers, with commas between.
+        topic: the topic.
+        messages: how many.
+        partitions: of a topic that is made.
+    """
+    admin = AdminClient({"bootstrap.servers": servers})
+    if topic not in admin.list_topics(timeout=30).topics:
+        admin.create_topics([NewTopic(topic, partitions)])[topic].result()
+    options = {"bootstrap.servers": servers, "enable.idempotence": True, "queue.buffering.max.messages": 0}
+    producer = Producer(options)
+    for page in sample(messages):
+        producer.produce(topic, page)
+    producer.flush()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Writes sample page views to a topic.")
+    parser.add_argument("servers")
+    parser.add_argument("topic")
+    parser.add_argument("--messages", type=int, default=200_000)
+    make_data(**vars(parser.parse_args()))

@@ -1,136 +1,122 @@
-"""Moves money between accounts, exactly once: Redis hash ``{<topology_id>}:balances``, account -> balance.
+"""Moves money between accounts, refuses what may not be moved, and keeps each refusal with its reason.
 
-Run it::
+A transfer is a line of JSON such as ``{"number": 17, "source": "ann", "target": "bob", "cents": 250}``. Make some, a
+few of them wrong, and enter them into the ledger::
 
-    txbatch run examples.ledger:topology -p transfers=20000 -p accounts=100
+    python examples/ledger.py transfers
+    txbatch run examples/ledger.py:topology -p input='transfers/*.jsonl'
 
-No money is made or lost: at any moment the balances, read with one command such as ``HVALS {ledger}:balances``,
-add up to ``accounts * 1000``. No account is ever overdrawn: a transfer is refused if its source has too little money,
-so a balance must be read before it is written.
+Read the balances with any client: ``HGETALL {ledger}:balances``. Money enters by transfers from the account ``bank``,
+the only one that may owe, so whenever you look, all balances add up to 0. The refusals are dead letters::
+
+    txbatch dead-letters list ledger
+
+Refused are, each in another place: lines that are not a transfer, by the source; transfers of nothing, or of an account
+to itself, by a bolt; transfers of more than the account has, by the committer, which has to read the balance. Every
+line is either in the balances or among the dead letters, exactly once, whatever crashes.
 """
 
+import argparse
+import json
 import random
+from collections import defaultdict
+from pathlib import Path
 
 from committers import ICommitter
-from coordinated_bolt import BaseBatchBolt
-from coordinator import ITransactionalSpout, SpoutCoordinator, SpoutEmitter, TransactionalTopologyBuilder
-from state import HashState, TopologyError
+from coordinated_bolt import BaseBasicBolt, BaseBatchBolt
+from coordinator import TransactionalTopologyBuilder
+from coordinator.sources import JsonLines
+from state import HashState
 
-OPENING_BALANCE = 1000
-LARGEST_AMOUNT = 500
-
-
-def transfer(number, accounts, seed):
-    """Returns the transfer of that number as (source, target, amount); the same on every call."""
-    draw = random.Random(f"{seed} {number}")
-    source, target = draw.sample(range(accounts), 2)
-    return source, target, draw.randint(1, LARGEST_AMOUNT)
+TRANSFER = {"number": int, "source": str, "target": str, "cents": int}
+BANK = "bank"
 
 
-class Transfers(ITransactionalSpout):
-    """Emits transfers 0, 1, 2, …; a transaction is a range of numbers, so a replay repeats the same transfers."""
+class Check(BaseBasicBolt):
+    """Passes on the transfers that make sense, whatever the balances are."""
 
-    output_fields = ("number", "source", "target", "amount")
+    output_fields = tuple(TRANSFER)
 
-    def __init__(self, transfers, accounts, transfers_per_batch, seed):
-        self.transfers, self.accounts = transfers, accounts
-        self.transfers_per_batch, self.seed = transfers_per_batch, seed
-
-    def get_coordinator(self, conf, context):
-        return TransferCutter(self.transfers, self.transfers_per_batch)
-
-    def get_emitter(self, conf, context):
-        return TransferEmitter(self.accounts, self.seed, context)
-
-    def fingerprint(self):
-        return f"{self.transfers} transfers between {self.accounts} accounts, seed {self.seed}"
-
-
-class TransferCutter(SpoutCoordinator):
-    """Cuts the numbers into ranges (driver); a transaction's metadata is (first number, count)."""
-
-    def __init__(self, transfers, transfers_per_batch):
-        self.transfers, self.transfers_per_batch = transfers, transfers_per_batch
-        self.next_number = 0
-
-    def resume(self, last_txid, last):
-        self.next_number = sum(last) if last else 0
-
-    def is_ready(self):
-        return self.next_number < self.transfers
-
-    def initialize_transaction(self, txid, previous):
-        start = self.next_number
-        self.next_number = min(start + self.transfers_per_batch, self.transfers)
-        return start, self.next_number - start
-
-    def is_exhausted(self, last):
-        return self.next_number >= self.transfers
-
-
-class TransferEmitter(SpoutEmitter):
-    """Emits every n-th transfer of a range, where n is the number of emitters (executor)."""
-
-    def __init__(self, accounts, seed, context):
-        self.accounts, self.seed, self.context = accounts, seed, context
-
-    def emit_batch(self, attempt, metadata, collector):
-        start, count = metadata
-        for number in range(start + self.context.task_index, start + count, self.context.task_count):
-            collector.emit([number, *transfer(number, self.accounts, self.seed)])
+    def execute(self, tup, collector):
+        if tup["cents"] <= 0:
+            collector.dead_letter(tup, f"a transfer of {tup['cents']} cents")
+        elif tup["source"] == tup["target"]:
+            collector.dead_letter(tup, f"a transfer from {tup['source']} to itself")
+        else:
+            collector.emit(tup.values)
 
 
 class KeepBalances(BaseBatchBolt, ICommitter):
     """Makes the transfers of each transaction, in the order of their numbers.
 
-    A transfer touches two accounts, and no grouping by account could bring both to the same task, so one task
-    keeps them all.
+    A transfer touches two accounts, and no grouping could bring both to the same task, so one task keeps them all.
     """
 
-    balances = HashState("balances", value=int, field=int)
-
-    def __init__(self, accounts):
-        self.accounts = accounts
+    balances = HashState("balances", value=int)
 
     def prepare(self, conf, context, collector, attempt):
-        self.context, self.attempt = context, attempt
-        self.transfers = []
+        self.collector, self.transfers = collector, []
 
     def execute(self, tup):
-        self.transfers.append(tup.values)
+        self.transfers.append(tup)
 
     def finish_batch(self):
-        if self.attempt.txid == 1:
-            for account in range(self.accounts):
-                self.balances.put(account, OPENING_BALANCE)
-        touched = {account for _, source, target, _ in self.transfers for account in (source, target)}
-        balance = self.balances.get_many(touched)
-        for _, source, target, amount in sorted(self.transfers):
-            if balance[source] < amount:
-                self.context.count("refused")
-                continue
-            balance[source] -= amount
-            balance[target] += amount
-        for account, money in balance.items():
-            self.balances.put(account, money)
+        balances = self.balances.get_many(transfer["source"] for transfer in self.transfers)
+        changes: dict[str, int] = defaultdict(int)
+        for transfer in sorted(self.transfers, key=lambda transfer: transfer["number"]):
+            _, source, target, cents = transfer.values
+            has = (balances[source] or 0) + changes[source]
+            if source != BANK and has < cents:
+                self.collector.dead_letter(transfer, f"{source} has {has} cents")
+            else:
+                changes[source] -= cents
+                changes[target] += cents
+        self.balances.increment_many(changes)
 
 
-def topology(*, transfers=20_000, accounts=100, transfers_per_batch=100, topology_id="ledger", seed=7, parallelism=2):
+def topology(input, lines_per_batch=1000, topology_id="ledger", parallelism=2):
     """Returns the topology.
 
     Args:
-        transfers: number of transfers.
-        accounts: number of accounts, at least 2.
-        transfers_per_batch: transfers in one transaction.
+        input: path or glob of files of JSON lines.
+        lines_per_batch: lines in one transaction.
         topology_id: names the topology and its keys.
-        seed: determines the transfers.
-        parallelism: tasks that emit transfers; one task keeps the balances.
+        parallelism: tasks that read and check transfers; one task keeps the balances.
     """
-    if accounts < 2:
-        raise TopologyError(f"ledger needs at least 2 accounts, got {accounts}")
-    if transfers_per_batch < 1:
-        raise TopologyError(f"transfers_per_batch must be at least 1, got {transfers_per_batch}")
-    spout = Transfers(transfers, accounts, transfers_per_batch, seed)
-    builder = TransactionalTopologyBuilder(topology_id, "transfers", spout, parallelism=parallelism)
-    builder.set_committer_bolt("balances", KeepBalances(accounts)).global_grouping("transfers")
+    transfers = JsonLines(input, TRANSFER, lines_per_batch, on_bad_record="dead_letter")
+    builder = TransactionalTopologyBuilder(topology_id, "transfers", transfers, parallelism=parallelism)
+    builder.set_bolt("check", Check(), parallelism=parallelism).shuffle_grouping("transfers")
+    builder.set_committer_bolt("balances", KeepBalances()).global_grouping("check")
     return builder.build()
+
+
+def make_data(folder, transfers=50_000, accounts=100, seed=7):
+    """Writes a file of transfers: first the bank pays into every account, then they pay each other.
+
+    Args:
+        folder: is made; holds the file afterwards.
+        transfers: how many between accounts; about two in a hundred lines are wrong.
+        accounts: how many.
+        seed: determines them.
+    """
+    draw, names = random.Random(seed), [f"a{number}" for number in range(accounts)]
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    with Path(folder, "transfers.jsonl").open("w", encoding="utf-8") as file:
+        for number in range(accounts + transfers):
+            if number < accounts:
+                source, target, cents = BANK, names[number], 10_000
+            else:
+                (source, target), cents = draw.sample(names, 2), draw.randint(1, 2_000)
+            transfer = {"number": number, "source": source, "target": target, "cents": cents}
+            line = json.dumps(transfer)
+            if draw.random() < 0.02:
+                nothing, to_itself = transfer | {"cents": 0}, transfer | {"target": source}
+                line = draw.choice([json.dumps(nothing), json.dumps(to_itself), line[:20]])
+            file.write(line + "\n")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Makes sample transfers.")
+    parser.add_argument("folder")
+    parser.add_argument("--transfers", type=int, default=50_000)
+    make_data(**vars(parser.parse_args()))

@@ -2,7 +2,7 @@
 
 Run it::
 
-    txbatch run examples.word_count:topology -p input='docs/*.md'
+    txbatch run word_count.py:topology -p input='*.txt'
 
 and read the answer with any client: ``HGETALL {word_count}:counts``.
 """

@@ -86,7 +86,7 @@ def pack_exact(value: Any) -> bytes:
     """
     packed = pack(value)
     restored = unpack(packed)
-    if restored != value or _shape(restored) != _shape(value):
+    if not _is_same(value, restored):
         raise CodecError(f"value {value!r} would be read back as {restored!r}")
     return packed
 
@@ -179,10 +179,13 @@ _EXTEND_AT: list[Callable[[Any], Any]] = [partial(_extend, nesting + 1) for nest
 _RESTORE_AT: list[Callable[[int, bytes], Any]] = [partial(_restore, nesting + 1) for nesting in range(MAX_NESTING + 1)]
 
 
-def _shape(value: Any) -> Any:
-    """The types inside a value, which tell 1 from True and 1.0."""
-    if isinstance(value, dict):
-        return {key: (type(key), _shape(item)) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return (type(value), [_shape(item) for item in value])
-    return type(value)
+def _is_same(value: Any, restored: Any) -> bool:
+    """Whether both are equal and of the same types, inside too: 1 equals True and 1.0, but is not the same."""
+    kind = type(value)
+    if kind is not type(restored):
+        return False
+    if kind is list or kind is tuple:
+        return len(value) == len(restored) and all(map(_is_same, value, restored))
+    if kind is dict:  # which is restored in its order
+        return _is_same(list(value), list(restored)) and _is_same(list(value.values()), list(restored.values()))
+    return bool(value == restored)

@@ -19,6 +19,10 @@ GROUP_BYTES_AIM = 16 * 1024 * 1024
 full group of small operations does."""
 
 
+HISTORY_KEPT = 10_000
+"""How many transactions keep their receipt and metadata, unless a run asks for another number."""
+
+
 class CommitStatus(StrEnum):
     """What the server answered to a commit."""
 

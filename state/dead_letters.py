@@ -14,6 +14,7 @@ from typing import Any
 
 from state.codec import CodecError, pack, unpack
 from state.errors import StateRefusedError, TopologyError
+from state.troubles import Trouble
 from state.write_set import StateKind, StateWrites, ValueType, WriteSet
 
 DEAD_LETTERS_STATE = "txbatch:dead_letters"
@@ -147,7 +148,9 @@ def letter_of(txid: int, member: bytes) -> DeadLetter:
             member,
         )
     except (CodecError, ValueError, TypeError) as error:
-        raise StateRefusedError(f"a dead letter of txid {txid} cannot be read: {error}; restore the data") from error
+        raise StateRefusedError(f"a dead letter of txid {txid} cannot be read: {error}; restore the data").about(
+            Trouble.DAMAGED
+        ) from error
 
 
 def add_letters(

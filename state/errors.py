@@ -29,13 +29,26 @@ Errors travel from executors to the driver, so each one pickles: every argument 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from state.printable import counted
+from state.troubles import Trouble
 
 
 class TransactionError(Exception):
-    """Root of all errors txbatch raises on purpose."""
+    """Root of all errors txbatch raises on purpose.
+
+    Attributes:
+        trouble: the entry of docs/troubleshooting.md that explains it: that of its class, unless the place that raised
+            it knew a closer one. It travels with the pickled error.
+    """
+
+    trouble: Trouble = Trouble.BUG
+
+    def about(self, trouble: Trouble) -> Self:
+        """Returns this error, explained by `trouble`; called where it is raised."""
+        self.trouble = trouble
+        return self
 
 
 class FailedException(TransactionError):  # noqa: N818 - Storm's name
@@ -47,12 +60,16 @@ class FailedException(TransactionError):  # noqa: N818 - Storm's name
     Source: backtype.storm.topology.FailedException.
     """
 
+    trouble = Trouble.FAILED
+
 
 class StaleReadError(FailedException):
     """A committer read state that is not at the txid its group started from.
 
     Only a task whose attempt was given up can see this; nothing it does is published.
     """
+
+    trouble = Trouble.STALE_READ
 
     def __init__(self, state_key: str, expected_txid: int, found_txid: int) -> None:
         super().__init__(state_key, expected_txid, found_txid)
@@ -68,17 +85,25 @@ class StaleReadError(FailedException):
 class TopologyError(TransactionError):
     """The topology or its parameters are wrong; nothing was started and nothing was written."""
 
+    trouble = Trouble.TOPOLOGY
+
 
 class SourceError(TransactionError):
     """The input is missing, has changed since it was cut into transactions, or cannot be read."""
+
+    trouble = Trouble.INPUT
 
 
 class BadInputError(SourceError):
     """A record of the input is bad, while everything else can be read."""
 
+    trouble = Trouble.BAD_RECORD
+
 
 class NotReplayableError(SourceError):
     """The spout cannot emit a quarantined batch again as it was: its data is gone, or has other bounds now."""
+
+    trouble = Trouble.NOT_REPLAYABLE
 
     def __init__(self, txid: int, reason: str) -> None:
         super().__init__(txid, reason)
@@ -104,6 +129,8 @@ class UserCodeError(TransactionError):
         tuple_text: the tuple that was being executed, if any.
         method: the method of a spout's coordinator that the driver called; empty for other code.
     """
+
+    trouble = Trouble.USER_CODE
 
     def __init__(
         self,
@@ -135,6 +162,8 @@ class UserCodeError(TransactionError):
 class ReplayLimitError(TransactionError):
     """One txid failed on every attempt it was given."""
 
+    trouble = Trouble.REPLAY_LIMIT
+
     def __init__(self, txid: int, attempt_count: int, last_reason: str) -> None:
         super().__init__(txid, attempt_count, last_reason)
         self.txid, self.attempt_count, self.last_reason = txid, attempt_count, last_reason
@@ -148,6 +177,8 @@ class ReplayLimitError(TransactionError):
 
 class QuarantineFullError(TransactionError):
     """A batch is poison, and the topology has as many quarantined batches as it may."""
+
+    trouble = Trouble.QUARANTINE_FULL
 
     def __init__(self, topology_id: str, txid: int, count: int, reason: str) -> None:
         super().__init__(topology_id, txid, count, reason)
@@ -165,6 +196,8 @@ class QuarantineFullError(TransactionError):
 class WaveCrashError(TransactionError):
     """Waves of a plain topology kept crashing, even with one tuple each."""
 
+    trouble = Trouble.WAVE_CRASH
+
     def __init__(self, crash_count: int, last_reason: str) -> None:
         super().__init__(crash_count, last_reason)
         self.crash_count, self.last_reason = crash_count, last_reason
@@ -178,6 +211,8 @@ class WaveCrashError(TransactionError):
 
 class TransactionTooLargeError(TransactionError):
     """One transaction makes more changes than one atomic commit may."""
+
+    trouble = Trouble.TRANSACTION_TOO_LARGE
 
     def __init__(self, txid: int, operation_count: int, operation_limit: int) -> None:
         super().__init__(txid, operation_count, operation_limit)
@@ -193,9 +228,12 @@ class TransactionTooLargeError(TransactionError):
 class FencedError(TransactionError):
     """A newer coordinator took over this topology, or it was dropped; this one may no longer write."""
 
+    trouble = Trouble.FENCED
+
     def __init__(self, topology_id: str, was_dropped: bool = False) -> None:
         super().__init__(topology_id, was_dropped)
         self.topology_id, self.was_dropped = topology_id, was_dropped
+        self.trouble = Trouble.DROPPED if was_dropped else Trouble.FENCED
 
     def __str__(self) -> str:
         if self.was_dropped:
@@ -212,6 +250,8 @@ class FencedError(TransactionError):
 class StateError(TransactionError):
     """Redis, or the state it holds, stops the job."""
 
+    trouble = Trouble.STATE_REFUSED
+
 
 class StateRefusedError(StateError):
     """The server or its state cannot be used: too old, evicting, of the wrong type, foreign or rolled back."""
@@ -220,12 +260,16 @@ class StateRefusedError(StateError):
 class StateUnreachableError(StateError):
     """The server gave no answer within the time allowed."""
 
+    trouble = Trouble.SERVER_UNREACHABLE
+
 
 class NotDurableError(StateError):
     """The server did not confirm in time that what it had committed was as durable as the run had asked.
 
     Nothing of the rest was released upstream; the next run releases it once it is confirmed.
     """
+
+    trouble = Trouble.NOT_DURABLE
 
     def __init__(self, level: str, committed_txid: int, confirmed_txid: int, waited_s: float) -> None:
         super().__init__(level, committed_txid, confirmed_txid, waited_s)
@@ -249,9 +293,13 @@ class EngineError(TransactionError):
     full, or executors lack Python or a library. Nothing of an uncommitted transaction is visible.
     """
 
+    trouble = Trouble.SPARK
+
 
 class ProtocolError(TransactionError):
     """txbatch broke a rule of its own protocol: a bug in txbatch, not in user code."""
+
+    trouble = Trouble.BUG
 
 
 class Interruption(BaseException):

@@ -66,6 +66,16 @@ class Keys:
         return f"{{{self.topology_id}}}:{RESERVED_NAME}:quarantine"
 
     @property
+    def pulse(self) -> str:
+        """Hash: what the last run told of itself, see `RunPulse`."""
+        return f"{{{self.topology_id}}}:{RESERVED_NAME}:pulse"
+
+    @property
+    def stories(self) -> str:
+        """Hash: txid -> what the run told of the transaction, see `TransactionStory`."""
+        return f"{{{self.topology_id}}}:{RESERVED_NAME}:stories"
+
+    @property
     def offsets(self) -> str:
         """Hash: partition of a source -> how far a plain spout is with it; see `RedisOffsetRecords`."""
         return f"{{{self.topology_id}}}:{RESERVED_NAME}:offsets"

@@ -14,6 +14,7 @@ from typing import Any
 from state.codec import CodecError, pack_exact, unpack
 from state.errors import StateRefusedError
 from state.keys import Keys
+from state.troubles import Trouble
 
 _TXID = re.compile(r"[1-9][0-9]{0,15}")
 
@@ -134,4 +135,4 @@ def unpack_record(keys: Keys, field_name: str, packed: bytes) -> QuarantineRecor
             f"topology {keys.topology_id!r} has field {field_name!r} in key {keys.quarantine!r}, which is not a "
             f"quarantined batch ({error}); other software wrote it, or the server's data is damaged: restore the data "
             "from a copy taken at one moment, or remove the field"
-        ) from None
+        ).about(Trouble.DAMAGED) from None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from state.errors import StateRefusedError
 from state.keys import Keys
 from state.stored_metadata import damage_remedy
+from state.troubles import Trouble
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,4 +41,4 @@ def parse_receipt(keys: Keys, text: str) -> Receipt | None:
         raise StateRefusedError(
             f"topology {keys.topology_id!r} cannot be used: key {keys.receipts!r} holds {text!r}, which is not "
             f"a receipt{damage_remedy(keys)}"
-        ) from None
+        ).about(Trouble.DAMAGED) from None

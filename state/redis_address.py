@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, unquote
 
 from state.errors import TopologyError
+from state.troubles import Trouble
 
 SCHEMES = ("redis", "rediss", "unix")
 FORMS = "give redis://host:6379, rediss://host:6379 or unix:///path/to/socket"
@@ -41,7 +42,7 @@ def check_address(url: str) -> None:
     """
     scheme, separator, rest = url.partition("://")
     if not url:
-        raise TopologyError(f"redis url is empty; {FORMS}")
+        raise TopologyError(f"redis url is empty; {FORMS}").about(Trouble.SERVER_ADDRESS)
     _expect(bool(separator), url, "has no scheme", FORMS)
     _expect(scheme in SCHEMES, url, f"begins with {_shown_scheme(scheme)}", FORMS)
     _expect(url.isprintable() and " " not in url, url, "contains a space or a control character", "write it as %20")
@@ -102,7 +103,7 @@ def secrets_in(url: str) -> dict[str, str]:
 
 def _expect(is_sound: bool, url: str, what: str, remedy: str) -> None:
     if not is_sound:
-        raise TopologyError(f"redis url {redact(url)!r} {what}; {remedy}")
+        raise TopologyError(f"redis url {redact(url)!r} {what}; {remedy}").about(Trouble.SERVER_ADDRESS)
 
 
 def _check_path(url: str, place: str) -> None:

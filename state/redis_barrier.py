@@ -23,6 +23,7 @@ from state.redis_connection import RedisConnection
 from state.redis_durability import SYNC_SETTINGS, appendfsync_of
 from state.redis_errors import Remedy, remedy_of, stop_error
 from state.redis_own_connection import OwnConnection
+from state.troubles import Trouble
 
 ASK_MS = 5_000
 """How long the server itself waits before it says how far it has got."""
@@ -129,11 +130,11 @@ class Barrier:
             raise StateRefusedError(
                 f"server {self.wrapped.server} has appendfsync {found!r} now, and had 'always' when the run started, "
                 "so it no longer confirms durability fsync; what is committed stays; set it back and run again"
-            )
+            ).about(Trouble.DURABILITY)
         return True
 
     def _refused(self, error: redis.RedisError) -> StateRefusedError:
         return StateRefusedError(
             f"{stop_error(error, self.wrapped.server)}; it no longer confirms durability {self._asked.level.value}, as "
             "it did when the run started; what is committed stays, and a new run continues from there"
-        )
+        ).about(Trouble.DURABILITY)

@@ -23,7 +23,7 @@ from state.printable import said_by
 from state.redis_address import check_address
 from state.redis_errors import Remedy, hint_for, library_replaced_error, remedy_of, stop_error
 
-LIBRARY_NAME = "txbatch_4"
+LIBRARY_NAME = "txbatch_5"
 """Changes with the arguments of the functions, so that drivers of two versions can use one server."""
 STORED_FORMAT = "3"
 """The format of what is stored; redis_functions.lua has the same number."""

@@ -14,6 +14,7 @@ from state.fault_points import reached
 from state.keys import Keys
 from state.redis_connection import RedisConnection
 from state.redis_replies import text_of
+from state.troubles import Trouble
 
 BEGIN_TRIES = 20
 KEYS_PER_CALL = 500
@@ -79,9 +80,9 @@ def _check(keys: Keys, reply: list[Any]) -> None:
     if status == "REGRESSED":
         raise StateRefusedError(
             f"topology {keys.topology_id!r}: {sentence}; it has returned to an earlier state: drop the topology again"
-        )
+        ).about(Trouble.REGRESSED)
     if status not in ("OK", "ALREADY"):
         raise StateRefusedError(
             f"topology {keys.topology_id!r} was started again while it was being dropped ({sentence}); "
             "stop that run, then drop the topology again"
-        )
+        ).about(Trouble.DROPPING)

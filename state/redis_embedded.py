@@ -31,6 +31,7 @@ from state import redis_supervisor
 from state.errors import StateRefusedError
 from state.private_directory import make_private
 from state.redis_program import find_server_program
+from state.troubles import Trouble
 
 START_TIMEOUT_S = 15.0
 """How long a dying server may take to release the lock, or a new one to answer."""
@@ -104,7 +105,7 @@ class EmbeddedServer:
             reason = error.strerror or str(error)
             raise StateRefusedError(
                 f"data directory {str(self.data_dir)!r} cannot be used: {reason}; or choose another --data-dir"
-            ) from error
+            ).about(Trouble.EMBEDDED_SERVER) from error
         self._mutex = threading.RLock()
         self.ensure()
         return self
@@ -162,7 +163,7 @@ class EmbeddedServer:
                 raise StateRefusedError(
                     f"data directory {str(self.data_dir)!r} is in use by process {holder}, which does "
                     "not answer; stop that process, or choose another --data-dir"
-                )
+                ).about(Trouble.EMBEDDED_SERVER)
             self._sleep(POLL_S)
 
     def _await_loaded(self) -> None:
@@ -271,7 +272,7 @@ class EmbeddedServer:
             if supervisor.poll() is not None or self._clock() > deadline:
                 raise StateRefusedError(
                     f"embedded server did not start in {str(self.data_dir)!r}; its log ends:\n{self._log_tail()}"
-                )
+                ).about(Trouble.EMBEDDED_SERVER)
             self._sleep(POLL_S)
         note = self.data_dir / f".server.json.{os.getpid()}"
         content = {

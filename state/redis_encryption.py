@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from state.errors import TopologyError
 from state.redis_address import check_address, host_of, redact
+from state.troubles import Trouble
 
 PLAINTEXT_VARIABLE = "TXBATCH_ALLOW_PLAINTEXT"
 
@@ -46,7 +47,7 @@ def require_encryption(
         f"server {redact(url)} is on another machine and the connection would be in plain text: others could read "
         f"password and state on the way; use rediss://, or, on a network you trust, --allow-plaintext "
         f"(allow_plaintext=True in Python, {PLAINTEXT_VARIABLE}=1 in the environment)"
-    )
+    ).about(Trouble.PLAINTEXT)
 
 
 def _is_loopback(host: str, resolve: Resolve) -> bool:

@@ -12,6 +12,7 @@ from redis import exceptions
 
 from state.errors import StateRefusedError, TopologyError, TransactionError
 from state.printable import said_by
+from state.troubles import Trouble
 
 
 class Remedy(Enum):
@@ -41,6 +42,16 @@ _STOP_SENTENCES = {
     "TYPE": "holds state of another type than declared",
     "NOPROTO": "speaks no protocol version that txbatch knows",
 }
+
+_TROUBLES = {
+    **dict.fromkeys(("NOAUTH", "WRONGPASS"), Trouble.SERVER_LOGIN),
+    "NOPERM": Trouble.SERVER_RIGHTS,
+    **dict.fromkeys(("READONLY", "MOVED", "ASK", "CROSSSLOT", "NOPROTO"), Trouble.SERVER_UNFIT),
+    **dict.fromkeys(("MISCONF", "OOM"), Trouble.SERVER_FULL),
+    **dict.fromkeys(("WRONGTYPE", "TYPE"), Trouble.STATE_VALUE),
+    "REGRESSED": Trouble.REGRESSED,
+}
+"""What the answers in `_STOP_SENTENCES` are about."""
 
 _USAGE_SENTENCES = {
     "db index is out of range": "has no database of that number; give one it has, as in redis://host:6379/0",
@@ -111,8 +122,9 @@ def stop_error(error: Exception, server: str) -> TransactionError:
     text = str(error).lower()
     for part, sentence in _USAGE_SENTENCES.items():
         if part in text:
-            return TopologyError(f"server {server} {sentence} (it said: {said_by(error)})")
-    return StateRefusedError(stop_sentence(error, server))
+            refused = TopologyError(f"server {server} {sentence} (it said: {said_by(error)})")
+            return refused.about(Trouble.SERVER_ADDRESS)
+    return StateRefusedError(stop_sentence(error, server)).about(_trouble_of(error))
 
 
 def library_replaced_error(server: str, loads: int) -> StateRefusedError:
@@ -121,7 +133,7 @@ def library_replaced_error(server: str, loads: int) -> StateRefusedError:
         f"server {server} does not keep txbatch's function library: it was loaded {loads} times during one call and "
         "was gone again each time; another program replaces or removes it (FUNCTION FLUSH, FUNCTION RESTORE, a library "
         "of the same name), or this address leads to several servers; find it, then run again"
-    )
+    ).about(Trouble.LIBRARY_REPLACED)
 
 
 def stop_sentence(error: Exception, server: str) -> str:
@@ -140,6 +152,17 @@ def stop_sentence(error: Exception, server: str) -> str:
     if "unknown command" in said.lower():
         return f"server {server} lacks a command; use Redis >= 7.0 or Valkey >= 7.2 (it said: {said})"
     return f"server {server} answered with an error txbatch does not know: {said}"
+
+
+def _trouble_of(error: Exception) -> Trouble:
+    text = str(error)
+    if any(part in text for part in _TLS_SENTENCES):
+        return Trouble.SERVER_LOGIN
+    if "Function not found" in text:
+        return Trouble.SERVER_RIGHTS
+    if "unknown command" in text.lower():
+        return Trouble.SERVER_UNFIT
+    return _TROUBLES.get(error_code(error), Trouble.STATE_REFUSED)
 
 
 def hint_for(error: Exception, server: str) -> str:

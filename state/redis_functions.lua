@@ -1,4 +1,4 @@
-#!lua name=txbatch_4
+#!lua name=txbatch_5
 --[[
 Everything txbatch changes in Redis, as functions that check first and write last.
 
@@ -39,6 +39,9 @@ Keys, all with the hash tag {id}; every call declares those it touches:
   {id}:txbatch:dead_letters  zset  tuples that bolts refused: score txid, member "txid.number:packed letter"; a
                                  state like the user's, but for its limit, and for drop_letters
   {id}:txbatch:quarantine hash   txid -> the batch that was set aside there; opaque here
+  {id}:txbatch:pulse     hash    what the last run told of itself, for people to read: see run_pulse.py; opaque here, but for
+    stories_from                 the lowest txid that may have a story
+  {id}:txbatch:stories   hash    txid -> what the run told of the transaction; opaque here
   {id}:<name>            hash, string, set, zset or list: the user's state
 
 txids travel as decimal strings up to 2^53-1, where Lua's numbers are exact. Integers in state are
@@ -61,6 +64,7 @@ local MAX = 9007199254740991
 local OPERATIONS_LIMIT = 500000
 local SECTION_LIMIT = 1000
 local RECEIPTS = 1024
+local PULSE_FORGETS = 5000
 local LOST_DROP = 'the server has lost a part of this drop'
 local NO_METADATA = '0000000000000000'
 local ABOUT = {int = 'an integer in plain decimal', float = 'a finite number'}
@@ -1148,6 +1152,45 @@ local function discard(keys, argv)
   return {'OK', ''}
 end
 
+-- Deletes the fields of txids from `first` on and below `target`, at most so many; returns the first one left.
+local function forget_below(key, first, target, most)
+  local fields, last = {}, math.min(target, first + most) - 1
+  for txid = first, last do
+    fields[#fields + 1] = decimal(txid)
+  end
+  delete_fields(key, fields, 1, #fields)
+  return math.max(first, last + 1)
+end
+
+--[[ What a run tells of itself. Not one of the owner's writes: it changes no revision, nothing depends on it, and it may
+     get lost. Only the owner may call it.
+     KEYS control pulse stories
+     ARGV fence generation kept count (field value)... (txid story)...
+          count is that of the fields; stories ascend, and those of the last `kept` txids stay
+     -> {'OK' or 'FENCED' or 'TYPE', sentence} --]]
+local function pulse(keys, argv)
+  local sentence = wrong_kind(keys[1], 'hash') or wrong_kind(keys[2], 'hash') or wrong_kind(keys[3], 'hash')
+  if sentence then
+    return {'TYPE', sentence}
+  end
+  local found = redis.call('HMGET', keys[1], 'fence', 'generation', 'dropping')
+  if found[3] or found[1] ~= argv[1] or found[2] ~= argv[2] then
+    return {'FENCED', ''}
+  end
+  require_rights(keys[2], 'HSET', 'HGET')
+  require_rights(keys[3], 'HSET', 'HDEL')
+  local stories = 5 + 2 * tonumber(argv[4])
+  put_pairs(keys[2], argv, 5, stories - 1)
+  if stories < #argv then
+    put_pairs(keys[3], argv, stories, #argv)
+    local first = tonumber(redis.call('HGET', keys[2], 'stories_from') or argv[stories])
+    local target = tonumber(argv[#argv - 1]) - tonumber(argv[3]) + 1
+    local left = forget_below(keys[3], first, target, #argv - stories + PULSE_FORGETS)
+    redis.call('HSET', keys[2], 'stories_from', decimal(left))
+  end
+  return {'OK', ''}
+end
+
 --[[ KEYS any key of the topology
      ARGV command...
      -> the commands that this user may not run on it, or that the server lacks --]]
@@ -1161,20 +1204,21 @@ local function lacking(keys, argv)
   return found
 end
 
-redis.register_function{function_name = 'txbatch_4_acquire', callback = acquire}
-redis.register_function{function_name = 'txbatch_4_look', callback = look, flags = {'no-writes'}}
-redis.register_function{function_name = 'txbatch_4_metadata', callback = store_metadata}
-redis.register_function{function_name = 'txbatch_4_commit', callback = commit}
-redis.register_function{function_name = 'txbatch_4_barrier', callback = barrier}
-redis.register_function{function_name = 'txbatch_4_confirm', callback = confirm, flags = {'no-writes'}}
-redis.register_function{function_name = 'txbatch_4_last_group', callback = last_group, flags = {'no-writes'}}
-redis.register_function{function_name = 'txbatch_4_lacking', callback = lacking, flags = {'no-writes'}}
-redis.register_function{function_name = 'txbatch_4_read', callback = read, flags = {'no-writes'}}
-redis.register_function{function_name = 'txbatch_4_letters', callback = letters, flags = {'no-writes'}}
-redis.register_function{function_name = 'txbatch_4_drop_letters', callback = drop_letters, flags = {'allow-oom'}}
-redis.register_function{function_name = 'txbatch_4_status', callback = status, flags = {'no-writes'}}
-redis.register_function{function_name = 'txbatch_4_quarantined', callback = quarantined, flags = {'no-writes'}}
-redis.register_function{function_name = 'txbatch_4_discard', callback = discard, flags = {'allow-oom'}}
-redis.register_function{function_name = 'txbatch_4_drop_begin', callback = drop_begin, flags = {'allow-oom'}}
-redis.register_function{function_name = 'txbatch_4_drop_keys', callback = drop_keys, flags = {'allow-oom'}}
-redis.register_function{function_name = 'txbatch_4_drop_end', callback = drop_end, flags = {'allow-oom'}}
+redis.register_function{function_name = 'txbatch_5_acquire', callback = acquire}
+redis.register_function{function_name = 'txbatch_5_look', callback = look, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_5_metadata', callback = store_metadata}
+redis.register_function{function_name = 'txbatch_5_commit', callback = commit}
+redis.register_function{function_name = 'txbatch_5_barrier', callback = barrier}
+redis.register_function{function_name = 'txbatch_5_confirm', callback = confirm, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_5_last_group', callback = last_group, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_5_lacking', callback = lacking, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_5_read', callback = read, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_5_letters', callback = letters, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_5_drop_letters', callback = drop_letters, flags = {'allow-oom'}}
+redis.register_function{function_name = 'txbatch_5_pulse', callback = pulse}
+redis.register_function{function_name = 'txbatch_5_status', callback = status, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_5_quarantined', callback = quarantined, flags = {'no-writes'}}
+redis.register_function{function_name = 'txbatch_5_discard', callback = discard, flags = {'allow-oom'}}
+redis.register_function{function_name = 'txbatch_5_drop_begin', callback = drop_begin, flags = {'allow-oom'}}
+redis.register_function{function_name = 'txbatch_5_drop_keys', callback = drop_keys, flags = {'allow-oom'}}
+redis.register_function{function_name = 'txbatch_5_drop_end', callback = drop_end, flags = {'allow-oom'}}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from state.errors import StateRefusedError
+from state.troubles import Trouble
 
 
 def in_memory_client() -> Any:
@@ -17,6 +18,6 @@ def in_memory_client() -> Any:
         import fakeredis
     except ImportError as error:
         raise StateRefusedError(
-            f"state in memory needs fakeredis with Lua ({error}); run pip install 'txbatch[local]', or give a redis_url"
-        ) from error
+            f"state in memory needs fakeredis with Lua ({error}); run pip install 'fakeredis[lua]', or give a redis_url"
+        ).about(Trouble.EMBEDDED_SERVER) from error
     return fakeredis.FakeRedis(server=fakeredis.FakeServer(version=(7,)))

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import logging
 import re
+from collections import Counter
 
 from state.errors import StateError
 from state.keys import Keys
 from state.redis_connection import RedisConnection
 
 _LOG = logging.getLogger("txbatch")
+PREFIX = "txbatch:run:"
 _NAME = re.compile(rb"(?:^| )name=(\S*)")
 
 
@@ -27,14 +29,21 @@ def announce_run(connection: RedisConnection, keys: Keys) -> None:
 
 def connected_runs(connection: RedisConnection, keys: Keys) -> int:
     """Returns how many runs of the topology are connected, 0 if the server does not say."""
+    return connected_topologies(connection)[keys.topology_id]
+
+
+def connected_topologies(connection: RedisConnection) -> Counter[str]:
+    """Returns topology id -> how many of its runs are connected; empty if the server does not say."""
     try:
         listed = connection.call("CLIENT", "LIST")
     except StateError as error:
         _LOG.debug("connections could not be listed: %s", error)
-        return 0
-    lines = bytes(listed).splitlines()
-    return sum(found[1].decode() == _name(keys) for line in lines if (found := _NAME.search(line)))
+        return Counter()
+    names = (
+        found[1].decode("utf-8", "replace") for line in bytes(listed).splitlines() if (found := _NAME.search(line))
+    )
+    return Counter(name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX))
 
 
 def _name(keys: Keys) -> str:
-    return f"txbatch:run:{keys.topology_id}"
+    return f"{PREFIX}{keys.topology_id}"

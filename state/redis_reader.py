@@ -12,6 +12,7 @@ from state.keys import Keys
 from state.redis_address import redact
 from state.redis_connection import RedisConnection, connect
 from state.redis_encryption import require_encryption
+from state.troubles import Trouble
 from state.write_set import Field, StateKind
 
 READ_TIMEOUT_S = 10.0
@@ -56,7 +57,7 @@ class RedisReader:
             raise StateRefusedError(
                 f"state {key!r} is at txid {committed_txid}, expected {as_of_txid}: the server has returned to an "
                 "earlier state; this run stops; run again to continue from what the server holds now"
-            )
+            ).about(Trouble.REGRESSED)
         if not is_own or committed_txid != as_of_txid:
             raise StaleReadError(key, as_of_txid, committed_txid)
         return list(reply[2:])
@@ -71,18 +72,20 @@ def load_redis_url(path: str | None) -> str:
     file = Path(path) if path else None
     if file is not None and file.exists():
         if file.stat().st_mode & 0o077:
-            raise StateRefusedError(f"file {str(file)!r} with the redis url is open to other users; chmod 600 it")
+            raise StateRefusedError(
+                f"file {str(file)!r} with the redis url is open to other users; chmod 600 it"
+            ).about(Trouble.SERVER_ADDRESS)
         return file.read_text(encoding="utf-8").strip()
     url = os.environ.get(URL_VARIABLE, "")
     if not url:
         given = f"file {path!r} is not on this host" if path else "no file was named"
         raise StateRefusedError(
             f"redis url is unknown here: {given} and {URL_VARIABLE} is not set; set it on every executor"
-        )
+        ).about(Trouble.SERVER_ADDRESS)
     try:
         require_encryption(url)
     except TopologyError as error:
-        raise StateRefusedError(f"{URL_VARIABLE} of this executor: {error}") from error
+        raise StateRefusedError(f"{URL_VARIABLE} of this executor: {error}").about(Trouble.SERVER_ADDRESS) from error
     return url
 
 
@@ -111,5 +114,7 @@ def _process_connection(url: str, _process_id: int) -> RedisConnection:
     try:
         client = connect(url)
     except TopologyError as error:
-        raise StateRefusedError(f"an executor cannot reach the state: {error}") from error
+        raise StateRefusedError(f"an executor cannot reach the state: {error}").about(
+            Trouble.SERVER_UNREACHABLE
+        ) from error
     return RedisConnection(client, redact(url), timeout_s=READ_TIMEOUT_S)

@@ -20,6 +20,7 @@ from state.redis_connection import RedisConnection
 from state.redis_errors import Remedy, remedy_of, stop_error
 from state.redis_replies import text_of
 from state.stored_records import MISSING, Content, StateImage, StoredKey, StoredRecords
+from state.troubles import Trouble
 from state.write_set import StateKind
 
 PIECE = 1_000
@@ -182,7 +183,7 @@ class RedisRecords:
                 raise StateRefusedError(
                     f"server {connection.server} does not let this user run MULTI, which reads records at one moment; "
                     f"grant what `txbatch acl {self.keys.topology_id}` prints"
-                ) from error
+                ).about(Trouble.SERVER_RIGHTS) from error
             if remedy_of(error) is not Remedy.RETRY:
                 raise stop_error(error, connection.server) from error
             raise StateUnreachableError(

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from state.commit import CommitReply, CommitStatus
 from state.errors import StateRefusedError
+from state.troubles import Trouble
 
 TORN_REMEDY = (
     "the server was restarted twice after a power failure, and kept part of a write in its append-only file the first "
     "time; restore its data from a copy taken at one moment"
 )
+
+_TROUBLES = {"TORN": Trouble.TORN, "REGRESSED": Trouble.REGRESSED, "VERSION": Trouble.OTHER_VERSION}
 
 
 def acquire_refusal(topology_id: str, status: str, details: list[str]) -> StateRefusedError:
@@ -18,7 +21,7 @@ def acquire_refusal(topology_id: str, status: str, details: list[str]) -> StateR
             f"topology {topology_id!r} was started on another input: stored fingerprint {details[0]!r}, given "
             f"{details[1]!r}; run `txbatch drop {topology_id}` to start over, choose another topology id, or "
             "continue on the new input with --adopt"
-        )
+        ).about(Trouble.INPUT_CHANGED)
     if status == "TOPOLOGY_CHANGED":
         return StateRefusedError(
             f"topology {topology_id!r} was changed on the server while this run was starting: stored description "
@@ -28,13 +31,20 @@ def acquire_refusal(topology_id: str, status: str, details: list[str]) -> StateR
         return StateRefusedError(
             f"topology {topology_id!r} is being dropped, or its drop was interrupted; finish it with "
             f"`txbatch drop {topology_id}`"
-        )
+        ).about(Trouble.DROPPING)
     remedy = {
         "TORN": f"{TORN_REMEDY}, or start over with `txbatch drop {topology_id}`",
         "REGRESSED": f"restore the server's data, or start over with `txbatch drop {topology_id}`",
         "VERSION": f"run the version of txbatch that wrote it, or start over with `txbatch drop {topology_id}`",
     }.get(status, f"remove the key, or start over with `txbatch drop {topology_id}`")
-    return StateRefusedError(f"topology {topology_id!r} cannot start: {status}: {details[0]}; {remedy}")
+    return StateRefusedError(f"topology {topology_id!r} cannot start: {status}: {details[0]}; {remedy}").about(
+        trouble_of(status)
+    )
+
+
+def trouble_of(status: str) -> Trouble:
+    """Returns what a refusal by the library is about."""
+    return _TROUBLES.get(status, Trouble.STATE_REFUSED)
 
 
 def state_not_as_left(reply: CommitReply) -> str:

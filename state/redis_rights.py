@@ -10,6 +10,7 @@ from state.durability import DurabilityLevel
 from state.errors import StateRefusedError
 from state.keys import Keys
 from state.redis_connection import RedisConnection
+from state.troubles import Trouble
 
 COMMANDS_ON_KEYS = (
     "DEL",
@@ -89,7 +90,7 @@ def require_all_rights(connection: RedisConnection, keys: Keys) -> None:
             f"server {connection.server} does not let this user run {', '.join(lacking)} on keys "
             f"{keys.pattern!r}, or lacks these commands; nothing was written; grant what "
             f"`txbatch acl {keys.topology_id}` prints, and undo any rename-command"
-        )
+        ).about(Trouble.SERVER_RIGHTS)
 
 
 def acl_rules(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from state.errors import StateRefusedError
+from state.troubles import Trouble
 
 OLDEST = {"redis": (7, 0, 0), "valkey": (7, 2, 0)}
 """First versions that have what the function library needs."""
@@ -64,7 +65,7 @@ def refuse_unfit_server(info: Mapping[str, Any], server: str) -> None:
         StateRefusedError: the server is too old, a replica or a sentinel, or may evict state.
     """
     for unfit in unfitness(info):
-        raise StateRefusedError(f"server {server} {unfit.found}; {unfit.remedy}")
+        raise StateRefusedError(f"server {server} {unfit.found}; {unfit.remedy}").about(Trouble.SERVER_UNFIT)
 
 
 def evicted_keys(info: Mapping[str, Any]) -> int:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import redis
 
 from state.errors import StateRefusedError, StateUnreachableError
+from state.html_tables import bounded_repr, section, states_table
 from state.keys import Keys
 from state.printable import said_by
 from state.redis_errors import stop_sentence
@@ -29,6 +31,12 @@ class Snapshot:
     txid: int
     states: dict[str, Any]
 
+    def __repr__(self) -> str:
+        return f"Snapshot(txid={self.txid}, states={bounded_repr(self.states)})"
+
+    def _repr_html_(self) -> str:
+        return section(states_table(self.states, caption=f"state as of txid {self.txid:,}"))
+
 
 def snapshot(client: Any, topology_id: str, handles: Iterable[StateHandle]) -> Snapshot:
     """Reads whole states at one moment, with one MULTI.
@@ -37,7 +45,8 @@ def snapshot(client: Any, topology_id: str, handles: Iterable[StateHandle]) -> S
     client's own commands.
 
     Args:
-        client: a client that returns bytes, as ``redis.Redis.from_url(url)`` does.
+        client: a client of the server. One that decodes its answers (``decode_responses=True``) lends its settings to
+            a connection of our own, because what is not text cannot be read through it.
         topology_id: the topology whose state to read.
         handles: the states to read, as declared: ``[StoreCounts.counts]``.
 
@@ -47,7 +56,7 @@ def snapshot(client: Any, topology_id: str, handles: Iterable[StateHandle]) -> S
     """
     keys, wanted = Keys(topology_id), list(handles)
     try:
-        with client.pipeline(transaction=True) as pipeline:
+        with _of_bytes(client) as raw, raw.pipeline(transaction=True) as pipeline:
             pipeline.hget(keys.control, "committed")
             for handle in wanted:
                 _ask(pipeline, handle.kind, keys.state(handle.name))
@@ -59,6 +68,22 @@ def snapshot(client: Any, topology_id: str, handles: Iterable[StateHandle]) -> S
             raise StateRefusedError(stop_sentence(reply, f"of topology {topology_id!r}")) from reply
     states = {handle.name: _decoded(handle, reply) for handle, reply in zip(wanted, replies, strict=True)}
     return Snapshot(int(committed or 0), states)
+
+
+@contextmanager
+def _of_bytes(client: Any) -> Iterator[Any]:
+    """Yields the client, or one with the same settings that returns bytes."""
+    pool: Any = getattr(client, "connection_pool", None)
+    settings = getattr(pool, "connection_kwargs", {})
+    if not settings.get("decode_responses"):
+        yield client
+        return
+    own = redis.ConnectionPool(connection_class=pool.connection_class, **{**settings, "decode_responses": False})
+    with closing(redis.Redis(connection_pool=own)) as raw:
+        try:
+            yield raw
+        finally:
+            own.disconnect()
 
 
 def _ask(pipeline: Any, kind: StateKind, key: str) -> None:

@@ -30,9 +30,10 @@ from state.redis_arguments import (
 from state.redis_barrier import Barrier
 from state.redis_connection import RedisConnection
 from state.redis_presence import announce_run
-from state.redis_refusals import acquire_refusal, state_not_as_left
+from state.redis_pulse import CALL_TIMEOUT_S, PulseSender
+from state.redis_refusals import acquire_refusal, state_not_as_left, trouble_of
 from state.redis_replies import text_of
-from state.redis_topology import ConnectionOptions, RedisTopology
+from state.redis_topology import CallOptions, ConnectionOptions, RedisTopology
 from state.stored_metadata import unpack_metadata, verified_metadata
 from state.stored_topology import Acquired, FoundTopology
 
@@ -198,6 +199,13 @@ class RedisStore(RedisTopology):
         """
         self._write_barrier(self._connection, confirmed_txid)
 
+    def pulse_sender(self) -> PulseSender:
+        """Returns what writes the pulse of this run, from another thread; called once, after `acquire`."""
+        owned = self._ownership()
+        options: CallOptions = {**self._call_options, "timeout_s": CALL_TIMEOUT_S, "revive": None}
+        connection = RedisConnection(self._connection.client, self.server, **options)
+        return PulseSender(connection, self.keys, fence=owned.fence, generation=owned.generation)
+
     def close(self) -> None:
         """Closes the connections; the state stays."""
         if self._barrier is not None:
@@ -300,4 +308,4 @@ class RedisStore(RedisTopology):
     def _not_as_left(self, what: str, reply: CommitReply) -> StateRefusedError:
         return StateRefusedError(
             f"topology {self.keys.topology_id!r} {what}: {reply.status}: {reply.detail}; {state_not_as_left(reply)}"
-        )
+        ).about(trouble_of(reply.status))

@@ -17,15 +17,19 @@ from state.redis_connection import RedisConnection, connect
 from state.redis_dead_letters import RedisDeadLetters
 from state.redis_drop import drop_topology
 from state.redis_durability import measure_durability
+from state.redis_list import ListedTopology, list_topologies
 from state.redis_own_connection import OwnConnection, PooledConnection
 from state.redis_presence import connected_runs
+from state.redis_pulse import read_pulse
 from state.redis_records import RedisRecords
 from state.redis_replies import text_of, texts_by_name
 from state.redis_rights import require_all_rights
 from state.redis_server import evicted_keys, refuse_unfit_server
 from state.redis_watch import ServerWatch
+from state.run_pulse import RunPulse
 from state.stored_metadata import checked_control, unpack_metadata, verified_metadata
 from state.stored_topology import FoundTopology, TopologyStatus
+from state.troubles import Trouble
 
 FIRST_CONTACT_TIMEOUT_S = 10.0
 """How long `RedisTopology.check_server` waits for a server that may not exist."""
@@ -119,7 +123,7 @@ class RedisTopology:
             raise StateRefusedError(
                 f"server {self.server} cannot confirm durability {self._asked.level.value}: {lacking}; or run with "
                 "durability memory, which waits for nothing"
-            )
+            ).about(Trouble.DURABILITY)
         self._connection.load_library()
         require_all_rights(self._connection, self.keys)
 
@@ -224,9 +228,28 @@ class RedisTopology:
         txid, packed = str(record.txid), record.packed()
         return text_of(self._connection.function("discard", "1", self.keys.quarantine, txid, packed)[0]) == "OK"
 
+    def pulse(self, *, with_samples: bool = False) -> RunPulse | None:
+        """Returns what the topology's last run has told, None if no run has; needs no ownership.
+
+        Args:
+            with_samples: read the samples of the last minutes too.
+
+        Raises:
+            StateRefusedError, StateUnreachableError: as `acquire`.
+        """
+        return read_pulse(self._connection, self.keys, with_samples=with_samples)
+
     def connected_runs(self) -> int:
         """Returns how many runs of the topology are connected, 0 if the server does not say; needs no ownership."""
         return connected_runs(self._connection, self.keys)
+
+    def all_topologies(self) -> list[ListedTopology]:
+        """Returns every topology on the same server, by id.
+
+        Raises:
+            StateRefusedError, StateUnreachableError: as `acquire`.
+        """
+        return list_topologies(self._connection)
 
     def records(self) -> RedisRecords:
         """Returns what reads everything that is stored, without the function library; for `txbatch verify`."""

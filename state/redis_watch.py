@@ -13,6 +13,7 @@ from state.errors import StateRefusedError, StateUnreachableError
 from state.printable import counted
 from state.redis_connection import RedisConnection
 from state.redis_server import evicted_keys, refuse_unfit_server
+from state.troubles import Trouble
 
 LOOK_EVERY_S = 10.0
 
@@ -77,7 +78,7 @@ class ServerWatch:
                 f"server {self._connection.server} has evicted {counted(found - self._evicted, 'key')} during this "
                 "run, perhaps of its state; set maxmemory-policy to noeviction, then restore the data or drop the "
                 "topology"
-            )
+            ).about(Trouble.EVICTED)
         self._evicted = found  # a restarted server counts from 0
         try:
             refuse_unfit_server(info, self._connection.server)

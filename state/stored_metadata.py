@@ -15,6 +15,7 @@ from state.errors import StateRefusedError
 from state.keys import Keys
 from state.metadata_sum import MetadataSum
 from state.printable import counted
+from state.troubles import Trouble
 
 _FIELD = re.compile(r".+:[1-9][0-9]{0,15}", re.DOTALL)
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,15}")
@@ -34,7 +35,7 @@ def verified_metadata(keys: Keys, items: Sequence[Any], stored_sum: str) -> tupl
             f"metadata (checksum over {counted(len(packed), 'field')} is {found_sum}, expected {stored_sum})"
             f"{unreadable_metadata(packed)}; restore its data from a copy taken at one moment, or "
             f"start over with `txbatch drop {keys.topology_id}`"
-        )
+        ).about(Trouble.DAMAGED)
     return packed, found_sum
 
 
@@ -48,7 +49,9 @@ def unpack_metadata(keys: Keys, packed: Mapping[str, bytes]) -> dict[str, Any]:
     for field, value in packed.items():
         fault, metadata[field] = _read(field, value)
         if fault:
-            raise StateRefusedError(f"topology {keys.topology_id!r} cannot start: {fault}{damage_remedy(keys)}")
+            raise StateRefusedError(f"topology {keys.topology_id!r} cannot start: {fault}{damage_remedy(keys)}").about(
+                Trouble.DAMAGED
+            )
     return metadata
 
 
@@ -76,7 +79,7 @@ def _number(keys: Keys, field: str, text: str) -> None:
         raise StateRefusedError(
             f"topology {keys.topology_id!r} cannot be used: field {field!r} of key {keys.control!r} holds {text!r}, "
             f"which is not a whole number{damage_remedy(keys)}"
-        )
+        ).about(Trouble.DAMAGED)
 
 
 def _read(field: str, value: bytes) -> tuple[str, Any]:

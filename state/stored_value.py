@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from state.errors import StateRefusedError
+from state.troubles import Trouble
 from state.write_set import ValueType
 
 
@@ -33,4 +34,4 @@ def decode_stored(stored: bytes, declared: ValueType, where: str) -> Any:
         raise StateRefusedError(
             f"{where} holds {stored[:100]!r}, but is declared as {declared.value}; correct the value, or declare the "
             "type it has"
-        ) from None
+        ).about(Trouble.STATE_VALUE) from None

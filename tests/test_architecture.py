@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
-import tomllib
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -169,43 +164,3 @@ def test_every_exemption_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, libraries in needed.items():
         imported = {complaint.split(" imports ")[1] for complaint in complaints if complaint.startswith(f"{module}.py")}
         assert {name.split(".")[0] for name in imported} == libraries
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """What the wheel holds; built from a copy, because setuptools leaves its work next to the sources."""
-    copy = tmp_path_factory.mktemp("wheel")
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, copy)
-    for package in (*PACKAGES, *architecture.COMPANIONS, "tests"):
-        shutil.copytree(ROOT / package, copy / package)
-    build = "from setuptools import build_meta; print(build_meta.build_wheel('dist'))"
-    subprocess.run([sys.executable, "-c", build], cwd=copy, check=True, capture_output=True)
-    (path,) = (copy / "dist").glob("*.whl")
-    with zipfile.ZipFile(path) as archive:
-        return archive.namelist()
-
-
-def test_the_wheel_has_only_the_four_packages_at_its_top(wheel: list[str]) -> None:
-    tops = {name.split("/", maxsplit=1)[0] for name in wheel}
-
-    assert {top for top in tops if not top.endswith(".dist-info")} == set(PACKAGES)
-
-
-def test_the_wheel_has_every_module_and_data_file(wheel: list[str]) -> None:
-    kinds = {".py", ".lua", ".typed"}
-    files = {
-        path.relative_to(ROOT).as_posix()
-        for package in PACKAGES
-        for path in (ROOT / package).rglob("*")
-        if path.suffix in kinds or path.name == "py.typed"
-    }
-
-    assert files <= set(wheel)
-    assert {f"{package}/py.typed" for package in PACKAGES} <= set(wheel)
-
-
-def test_the_core_needs_three_libraries() -> None:
-    needed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
-
-    assert [name.split(">=")[0] for name in needed] == ["pyspark", "redis[hiredis]", "msgpack"]

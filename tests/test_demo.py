@@ -23,6 +23,7 @@ def demo(folder: Path) -> str:
 def test_the_demo_counts_exactly_from_nothing_and_finds_nothing_to_do_the_second_time(tmp_path):
     assert "3 transactions committed" in (said := demo(tmp_path / ".txbatch")), said
     assert "has its exact count" in said
+    assert said.index("Three things to try next") < said.index("txbatch drop demo") < said.index("txbatch init visits")
     again = demo(tmp_path / ".txbatch")
     assert "Everything was committed already, up to transaction 3" in again
     assert "has its exact count" in again

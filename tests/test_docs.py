@@ -15,6 +15,7 @@ from coordinator.log_fields import FIELDS
 from coordinator.transactional.failure_cause import FailureCause
 from tests.architecture import PURE_MODULES
 from tests.support import golden_cases
+from tests.support.documents import FENCED, anchors
 from tests.support.telemetry.metric_names import documented_names
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,10 +27,8 @@ DOCUMENTS = (
     *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/**/*.md")),
 )
 PYTHON_BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
-FENCED = re.compile(r"```.*?```", re.DOTALL)
 CODE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\(([^)#]*)(?:#([^)]+))?\)")
-HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 MODULE = re.compile(r"[\w.-]+(/[\w.-]+)*\.(py|lua|sh)")
 FOLDER = re.compile(r"[\w.-]+(/[\w.-]+)*/")
 OURS = re.compile(r"I?[A-Z][a-z]+[A-Z]\w*|[a-z]+(_[a-z]+)+")
@@ -54,6 +53,11 @@ def run_blocks(document, name):
 
 def test_every_block_on_testing_topologies_runs():
     assert run_blocks("docs/testing.md", "testing_guide") > 3
+
+
+def test_every_block_on_notebooks_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run_blocks("docs/notebook.md", "notebook_guide") >= 3
 
 
 def test_every_block_on_dead_letters_runs():
@@ -92,7 +96,7 @@ def ours():
 def here(document):
     """The text without what is fenced, without lists of tests and, of a table that compares, without the original."""
     lines = [line for line in FENCED.sub("", read(document)).splitlines() if not golden_cases.TEST.match(line)]
-    if document.endswith("storm.md"):
+    if document.startswith("docs/coming-from/"):
         lines = ["|".join(line.split("|")[2:]) if line.startswith("|") else line for line in lines]
     return "\n".join(lines)
 
@@ -157,7 +161,7 @@ def test_the_table_of_pure_modules_is_the_list_that_is_checked():
 
 def test_what_is_said_not_to_be_here_is_not():
     assert NOT_HERE & ours() == set()
-    assert set(names_in(read("docs/storm.md").partition("## Not here")[2])) >= NOT_HERE
+    assert set(names_in(read("docs/coming-from/storm.md").partition("## Not here")[2])) >= NOT_HERE
 
 
 def test_a_name_that_is_not_there_is_found():
@@ -189,18 +193,6 @@ def test_a_path_that_is_not_there_is_found():
     assert [path for path in paths if not is_there("README.md", path)] == ["state/gone.py", "no/such/room/", "gone.py"]
 
 
-def anchor(heading):
-    """A heading's anchor as GitHub makes it."""
-    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
-
-
-def anchors(document):
-    """Every anchor of a document; a heading that is repeated gets a number."""
-    names = [anchor(heading) for heading in HEADING.findall(FENCED.sub("", document.read_text(encoding="utf-8")))]
-    earlier = [names[:position].count(name) for position, name in enumerate(names)]
-    return {f"{name}-{count}" if count else name for name, count in zip(names, earlier, strict=True)}
-
-
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_link_leads_somewhere(document):
     here_ = ROOT / document
@@ -211,7 +203,8 @@ def test_every_link_leads_somewhere(document):
 
 
 def test_the_tour_has_a_line_for_every_room():
-    rooms = {path.parent.name for package in PACKAGES for path in (ROOT / package).rglob("*/__init__.py")}
+    inits = [path for package in PACKAGES for path in (ROOT / package).rglob("*/__init__.py")]
+    rooms = {path.parent.name for path in inits if "template" not in path.parts}  # what users copy is no room of ours
     tree = FENCED.findall(read("docs/architecture.md"))[0]
     lines = {line.split()[0] for line in tree.splitlines() if "/ " in line}
     assert {f"{room}/" for room in rooms} - lines == set()

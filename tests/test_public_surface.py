@@ -36,7 +36,7 @@ SURFACE = {
         OpaqueMemoryTransactionalSpout OpaquePartitionedCoordinator OpaquePartitionedEmitter PartitionPositions
         PartitionedCoordinator PartitionedEmitter PlainRun PlainRunOptions PlainStatistics PlainTopology RunOptions
         RunSoFar RunStatistics SpoutCommitter SpoutCoordinator SpoutEmitter TextFiles Topology TopologyBuilder
-        TransactionalRun TransactionalTopologyBuilder exactly_once run run_bolt run_plain
+        TopologyPlan TransactionalRun TransactionalTopologyBuilder exactly_once plan run run_bolt run_plain
     """,
     "coordinator.sources": """
         BadRecordError Batches ColumnRanges CsvFields CsvFiles DEAD_LETTER_STREAM DataFrameBatches Follow

@@ -43,7 +43,7 @@ STARS = {"VAR_POSITIONAL": "*", "VAR_KEYWORD": "**"}
 MAX_CALL = 100
 FRAMEWORK_ONLY = frozenset(
     {
-        *("attach", "bind", "detach"),  # of state handles
+        *("about", "attach", "bind", "detach"),  # of errors, of state handles
         *("chooser", "coordinator", "counted", "inform", "add_to_subtopology", "or_window"),
         *("started", "worked", "committed_group", "committed_one", "failed_outcomes"),  # of statistics
     }

@@ -8,15 +8,48 @@
 # maven         fetches the Kafka broker for the tests; without it the script says so and continues
 # prometheus    for the tests; unpacked into .programs, not installed, because the package would start a service
 #
-# As root it installs missing Debian packages, and prints each command first; other users are told the command.
-# It is quick if there is nothing to do, and may be interrupted anywhere and started again: .venv/.installing exists
-# while pip works, and .venv/.ready, written last, says what was installed.
+# As root it installs missing Debian packages, and says which; other users are told the command. What the tools
+# print is shown only if they fail. It is quick and silent if there is nothing to do, and may be interrupted anywhere
+# and started again: .venv/.installing exists while pip works, and .venv/.ready, written last, says what was installed.
 set -eu
 cd "$(dirname "$0")/.."
 
 say() { echo "bootstrap: $*" >&2; }
 die() { say "$*"; exit 1; }
-run() { say "+ $*"; "$@" >&2; }
+
+# quietly WHAT COMMAND…: says what is done, for how long on a terminal, and shows the command's output if it fails.
+quietly() {
+    what=$1
+    shift
+    said=$(mktemp)
+    ticker=
+    if [ -t 2 ]; then tick "$what" & ticker=$!; else say "$what"; fi
+    status=0
+    "$@" >"$said" 2>&1 </dev/null || status=$?
+    if [ -n "$ticker" ]; then
+        kill "$ticker" 2>/dev/null || true
+        wait "$ticker" 2>/dev/null || true
+        printf '\r\033[K' >&2
+    fi
+    if [ "$status" -ne 0 ]; then
+        cat "$said" >&2
+        say "$what: failed with exit code $status"
+    elif [ -n "$ticker" ]; then
+        say "$what: done"
+    fi
+    rm -f "$said"
+    return "$status"
+}
+
+# Runs in the background, where Ctrl-C does not arrive, so it looks whether the script still lives.
+tick() {
+    seconds=0
+    while kill -0 $$ 2>/dev/null; do
+        printf '\rbootstrap: %s: %d s ' "$1" "$seconds" >&2
+        seconds=$((seconds + 1))
+        sleep 1
+    done
+}
 
 # Debian packages -----------------------------------------------------------------------------------------------
 
@@ -24,11 +57,12 @@ may_apt() { [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; }
 
 apt_lists_updated=
 apt_update() {
-    [ -n "$apt_lists_updated" ] || run apt-get update || say "some package lists could not be updated; continuing"
+    [ -n "$apt_lists_updated" ] || quietly "updating Debian's package lists" apt-get update ||
+        say "some package lists could not be updated; continuing"
     apt_lists_updated=yes
 }
 
-apt_install() { run env DEBIAN_FRONTEND=noninteractive apt-get install -y "$@"; }
+apt_install() { quietly "installing Debian's $*" env DEBIAN_FRONTEND=noninteractive apt-get install -y "$@"; }
 
 # Python and .venv ----------------------------------------------------------------------------------------------
 
@@ -61,24 +95,27 @@ print(hashlib.sha256(locked).hexdigest(), sys.version.split()[0], pathlib.Path.c
 END
 }
 
-pip_install() { run .venv/bin/python -m pip install --disable-pip-version-check "$@"; }
+pip_install() { .venv/bin/python -m pip install --disable-pip-version-check --progress-bar off "$@"; }
+
+# pyspark is a source archive, to be built with the locked setuptools and not with the newest. Set by a variable,
+# because newer versions of pip have dropped the option.
+install_locked() {
+    export PIP_USE_PEP517=1
+    pip_install --require-hashes -r requirements-build.lock &&
+        pip_install --require-hashes --no-build-isolation -r requirements.lock &&
+        pip_install --no-deps --no-index --no-build-isolation --editable .
+}
 
 ensure_packages() {
     if [ -e .venv/.ready ] && [ "$(cat .venv/.ready)" = "$(key)" ]; then return; fi
     if ! venv_works >/dev/null 2>&1; then
         python=$(find_python)
         require_ensurepip "$python"
-        run "$python" -m venv --clear .venv
+        quietly "making .venv with $("$python" --version)" "$python" -m venv --clear .venv
     fi
     rm -f .venv/.ready
     touch .venv/.installing
-    say "installing the locked packages into .venv; the first time takes a few minutes (pyspark is 450 MB)"
-    # pyspark is a source archive, to be built with the locked setuptools and not with the newest.
-    # Set by a variable, because newer versions of pip have dropped the option.
-    export PIP_USE_PEP517=1
-    pip_install --require-hashes -r requirements-build.lock
-    pip_install --require-hashes --no-build-isolation -r requirements.lock
-    pip_install --no-deps --no-index --no-build-isolation --editable .
+    quietly "installing the locked packages into .venv, at first a few minutes (pyspark is 450 MB)" install_locked
     rm .venv/.installing
     key >.venv/.ready
 }

@@ -29,6 +29,7 @@ from state.printable import counted
 
 TOPOLOGY_ID = "demo"  # not the example's own, so that users run that next to the demo on one server
 COUNTS_KEY = f"{{{TOPOLOGY_ID}}}:counts"
+DATA_DIR = Path(".txbatch")
 TEXT_SUFFIXES = frozenset({".md", ".py", ".pyi", ".rst", ".txt"})
 TEXT_NAMES = ("AUTHORS", "LICENSE", "METADATA", "NOTICE")
 FILE_COUNT = 8
@@ -121,11 +122,24 @@ def show(counts: dict[str, int], expected: Counter[str]) -> None:
     console.print(table)
 
 
+def next_steps(data_dir: Path) -> str:
+    """Returns three things to try after the demo."""
+    where = "" if data_dir == DATA_DIR else f" --data-dir {data_dir}"
+    steps = {
+        f"txbatch drop {TOPOLOGY_ID}{where}": "then make demo again, and kill -9 it half-way: the next one continues",
+        f"txbatch verify {TOPOLOGY_ID}{where}": "check that nothing of what is stored is damaged",
+        "txbatch init visits": "write a small project of your own, with its tests",
+    }
+    width = max(map(len, steps))
+    lines = [f"  {command:<{width}}  {what}" for command, what in steps.items()]
+    return "\n".join(["Three things to try next, with .venv/bin on your PATH:", *lines])
+
+
 def main() -> int:
     """Runs the demo; returns 0 if Redis holds exactly what an independent count finds."""
     parser = argparse.ArgumentParser(description="count words exactly once, and prove it")
     parser.add_argument("--lines", type=int, default=300_000, help="how much text to gather the first time")
-    parser.add_argument("--data-dir", type=Path, default=Path(".txbatch"), help="holds the text and the server's data")
+    parser.add_argument("--data-dir", type=Path, default=DATA_DIR, help="holds the text and the server's data")
     options = parser.parse_args()
     folder = options.data_dir / "demo-input"
 
@@ -141,7 +155,8 @@ def main() -> int:
     if counts != expected:
         console.print(f"The counts differ, which must never happen. Please report it and keep {options.data_dir}.")
         return 1
-    console.print(f"Equal: each of {counted(len(counts), 'word')} has its exact count.")
+    console.print(f"Equal: each of {counted(len(counts), 'word')} has its exact count.\n")
+    console.print(next_steps(options.data_dir), markup=False, soft_wrap=True)
     return 0
 
 

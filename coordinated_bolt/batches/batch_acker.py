@@ -161,12 +161,17 @@ class BatchAcker:
         outcome = self._outcomes[attempt]
         outcome.residue ^= report.residue
         outcome.tuple_count += report.emitted_count
-        outcome.counters.update(report.counters)
+        if report.counters:
+            outcome.counters.update(report.counters)
         if report.letters:
             outcome.letters[sender] = report.letters
         if sender in self._component_of:
             component_id, _ = self._component_of[sender]
-            outcome.metrics.setdefault(component_id, TaskMetrics()).add(report.metrics)
+            metrics = outcome.metrics.get(component_id)
+            if metrics is None:
+                outcome.metrics[component_id] = report.metrics
+            else:
+                metrics.add(report.metrics)
         if report.cuts:
             self._receive_cuts(sender, attempt, report.cuts)
         if report.failure is not None:
@@ -196,7 +201,8 @@ class BatchAcker:
 
 def _edge_of_cuts(attempt: TransactionAttempt, task_id: int, acker_task: int, packed_cuts: bytes) -> int:
     """The edge of what a spout's task has cut, computed by the task and, from what has arrived, by the acker."""
+    if not packed_cuts:
+        return 0
     digest = EdgeDigest(attempt, task_id, acker_task)
-    if packed_cuts:
-        digest.add(0, packed_cuts, 0)
+    digest.add(0, packed_cuts, 0)
     return digest.edge_id()

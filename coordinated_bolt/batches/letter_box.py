@@ -10,6 +10,7 @@ from coordinated_bolt.wiring import TaskWiring
 from state.codec import CodecError
 from state.dead_letters import pack_letter, too_many_letters
 from state.errors import BadInputError, TopologyError, TransactionError
+from state.troubles import Trouble
 
 
 class LetterBox:
@@ -54,7 +55,9 @@ class LetterBox:
         if not isinstance(reason, str):
             raise TypeError(f"dead_letter got the reason {cut(reason)}; give a string, such as str(error)")
         if len(self.letters) >= wiring.letter_limits.per_transaction:
-            raise BadInputError(too_many_letters(len(self.letters) + 1, wiring.letter_limits.per_transaction))
+            raise BadInputError(too_many_letters(len(self.letters) + 1, wiring.letter_limits.per_transaction)).about(
+                Trouble.DEAD_LETTER_LIMIT
+            )
         packed = self._packed(refused, reason)
         if len(packed) > wiring.letter_limits.letter_bytes:
             raise BadInputError(

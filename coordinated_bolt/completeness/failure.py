@@ -21,6 +21,7 @@ from state.errors import (
     UserCodeError,
 )
 from state.printable import SENTENCE_LIMIT, said_by
+from state.troubles import Trouble
 
 
 class FailureKind(IntEnum):
@@ -55,6 +56,7 @@ class Failure:
         text: the message, or the user's traceback.
         tuple_text: the tuple that was being executed, if any.
         batch: the batch of a sub-topology that the failure belongs to; empty elsewhere.
+        trouble: the `Trouble` that explains it, if that is closer than what its kind is usually about.
     """
 
     kind: FailureKind
@@ -63,6 +65,7 @@ class Failure:
     text: str
     tuple_text: str = ""
     batch: str = ""
+    trouble: str = ""
 
     @classmethod
     def of_user(cls, error: BaseException, component_id: str, task_index: int, tuple_text: str = "") -> Failure:
@@ -91,7 +94,7 @@ class Failure:
             kind, text = FailureKind.STATE, said_by(error, SENTENCE_LIMIT)
         else:
             kind, text = FailureKind.USER, user_traceback(error)
-        return cls(kind, component_id, task_index, text, tuple_text)
+        return cls(kind, component_id, task_index, text, tuple_text, trouble=_closer_trouble(error))
 
     def halts(self) -> bool:
         """Whether a replay would only fail again."""
@@ -120,6 +123,10 @@ class Failure:
                 traceback_text=self.text,
             )
         where = f"{self.text} (component {self.component_id!r}" + (f", attempt {during})" if during else ")")
+        error = self._of_kind(where)
+        return error.about(Trouble(self.trouble)) if self.trouble else error
+
+    def _of_kind(self, where: str) -> TransactionError:
         if self.kind is FailureKind.RECORD:
             return BadInputError(where)
         if self.kind is FailureKind.SOURCE:
@@ -133,7 +140,7 @@ class Failure:
     def to_wire(self) -> list[Any]:
         """Returns plain data for the codec; invalid Unicode, which a file name may contain, is escaped."""
         texts = [_valid(self.text), _valid(self.tuple_text), self.batch]
-        return [int(self.kind), self.component_id, self.task_index, *texts]
+        return [int(self.kind), self.component_id, self.task_index, *texts, self.trouble]
 
     @classmethod
     def from_wire(cls, wire: list[Any]) -> Failure:
@@ -151,6 +158,13 @@ def most_telling(failures: Iterable[Failure | None]) -> Failure | None:
     """
     known = (failure for failure in failures if failure is not None)
     return min(known, key=lambda failure: failure.kind, default=None)
+
+
+def _closer_trouble(error: BaseException) -> str:
+    """Returns what the place that raised `error` said that it is about; "" if it left that to the class."""
+    if not isinstance(error, TransactionError) or error.trouble is type(error).trouble:
+        return ""
+    return error.trouble.value
 
 
 def _valid(text: str) -> str:

@@ -183,6 +183,10 @@ class FrameOutbox:
 
     def close(self) -> dict[int, int]:
         """Sends a report to every target; returns target -> edge id, where tuples were sent."""
+        if not self._boxes:  # most attempts of many tasks send nothing
+            self._is_closed = True
+            self._carrier.report(self._attempt, self._sender, self._targets, {})
+            return {}
         for box in self._boxes.values():
             box.flush()
         sent = {target: box.sent() for target, box in self._boxes.items()}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from coordinator.building.topology import Component, ComponentGraph, ComponentKind
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class PlainTopology(ComponentGraph):
     """A checked plain topology, ready to be planned and run.
 

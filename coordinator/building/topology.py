@@ -79,10 +79,20 @@ class Component:
         """The number of executors that have tasks."""
         return min(self.parallelism, self.task_count)
 
+    @property
+    def has_external_effects(self) -> bool:
+        """Whether it is a committer that changes anything outside declared state."""
+        return bool(getattr(self.spec, "external_effects", False))
+
+    def __repr__(self) -> str:
+        heard = [f"{s.upstream_id}/{s.stream_id}" for s in self.subscriptions]
+        hears = f" <- {', '.join(heard)}" if heard else ""
+        return f"<{self.kind.value} {self.component_id}: {type(self.spec).__name__} * {self.task_count}{hears}>"
+
 
 @dataclass(frozen=True, slots=True)
 class ComponentGraph:
-    """The parts that every checked topology has.
+    """The parts that every checked topology has; it shows as a picture in notebooks.
 
     Attributes:
         topology_id: names the topology and all its keys.
@@ -102,8 +112,18 @@ class ComponentGraph:
         """Returns the component with that id, which must exist."""
         return next(c for c in self.components if c.component_id == component_id)
 
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{c.component_id} * {c.task_count} ({c.kind.value})" for c in self.components)
+        return f"{type(self).__name__}({self.topology_id!r}: {shown})"
 
-@dataclass(frozen=True, slots=True)
+    def _repr_html_(self) -> str:
+        from coordinator.building.topology_picture import picture_of  # it needs this module
+        from coordinator.pictures.html_picture import html_of
+
+        return html_of(picture_of(self))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Topology(ComponentGraph):
     """A checked transactional topology, ready to be planned and run; its first component is the spout.
 

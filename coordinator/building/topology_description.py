@@ -19,6 +19,7 @@ from state.errors import StateRefusedError
 from state.handles import declared_states
 from state.printable import one_line
 from state.state_handle import StateHandle
+from state.troubles import Trouble
 from state.write_set import StateKind, ValueType
 
 Described = Mapping[str, Mapping[str, Any]]
@@ -135,7 +136,7 @@ def check_topology(
             f"{'; '.join(change.states)}; what was written keeps its former name and types. Declare the state as it "
             f"was, start over with `txbatch drop {topology_id}`, choose another topology id, or accept the change with "
             "--accept-state-changes (in Python RunOptions.accept_state_changes)"
-        )
+        ).about(Trouble.STATE_CHANGED)
     return [*change.said, *change.states]
 
 

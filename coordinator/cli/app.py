@@ -13,8 +13,10 @@ from coordinator.cli.command_options import (
     Adopt,
     AllowPlaintext,
     AsJson,
+    CommitGroupMax,
     DataDir,
     Debug,
+    History,
     Level,
     LogFormatOption,
     LogLevelOption,
@@ -24,28 +26,35 @@ from coordinator.cli.command_options import (
     MetricsHost,
     MetricsPort,
     OnPoison,
+    OtherStates,
     Parameters,
+    Pulse,
     Redis,
     Replicas,
     SparkConf,
     SparkMaster,
     StopTimeout,
+    StopWhenIdle,
     TopologyId,
+    Traces,
     WaveTarget,
     command_errors,
 )
 from coordinator.cli.commands.dead_letters import dead_letters
 from coordinator.cli.commands.doctor import doctor
+from coordinator.cli.commands.init import init
+from coordinator.cli.commands.list_topologies import list_topologies
 from coordinator.cli.commands.log_style import LogStyle
+from coordinator.cli.commands.plan import plan
 from coordinator.cli.commands.prove import prove as run_prove
 from coordinator.cli.commands.quarantine import app as quarantine_app
+from coordinator.cli.commands.status import status
 from coordinator.cli.commands.verify import verify
 from coordinator.cli.run_arguments import RunArguments, adopt_option
 from coordinator.cli.run_command import MetricsAddress, RunRequest, execute
 from coordinator.cli.signals import STOP_TIMEOUT_S
-from coordinator.cli.state_commands import ask, show_status
+from coordinator.cli.state_commands import ask
 from coordinator.cli.state_commands import drop as drop_topology
-from coordinator.cli.suggestions import server_options
 from coordinator.server_choice import choose_server
 from coordinator.telemetry.metrics_server import DEFAULT_HOST
 from coordinator.transactional.options import RunOptions
@@ -91,7 +100,7 @@ def run_topology(
     *,
     target: Annotated[
         str,
-        typer.Argument(metavar="MODULE:FACTORY", help="As in examples.word_count:topology or word_count.py:topology."),
+        typer.Argument(metavar="MODULE:FACTORY", help="As in visits.topology:topology or word_count.py:topology."),
     ],
     parameters: Parameters = None,
     redis: Redis = None,
@@ -101,30 +110,23 @@ def run_topology(
     conf: SparkConf = None,
     max_pending: MaxPending = None,
     wave_target_ms: WaveTarget = WAVE_TARGET_MS,
-    commit_group_max: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Most transactions in one commit.")
-    ] = DEFAULTS.commit_group_max,
+    commit_group_max: CommitGroupMax = DEFAULTS.commit_group_max,
     max_attempts: MaxAttempts = DEFAULTS.max_attempts,
     on_poison: OnPoison = DEFAULTS.on_poison,
     max_quarantined: MaxQuarantined = DEFAULTS.max_quarantined,
     adopt: Adopt = None,
-    accept_state_changes: Annotated[
-        bool,
-        typer.Option(
-            "--accept-state-changes",
-            help="Continue even if a state is no longer declared, or is declared with other types.",
-        ),
-    ] = False,
+    accept_state_changes: OtherStates = False,
     durability: Level = DurabilityLevel.MEMORY,
     durability_replicas: Replicas = DEFAULTS.durability_replicas,
-    stop_when_idle: Annotated[
-        bool, typer.Option("--stop-when-idle", help="End a plain topology once its spouts have nothing more to emit.")
-    ] = False,
+    history: History = DEFAULTS.history,
+    pulse: Pulse = True,
+    stop_when_idle: StopWhenIdle = False,
     stop_timeout: StopTimeout = STOP_TIMEOUT_S,
     log_format: LogFormatOption = None,
     log_level: LogLevelOption = None,
     metrics_port: MetricsPort = None,
     metrics_host: MetricsHost = DEFAULT_HOST,
+    traces: Traces = False,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -149,30 +151,17 @@ def run_topology(
             accept_state_changes=accept_state_changes,
             durability=durability,
             durability_replicas=durability_replicas,
+            history=history,
+            pulse=pulse,
         )
         request = RunRequest(
             *(target, parameters or (), server, master, conf or (), options, as_json, stop_when_idle, stop_timeout),
             is_logged=(log_format or log_level) is not None,
             metrics=MetricsAddress.of(metrics_port, metrics_host),
+            traces=traces,
         )
         code = execute(request)
     raise typer.Exit(code)
-
-
-@app.command()
-def status(
-    *,
-    topology_id: TopologyId,
-    redis: Redis = None,
-    data_dir: DataDir = None,
-    allow_plaintext: AllowPlaintext = False,
-    as_json: AsJson = False,
-    debug: Debug = False,
-) -> None:
-    """Show what is committed, and which run owns the topology."""
-    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
-        server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
-        show_status(topology_id, server, as_json=as_json, options=server_options(redis, data_dir))
 
 
 @app.command()
@@ -229,7 +218,11 @@ def prove(context: typer.Context) -> None:
     raise typer.Exit(code)
 
 
+app.command()(init)
+app.command("list")(list_topologies)
+app.command()(status)
 app.command()(doctor)
+app.command()(plan)
 app.command()(verify)
 app.add_typer(dead_letters, name="dead-letters")
 app.add_typer(quarantine_app, name="quarantine")

@@ -92,6 +92,19 @@ Replicas = Annotated[
         "--durability-replicas", min=1, metavar="N", help="Replicas that have to confirm, with --durability replica."
     ),
 ]
+History = Annotated[
+    int,
+    typer.Option(
+        "--history",
+        min=0,
+        metavar="N",
+        help="How many transactions keep their receipt, metadata and story, for `txbatch inspect`.",
+    ),
+]
+Pulse = Annotated[
+    bool,
+    typer.Option("--pulse/--no-pulse", help="Whether to tell the server, once a second, what the run is doing."),
+]
 MaxAttempts = Annotated[
     int, typer.Option("--max-attempts", min=1, metavar="N", help="Attempts at a transaction before it is given up.")
 ]
@@ -106,11 +119,28 @@ OnPoison = Annotated[
 MaxQuarantined = Annotated[
     int, typer.Option(min=1, metavar="N", help="Most quarantined batches; poison beyond them halts the run.")
 ]
+OtherStates = Annotated[
+    bool,
+    typer.Option(
+        "--accept-state-changes",
+        help="Continue even if a state is no longer declared, or is declared with other types.",
+    ),
+]
 AcceptStateChanges = Annotated[
     bool, typer.Option("--accept-state-changes", help="As for `txbatch run`: accept that states have changed.")
 ]
 StopTimeout = Annotated[
     float, typer.Option(min=1, metavar="SECONDS", help="Longest time from SIGTERM to the end of the process.")
+]
+StopWhenIdle = Annotated[
+    bool, typer.Option("--stop-when-idle", help="End a plain topology once its spouts have nothing more to emit.")
+]
+CommitGroupMax = Annotated[int, typer.Option(min=1, metavar="N", help="Most transactions in one commit.")]
+Traces = Annotated[
+    bool,
+    typer.Option(
+        "--traces", help="Make an OpenTelemetry span of each transaction and attempt, for the SDK of this process."
+    ),
 ]
 LogFormatOption = Annotated[
     LogFormat | None,

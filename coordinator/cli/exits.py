@@ -12,6 +12,7 @@ from coordinator.cli.logs import without
 from coordinator.cli.suggestions import with_server_options
 from state.errors import EngineError, FencedError, Interruption, StateError, TopologyError, TransactionError
 from state.printable import SENTENCE_LIMIT, block, said_by
+from state.troubles import Trouble
 
 WHOLE = {"line_limit": 100_000, "lines_max": 10_000}
 """Limits of a traceback that was asked for, large enough to show all of it."""
@@ -70,6 +71,14 @@ def sentence_of(error: BaseException) -> str:
     return f"{type(error).__name__}: {said_by(error)}\nthis error is unexpected; --debug shows where it was raised"
 
 
+def pointer_of(error: BaseException) -> str:
+    """Returns the last line that is printed about an error: where it is explained; "" for what needs no explanation."""
+    if isinstance(error, (StoppedError, KeyboardInterrupt)):
+        return ""
+    trouble = error.trouble if isinstance(error, TransactionError) else Trouble.UNEXPECTED
+    return f"\nsee {trouble.place}"
+
+
 @contextmanager
 def errors_reported(
     *,
@@ -92,7 +101,7 @@ def errors_reported(
     try:
         yield
     except BaseException as error:  # noqa: BLE001 - nobody else can report it, not even a user's sys.exit
-        said = with_server_options(block(sentence_of(error), line_limit=SENTENCE_LIMIT), options)
+        said = with_server_options(block(sentence_of(error), line_limit=SENTENCE_LIMIT), options) + pointer_of(error)
         if report is not None:
             report(said, error)
             raise SystemExit(int(exit_code_of(error))) from None

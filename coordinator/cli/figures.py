@@ -1,4 +1,4 @@
-"""The figures shown during a run: rates of the last seconds, and the commit lag.
+"""The figures shown during a run: rates of the last seconds, the commit lag, and how long it still takes.
 
 Progress asks the same of every kind of run; each kind counts something else.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
+from coordinator.cli.estimates.done_part import DonePart
+from coordinator.cli.estimates.time_left import TimeLeft, shown_time
 from coordinator.cli.recent_rates import RecentRates
 from coordinator.transactional.run_summary import RunStatistics
 from state.printable import counted
@@ -24,6 +26,9 @@ class RunFigures(Protocol[Statistics_contra]):
     def line(self) -> str:
         """Returns the current figures as one line."""
 
+    def parts(self) -> list[str]:
+        """Returns the figures for a terminal, short and the most telling first: a narrow one shows the first ones."""
+
     def summary(self) -> str:
         """Returns what the run has done as one line."""
 
@@ -34,7 +39,7 @@ class RunFigures(Protocol[Statistics_contra]):
         """Returns whether the run, even if it failed, has a result to report."""
 
     def fraction(self) -> float | None:
-        """Returns the part of the input that is done, None if the size of the input is unknown."""
+        """Returns the part of the input that is committed, from 0 to 1; None if the size of the input is unknown."""
 
 
 class Figures:
@@ -47,11 +52,15 @@ class Figures:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._rates = RecentRates(clock, 2)
+        self._done, self._left = DonePart(), TimeLeft(clock)
         self.statistics = RunStatistics()
 
     def update(self, statistics: RunStatistics) -> None:
         self.statistics = statistics
         self._rates.update(statistics.first_wave_s, statistics.committed, statistics.tuples)
+        self._done.update(statistics.last_txid, statistics.active, statistics.fraction)
+        if statistics.committed:
+            self._left.update(self._done.fraction())
 
     def rates(self) -> tuple[float, float]:
         """Returns transactions and tuples committed per second, over the last seconds."""
@@ -63,6 +72,8 @@ class Figures:
         return self.statistics.commit_lag_s(self._clock())
 
     def line(self) -> str:
+        if not self.has_result():
+            return f"txid {self.statistics.last_txid:,} · first wave: {self._in_flight()} for {self.lag_s():.1f} s"
         transactions, tuples = self.rates()
         parts = [
             f"txid {self.statistics.last_txid:,}",
@@ -70,10 +81,33 @@ class Figures:
             f"{transactions:,.1f} transactions/s",
             f"{tuples:,.0f} tuples/s",
             f"commit lag {self.lag_s():.1f} s",
+            self._in_flight(),
         ]
-        if self.statistics.fraction is not None:
-            parts.append(f"{self.statistics.fraction:.0%} of the input cut")
+        fraction, left_s = self.fraction(), self._left.seconds()
+        if fraction is not None:
+            parts.append(f"{fraction:.0%} of the input committed")
+        if left_s:
+            parts.append(f"about {shown_time(left_s)} left")
         return " · ".join(parts)
+
+    def parts(self) -> list[str]:
+        if not self.has_result():
+            return [self._in_flight()]
+        transactions, tuples = self.rates()
+        fraction, left_s = self.fraction(), self._left.seconds()
+        first = [] if fraction is None else [f"{fraction:.0%}"]
+        first += [f"{shown_time(left_s)} left"] if left_s else []
+        return [
+            *first,
+            f"{self.statistics.committed:,} committed",
+            f"{transactions:,.1f}/s",
+            f"lag {self.lag_s():.1f} s",
+            self._in_flight(),
+            f"{tuples:,.0f} tuples/s",
+        ]
+
+    def _in_flight(self) -> str:
+        return f"{self.statistics.active:,} in flight"
 
     def summary(self) -> str:
         return summary_line(self.statistics)
@@ -85,7 +119,7 @@ class Figures:
         return self.statistics.committed > 0
 
     def fraction(self) -> float | None:
-        return self.statistics.fraction
+        return self._done.fraction()
 
 
 def summary_line(statistics: RunStatistics) -> str:

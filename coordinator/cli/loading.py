@@ -13,6 +13,7 @@ from coordinator.building.topology import Topology
 from coordinator.cli.blame import story_of
 from coordinator.cli.parameters import bind_parameters
 from state.errors import TopologyError, TransactionError
+from state.troubles import Trouble
 
 Factory = Callable[..., Any]
 
@@ -35,9 +36,9 @@ def load_factory(target: str) -> tuple[Factory, str]:
     module_name, separator, factory_name = target.rpartition(":")
     if not separator or not module_name or not factory_name:
         raise TopologyError(
-            f"{target!r} does not name a topology; give MODULE:FACTORY, such as examples.word_count:topology "
+            f"{target!r} does not name a topology; give MODULE:FACTORY, such as visits.topology:topology "
             "or jobs/word_count.py:topology"
-        )
+        ).about(Trouble.LOADING)
     _look_first_in(Path.cwd())
     if module_name.endswith(".py"):
         module_name = _make_importable(Path(module_name))
@@ -46,11 +47,13 @@ def load_factory(target: str) -> tuple[Factory, str]:
     for part in factory_name.split("."):
         factory = getattr(factory, part, None)
         if factory is None:
-            raise TopologyError(f"module {module_name!r} has no {factory_name!r}; {_offered(module)}")
+            raise TopologyError(f"module {module_name!r} has no {factory_name!r}; {_offered(module)}").about(
+                Trouble.LOADING
+            )
     if not callable(factory):
         raise TopologyError(
             f"{target!r} is {factory!r}, which is not callable; name a function that returns a topology"
-        )
+        ).about(Trouble.LOADING)
     return factory, module_name
 
 
@@ -71,12 +74,12 @@ def make_topology(factory: Factory, name: str, given: Mapping[str, str]) -> Topo
     except TransactionError:
         raise
     except (Exception, SystemExit) as error:
-        raise TopologyError(f"factory {name!r} raised {story_of(error)}") from error
+        raise TopologyError(f"factory {name!r} raised {story_of(error)}").about(Trouble.LOADING) from error
     if not isinstance(made, (Topology, PlainTopology)):
         raise TopologyError(
             f"factory {name!r} returned {made!r}; return the result of build(), of a TransactionalTopologyBuilder or "
             "TopologyBuilder"
-        )
+        ).about(Trouble.LOADING)
     return made
 
 
@@ -84,7 +87,7 @@ def _make_importable(path: Path) -> str:
     """Puts the root folder of a file first on the path and returns the name of its module."""
     file = path.resolve()
     if not file.is_file():
-        raise TopologyError(f"file {str(path)!r} does not exist")
+        raise TopologyError(f"file {str(path)!r} does not exist").about(Trouble.LOADING)
     parts, folder = [file.stem], file.parent
     while (folder / "__init__.py").is_file():
         parts.insert(0, folder.name)
@@ -92,7 +95,7 @@ def _make_importable(path: Path) -> str:
     if not all(part.isidentifier() for part in parts):
         raise TopologyError(
             f"file {str(path)!r} cannot be imported as {'.'.join(parts)!r}, which is not a module name; rename it"
-        )
+        ).about(Trouble.LOADING)
     _look_first_in(folder)
     taken = getattr(sys.modules.get(parts[0]), "__file__", None)
     is_elsewhere = taken is None or not Path(taken).resolve().is_relative_to(folder)
@@ -100,7 +103,7 @@ def _make_importable(path: Path) -> str:
         raise TopologyError(
             f"file {str(path)!r} cannot be imported as {parts[0]!r}: that name is taken by "
             f"{taken or 'the standard library'}; rename it"
-        )
+        ).about(Trouble.LOADING)
     return ".".join(parts)
 
 
@@ -117,8 +120,10 @@ def _import(name: str) -> Any:
     except (Exception, SystemExit) as error:
         if isinstance(error, ModuleNotFoundError) and error.name and f"{name}.".startswith(f"{error.name}."):
             hint = f"; if it is a file, give {name}.py" if "/" in name else ""
-            raise TopologyError(f"module {name!r} is neither in {str(Path.cwd())!r} nor installed{hint}") from error
-        raise TopologyError(f"importing {name!r} raised {story_of(error)}") from error
+            raise TopologyError(f"module {name!r} is neither in {str(Path.cwd())!r} nor installed{hint}").about(
+                Trouble.LOADING
+            ) from error
+        raise TopologyError(f"importing {name!r} raised {story_of(error)}").about(Trouble.LOADING) from error
 
 
 def _offered(module: Any) -> str:

@@ -10,6 +10,7 @@ from inspect import Parameter
 from typing import Any
 
 from state.errors import TopologyError
+from state.troubles import Trouble
 
 TRUE_WORDS = frozenset({"true", "yes", "on", "1"})
 FALSE_WORDS = frozenset({"false", "no", "off", "0"})
@@ -27,11 +28,13 @@ def parse_pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         key, separator, value = text.partition("=")
         if not separator or not key.strip():
-            raise TopologyError(f"{option} {text!r} does not have the form key=value; write {option} {text}=VALUE")
+            raise TopologyError(
+                f"{option} {text!r} does not have the form key=value; write {option} {text}=VALUE"
+            ).about(Trouble.PARAMETER)
         if key.strip() in pairs:
             raise TopologyError(
                 f"{option} sets {key.strip()!r} twice, to {pairs[key.strip()]!r} and {value!r}; keep one of them"
-            )
+            ).about(Trouble.PARAMETER)
         pairs[key.strip()] = value
     return pairs
 
@@ -53,15 +56,17 @@ def bind_parameters(factory: Callable[..., Any], name: str, given: Mapping[str, 
         if parameter.kind is Parameter.POSITIONAL_ONLY and parameter.default is Parameter.empty:
             raise TopologyError(
                 f"factory {name!r} takes {parameter.name!r} by position only; remove the / from its parameters"
-            )
+            ).about(Trouble.PARAMETER)
     unknown = sorted(given.keys() - known.keys())
     if unknown and not any(p.kind is Parameter.VAR_KEYWORD for p in parameters):
-        raise TopologyError(f"factory {name!r} has no parameter {unknown[0]!r}; {_listed(known)}")
+        raise TopologyError(f"factory {name!r} has no parameter {unknown[0]!r}; {_listed(known)}").about(
+            Trouble.PARAMETER
+        )
     missing = [key for key, parameter in known.items() if parameter.default is Parameter.empty and key not in given]
     if missing:
         raise TopologyError(
             f"factory {name!r} needs parameter {missing[0]!r}; give -p {missing[0]}=VALUE; {_listed(known)}"
-        )
+        ).about(Trouble.PARAMETER)
     hints = _hints(factory)
     return {key: _converted(key, text, known.get(key), hints.get(key)) for key, text in given.items()}
 
@@ -70,7 +75,9 @@ def _signature(factory: Callable[..., Any], name: str) -> Sequence[Parameter]:
     try:
         return list(inspect.signature(factory).parameters.values())
     except (TypeError, ValueError):
-        raise TopologyError(f"factory {name!r} has no signature to read; wrap it in a function") from None
+        raise TopologyError(f"factory {name!r} has no signature to read; wrap it in a function").about(
+            Trouble.PARAMETER
+        ) from None
 
 
 def _hints(factory: Callable[..., Any]) -> dict[str, Any]:
@@ -92,7 +99,7 @@ def _converted(key: str, text: str, parameter: Parameter | None, hint: Any) -> A
     if not wanted or wanted - set(CONVERTED):
         return text
     names = " or ".join(kind.__name__ for kind in CONVERTED if kind in wanted)
-    raise TopologyError(f"parameter {key}={text!r} is not of type {names}")
+    raise TopologyError(f"parameter {key}={text!r} is not of type {names}").about(Trouble.PARAMETER)
 
 
 def _wanted(parameter: Parameter | None, hint: Any) -> set[Any]:

@@ -33,6 +33,10 @@ class PlainFigures:
         counts = f"{self.statistics.acked:,} acked · {self.statistics.failed:,} failed"
         return f"{self.statistics.emitted:,} emitted · {self.rate():,.0f} tuples/s · {counts}"
 
+    def parts(self) -> list[str]:
+        emitted, failed = f"{self.statistics.emitted:,} emitted", f"{self.statistics.failed:,} failed"
+        return [emitted, f"{self.rate():,.0f} tuples/s", f"{self.statistics.acked:,} acked", failed]
+
     def summary(self) -> str:
         return plain_summary_line(self.statistics)
 

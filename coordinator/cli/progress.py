@@ -1,21 +1,29 @@
-"""Shows the progress of a run on standard error: a bar on a terminal, a line every few seconds elsewhere."""
+"""Shows the progress of a run on standard error: a live line on a terminal, a line every few seconds elsewhere.
+
+From the first second it says what is being started, step by step; then what is committed.
+"""
 
 from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Generic, Self, TextIO, TypeVar
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Task as ProgressTask
 from rich.text import Text
 
 from coordinator.cli.figures import RunFigures
 
 LINE_EVERY_S = 5.0
+BAR_WIDTH = 16
+ELAPSED_WIDTH = 7
+GAPS_WIDTH = 5
+"""The spinner, and the spaces between the columns."""
+FIRST_WAVE = "running the first wave"
 Statistics = TypeVar("Statistics")
 
 
@@ -29,6 +37,10 @@ class RunProgress(ABC, Generic[Statistics]):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close(is_done=error is None)
+
+    def starting(self, step: str) -> None:
+        """Called before each step of the start, with what is about to be started."""
+        self.say(step)
 
     @abstractmethod
     def begun(self) -> None:
@@ -89,24 +101,24 @@ class LineProgress(RunProgress[Statistics]):
             self.say(self._figures.summary())
 
 
-class BarProgress(RunProgress[Statistics]):
-    """Shows a bar with the current figures; while the size of the input is unknown, the bar only pulses.
+class LiveProgress(RunProgress[Statistics]):
+    """Shows one live line: the step of the start, then a bar and figures; without a known size, figures alone.
 
     Args:
         name: the topology id.
         console: standard error.
         figures: of the run.
-        leaves_line: replace the bar by a summary at the end, because nothing else prints one.
+        leaves_line: replace the line by a summary at the end, because nothing else prints one.
     """
 
     def __init__(self, name: str, console: Console, figures: RunFigures[Statistics], *, leaves_line: bool) -> None:
         self._leaves_line = leaves_line
         self._figures = figures
-        self._bar = Progress(
+        self._live = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=20),
-            _FiguresColumn(self._figures),
+            _BarIfSized(),
+            _FiguresColumn(self._figures, console),
             TimeElapsedColumn(),
             console=console,
             transient=True,
@@ -114,47 +126,82 @@ class BarProgress(RunProgress[Statistics]):
             redirect_stdout=False,
         )
         self._name = name
-        self._task = self._bar.add_task(f"{name}: starting", total=None)
+        self._task = self._live.add_task(f"{name}: starting", total=None)
+        self._awaits_result = False
 
     def __enter__(self) -> Self:
-        self._bar.start()
+        self._live.start()
         return self
 
     def begun(self) -> None:
-        self._bar.update(self._task, description=self._name)
+        self.say(FIRST_WAVE)
+        self._awaits_result = True
 
     def update(self, statistics: Statistics) -> None:
         self._figures.update(statistics)
+        if self._awaits_result and self._figures.has_result():
+            self._awaits_result = False
+            self._live.update(self._task, description=self._name)
         fraction = self._figures.fraction()
         if fraction is not None:
-            self._bar.update(self._task, total=1.0, completed=fraction)
+            self._live.update(self._task, total=1.0, completed=fraction)
 
     def say(self, sentence: str) -> None:
-        self._bar.update(self._task, description=f"{self._name}: {sentence}")
+        self._awaits_result = False  # a later sentence, such as that the run is ending, stays
+        self._live.update(self._task, description=f"{self._name}: {sentence}")
+        self._live.refresh()
 
     def note(self, sentence: str) -> None:
-        self._bar.console.print(Text(f"{self._name}: {sentence}"), soft_wrap=True)
+        self._live.console.print(Text(f"{self._name}: {sentence}"), soft_wrap=True)
 
     def close(self, *, is_done: bool) -> None:
-        self._bar.stop()
+        self._live.stop()
         if (is_done and self._leaves_line) or (not is_done and self._figures.has_result()):
-            self._bar.console.print(Text(f"{self._name}: {self._figures.summary()}"), soft_wrap=True)
+            self._live.console.print(Text(f"{self._name}: {self._figures.summary()}"), soft_wrap=True)
+
+
+class _BarIfSized(ProgressColumn):
+    """A bar, unless the size of the input is unknown: what only pulses tells nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._bar = BarColumn(bar_width=BAR_WIDTH)
+
+    def render(self, task: ProgressTask) -> RenderableType:
+        return Text() if task.total is None else self._bar.render(task)
 
 
 class _FiguresColumn(TextColumn, Generic[Statistics]):
-    def __init__(self, figures: RunFigures[Statistics]) -> None:
+    """As many figures as the terminal has room for."""
+
+    def __init__(self, figures: RunFigures[Statistics], console: Console) -> None:
         super().__init__("")
-        self._figures = figures
+        self._figures, self._console = figures, console
 
     def render(self, task: ProgressTask) -> Text:
-        return Text(self._figures.line()) if self._figures.has_begun() else Text()
+        if not self._figures.has_begun():
+            return Text()
+        bar_width = 0 if task.total is None else BAR_WIDTH
+        room = self._console.width - len(task.description) - bar_width - ELAPSED_WIDTH - GAPS_WIDTH
+        return Text(fitted(self._figures.parts(), room), no_wrap=True)
+
+
+def fitted(parts: Sequence[str], width: int) -> str:
+    """Joins as many of the first parts as fit into the width, in characters; always the first one."""
+    line = ""
+    for part in parts:
+        longer = f"{line} · {part}" if line else part
+        if line and len(longer) > width:
+            break
+        line = longer
+    return line
 
 
 def progress_on_stderr(
     name: str, clock: Callable[[], float], figures: RunFigures[Statistics], *, leaves_line: bool
 ) -> RunProgress[Statistics]:
-    """Returns a bar if standard error is a terminal, else lines; see `BarProgress` and `LineProgress`."""
+    """Returns a live line if standard error is a terminal, else lines; see `LiveProgress` and `LineProgress`."""
     console = Console(stderr=True, highlight=False)
     if console.is_terminal and not console.is_dumb_terminal:
-        return BarProgress(name, console, figures, leaves_line=leaves_line)
+        return LiveProgress(name, console, figures, leaves_line=leaves_line)
     return LineProgress(name, sys.stderr, clock, figures)

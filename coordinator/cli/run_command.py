@@ -26,9 +26,11 @@ from coordinator.plain.coordinator import PlainCoordinator
 from coordinator.plain.options import PlainRunOptions
 from coordinator.plain.run_summary import PlainStatistics
 from coordinator.run import run
+from coordinator.run_observer import Observer
 from coordinator.run_plain import run_plain
 from coordinator.server_choice import ServerChoice
 from coordinator.telemetry.metrics_server import MetricsServer
+from coordinator.telemetry.transaction_spans import TransactionSpans
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
@@ -73,6 +75,7 @@ class RunRequest:
         stop_timeout_s: longest time from SIGTERM to the end of the process.
         is_logged: all that the run says is log records; see `LogStyle`.
         metrics: where to serve metrics, None for nowhere.
+        traces: make spans of transactions.
     """
 
     target: str
@@ -87,6 +90,7 @@ class RunRequest:
     replay: Sequence[int] | str | None = None
     is_logged: bool = False
     metrics: MetricsAddress | None = None
+    traces: bool = False
 
     def progress(self, topology_id: str, figures: RunFigures[Statistics]) -> RunProgress[Statistics]:
         """Returns what shows the progress of the run."""
@@ -141,13 +145,15 @@ def _tell_result(request: RunRequest, topology_id: str, statistics: RunStatistic
 
 @contextlib.contextmanager
 def _observers(request: RunRequest, topology_id: str, note: Callable[[str], None]) -> Iterator[dict[str, Any]]:
-    """Serves the run's metrics if that was asked for; yields the arguments by which the run is observed."""
-    if request.metrics is None:
-        yield {}
-        return
-    with MetricsServer(topology_id, port=request.metrics.port, host=request.metrics.host) as server:
-        note(f"metrics on {server.url}")
-        yield {"observers": [server]}
+    """Serves the run's metrics, and traces it, if that was asked for; yields the runner's arguments for that."""
+    observers: list[Observer] = [TransactionSpans()] if request.traces else []
+    with contextlib.ExitStack() as serving:
+        if request.metrics is not None:
+            address = request.metrics
+            server = serving.enter_context(MetricsServer(topology_id, port=address.port, host=address.host))
+            note(f"metrics on {server.url}")
+            observers.append(server)
+        yield {"observers": observers} if observers else {}
 
 
 def _run(
@@ -180,6 +186,7 @@ def _run(
             conf=conf,
             options=request.options,
             on_start=begun,
+            on_step=progress.starting,
             on_progress=progress.update,
             factory_module=module_name,
             **observing,
@@ -195,9 +202,14 @@ def _run_plain(
     if request.options != RunOptions():
         raise TopologyError(
             "--max-pending, --wave-target-ms, --commit-group-max, --max-attempts, --on-poison, --max-quarantined, "
-            "--adopt, --accept-state-changes and --durability are for transactional topologies, but "
-            f"{topology.topology_id!r} is a plain one; leave them out, and limit what is in flight with the builder's "
-            "set_max_spout_pending"
+            "--adopt, --accept-state-changes, --durability, --history and --no-pulse are for transactional topologies, "
+            f"but {topology.topology_id!r} is a plain one; leave them out, and limit what is in flight with the "
+            "builder's set_max_spout_pending"
+        )
+    if request.traces:
+        raise TopologyError(
+            f"--traces is for transactional topologies, but {topology.topology_id!r} is a plain one and has no "
+            "transactions; leave it out"
         )
     figures = PlainFigures(time.monotonic)
     with (
@@ -216,6 +228,7 @@ def _run_plain(
             conf=conf,
             options=PlainRunOptions(stop_when_idle=request.stop_when_idle),
             on_start=begun,
+            on_step=progress.starting,
             on_progress=progress.update,
             factory_module=module_name,
             **observing,

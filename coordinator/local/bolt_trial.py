@@ -15,6 +15,8 @@ from coordinator.local.recorder import Emission
 from coordinator.spouts.memory import FixedBatchesSpout
 from state.dead_letters import DeadLetter
 from state.errors import TopologyError
+from state.html_tables import bounded_repr, bounded_table, section, states_table
+from state.printable import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,26 @@ class BoltTrial:
     def emitted(self, stream_id: str = DEFAULT_STREAM) -> list[list[Any]]:
         """Returns the values of all tuples on one stream, in order."""
         return [values for batch in self.batches for stream, values in batch if stream == stream_id]
+
+    def __repr__(self) -> str:
+        emitted = sum(map(len, self.batches))
+        batches = "1 batch" if len(self.batches) == 1 else f"{len(self.batches):,} batches"
+        return (
+            f"BoltTrial({batches}, {counted(emitted, 'tuple')} emitted, "
+            f"states {bounded_repr(self.states)}, {counted(len(self.dead_letters), 'dead letter')})"
+        )
+
+    def _repr_html_(self) -> str:
+        emitted = [
+            (number, stream_id, bounded_repr(values))
+            for number, batch in enumerate(self.batches, start=1)
+            for stream_id, values in batch
+        ]
+        refused = [(letter.txid, letter.reason, bounded_repr(letter.values)) for letter in self.dead_letters]
+        parts = [bounded_table(("batch", "stream", "values"), emitted, caption="emitted")]
+        parts += [states_table(self.states)] if self.states else []
+        parts += [bounded_table(("batch", "reason", "values"), refused, caption="dead letters")] if refused else []
+        return section(*parts)
 
 
 def run_bolt(

@@ -17,6 +17,7 @@ from coordinator.local.mailroom import Mailroom
 from coordinator.local.recorder import Emission
 from coordinator.local.timers import Timers
 from coordinator.planning.plan import Plan
+from coordinator.reports.run_tables import tables_of
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
@@ -25,6 +26,7 @@ from state.attempt import TransactionAttempt
 from state.dead_letters import DeadLetter
 from state.errors import TopologyError
 from state.handles import declared_states
+from state.html_tables import bounded_table, section
 from state.redis_connection import RedisConnection
 from state.redis_reader import RedisReader
 from state.redis_snapshot import Snapshot, snapshot
@@ -110,6 +112,19 @@ class TransactionalRun:
     def is_done(self) -> bool:
         """Whether the input has ended, or the run was drained, and everything is committed."""
         return self._is_done
+
+    def __repr__(self) -> str:
+        end = "done" if self._is_done else "failed" if self._error is not None else "under way"
+        return f"TransactionalRun({self._topology.topology_id!r}, {end}, {self.statistics!r})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (record.attempt.txid, str(record.attempt), record.end.value, record.phase or "", record.reason)
+            for record in self._book.records(None)
+        ]
+        attempts = bounded_table(("txid", "attempt", "end", "phase", "reason"), rows, caption="attempts")
+        figures = tables_of(repr(self._topology.topology_id), self.statistics.figures(), self.statistics.components)
+        return section(figures, attempts)
 
     def tick(self) -> bool:
         """Delivers one message, or lets the coordinator decide; returns False if there was nothing to do.

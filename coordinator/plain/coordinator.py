@@ -28,7 +28,7 @@ from coordinator.plain.run_summary import PlainStatistics
 from coordinator.plain.spout_wave import SpoutWave
 from coordinator.plain.wave_size import WaveSize
 from coordinator.planning.plain_plan import PlainPlan
-from coordinator.run_observer import Observers, RunBegan, RunEnded, RunObserver, TurnEnded, WaveEnded, WaveStarted
+from coordinator.run_observer import Observer, Observers, RunBegan, RunEnded, TurnEnded, WaveEnded, WaveStarted
 from coordinator.transactional.engine import CrashKind, WaveCrashed
 from state.attempt import TransactionAttempt
 from state.errors import EngineError, WaveCrashError
@@ -67,7 +67,7 @@ class PlainCoordinator:
         sleep: Callable[[float], None],
         draw_bits: Callable[[int], int],
         on_progress: Callable[[PlainStatistics], None] | None = None,
-        observers: Sequence[RunObserver] = (),
+        observers: Sequence[Observer] = (),
     ) -> None:
         self._engine, self._options = engine, options
         self._clock, self._sleep, self._draw_bits = clock, sleep, draw_bits

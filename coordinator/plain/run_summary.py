@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from coordinated_bolt.watching.metrics import ComponentMetrics
+from coordinator.reports.run_tables import tables_of
 from coordinator.wave_statistics import WaveStatistics
+from state.printable import counted
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class PlainStatistics(WaveStatistics):
     """The figures of one run of a plain topology; times are seconds on the run's clock.
 
@@ -33,6 +35,27 @@ class PlainStatistics(WaveStatistics):
         """Counts what bolts did in a wave."""
         for component_id, done in metrics.items():
             self.component(component_id).merge(done)
+
+    def figures(self) -> list[tuple[str, Any]]:
+        """Returns (name, value) of the figures that tables and reports show."""
+        return [
+            ("tuples emitted", self.emitted),
+            ("acked", self.acked),
+            ("failed", self.failed),
+            ("seconds", round(self.seconds, 3)),
+            ("tuples/s", self.per_second(self.emitted)),
+            ("waves", self.waves),
+            ("crashed waves", self.crashed_waves),
+        ]
+
+    def __repr__(self) -> str:
+        return (
+            f"PlainStatistics({counted(self.emitted, 'tuple')} emitted in {self.seconds:.1f} s, {self.acked:,} acked, "
+            f"{self.failed:,} failed, {counted(self.waves, 'wave')})"
+        )
+
+    def _repr_html_(self) -> str:
+        return tables_of("plain run", self.figures(), self.components)
 
     def to_dict(self, topology_id: str) -> dict[str, Any]:
         """Returns the fields of the final JSON line."""

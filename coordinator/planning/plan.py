@@ -61,6 +61,9 @@ class Plan:
         """The stages of the chain."""
         return self.chain.stages
 
+    def __repr__(self) -> str:
+        return f"Plan({self.topology_id!r}: {' | '.join(self.outline())})"
+
     def acker_of(self, txid: int) -> int:
         """Returns the acker task that decides attempts at `txid`."""
         return self.acker_tasks[txid % len(self.acker_tasks)]

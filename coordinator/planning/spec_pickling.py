@@ -7,6 +7,7 @@ from typing import Any
 
 from coordinator.planning.task_wirings import PickleSpec
 from state.errors import TopologyError
+from state.troubles import Trouble
 
 SPEC_LIMIT_BYTES = 8 * 1024 * 1024
 """Largest pickled component; it is unpickled for every attempt."""
@@ -29,12 +30,12 @@ def spec_pickler(dumps: Callable[[Any], bytes]) -> PickleSpec:
             raise TopologyError(
                 f"component {component_id!r} cannot be shipped to executors: {type(error).__name__}: {error}; "
                 "open sockets, files, locks and clients in prepare, not in __init__"
-            ) from error
+            ).about(Trouble.NOT_PICKLABLE) from error
         if len(packed) > SPEC_LIMIT_BYTES:
             raise TopologyError(
                 f"component {component_id!r} pickles to {len(packed):,} bytes, more than {SPEC_LIMIT_BYTES:,}; "
                 "load large data in prepare, or ship it as a file"
-            )
+            ).about(Trouble.NOT_PICKLABLE)
         return packed
 
     return pickle_spec

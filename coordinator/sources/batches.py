@@ -20,6 +20,7 @@ from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinat
 from state.attempt import TransactionAttempt
 from state.codec import digest64, pack_exact
 from state.errors import FailedException, SourceError, TopologyError
+from state.troubles import Trouble
 
 MAX_BATCH_BYTES = 4 * 1024 * 1024
 """Largest packed batch: each is stored, and travels to every task that emits."""
@@ -177,7 +178,7 @@ class BatchesCoordinator(SpoutCoordinator):
             f"topology {self._topology_id!r} has stored {type(last).__name__} {str(last)[:80]!r}, which is not a batch"
             f": it was run with another kind of spout before; start over by `txbatch drop {self._topology_id}`, or "
             "take another topology id"
-        )
+        ).about(Trouble.OTHER_SOURCE)
 
     def _other(self, taken: int, story: str) -> SourceError:
         return SourceError(

@@ -19,6 +19,7 @@ from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.row_spout import RowSpout
 from coordinator.spouts.transactional import SpoutCoordinator
 from state.errors import FailedException, SourceError, TopologyError
+from state.troubles import Trouble
 
 ESTIMATED_ROW_BYTES = 100
 """What a row is taken to weigh, to keep waves within memory; nobody knows before it is read."""
@@ -122,7 +123,7 @@ class Unit:
         raise SourceError(
             f"topology {topology_id!r} has stored {plain!r}, which is not a part of a DataFrame: it was run with "
             f"another kind of spout before; start over by `txbatch drop {topology_id}`, or take another topology id"
-        )
+        ).about(Trouble.OTHER_SOURCE)
 
     def to_plain(self) -> list[Any]:
         """The unit as plain data, to be stored."""

@@ -6,6 +6,7 @@ import re
 import socket
 
 from state.errors import EngineError
+from state.troubles import Trouble
 
 STANDALONE = re.compile(r"spark://(?P<addresses>.+)")
 CONNECT_TIMEOUT_S = 5.0
@@ -24,7 +25,7 @@ def check_reachable(master: str, timeout_s: float = CONNECT_TIMEOUT_S) -> None:
     if all(refusals):
         raise EngineError(
             f"Spark master {master!r} cannot be reached: {'; '.join(map(str, refusals))}; start it, or check --master"
-        )
+        ).about(Trouble.SPARK_MASTER)
 
 
 def _refusal(address: str, timeout_s: float) -> str | None:

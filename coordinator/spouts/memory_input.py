@@ -12,6 +12,7 @@ from typing import Any
 from coordinator.spouts.input_change import FormerInput, InputChange
 from state.codec import digest64, pack
 from state.errors import SourceError, TopologyError
+from state.troubles import Trouble
 
 Row = Sequence[Any]
 Partitions = Mapping[int, Sequence[Row]] | Sequence[Sequence[Row]]
@@ -57,7 +58,7 @@ class MemoryPosition:
             f"stored position {plain!r} of partition {partition} of topology {topology_id!r} is not one of a memory "
             f"spout: {former}the topology was run with another kind of spout; start over with `txbatch drop "
             f"{topology_id}`, or choose another topology id"
-        )
+        ).about(Trouble.OTHER_SOURCE)
 
     def to_plain(self) -> list[int]:
         """Returns the position as plain data, to be stored."""

@@ -11,7 +11,7 @@ from typing import Any
 from coordinator.building.topology import Topology
 from coordinator.building.topology_description import fingerprint_of
 from coordinator.planning.plan import Plan
-from coordinator.run_observer import Observers, RunObserver
+from coordinator.run_observer import Observer, Observers
 from coordinator.spouts.committing import SpoutCommitter
 from coordinator.spouts.kinds.kind_of import kind_of
 from coordinator.spouts.run_so_far import RunSoFar
@@ -31,6 +31,7 @@ from coordinator.transactional.machine.run_plan import RunPlan
 from coordinator.transactional.observer_side import ObserverSide
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.publisher import Publisher
+from coordinator.transactional.pulse.run_observer import RunObserver
 from coordinator.transactional.record_stamps import RecordStamps
 from coordinator.transactional.replay_side import ReplaySide
 from coordinator.transactional.run_summary import RunStatistics
@@ -64,7 +65,8 @@ def assembled(  # noqa: D417 - the others are what their names say
     watch: AttemptWatch | None = None,
     wall_clock: Callable[[], float] | None = None,
     replay: ReplayChoice | LetterChoice | None = None,
-    observers: Sequence[RunObserver] = (),
+    observers: Sequence[Observer] = (),
+    observe: Callable[[], RunObserver] | None = None,
 ) -> Iterator[Coordinator]:
     """Becomes the owner of a topology and yields the coordinator of a run that continues where the last one ended.
 
@@ -79,6 +81,7 @@ def assembled(  # noqa: D417 - the others are what their names say
         watch: notified of every attempt, and may hold its phases.
         wall_clock: seconds since the epoch, for records of quarantined batches; `clock` by default.
         replay: quarantined batches or dead letters to replay, instead of reading the input.
+        observe: makes what hears everything that happens; called once the run owns the topology.
 
     Raises:
         TransactionError: the topology cannot be owned, see `Takeover.take`, or its spout cannot be started.
@@ -88,13 +91,13 @@ def assembled(  # noqa: D417 - the others are what their names say
     with ExitStack() as resources:
         spout = start.coordinator(resources)
         committer = start.committer(resources) if options.tells_spout else None
-        takeover = Takeover(topology, store, start, spout, options, choice=replay)
-        taken = takeover.take(nonce=nonce, new_generation=new_generation)
+        found = Takeover(topology, store, start, spout, options, choice=replay)
+        taken = found.take(nonce=nonce, new_generation=new_generation)
+        observer = resources.enter_context(_ended_with_the_run(RunObserver() if observe is None else observe()))
         coordinator = new_coordinator(
             plan=plan,
             spout=spout,
             engine=engine,
-            publisher=Publisher(store, topology.topology_id),
             metadata=taken.metadata,
             committed_txid=taken.committed_txid,
             new_attempt_id=lambda: draw_bits(64),
@@ -102,17 +105,15 @@ def assembled(  # noqa: D417 - the others are what their names say
             clock=clock,
             on_progress=on_progress or _ignore,
             message_timeout_s=topology.message_timeout_s,
-            **_committing(store, committer),
+            **_committing(store, committer, options, clock),
             notices=taken.notices,
             earlier_notes=taken.notes,
-            notes_of=lambda metadata: start.notes(spout, metadata),
             start=start,
             watch=watch,
             observers=observing,
-            server_watch=store.watch(clock),
             stamps=_stamps(taken, options, wall_clock or clock),
             replays=taken.replays,
-            barriers=store if options.asked_durability().waits else None,
+            observer=observer,
         )
         coordinator.statistics.durability = store.durability
         resources.enter_context(closing(coordinator))
@@ -137,7 +138,6 @@ def new_coordinator(
     untold: tuple[TransactionAttempt, ...] = (),
     notices: tuple[str, ...] = (),
     earlier_notes: Notes | None = None,
-    notes_of: Callable[[Any], Mapping[str, Any]] | None = None,
     start: SpoutStart | None = None,
     watch: AttemptWatch | None = None,
     observers: ObserverSide | None = None,
@@ -146,6 +146,7 @@ def new_coordinator(
     replays: tuple[Replay, ...] | None = None,
     withheld: Collection[int] = (),
     barriers: Barriers | None = None,
+    observer: RunObserver | None = None,
 ) -> Coordinator:
     """Connects the machine with its driver and tells the spout where earlier runs stopped; see `assembled`."""
     spout_id = plan.wirings[plan.emitter_tasks[0]].component_id
@@ -170,7 +171,7 @@ def new_coordinator(
             GuardedSpoutCommitter(committer, spout_id),
             clock=clock,
             metadata=metadata,
-            notes_of=notes_of or spout.notes,
+            notes_of=spout.notes if start is None else lambda given: start.notes(spout, given),
             untold=untold,
             withheld=lambda: {*withheld, *machine.statistics.quarantined},
         ),
@@ -188,7 +189,20 @@ def new_coordinator(
         observers=observers or ObserverSide(Observers(), clock),
         clock=clock,
         on_progress=on_progress,
+        observer=observer,
     )
+
+
+@contextmanager
+def _ended_with_the_run(observer: RunObserver) -> Iterator[RunObserver]:
+    """Closes the observer of a run, even of one that cannot be started."""
+    try:
+        yield observer
+    except BaseException as error:
+        observer.failed(error)
+        raise
+    finally:
+        observer.close()
 
 
 def _spout_start(topology: Topology, plan: Plan, options: RunOptions, pause: Callable[[float], None]) -> SpoutStart:
@@ -196,12 +210,19 @@ def _spout_start(topology: Topology, plan: Plan, options: RunOptions, pause: Cal
     return SpoutStart(topology, context, tries=options.max_attempts, pause=pause)
 
 
-def _committing(store: RedisStore, committer: SpoutCommitter | None) -> dict[str, Any]:
-    """Returns the spout's committer, what earlier runs may not have told it, and what is quarantined and withheld."""
-    if committer is None:
-        return {}
-    withheld = {record.txid for record in store.quarantined()}
-    return {"committer": committer, "untold": store.last_group(), "withheld": withheld}
+def _committing(
+    store: RedisStore, committer: SpoutCommitter | None, options: RunOptions, clock: Callable[[], float]
+) -> dict[str, Any]:
+    """Returns what commits and watches over the store; with a spout's committer, also what to tell it and what not."""
+    given: dict[str, Any] = {
+        "publisher": Publisher(store, store.keys.topology_id),
+        "server_watch": store.watch(clock),
+        "barriers": store if options.asked_durability().waits else None,
+    }
+    if committer is not None:
+        withheld = {record.txid for record in store.quarantined()}
+        given |= {"committer": committer, "untold": store.last_group(), "withheld": withheld}
+    return given
 
 
 def _stamps(taken: TakenOver, options: RunOptions, wall_clock: Callable[[], float]) -> RecordStamps:
@@ -268,7 +289,7 @@ def _tell_where_it_stands(
 
 def has_external_effects(topology: Topology) -> bool:
     """Returns whether a committer changes anything outside declared state, which means to commit one by one."""
-    return any(getattr(component.spec, "external_effects", False) for component in topology.components)
+    return any(component.has_external_effects for component in topology.components)
 
 
 def fitting(topology: Topology, options: RunOptions) -> RunOptions:

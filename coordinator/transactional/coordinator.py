@@ -35,6 +35,7 @@ from coordinator.transactional.machine.run_events import (
 )
 from coordinator.transactional.machine.run_machine import RunMachine
 from coordinator.transactional.observer_side import ObserverSide
+from coordinator.transactional.pulse.run_observer import RunObserver
 from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.spout_side import SpoutSide
 from coordinator.transactional.store_side import StoreSide
@@ -57,6 +58,7 @@ class Coordinator:
         observers: told what happens.
         clock: seconds, monotonic.
         on_progress: called with the statistics after every event.
+        observer: hears everything that happens.
     """
 
     def __init__(
@@ -70,13 +72,16 @@ class Coordinator:
         observers: ObserverSide,
         clock: Callable[[], float],
         on_progress: Callable[[RunStatistics], None],
+        observer: RunObserver | None = None,
     ) -> None:
         self._machine = machine
         self._spout, self._engine, self._store, self._watch = spout, engine, store, watch
         self._observers = observers
         self._clock = clock
         self._on_progress = on_progress
+        self._observer = observer or RunObserver()
         self._is_done = False
+        self._let_observe()
 
     @property
     def statistics(self) -> RunStatistics:
@@ -85,6 +90,7 @@ class Coordinator:
 
     def drain(self) -> None:
         """Cuts no new transactions; the run ends when those in flight are committed. Any thread."""
+        self._observer.draining()
         self._spout.drain()
 
     def deactivate(self) -> None:
@@ -121,6 +127,7 @@ class Coordinator:
     def close(self) -> None:
         """Logs what the replay log left out; called once, however the run has ended."""
         self._watch.close()
+        self._let_observe()
 
     def turn(self, *, is_awaited: bool = False) -> bool:
         """Does one turn of `run`: carries out what is due, handles at most one event, returns whether the run is done.
@@ -132,6 +139,13 @@ class Coordinator:
         Raises:
             TransactionError: see `run`.
         """
+        try:
+            return self._turn(is_awaited=is_awaited)
+        except BaseException as error:
+            self._observer.failed(error)
+            raise
+
+    def _turn(self, *, is_awaited: bool) -> bool:
         machine, clock = self._machine, self._clock
         for due in (self._spout.resume(), self._store.barrier_answer()):
             if due is not None:
@@ -151,7 +165,13 @@ class Coordinator:
             self._report_progress()
         self._handle(TimePassed(clock()))
         self._observers.turned(is_idle=machine.is_idle())
+        if self._observer.is_due():
+            self._let_observe()
         return False
+
+    def _let_observe(self) -> None:
+        is_waiting = self._machine.is_blocked()
+        self._observer.look(self.statistics, self._machine.window(), is_waiting=is_waiting)
 
     def _next_event(self) -> RunEvent | None:
         """Waits for whatever can happen next; a run that can only wait for a barrier waits for its answer."""
@@ -163,14 +183,17 @@ class Coordinator:
 
     def _handle(self, event: RunEvent) -> None:
         """Carries out everything that follows from an event."""
+        self._observer.heard(event)
         decisions = deque(self._machine.handle(event))
         while decisions:  # bounded: each answer leads to fewer decisions
             answer = self._observers.carry_out(decisions.popleft(), self._carry_out)
             if answer is not None:
+                self._observer.heard(answer)
                 decisions.extend(self._machine.handle(answer))
 
     def _carry_out(self, decision: Decision) -> RunEvent | None:
         """Carries out a decision and returns the answer, None if there is none."""
+        self._observer.decided(decision)
         match decision:
             case Cut():
                 return self._spout.cut(decision)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields, replace
 
-from state.commit import COMMIT_OPERATIONS_LIMIT
+from state.commit import COMMIT_OPERATIONS_LIMIT, HISTORY_KEPT
 from state.durability import Durability, DurabilityLevel
 from state.errors import TopologyError
 
-SWITCHES = ("accept_state_changes", "early_commit", "tells_spout")
+SWITCHES = ("accept_state_changes", "early_commit", "pulse", "tells_spout")
 SECONDS = ("wave_target_s", "retry_backoff_s", "retry_backoff_max_s")
+HISTORY_MAX = 1_000_000
 MAY_BE_NONE = ("last_txid", "max_spout_pending")
 ADOPT_WORDS = {
     "skip": "input that lies before the position and was never read stays unread",
@@ -61,6 +62,9 @@ class RunOptions:
         early_commit: run committers that only write in the job that processes their wave: one job for both phases
             instead of two. Nothing is published earlier. A run uses two jobs if a committer reads state, has external
             effects, or has bolts downstream.
+        pulse: write about once a second what the run is doing, for `txbatch status`, `txbatch list` and
+            `txbatch inspect`. It costs no commit any time, and a pulse that fails changes nothing.
+        history: how many transactions keep their receipt, metadata and story, for `txbatch inspect`; 0 keeps none.
         last_txid: the run ends once this transaction is committed, whatever input is left; None runs to the end of the
             input. A run that finds it committed already changes nothing.
         tells_spout: tell the spout's committer what is durable; False for a run that repeats another one's work.
@@ -80,6 +84,8 @@ class RunOptions:
     durability: str = DurabilityLevel.MEMORY
     durability_replicas: int = 1
     early_commit: bool = True
+    pulse: bool = True
+    history: int = HISTORY_KEPT
     last_txid: int | None = None
     tells_spout: bool = True
 
@@ -100,8 +106,11 @@ class RunOptions:
             if entry.name in SECONDS:
                 _check_seconds(entry.name, value)
                 continue
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise TopologyError(f"option {entry.name} is {value!r}; give an integer of at least 1")
+            least = 0 if entry.name == "history" else 1
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise TopologyError(f"option {entry.name} is {value!r}; give an integer of at least {least}")
+        if self.history > HISTORY_MAX:
+            raise TopologyError(f"option history is {self.history}; give at most {HISTORY_MAX}: it takes memory")
         if self.commit_operations_max > COMMIT_OPERATIONS_LIMIT:
             raise TopologyError(
                 f"option commit_operations_max is {self.commit_operations_max}; give at most "

@@ -16,8 +16,9 @@ from state.errors import (
     TransactionTooLargeError,
 )
 from state.printable import one_line
-from state.redis_refusals import state_not_as_left
+from state.redis_refusals import state_not_as_left, trouble_of
 from state.transactional_state import MetadataChanges
+from state.troubles import Trouble
 from state.write_set import WriteSet
 
 
@@ -108,7 +109,9 @@ class Publisher:
         if reply.status in (CommitStatus.FENCED, CommitStatus.DROPPED):
             raise FencedError(self._topology_id, reply.status is CommitStatus.DROPPED)
         if reply.status is CommitStatus.TYPE:
-            raise RefusedGroup(StateRefusedError(f"transaction {names} was refused: {detail}"))
+            raise RefusedGroup(
+                StateRefusedError(f"transaction {names} was refused: {detail}").about(Trouble.STATE_VALUE)
+            )
         if reply.status is CommitStatus.LIMIT:
             operation_count = write_set.operations()
             if operation_count > COMMIT_OPERATIONS_LIMIT:
@@ -116,7 +119,7 @@ class Publisher:
                     attempts[0].txid, operation_count, COMMIT_OPERATIONS_LIMIT
                 )
             else:
-                error = StateRefusedError(f"transaction {names} was refused: {detail}")
+                error = StateRefusedError(f"transaction {names} was refused: {detail}").about(Trouble.STATE_VALUE)
             raise RefusedGroup(error)
         if reply.status is CommitStatus.FULL and set_aside is not None:
             txid, reason = set_aside.record.txid, set_aside.record.cause.reason
@@ -133,4 +136,4 @@ class Publisher:
         raise StateRefusedError(
             f"topology {self._topology_id!r}: commit of {names} was answered {reply.status}: {detail}; "
             f"{state_not_as_left(reply)}"
-        )
+        ).about(trouble_of(reply.status))

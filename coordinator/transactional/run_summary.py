@@ -10,12 +10,14 @@ from typing import Any
 from committers.task_report import TaskReport
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinated_bolt.watching.metrics import TaskMetrics
+from coordinator.reports.run_tables import tables_of
 from coordinator.transactional.failure_cause import FailureCause
 from coordinator.wave_statistics import WaveStatistics
 from state.durability import DurabilityReport
+from state.printable import counted
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class RunStatistics(WaveStatistics):
     """The figures of one run of a transactional topology; times are seconds on the run's clock.
 
@@ -111,6 +113,36 @@ class RunStatistics(WaveStatistics):
         self.last_result_s = now_s
         for counters in counted:
             self.counters.update(counters)
+
+    def figures(self) -> list[tuple[str, Any]]:
+        """Returns (name, value) of the figures that tables and reports show."""
+        figures: list[tuple[str, Any]] = [
+            ("committed transactions", self.committed),
+            ("last txid", self.last_txid),
+            ("tuples", self.tuples),
+            ("seconds", round(self.seconds, 3)),
+            ("transactions/s", self.per_second(self.committed)),
+            ("attempts", self.attempts),
+            ("failed attempts", self.failed_attempts),
+            ("waves", self.waves),
+            ("commits", self.commit_groups),
+        ]
+        figures += [("quarantined", len(self.quarantined))] if self.quarantined else []
+        figures += [("dead letters", self.dead_letters)] if self.dead_letters else []
+        figures += [("server away, seconds", round(self.server_away_s, 3))] if self.server_away_count else []
+        figures += sorted(self.counters.items())
+        return figures
+
+    def __repr__(self) -> str:
+        return (
+            f"RunStatistics({self.committed:,} committed up to txid {self.last_txid:,}, "
+            f"{counted(self.tuples, 'tuple')} in {self.seconds:.1f} s, {self.failed_attempts:,} of "
+            f"{counted(self.attempts, 'attempt')} failed, {counted(self.waves, 'wave')}, "
+            f"{counted(self.commit_groups, 'commit')})"
+        )
+
+    def _repr_html_(self) -> str:
+        return tables_of("run", self.figures(), self.components)
 
     def to_dict(self, topology_id: str) -> dict[str, Any]:
         """Returns the fields of the final JSON line."""

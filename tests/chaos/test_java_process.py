@@ -77,7 +77,8 @@ def start_hanging(site: Site, marker: Path, *more: str) -> tuple[Job, int]:
 def told(job: Job) -> list[str]:
     """What the job wrote to standard error after its start, none of it a stack."""
     said_at_start = (": starting", ": running", "(durability memory)")
-    lines = [line for line in job.complaint().splitlines() if not line.endswith(said_at_start)]
+    said = [line for line in job.complaint().splitlines() if not line.endswith(said_at_start)]
+    lines = [line for line in said if not line.startswith("see docs/troubleshooting.md#")]
     assert not any(word in line for word in (*FORBIDDEN_WORDS, "\tat ", "EOFError") for line in lines), lines
     return lines
 

@@ -47,6 +47,7 @@ def killed(tmp_path, factory, *parameters):
     return dict(counts_of(found[1]))
 
 
+@pytest.mark.thorough
 def test_sums_over_a_data_frame_are_exact(tmp_path):
     path = tmp_path / "numbers.json"
     path.write_text("".join(f'{{"id": {number}}}\n' for number in range(COUNT)))

@@ -5,13 +5,14 @@ TXBATCH_CHAOS_KILLS sets how often.
 
 from __future__ import annotations
 
+import json
 import os
-import random
 import sys
 from collections import Counter
 
 import pytest
 
+from examples.streaming_bridge import make_data
 from tests.support.chaos.killed_command import run_killed
 
 KILLS = int(os.environ.get("TXBATCH_CHAOS_KILLS", "1"))
@@ -28,21 +29,17 @@ pytestmark = [
 
 def test_clicks_of_a_streaming_query_are_exact_whenever_its_driver_is_killed(tmp_path, redis_backend):
     client = redis_backend.client()
-    draw = random.Random(1)
-    counted: Counter[str] = Counter()
     folder = tmp_path / "clicks"
-    folder.mkdir()
-    for number in range(FILES):
-        rows = [(draw.choice("abcde"), draw.randrange(9)) for _ in range(50)]
-        for page, clicks in rows:
-            counted[page] += clicks
-        (folder / f"{number}.json").write_text(
-            "".join(f'{{"page": "{page}", "clicks": {clicks}}}\n' for page, clicks in rows)
-        )
+    make_data(folder, FILES)
+    counted: Counter[str] = Counter()
+    for path in folder.iterdir():
+        for line in path.read_text().splitlines():
+            row = json.loads(line)
+            counted[row["page"]] += row["clicks"]
 
-    command = [sys.executable, "examples/streaming_bridge.py", f"input={folder}"]
+    command = [sys.executable, "examples/streaming_bridge.py", str(folder)]
     killed_at = run_killed(
-        [*command, f"checkpoint={tmp_path / 'checkpoint'}", f"redis_url={redis_backend.url}"],
+        [*command, "--checkpoint", str(tmp_path / "checkpoint"), "--redis", redis_backend.url],
         log=tmp_path / "log",
         committed=lambda: int(client.hget("{clicks}:txbatch:control", "committed") or 0),
         total=FILES,

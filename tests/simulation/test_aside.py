@@ -18,7 +18,7 @@ from tests.simulation.poison import kind_of
 from tests.simulation.scenario import Scenario
 from tests.simulation.timeline import SimulationStuckError
 
-SEEDS = max(6, int(os.environ.get("TXBATCH_SIMULATION_SEEDS", "60")) // 20)
+SEEDS = max(6, int(os.environ.get("TXBATCH_SIMULATION_SEEDS", "60")) // 60)
 LOOK_FOR = 40
 """A planted bug has to be found within this many seeds."""
 

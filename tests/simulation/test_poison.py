@@ -21,7 +21,7 @@ from tests.simulation.scenario import Scenario
 from tests.simulation.timeline import SimulationStuckError
 from tests.simulation.workload import SPOUTS
 
-SEEDS = max(1, int(os.environ.get("TXBATCH_SIMULATION_SEEDS", "60")) // 12)
+SEEDS = max(5, int(os.environ.get("TXBATCH_SIMULATION_SEEDS", "60")) // 40)
 LOOK_FOR = 40
 """A planted bug has to be found within this many seeds."""
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from examples import checked_orders
 from state.dead_letters import DeadLetter
 from state.redis_topology import RedisTopology
+from tests.support.topologies import checked_orders
 from tests.support.topologies.orders import refused_in, write_orders
 from tests.support.topologies.refusing import AddBlindly, AddReading, expected_letters, refused_by, refusing
 
@@ -35,7 +35,7 @@ def test_every_refused_tuple_is_stored_once(cluster, adds, below):
     assert cluster.hash("{refusing}:sums") == {"sum": total}
 
 
-def test_the_example_equals_a_plain_loop_over_its_orders(cluster, tmp_path: Path):
+def test_refused_orders_equal_those_of_a_plain_loop(cluster, tmp_path: Path):
     answer = write_orders(tmp_path / "orders.jsonl", 600, seed=8, limit=90)
     topology = checked_orders.topology(str(tmp_path / "*.jsonl"), 40, limit=90, parallelism=1)
     cluster.run(topology)

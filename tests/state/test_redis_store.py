@@ -65,7 +65,7 @@ class TestAcquire:
     def test_a_delayed_acquire_cannot_take_over_from_a_newer_one(self, open_store, client):
         acquire(open_store())
         delayed = [
-            "txbatch_4_acquire",
+            "txbatch_5_acquire",
             "4",
             *(f"{{wc}}:txbatch:{name}" for name in ("control", "metadata", "receipts", "quarantine")),
         ]
@@ -394,7 +394,7 @@ class TestStatusAndDrop:
         owner.commit(commit_of(counts(a=1)))
         own = [f"{{wc}}:txbatch:{name}" for name in ("control", "metadata", "receipts")]
         fence = client.hget("{wc}:txbatch:control", "fence")
-        client.execute_command("FCALL", "txbatch_4_drop_begin", "3", *own, fence, "e" * 32)
+        client.execute_command("FCALL", "txbatch_5_drop_begin", "3", *own, fence, "e" * 32)
         assert owner.commit(commit_of(counts(a=1), attempt(2))).status is CommitStatus.DROPPED
         with pytest.raises(FencedError, match="topology 'wc' was dropped during this run"):
             owner.store_metadata({"coordinator:2": 1})
@@ -459,19 +459,19 @@ class TestStatusAndDrop:
         own = [f"{{wc}}:txbatch:{name}" for name in ("control", "metadata", "receipts")]
         acquire(open_store())
         fence = client.hget("{wc}:txbatch:control", "fence")
-        client.execute_command("FCALL", "txbatch_4_drop_begin", "3", *own, fence, "e" * 32)
+        client.execute_command("FCALL", "txbatch_5_drop_begin", "3", *own, fence, "e" * 32)
         ours = client.hget("{wc}:txbatch:control", "fence")
-        assert client.execute_command("FCALL", "txbatch_4_drop_end", "3", *own, ours, "0")[0] == b"OK"
-        assert client.execute_command("FCALL", "txbatch_4_drop_end", "3", *own, ours, "0")[0] == b"ALREADY"
+        assert client.execute_command("FCALL", "txbatch_5_drop_end", "3", *own, ours, "0")[0] == b"OK"
+        assert client.execute_command("FCALL", "txbatch_5_drop_end", "3", *own, ours, "0")[0] == b"ALREADY"
         owner = open_store()
         acquire(owner)
         owner.commit(commit_of(counts(a=1)))
         before = dump(client)
-        late_begin = client.execute_command("FCALL", "txbatch_4_drop_begin", "3", *own, "9:9", "e" * 32)
+        late_begin = client.execute_command("FCALL", "txbatch_5_drop_begin", "3", *own, "9:9", "e" * 32)
         assert late_begin[0] == b"RACED"
         for given in (ours, b""):
-            late_keys = client.execute_command("FCALL", "txbatch_4_drop_keys", "2", own[0], "{wc}:counts", given, "1")
-            late_end = client.execute_command("FCALL", "txbatch_4_drop_end", "3", *own, given, "1")
+            late_keys = client.execute_command("FCALL", "txbatch_5_drop_keys", "2", own[0], "{wc}:counts", given, "1")
+            late_end = client.execute_command("FCALL", "txbatch_5_drop_end", "3", *own, given, "1")
             assert (late_keys[0], late_end[0]) == (b"FENCED", b"FENCED")
         assert dump(client) == before
 
@@ -541,7 +541,7 @@ class TestLibrary:
 
     def test_other_code_under_our_name_is_replaced(self, open_store, client):
         client.function_load(
-            f"#!lua name={LIBRARY_NAME}\nredis.register_function('txbatch_4_commit', function() return 'no' end)"
+            f"#!lua name={LIBRARY_NAME}\nredis.register_function('txbatch_5_commit', function() return 'no' end)"
         )
         store = open_store()
         acquire(store)
@@ -554,7 +554,7 @@ class TestLibrary:
 
     def test_every_function_carries_the_version(self):
         registered = [line for line in library_code().splitlines() if "register_function{" in line]
-        assert len(registered) == 17
+        assert len(registered) == 18
         assert all(f"function_name = '{LIBRARY_NAME}_" in line for line in registered)
 
 

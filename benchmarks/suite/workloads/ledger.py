@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import redis
 from redis.client import Pipeline
 
+from benchmarks.transfers import OPENING_BALANCE, transfer
+from benchmarks.transfers import topology as ledger
 from coordinator.building.topology import Topology
-from examples.ledger import OPENING_BALANCE, transfer
-from examples.ledger import topology as ledger
 
 TOPOLOGY_ID = "ledger"
 KEY = f"{{{TOPOLOGY_ID}}}:balances"
@@ -20,7 +20,7 @@ MOST_TRANSFERS = 1_000_000_000
 
 
 def topology(pattern: str, tuples: int, tasks: int) -> Topology:
-    """Returns the topology: the shipped example; it makes its own input and needs no text."""
+    """Returns the topology: it makes its own input and needs no text."""
     built: Topology = ledger(
         transfers=MOST_TRANSFERS,
         accounts=ACCOUNTS,

@@ -9,6 +9,7 @@ from coordinator.cli.run_command import Runner
 from coordinator.server_choice import ServerChoice
 from coordinator.transactional.run_summary import RunStatistics
 from state.errors import TopologyError
+from state.troubles import Trouble
 
 
 def alone(runner: Runner, server: ServerChoice) -> Runner:
@@ -25,7 +26,7 @@ def alone(runner: Runner, server: ServerChoice) -> Runner:
             if not store.has_records():
                 raise TopologyError(
                     f"topology {topology_id!r} is not stored on {server}; check the topology id and the server"
-                )
+                ).about(Trouble.UNKNOWN_TOPOLOGY)
             is_running = store.connected_runs() > 0
         if is_running:
             raise TopologyError(

@@ -37,6 +37,7 @@ from state.dead_letters import DeadLetter
 from state.errors import TopologyError
 from state.printable import counted, one_line
 from state.redis_dead_letters import LetterPage, RedisDeadLetters
+from state.troubles import Trouble
 
 _LETTER_ID = re.compile(r"(\d{1,16})\.(\d{1,6})")
 _VALUE_LIMIT = 200
@@ -188,7 +189,9 @@ def _drop(
 
 def _known(page: LetterPage, topology_id: str, server: ServerChoice) -> LetterPage:
     if not page.generation:
-        raise TopologyError(f"topology {topology_id!r} is not stored on {server}; check the topology id and the server")
+        raise TopologyError(
+            f"topology {topology_id!r} is not stored on {server}; check the topology id and the server"
+        ).about(Trouble.UNKNOWN_TOPOLOGY)
     return page
 
 

@@ -37,6 +37,7 @@ from state.errors import TopologyError
 from state.printable import block, counted, one_line
 from state.quarantine import QuarantineRecord
 from state.redis_topology import RedisTopology
+from state.troubles import Trouble
 
 DEFAULTS = RunOptions()
 
@@ -161,7 +162,9 @@ def _records(topology_id: str, server: ServerChoice) -> list[QuarantineRecord]:
 def _found(store: RedisTopology, server: ServerChoice) -> list[QuarantineRecord]:
     topology_id = store.keys.topology_id
     if not store.has_records():
-        raise TopologyError(f"topology {topology_id!r} is not stored on {server}; check the topology id and the server")
+        raise TopologyError(
+            f"topology {topology_id!r} is not stored on {server}; check the topology id and the server"
+        ).about(Trouble.UNKNOWN_TOPOLOGY)
     return store.quarantined()
 
 

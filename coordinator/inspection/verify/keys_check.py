@@ -23,7 +23,7 @@ def own_keys(keys: Keys) -> dict[str, str]:
 
     Records of a new kind are named here; what is in them has a check of its own, called by `verifier`.
     """
-    hashes = (keys.control, keys.metadata, keys.receipts, keys.offsets, keys.quarantine)
+    hashes = (keys.control, keys.metadata, keys.receipts, keys.offsets, keys.quarantine, keys.pulse, keys.stories)
     return dict.fromkeys(hashes, HASH) | {keys.state(DEAD_LETTERS_STATE): StateKind.SORTED_SET.value}
 
 

@@ -28,8 +28,11 @@ from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.transactional import SpoutCoordinator
 from state.codec import digest64
 from state.errors import FailedException, SourceError
+from state.troubles import Trouble
 
 EDGE_BYTES = 4096
+RANGE_RECORDS = 64
+"""Fewest records of a range, if the transaction has as many: a task that reads less costs more than it helps."""
 
 
 class FileCoordinator(SpoutCoordinator):
@@ -60,7 +63,8 @@ class FileCoordinator(SpoutCoordinator):
     ) -> None:
         self._kind, self._store, self._order = kind, store, order
         self._records_per_batch = records_per_batch
-        self._records_per_range = -(-records_per_batch // context.task_count)
+        range_count = max(1, min(context.task_count, records_per_batch // RANGE_RECORDS))
+        self._records_per_range = -(-records_per_batch // range_count)
         self._topology_id = context.topology_id
         self._block_bytes = block_bytes
         self._found = found or {}
@@ -81,7 +85,7 @@ class FileCoordinator(SpoutCoordinator):
             raise SourceError(
                 f"topology {self._topology_id!r} has come to txid {last_txid}, but where in the input that ended "
                 "is not stored: it was run with another kind of source before; drop it or take another topology id"
-            )
+            ).about(Trouble.OTHER_SOURCE)
         if last is not None:
             try:
                 ranges = parse_ranges(last)
@@ -261,7 +265,7 @@ class FileCoordinator(SpoutCoordinator):
             raise SourceError(
                 f"input file {file.path!r} was changed after the run began and before it was read; {FAULT}: run "
                 "again, and leave files alone while they are read, but for lines appended to them"
-            )
+            ).about(Trouble.INPUT_CHANGED)
 
     def _refuse_incomplete(self, stored: InputFile) -> None:
         expected = self._order.size(stored.path)
@@ -311,5 +315,5 @@ def marked(path: str, plain: Any, topology_id: str) -> PrefixMark:
             f"stored note {plain!r} of file {path!r} is not one of files: the topology was run with another "
             f"kind of source or an earlier version before; drop it by `txbatch drop {topology_id}`, or take another "
             "topology id"
-        )
+        ).about(Trouble.OTHER_SOURCE)
     return mark

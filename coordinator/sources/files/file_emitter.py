@@ -29,8 +29,9 @@ class FileEmitter(SpoutEmitter):
         self._file: InputFile | None = None
 
     def emit_batch(self, attempt: TransactionAttempt, metadata: Any, collector: BatchOutputCollector) -> None:
-        for part in parse_share(metadata, self._context.task_index, self._context.task_count):
-            self._kind.emit(part, self._open(part.path), collector, self._context)
+        context = self._context
+        for part in parse_share(metadata, context.task_index, context.task_count, number=attempt.txid):
+            self._kind.emit(part, self._open(part.path), collector, context)
 
     def close(self) -> None:
         if self._file is not None:

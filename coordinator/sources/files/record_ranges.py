@@ -15,6 +15,7 @@ from typing import Any
 from coordinator.sources.files.prefix_digest import PrefixMark, short_digest
 from coordinator.sources.files.stores.input_file import InputFile
 from state.errors import SourceError
+from state.troubles import Trouble
 
 _COUNT = 4
 """Place of the number of records in a range as plain data."""
@@ -59,7 +60,7 @@ class RecordRange:
         raise SourceError(
             f"stored metadata {plain!r} is not a range of records: the topology was run with another kind of "
             "source before, or by an earlier version; drop it or take another topology id"
-        )
+        ).about(Trouble.OTHER_SOURCE)
 
     def to_plain(self) -> list[Any]:
         """The range as plain data, to be stored."""
@@ -89,8 +90,15 @@ def parse_ranges(metadata: Any) -> list[RecordRange]:
     return [RecordRange.from_plain(item) for item in _plain_ranges(metadata)]
 
 
-def parse_share(metadata: Any, task_index: int, task_count: int) -> list[RecordRange]:
+def parse_share(metadata: Any, task_index: int, task_count: int, *, number: int = 0) -> list[RecordRange]:
     """Restores the ranges that one task reads; the others are left alone, since there is one for nearly every task.
+
+    Args:
+        metadata: of a transaction.
+        task_index: the task.
+        task_count: how many tasks read.
+        number: of the transaction: the task that reads its first range changes from one to the next, since small ones
+            have no other.
 
     Raises:
         SourceError: it is not the metadata of files.
@@ -98,7 +106,7 @@ def parse_share(metadata: Any, task_index: int, task_count: int) -> list[RecordR
     plain = _plain_ranges(metadata)
     try:
         counts = [item[_COUNT] for item in plain]
-        mine = share(counts, task_index, task_count)
+        mine = share(counts, (task_index - number) % task_count, task_count)
     except (LookupError, TypeError):
         return parse_ranges(metadata)  # which says what it is instead
     return [RecordRange.from_plain(plain[number]) for number in mine]

@@ -27,7 +27,7 @@ _ABSENT = frozenset(
 )
 
 
-class Trouble:
+class ClientTrouble:
     """What a client last said of its connections: called by it, asked when nothing arrives.
 
     Attributes:

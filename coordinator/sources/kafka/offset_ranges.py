@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from state.errors import SourceError
+from state.troubles import Trouble
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class Cut:
         raise SourceError(
             f"metadata {plain!r:.100} does not describe offsets of a Kafka topic: the topology was run with another "
             "source before; drop it or take another topology id"
-        )
+        ).about(Trouble.OTHER_SOURCE)
 
 
 def _range(stored: Any) -> OffsetRange:

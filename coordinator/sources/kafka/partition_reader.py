@@ -13,10 +13,17 @@ from typing import Protocol
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from coordinator.sources.kafka.broker_errors import Trouble, failure_of, is_lasting, is_out_of_range, refused_options
+from coordinator.sources.kafka.broker_errors import (
+    ClientTrouble,
+    failure_of,
+    is_lasting,
+    is_out_of_range,
+    refused_options,
+)
 from coordinator.sources.kafka.client_settings import READER_DEFAULTS, ClientSettings
 from coordinator.sources.kafka.offset_ranges import OffsetRange
 from state.errors import FailedException, SourceError
+from state.troubles import Trouble
 
 PORTION = 1024
 """Messages handed out at a time: in larger portions Python's garbage collector takes over."""
@@ -44,7 +51,7 @@ class Consumes(Protocol):
         """Ends it."""
 
 
-def make_consumer(settings: ClientSettings, trouble: Trouble, *, reads_committed: bool) -> Consumer:
+def make_consumer(settings: ClientSettings, trouble: ClientTrouble, *, reads_committed: bool) -> Consumer:
     """A consumer that stores no positions and reads only where it is told to.
 
     Args:
@@ -89,7 +96,7 @@ class PartitionReader:
         settings: ClientSettings,
         topic: str,
         partition: int,
-        trouble: Trouble,
+        trouble: ClientTrouble,
         *,
         silence_s: float = SILENCE_S,
         clock: Callable[[], float] = time.monotonic,
@@ -118,7 +125,7 @@ class PartitionReader:
                 "not in its log any more: retention or an operator deleted them after they were cut into a "
                 "transaction, so it cannot be read again; keep messages longer than a run may stand still, then drop "
                 "the topology and start over, or take another topology id"
-            ) from None
+            ).about(Trouble.INPUT_GONE) from None
 
     def messages_from(self, first: int, limit: int, *, wait_s: float) -> list[Message]:
         """Some messages from an offset on; none if the log ends there or nothing arrives for `wait_s` seconds.

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from coordinator.sources.kafka.broker_errors import Trouble, failure_of, refused_options
+from coordinator.sources.kafka.broker_errors import ClientTrouble, failure_of, refused_options
 from coordinator.sources.kafka.client_settings import READER_DEFAULTS, ClientSettings
 from coordinator.sources.kafka.starting_point import Bounds
 from state.errors import FailedException
@@ -78,7 +78,7 @@ class BrokerTopic:
         self._settings, self._name, self._timeout_s, self._was_there = settings, name, timeout_s, was_there
         self._isolation = IsolationLevel.READ_COMMITTED if reads_committed else IsolationLevel.READ_UNCOMMITTED
         self._client: AdminClient | None = None
-        self._trouble = Trouble()
+        self._trouble = ClientTrouble()
 
     def look(self) -> TopicState:
         found = self._describe()

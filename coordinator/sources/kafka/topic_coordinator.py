@@ -14,6 +14,7 @@ from coordinator.sources.kafka.topic_view import TopicView, made_again
 from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.transactional import SpoutCoordinator
 from state.errors import FailedException, SourceError
+from state.troubles import Trouble
 
 SHORT_S = 30.0
 """A log that ends before its position for so long has lost messages."""
@@ -95,7 +96,7 @@ class TopicCoordinator(SpoutCoordinator):
                 f"topology {self._topology_id!r} has come to txid {last_txid}, but where in topic {self._name!r} that "
                 "ended is not stored: it was run with another kind of source before; drop it or take another "
                 "topology id"
-            )
+            ).about(Trouble.OTHER_SOURCE)
         state = self._view.look()
         self._ends = {partition: bounds.high for partition, bounds in state.bounds.items()}
         self._start = self._starting_positions(state) if last is None else {}
@@ -175,7 +176,7 @@ class TopicCoordinator(SpoutCoordinator):
         if last is not None:
             stored = self._parsed(last)
             if stored.topic_id != state.topic_id:
-                raise SourceError(made_again(self._name, stored.topic_id, state.topic_id))
+                raise SourceError(made_again(self._name, stored.topic_id, state.topic_id)).about(Trouble.INPUT_GONE)
             positions = stored.positions()
         for partition, bounds in state.bounds.items():
             positions.setdefault(partition, bounds.low)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from coordinator.sources.kafka.topic import Topic, TopicState
 from state.errors import FailedException, SourceError
+from state.troubles import Trouble
 
 LOOK_EVERY_S = 0.25
 AFTER_FAILURE_S = 5.0
@@ -43,7 +44,7 @@ class TopicView:
         """
         found = self._topic.look()
         if self._state is not None and found.topic_id != self._state.topic_id:
-            raise SourceError(made_again(self._name, self._state.topic_id, found.topic_id))
+            raise SourceError(made_again(self._name, self._state.topic_id, found.topic_id)).about(Trouble.INPUT_GONE)
         self._state, self._away_since, self._failure = found, None, ""
         self._next_look_s = self._clock() + LOOK_EVERY_S
         return found

@@ -26,6 +26,7 @@ from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCom
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from state.attempt import TransactionAttempt
 from state.errors import SourceError, TopologyError
+from state.troubles import Trouble
 
 LOST_COUNTER = "lost_offsets"
 SAMPLE_MESSAGES = 100
@@ -185,4 +186,4 @@ class KafkaEmitter(SpoutEmitter):
         if self._topic_id is None:
             self._topic_id = worker_readers().topic_id(self._input.settings, self._input.topic)
         if self._topic_id != topic_id:
-            raise SourceError(made_again(self._input.topic, topic_id, self._topic_id))
+            raise SourceError(made_again(self._input.topic, topic_id, self._topic_id)).about(Trouble.INPUT_GONE)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TypeAlias
 
-from coordinator.sources.kafka.broker_errors import Trouble
+from coordinator.sources.kafka.broker_errors import ClientTrouble
 from coordinator.sources.kafka.client_settings import ClientSettings
 from coordinator.sources.kafka.partition_reader import SILENCE_S, PartitionReader, make_consumer
 from coordinator.sources.kafka.topic import BrokerTopic
@@ -112,7 +112,7 @@ def _close_in(process_id: int, pool: ReaderPool) -> None:
 
 
 def _make(settings: ClientSettings, topic: str, partition: int, reads_committed: bool) -> PartitionReader:
-    trouble = Trouble()
+    trouble = ClientTrouble()
     consumer = make_consumer(settings, trouble, reads_committed=reads_committed)
     return PartitionReader(consumer, settings, topic, partition, trouble)
 

@@ -14,6 +14,7 @@ from state.attempt import TransactionAttempt
 from state.codec import pack
 from state.errors import SourceError
 from state.redis_stream_reader import BEGINNING, Entry, StreamFacts, StreamReader, id_order
+from state.troubles import Trouble
 
 EMITTED_ENTRIES = 1024
 TRIMMED_COUNTER = "trimmed_entries"
@@ -80,7 +81,7 @@ class StreamEmitter(PartitionedEmitter):
                 f" that transaction {attempt.txid} has read and not committed, or others in their place: it was "
                 "trimmed or changed under the run; restore the stream, or start over by "
                 f"`txbatch drop {self._context.topology_id}`, and let nothing trim it but this topology (trim=True)"
-            )
+            ).about(Trouble.INPUT_GONE)
         self._emit(collector, cut.key, entries)
 
     def _checked(self, before: StreamRange, facts: StreamFacts) -> int:
@@ -90,7 +91,7 @@ class StreamEmitter(PartitionedEmitter):
                 f"stream {before.key!r} ends at {facts.last_id} and was read up to {before.last_id}: it was deleted, "
                 "or is another one; restore it, or start over by "
                 f"`txbatch drop {self._context.topology_id}`"
-            )
+            ).about(Trouble.INPUT_GONE)
         if facts.added < before.added:
             if self._skips_trimmed:
                 return facts.removed
@@ -98,7 +99,7 @@ class StreamEmitter(PartitionedEmitter):
                 f"stream {before.key!r} had {before.added} entries up to {before.last_id} and has had {facts.added} in "
                 "all: it was deleted and made again, and what it held unread is gone; restore it, continue without "
                 f'that by on_trimmed="skip", or start over by `txbatch drop {self._context.topology_id}`'
-            )
+            ).about(Trouble.INPUT_GONE)
         lost = facts.removed - before.added
         if lost <= 0:
             return before.added
@@ -108,7 +109,7 @@ class StreamEmitter(PartitionedEmitter):
                 "were read; keep more of the stream (MAXLEN, MINID of its producers), and restore it, continue without "
                 'them by on_trimmed="skip", or start over by '
                 f"`txbatch drop {self._context.topology_id}`"
-            )
+            ).about(Trouble.INPUT_GONE)
         self._context.count(TRIMMED_COUNTER, lost)
         return facts.removed
 

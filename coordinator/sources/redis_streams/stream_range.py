@@ -8,6 +8,7 @@ from typing import Any
 
 from state.codec import digest64
 from state.errors import SourceError
+from state.troubles import Trouble
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class StreamRange:
         raise SourceError(
             f"topology {topology_id!r} has stored {plain!r}, which is not a range of a Redis Stream: it was run with "
             f"another kind of spout before; start over by `txbatch drop {topology_id}`, or take another topology id"
-        )
+        ).about(Trouble.OTHER_SOURCE)
 
     def to_plain(self) -> list[Any]:
         """The range as plain data, to be stored."""

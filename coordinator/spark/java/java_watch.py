@@ -21,6 +21,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 from coordinator.spark.lane import Lane
 from state.errors import EngineError
+from state.troubles import Trouble
 
 _LOG = logging.getLogger("txbatch")
 PING_S = 2.0
@@ -112,10 +113,12 @@ class JavaWatch:
             if future.done():  # else the time is up
                 self.check()
             if isinstance(error, OSError) and error.errno in FULL_DISK:
-                raise EngineError(f"{error}; {MAKE_ROOM}") from error
+                raise EngineError(f"{error}; {MAKE_ROOM}").about(Trouble.DISK_FULL) from error
             full = FULL_DISK_SAID.search(str(error))
             if full is not None:
-                raise EngineError(f"Spark could not copy a file: {full[0]}; {MAKE_ROOM}") from error
+                raise EngineError(f"Spark could not copy a file: {full[0]}; {MAKE_ROOM}").about(
+                    Trouble.DISK_FULL
+                ) from error
             raise
         finally:
             with self._lock:

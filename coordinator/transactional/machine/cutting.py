@@ -46,7 +46,7 @@ class Cutting:
     def begin(self) -> Iterator[Decision]:
         """Begins the round of a turn."""
         self.is_under_way, self.has_rest = True, False
-        yield from self._continue()
+        yield from self._continue(self._transactions.currtx)
 
     def take_in(self, cut: BatchCut) -> Iterator[Decision]:
         """Takes the batch that the spout has cut, and continues the round."""
@@ -56,16 +56,16 @@ class Cutting:
             self._cut[cut.txid] = cut.metadata  # a replay is stored already, in its record
         attempt = self._transactions.take_in(cut.txid, cut.metadata, cut.byte_count, cut.notes, replay=cut.replay)
         self._issued.append(attempt)
-        yield from self._continue()
+        yield from self._continue(cut.txid + 1)
 
     def end(self, nothing: NothingToCut) -> Iterator[Decision]:
         """Ends the round, because the spout has nothing more at this time."""
         self._books.now_s = nothing.now_s
         yield from self._end()
 
-    def _continue(self) -> Iterator[Decision]:
-        """Issues attempts up to the first txid that must be cut; the round ends with the window."""
-        for txid in range(self._transactions.currtx, self._window_end()):
+    def _continue(self, first_txid: int) -> Iterator[Decision]:
+        """Issues attempts from a txid up to the first that must be cut; the round ends with the window."""
+        for txid in range(first_txid, self._window_end()):
             if self._transactions.current_of(txid) is not None:
                 continue
             if self._transactions.is_resting(txid, self._books.now_s):

@@ -13,6 +13,7 @@ more is cut in that turn.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -65,7 +66,7 @@ from coordinator.transactional.machine.run_events import (
     Turn,
 )
 from coordinator.transactional.machine.run_plan import RunPlan
-from coordinator.transactional.machine.transaction_records import TransactionRecords
+from coordinator.transactional.machine.transaction_records import IN_COMMIT_PHASE, TransactionRecords
 from coordinator.transactional.machine.wave_records import WaveRecords, in_order
 from coordinator.transactional.machine.wave_size import WaveSize
 from coordinator.transactional.options import RunOptions
@@ -194,6 +195,16 @@ class RunMachine:
     def active_count(self) -> int:
         """Returns the number of active attempts, including those that wait for a wave."""
         return sum(1 for _ in self._transactions.active())
+
+    def window(self) -> dict[str, int]:
+        """Returns state -> active attempts in it, for display; what is sent to the store counts as committing."""
+        counts = Counter(record.state for record in self._transactions.active())
+        return {
+            "waiting": counts[AttemptState.WAITING],
+            "processing": counts[AttemptState.PROCESSING] + counts[AttemptState.HELD],
+            "processed": counts[AttemptState.PROCESSED],
+            "committing": sum(counts[state] for state in IN_COMMIT_PHASE),
+        }
 
     def story(self, txid: int) -> list[str]:
         """Returns the last transitions of a transaction, over all its attempts; for errors and logs."""

@@ -68,8 +68,8 @@ class WaveSize:
             self._full = min(self._full, max(FIRST_SIZE, int(count * max(0.5, ratio))))
 
     def halve(self, size: int) -> None:
-        """Limits the next wave to half of `size` attempts."""
-        self._limit = max(1, size // 2)
+        """Limits the next wave to half of `size` attempts, unless it is limited to fewer already."""
+        self._limit = max(1, min(self._limit, size // 2))
 
     def keep_below(self, size: int) -> None:
         """Limits all further waves to half of `size` attempts, because that many take too long."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.transactional.options import adopted_words
 from state.errors import SourceError, StateRefusedError
+from state.troubles import Trouble
 
 SENTENCES_SHOWN = 10
 
@@ -47,14 +48,14 @@ def check_input(question: InputQuestion, adopt: bool | str) -> list[str]:
     if question.former.is_same:
         return _check_same(question, words or frozenset())
     if words is None:
-        raise StateRefusedError(f"{_another(question)}; {_told(question)}")
+        raise StateRefusedError(f"{_another(question)}; {_told(question)}").about(Trouble.INPUT_CHANGED)
     if "unchecked" in words:
         return [f"continues on another input, unchecked: {question.fingerprint}"]
     if change is None:
-        raise StateRefusedError(f"{_another(question)}; {_told(question)}")
+        raise StateRefusedError(f"{_another(question)}; {_told(question)}").about(Trouble.INPUT_CHANGED)
     needed = _needed(change)
     if change.impossible or not needed.keys() <= words:
-        raise StateRefusedError(f"{_another(question)}; {_told(question)}")
+        raise StateRefusedError(f"{_another(question)}; {_told(question)}").about(Trouble.INPUT_CHANGED)
     accepted = [sentence for sentences in needed.values() for sentence in sentences]
     return [f"continues on another input: {question.fingerprint}", *_shown(accepted)]
 
@@ -70,7 +71,7 @@ def _check_same(question: InputQuestion, words: Collection[str]) -> list[str]:
             ways_out.append("keep what was counted and continue with --adopt=changed (in Python RunOptions.adopt)")
         raise SourceError(
             f"the input has changed where topology {question.topology_id!r} had read it: {found}; {_either(ways_out)}"
-        )
+        ).about(Trouble.INPUT_CHANGED)
     return _shown(change.changed)
 
 

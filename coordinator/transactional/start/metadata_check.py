@@ -12,6 +12,7 @@ from typing import Any
 
 from coordinator.spouts.kinds.partition_scopes import is_partition_scope, partition_scope
 from state.errors import StateRefusedError
+from state.troubles import Trouble
 
 
 def check_coordinator_metadata(topology_id: str, metadata: Mapping[int, Any], *, committed_txid: int) -> None:
@@ -30,7 +31,7 @@ def check_coordinator_metadata(topology_id: str, metadata: Mapping[int, Any], *,
             f"topology {topology_id!r} is committed up to txid {committed_txid}, but its position in the input is not "
             "stored, because it was run with another kind of spout; run it with that one, start over with "
             f"`txbatch drop {topology_id}`, or choose another topology id"
-        )
+        ).about(Trouble.OTHER_SOURCE)
     first = committed_txid or 1
     for txid in range(first, max(metadata, default=0) + 1):
         if txid not in metadata:
@@ -52,7 +53,7 @@ def check_scopes(topology_id: str, scopes: Mapping[str, Mapping[int, Any]]) -> N
             raise StateRefusedError(
                 f"topology {topology_id!r} has the metadata field '{scope}:{max(by_txid)}', which no spout writes; "
                 f"other software wrote it: remove it, or start over with `txbatch drop {topology_id}`"
-            )
+            ).about(Trouble.DAMAGED)
 
 
 def check_partition_metadata(
@@ -81,7 +82,7 @@ def check_partition_metadata(
                 f"topology {topology_id!r} has {count!r} in its stored metadata field 'coordinator:{txid}', which is "
                 "not a number of partitions, because it was run with another kind of spout; run it with that one, or "
                 f"start over with `txbatch drop {topology_id}`"
-            )
+            ).about(Trouble.OTHER_SOURCE)
         for partition in range(count):
             if txid not in partitions.get(partition_scope(partition), {}):
                 raise _hole(topology_id, f"position of partition {partition} in txid {txid}", counts, committed_txid)
@@ -92,4 +93,4 @@ def _hole(topology_id: str, what: str, metadata: Mapping[int, Any], committed_tx
         f"topology {topology_id!r} is committed up to txid {committed_txid} and has metadata up to txid "
         f"{max(metadata)}, but the {what} is missing: the server has lost it; restore its data from a consistent "
         f"backup, or start over with `txbatch drop {topology_id}`"
-    )
+    ).about(Trouble.DAMAGED)

@@ -9,6 +9,7 @@ from coordinator.transactional.machine.replay import Replay
 from coordinator.transactional.options import adopted_words
 from state.errors import StateRefusedError, TopologyError
 from state.quarantine import QuarantineRecord
+from state.troubles import Trouble
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,5 +67,5 @@ class ReplayChoice:
                     f"quarantined txid {txid} of topology {topology_id!r} was read from another input: stored "
                     f"fingerprint {stored!r}, given {source_fingerprint!r}; give that input, or replay from this one "
                     "with --adopt (in Python RunOptions.adopt)"
-                )
+                ).about(Trouble.INPUT_CHANGED)
         return tuple(Replay(txid, known[txid].batch) for txid in wanted)

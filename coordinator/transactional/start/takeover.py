@@ -34,6 +34,7 @@ from state.handles import declared_states
 from state.keys import parse_metadata_field
 from state.redis_store import RedisStore
 from state.stored_topology import FoundTopology
+from state.troubles import Trouble
 
 _LOG = logging.getLogger("txbatch")
 
@@ -162,7 +163,7 @@ class Takeover:
                 "holds such state: its records were lost, or something else wrote it; restore the server's data from a "
                 f"consistent backup, start over with `txbatch drop {topology_id}`, choose another topology id, or "
                 "accept what is there with --accept-state-changes (in Python RunOptions.accept_state_changes)"
-            )
+            ).about(Trouble.STATE_CHANGED)
 
     def _refuse_another_kind(self, found: FoundTopology, log: MetadataLog) -> None:
         """Refuses an opaque spout, which needs positions, after a spout without partitions, which stored none."""
@@ -173,7 +174,7 @@ class Takeover:
                 f"topology {topology_id!r} is committed up to txid {found.committed_txid} and was run with another "
                 "kind of spout, from whose position an opaque one cannot continue; run it with that one, start over "
                 f"with `txbatch drop {topology_id}`, or choose another topology id"
-            )
+            ).about(Trouble.OTHER_SOURCE)
 
     def _settled(self, found: FoundTopology, fingerprint: str, description: str) -> _Settled:
         """Returns the changes since earlier runs, if all of them are accepted."""

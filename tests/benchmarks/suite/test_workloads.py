@@ -8,8 +8,8 @@ import pytest
 from benchmarks.suite.text_input import Lines, Numbers
 from benchmarks.suite.workloads import dedup, ledger, top_k, word_count
 from benchmarks.suite.workloads.table import TITLES, workload
+from benchmarks.transfers import OPENING_BALANCE
 from coordinator import LocalCluster
-from examples.ledger import OPENING_BALANCE
 
 TEXT = ["to be or not to be", "that is the question", "", "to be or not to be", "be"] * 3
 BATCH = 4
@@ -52,7 +52,7 @@ def test_the_topology_keeps_each_line_once(pattern, tasks):
         assert run.state("counts") == {"new": 4, "repeated": 11}
 
 
-def test_the_ledger_is_the_same_as_its_example(monkeypatch):
+def test_the_ledger_moves_what_a_plain_loop_moves(monkeypatch):
     monkeypatch.setattr(ledger, "MOST_TRANSFERS", 20)
     with LocalCluster(seed=7) as cluster:
         run = cluster.submit(ledger.topology("", BATCH, 2))

@@ -21,6 +21,7 @@ from state.errors import (
     TopologyError,
     UserCodeError,
 )
+from state.troubles import Trouble
 from tests.support.tasks.wirings import RecordingBolt, attempt, origin_of, wire
 
 
@@ -67,6 +68,14 @@ def test_a_failure_survives_the_wire_and_pickling(kind):
     failure = Failure(kind, "store", 2, "line\nline", "Tuple(…)", "3:00000000000000ff")
     assert Failure.from_wire(unpack(pack(failure.to_wire()))) == failure
     assert pickle.loads(pickle.dumps(failure)) == failure
+
+
+def test_what_an_error_is_about_reaches_the_driver():
+    changed = SourceError("file 'a' has shrunk").about(Trouble.INPUT_CHANGED)
+    travelled = Failure.from_wire(unpack(pack(Failure.from_exception(changed, "lines", 0).to_wire())))
+    assert travelled.to_error().trouble is Trouble.INPUT_CHANGED
+    plain = Failure.from_exception(SourceError("no file"), "lines", 0)
+    assert (plain.trouble, plain.to_error().trouble) == ("", Trouble.INPUT)
 
 
 def test_a_failure_reads_as_where_and_what():

@@ -62,16 +62,6 @@ def test_a_wrong_usage_ends_with_2(arguments: tuple[str, ...], capsys: pytest.Ca
     assert "Traceback" not in shown.err
 
 
-def test_without_its_libraries_the_command_names_the_extra(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(sys.modules, "typer", None)
-    monkeypatch.delitem(sys.modules, "coordinator.cli.app", raising=False)
-
-    assert ended("--version") == 2
-    assert capsys.readouterr().err == "txbatch: the command line is not installed; run: pip install 'txbatch[cli]'\n"
-
-
 def test_somebody_elses_state_ends_in_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "state.py").write_text("", encoding="utf-8")
     root = Path(__file__).parents[3]

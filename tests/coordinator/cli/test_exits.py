@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from coordinator.cli.exits import ExitCode, StoppedError, errors_reported
@@ -26,6 +29,7 @@ from state.errors import (
     UserCodeError,
     WaveCrashError,
 )
+from state.troubles import PAGE, Trouble
 
 CODE_ERROR = UserCodeError(
     component_id="bolt", attempt="7:1", tuple_text="('a',)", traceback_text="Traceback:\nValueError: no"
@@ -77,7 +81,32 @@ def test_every_error_has_its_code_and_no_traceback(
     assert shown.err.startswith("txbatch: ")
     assert "Traceback (most" not in shown.err
     if isinstance(error, TransactionError):
-        assert shown.err == f"txbatch: {error}\n"
+        assert shown.err == f"txbatch: {error}\nsee {error.trouble.place}\n"
+
+
+def test_the_last_line_says_where_the_error_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    reported(FencedError("words"))
+    assert capsys.readouterr().err.endswith("do not restart it\nsee docs/troubleshooting.md#fenced\n")
+    reported(StateRefusedError("older").about(Trouble.REGRESSED))
+    assert capsys.readouterr().err == "txbatch: older\nsee docs/troubleshooting.md#regressed\n"
+    reported(KeyError("x"))
+    assert capsys.readouterr().err.endswith("\nsee docs/troubleshooting.md#unexpected\n")
+
+
+def test_a_stop_needs_no_explanation(capsys: pytest.CaptureFixture[str]) -> None:
+    reported(StoppedError(15))
+    assert "see docs" not in capsys.readouterr().err
+
+
+EXIT_CODE = re.compile(r"((?:`\w+`(?:,| and)? )+)(?:[^.`]*?, )?exit code (\d)")
+
+
+def test_troubleshooting_tells_the_exit_codes_of_the_classes_it_names() -> None:
+    by_name = {type(error).__name__: code for error, code in CODES}
+    page = (Path(__file__).resolve().parents[3] / PAGE).read_text(encoding="utf-8")
+    told = [(name, int(code)) for names, code in EXIT_CODE.findall(page) for name in re.findall(r"`(\w+)`", names)]
+    assert len(told) > 45
+    assert [(name, code) for name, code in told if by_name[name] != code] == []
 
 
 def test_every_error_of_ours_is_in_the_table() -> None:
@@ -108,7 +137,7 @@ def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:
 
     shown = capsys.readouterr().err
     assert shown.startswith("Traceback (most recent call last)")
-    assert shown.endswith("txbatch: no bolt\n")
+    assert shown.endswith("txbatch: no bolt\nsee docs/troubleshooting.md#topology\n")
 
 
 @pytest.mark.parametrize("debug", [False, True])
@@ -125,7 +154,7 @@ def test_a_secret_is_never_shown(capsys: pytest.CaptureFixture[str], debug: bool
 def test_markup_is_left_alone(capsys: pytest.CaptureFixture[str]) -> None:
     reported(TopologyError("stream [red]a[/red] [0]"))
 
-    assert capsys.readouterr().err == "txbatch: stream [red]a[/red] [0]\n"
+    assert capsys.readouterr().err == "txbatch: stream [red]a[/red] [0]\nsee docs/troubleshooting.md#topology\n"
 
 
 @pytest.mark.parametrize("debug", [False, True])
@@ -140,7 +169,7 @@ def test_nothing_that_is_said_writes_to_the_terminal_but_text(capsys: pytest.Cap
 def test_the_remedy_at_the_end_of_a_long_sentence_is_not_cut_off(capsys: pytest.CaptureFixture[str]) -> None:
     reported(SourceError(f"input file {'x' * 2_000!r} has changed; put it back as it was"))
 
-    assert capsys.readouterr().err.endswith("put it back as it was\n")
+    assert capsys.readouterr().err.endswith("put it back as it was\nsee docs/troubleshooting.md#input\n")
 
 
 def test_the_second_line_of_a_users_message_is_not_taken_for_ours(capsys: pytest.CaptureFixture[str]) -> None:

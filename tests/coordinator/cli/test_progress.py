@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
 from coordinator.cli.figures import Figures, summary_line
 from coordinator.cli.plain_figures import plain_summary_line
-from coordinator.cli.progress import BarProgress, LineProgress
+from coordinator.cli.progress import LineProgress, LiveProgress, fitted
 from coordinator.plain.run_summary import PlainStatistics
 from coordinator.transactional.run_summary import RunStatistics
 
@@ -76,8 +77,45 @@ def test_a_line_has_all_figures() -> None:
     )
 
     assert figures.line() == (
-        "txid 1,250 · 1,000 committed · 100.0 transactions/s · 9,000 tuples/s · commit lag 0.5 s · 25% of the input cut"
+        "txid 1,250 · 1,000 committed · 100.0 transactions/s · 9,000 tuples/s · commit lag 0.5 s · 3 in flight · "
+        "25% of the input committed"
     )
+    assert figures.parts() == ["25%", "1,000 committed", "100.0/s", "lag 0.5 s", "3 in flight", "9,000 tuples/s"]
+
+
+def test_before_the_first_commit_a_line_says_what_is_in_flight() -> None:
+    clock = Clock()
+    figures = Figures(clock)
+    figures.update(RunStatistics(last_txid=250, attempts=12, active=12, first_wave_s=97.5, fraction=0.25))
+
+    assert figures.line() == "txid 250 · first wave: 12 in flight for 2.5 s"
+    assert figures.parts() == ["12 in flight"]
+
+
+def test_a_finite_input_has_a_time_left_and_a_continuous_one_has_none() -> None:
+    clock = Clock()
+    finite, continuous = Figures(clock), Figures(clock)
+    for txid in range(1, 9):
+        clock.now_s += 2.0
+        statistics = RunStatistics(
+            last_txid=txid, committed=txid, active=4, first_wave_s=100.0, last_result_s=clock.now_s
+        )
+        continuous.update(statistics)
+        finite.update(replace(statistics, fraction=(txid + 4) / 100))
+
+    assert finite.line().endswith("4 in flight · 8% of the input committed · about 3:04 left")
+    assert finite.parts()[:3] == ["8%", "3:04 left", "8 committed"]
+    assert continuous.line().endswith("4 in flight")
+    assert continuous.parts()[:4] == ["8 committed", "0.5/s", "lag 0.0 s", "4 in flight"]
+
+
+def test_a_narrow_terminal_shows_the_first_figures() -> None:
+    parts = ["25%", "1,000 committed", "lag 0.5 s"]
+
+    assert fitted(parts, 100) == "25% · 1,000 committed · lag 0.5 s"
+    assert fitted(parts, 25) == "25% · 1,000 committed"
+    assert fitted(parts, 20) == "25%"
+    assert fitted(parts, 1) == "25%"
 
 
 def test_without_a_terminal_there_is_a_line_every_five_seconds() -> None:
@@ -86,10 +124,10 @@ def test_without_a_terminal_there_is_a_line_every_five_seconds() -> None:
         progress.begun()
         for _ in range(12):
             clock.now_s += 1.0
-            progress.update(RunStatistics(attempts=1, first_wave_s=100.0))
+            progress.update(RunStatistics(attempts=1, committed=1, first_wave_s=100.0))
 
     kinds = [line.split(": ")[1].split(" ")[0] for line in stream.getvalue().splitlines()]
-    assert kinds == ["starting", "running", "txid", "txid", "0"]
+    assert kinds == ["starting", "running", "txid", "txid", "1"]
 
 
 @pytest.mark.parametrize(("committed", "line_count"), [(0, 1), (3, 2)])
@@ -104,20 +142,32 @@ def test_a_run_that_failed_tells_what_it_committed_if_anything(committed: int, l
     assert ("3 transactions committed" in stream.getvalue()) is (committed == 3)
 
 
+def test_every_step_of_the_start_is_a_line() -> None:
+    stream = io.StringIO()
+    with LineProgress("words", stream, Clock(), Figures(Clock())) as progress:
+        for step in ("starting the private server in 'd'", "starting Spark with master local[2]"):
+            progress.starting(step)
+
+    assert stream.getvalue().splitlines()[1:3] == [
+        "words: starting the private server in 'd'",
+        "words: starting Spark with master local[2]",
+    ]
+
+
 @pytest.mark.parametrize("leaves_line", [True, False])
 def test_a_terminal_shows_a_bar_and_perhaps_a_last_line(leaves_line: bool) -> None:
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=True, width=200, color_system=None)
-    with BarProgress("[red]words", console, Figures(Clock()), leaves_line=leaves_line) as progress:
+    with LiveProgress("[red]words", console, Figures(Clock()), leaves_line=leaves_line) as progress:
         progress.begun()
-        progress.update(RunStatistics(attempts=1, committed=1, first_wave_s=90.0, fraction=0.5))
+        progress.update(RunStatistics(attempts=1, last_txid=1, committed=1, first_wave_s=90.0, fraction=0.5))
         progress.say("finishing")
 
     shown = stream.getvalue()
     assert "[red]words: starting" in shown
     assert "[red]words: finishing" in shown
-    assert "50% of the input cut" in shown
-    assert shown.endswith("up to txid 0; 0 of 1 attempt failed\n") is leaves_line
+    assert "50% · 1 committed · " in shown
+    assert shown.endswith("up to txid 1; 0 of 1 attempt failed\n") is leaves_line
 
 
 def test_a_run_of_an_empty_input_does_not_speak_of_a_commit() -> None:

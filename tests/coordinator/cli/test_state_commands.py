@@ -85,6 +85,8 @@ def test_status_as_json(url: str, capsys: pytest.CaptureFixture[str]) -> None:
         "is_dropping": False,
         "durable": {},
         "server_can_lose": "everything (appendonly no, no snapshots)",
+        "standing": "untold",
+        "run": None,
     }
 
 

@@ -1,4 +1,4 @@
-"""The example with dead letters equals a plain loop over its orders, however they are cut and committed."""
+"""Orders that are refused in three places, and those that are not, are those of a plain loop."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from coordinator.local.cluster import LocalCluster
 from coordinator.transactional.options import RunOptions
-from examples import checked_orders
+from tests.support.topologies import checked_orders
 from tests.support.topologies.orders import refused_in, write_orders
 
 LIMIT = 60

@@ -76,7 +76,7 @@ def kill_orders(folder: Path, *, orders: int, kills: int, seed: int, timeout_s: 
 def _arguments(folder: Path, limit: int) -> list[str]:
     given = {"input": folder / "orders.jsonl", "lines_per_batch": LINES, "limit": limit, "parallelism": 1}
     parameters = [part for name, value in given.items() for part in ("-p", f"{name}={value}")]
-    return ["examples.checked_orders:topology", *parameters]
+    return ["tests.support.topologies.checked_orders:topology", *parameters]
 
 
 def _replay(read: Site, folder: Path, outcome: Outcome, *, kills: int, draw: random.Random) -> None:

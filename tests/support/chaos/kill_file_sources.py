@@ -26,8 +26,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
-from benchmarks.clickstream import TOPOLOGY_ID, Truth, is_exact
 from tests.support.chaos.jobs import FORBIDDEN_WORDS, Job, Site, await_true, print_summary
+from tests.support.sources.page_events import Truth, is_exact
+from tests.support.topologies.page_sums import TOPOLOGY_ID
 
 Event = tuple[str, str, int | None]
 ROWS = 250
@@ -99,9 +100,9 @@ class Outcome:
 
 
 def site_of(folder: Path, form: str, events: Path, timeout_s: float, **more: str) -> Site:
-    given = {"input": f"{events}/*.events", "format": form, "rows": str(ROWS)} | more
+    given = {"input": f"{events}/*.events", "form": form, "rows": str(ROWS)} | more
     parameters = [part for name, value in given.items() for part in ("-p", f"{name}={value}")]
-    arguments = ["examples.clickstream:topology", *parameters, "--max-pending", "16"]
+    arguments = ["tests.support.topologies.page_sums:topology", *parameters, "--max-pending", "16"]
     return Site(folder, TOPOLOGY_ID, arguments, timeout_s)
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import redis
 
-from examples import ledger
+from benchmarks import transfers as ledger
 from state.keys import Keys
 from state.redis_embedded import EmbeddedServer
 from tests.support.chaos.jobs import Kill, Site, await_true, kill_at_random_moments, print_summary
@@ -121,7 +121,7 @@ def watch_ledger(
     """Runs the ledger in the folder under fire, with a reader next to it."""
     parameters = {"transfers": transfers, "accounts": accounts, "transfers_per_batch": transfers_per_batch}
     given = [part for name, value in {**parameters, "seed": seed}.items() for part in ("-p", f"{name}={value}")]
-    arguments = ["examples.ledger:topology", *given, "--max-pending", "16"]
+    arguments = ["benchmarks.transfers:topology", *given, "--max-pending", "16"]
     site = Site(folder, TOPOLOGY_ID, arguments, timeout_s)
     reader = Reader(site, accounts * ledger.OPENING_BALANCE)
     reader.start()

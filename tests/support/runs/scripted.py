@@ -14,7 +14,7 @@ from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinator.emitting.emitter_task import Batch
 from coordinator.planning.plan import Plan
-from coordinator.run_observer import Observers, RunObserver
+from coordinator.run_observer import Observer, Observers
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.transactional.assembly import new_coordinator
 from coordinator.transactional.engine import (
@@ -240,7 +240,7 @@ class Run:
         currtx: int = 1,
         stored: Mapping[str, Any] | None = None,
         message_timeout_s: float = 60.0,
-        observers: Sequence[RunObserver] = (),
+        observers: Sequence[Observer] = (),
         **options: int,
     ) -> None:
         self.log: list[Line] = []

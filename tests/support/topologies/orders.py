@@ -1,4 +1,4 @@
-"""Files of orders for `examples.checked_orders`, and what a plain loop makes of them."""
+"""Files of orders for `checked_orders`, and what a plain loop makes of them."""
 
 from __future__ import annotations
 

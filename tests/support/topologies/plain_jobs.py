@@ -16,7 +16,7 @@ from coordinator.plain.engine import PlainEngine
 from coordinator.plain.options import PlainRunOptions
 from coordinator.planning.plain_plan import PlainPlan, make_plain_plan
 from coordinator.planning.wave_plan import WavePlan, make_wave_plan
-from coordinator.run_observer import RunObserver
+from coordinator.run_observer import Observer
 from state.errors import FailedException
 
 
@@ -46,7 +46,7 @@ def coordinator_of(
     clock: Clock | None = None,
     seed: int = 1,
     on_progress: Callable[[Any], None] | None = None,
-    observers: Sequence[RunObserver] = (),
+    observers: Sequence[Observer] = (),
     **options: Any,
 ) -> PlainCoordinator:
     """A coordinator that ends when its spouts are idle."""

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from typing import NoReturn, TypeAlias
 
 from state.errors import SourceError
+from state.troubles import Trouble
 
 FileStamp: TypeAlias = tuple[int, ...]
 """Size, time of the last change of content and of anything, both in ns, and inode: equal if nobody touched the file.
@@ -82,7 +83,7 @@ class InputFile(ABC):
             raise SourceError(
                 f"input file {self.path!r} has shrunk: bytes {start} to {end} of it are needed, it has "
                 f"{self.current_byte_count()} bytes now; {FAULT}: {self.remedy()}"
-            )
+            ).about(Trouble.INPUT_CHANGED)
         return content
 
     def current_byte_count(self) -> int:
@@ -95,7 +96,7 @@ class InputFile(ABC):
             f"input file {self.path!r} has changed: bytes {start} to {end} were cut into a transaction with "
             f"digest {expected_digest:016x} and have digest {found_digest:016x} now (the file has "
             f"{self.current_byte_count()} bytes); {FAULT}: {self.remedy()}"
-        )
+        ).about(Trouble.INPUT_CHANGED)
 
     def remedy(self) -> str:
         """What to do about a file that is not what it was."""

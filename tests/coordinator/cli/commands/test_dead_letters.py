@@ -116,7 +116,7 @@ def test_a_drop_deletes_what_was_exported_and_nothing_else(url: str, capsys: pyt
         (("export", "others"), 2, "topology 'others' is not stored on"),
         (("drop", "others", "--until", "1", "--yes"), 2, "topology 'others' is not stored on"),
         (
-            ("replay", "examples.checked_orders:topology", "-p", "input=README.md"),
+            ("replay", "tests.support.topologies.checked_orders:topology", "-p", "input=README.md"),
             2,
             "topology 'checked_orders' is not stored on",
         ),

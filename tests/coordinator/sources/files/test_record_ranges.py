@@ -52,10 +52,24 @@ def test_tasks_without_a_range_read_nothing() -> None:
     assert line_counts_by_task(of_lines(3), 3) == [[3], [], []]
 
 
-@given(line_counts=st.lists(st.integers(1, 50), max_size=30), task_count=st.integers(1, 8))
-def test_every_range_belongs_to_one_task_and_stays_in_order(line_counts: list[int], task_count: int) -> None:
+def test_tasks_take_turns_at_transactions_of_one_range() -> None:
+    one = [of_lines(3)[0].to_plain()]
+    readers = [[task for task in range(3) if parse_share(one, task, 3, number=number)] for number in range(1, 7)]
+
+    assert readers == [[1], [2], [0], [1], [2], [0]]
+
+
+@given(
+    line_counts=st.lists(st.integers(1, 50), min_size=1, max_size=30),
+    task_count=st.integers(1, 8),
+    number=st.integers(0, 100),
+)
+def test_every_range_belongs_to_one_task_and_stays_in_order(
+    line_counts: list[int], task_count: int, number: int
+) -> None:
     ranges = of_lines(*line_counts)
-    shares = [shared(ranges, task, task_count) for task in range(task_count)]
+    plain = [each.to_plain() for each in ranges]
+    shares = [parse_share(plain, task, task_count, number=number) for task in range(task_count)]
 
     assert sorted(r.start for mine in shares for r in mine) == [r.start for r in ranges]
     assert all(mine == sorted(mine, key=lambda r: r.start) for mine in shares)

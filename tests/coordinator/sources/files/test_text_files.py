@@ -227,18 +227,29 @@ def test_a_range_of_many_lines_is_emitted_whole(folder: Path, line_count: int) -
 
 
 def test_a_large_file_is_split_into_ranges_and_a_batch_runs_over_the_border(folder: Path) -> None:
-    write(folder, b"1\n2\n3\n4\n5\n6\n", b"7\n8\n")
+    write(folder, b"1\n" * 192, b"2\n" * 64)
 
-    first, second = cut_all(coordinator_of(TextFiles("*.txt", 4), task_count=2))
+    first, second = cut_all(coordinator_of(TextFiles("*.txt", 128), task_count=2))
 
     assert [[Path(path).name, start, end, count] for path, start, end, _, count, *_ in first] == [
-        ["0.txt", 0, 4, 2],
-        ["0.txt", 4, 8, 2],
+        ["0.txt", 0, 128, 64],
+        ["0.txt", 128, 256, 64],
     ]
     assert [[Path(path).name, start, end, count] for path, start, end, _, count, *_ in second] == [
-        ["0.txt", 8, 12, 2],
-        ["1.txt", 0, 4, 2],
+        ["0.txt", 256, 384, 64],
+        ["1.txt", 0, 128, 64],
     ]
+
+
+@pytest.mark.parametrize(("lines_per_batch", "range_counts"), [(20, [1] * 13), (100, [1, 1, 1]), (200, [3, 1])])
+def test_a_small_batch_is_not_split_among_more_tasks_than_it_is_worth(
+    folder: Path, lines_per_batch: int, range_counts: list[int]
+) -> None:
+    write(folder, b"x\n" * 260)
+
+    batches = cut_all(coordinator_of(TextFiles("*.txt", lines_per_batch), task_count=24))
+
+    assert [len(batch) for batch in batches] == range_counts
 
 
 def test_an_input_of_empty_files_has_no_transaction(folder: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from coordinator.sources.kafka import FromEnvironment, FromFile, KafkaTransactionalSpout
-from coordinator.sources.kafka.broker_errors import Trouble
+from coordinator.sources.kafka.broker_errors import ClientTrouble
 from coordinator.sources.kafka.client_settings import ClientSettings, Option
 from coordinator.sources.kafka.partition_reader import make_consumer
 from coordinator.sources.records.text_line import TextLine
@@ -61,11 +61,11 @@ def test_a_client_that_refuses_an_option_does_not_show_a_secret(monkeypatch):
     monkeypatch.setenv("KAFKA_SECRET", SECRET)
     settings = ClientSettings("h:1", {"sasl.password": FromEnvironment("KAFKA_SECRET"), "no.such.option": 1})
     with pytest.raises(SourceError, match="mend the options") as refused:
-        make_consumer(settings, Trouble(), reads_committed=True)
+        make_consumer(settings, ClientTrouble(), reads_committed=True)
     assert SECRET not in str(refused.value)
     wrong = ClientSettings("h:1", {"security.protocol": FromEnvironment("KAFKA_SECRET")})
     with pytest.raises(SourceError, match="…") as refused:
-        make_consumer(wrong, Trouble(), reads_committed=True)
+        make_consumer(wrong, ClientTrouble(), reads_committed=True)
     assert SECRET not in str(refused.value)
 
 

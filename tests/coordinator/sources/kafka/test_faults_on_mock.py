@@ -7,7 +7,7 @@ import socket
 import pytest
 from confluent_kafka import Producer
 
-from coordinator.sources.kafka.broker_errors import Trouble
+from coordinator.sources.kafka.broker_errors import ClientTrouble
 from coordinator.sources.kafka.client_settings import ClientSettings
 from coordinator.sources.kafka.offset_ranges import OffsetRange
 from coordinator.sources.kafka.partition_reader import PartitionReader, make_consumer
@@ -37,7 +37,7 @@ def make_reader():
     made = []
 
     def make(cluster, silence_s=20.0):
-        settings, trouble = ClientSettings(cluster.servers, {"reconnect.backoff.max.ms": 100}), Trouble()
+        settings, trouble = ClientSettings(cluster.servers, {"reconnect.backoff.max.ms": 100}), ClientTrouble()
         consumer = make_consumer(settings, trouble, reads_committed=True)
         made.append(PartitionReader(consumer, settings, "t", 0, trouble, silence_s=silence_s))
         return made[-1]

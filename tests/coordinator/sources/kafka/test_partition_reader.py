@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import KafkaError, Message
 
-from coordinator.sources.kafka.broker_errors import Trouble
+from coordinator.sources.kafka.broker_errors import ClientTrouble
 from coordinator.sources.kafka.client_settings import ClientSettings
 from coordinator.sources.kafka.offset_ranges import OffsetRange
 from coordinator.sources.kafka.partition_reader import OutOfRangeError, PartitionReader
@@ -53,7 +53,7 @@ def reader_of(*given, trouble=None, says=None):
     if says is not None:
         consumer.say_while_waiting = lambda: trouble(KafkaError(says))
     clock = lambda: consumer.now  # noqa: E731
-    return PartitionReader(consumer, SETTINGS, "t", 0, trouble or Trouble(), silence_s=5.0, clock=clock), consumer
+    return PartitionReader(consumer, SETTINGS, "t", 0, trouble or ClientTrouble(), silence_s=5.0, clock=clock), consumer
 
 
 def read(reader, first, after):
@@ -125,7 +125,7 @@ def test_silence_fails_the_attempt_and_the_next_goes_there_again():
 
 
 def test_silence_is_explained_by_what_the_client_said_last():
-    trouble = Trouble()
+    trouble = ClientTrouble()
     reader, _ = reader_of(trouble=trouble, says=KafkaError._ALL_BROKERS_DOWN)
     with pytest.raises(FailedException, match=r"at nowhere:9092 failed: .*_ALL_BROKERS_DOWN"):
         read(reader, 0, 2)
@@ -137,14 +137,14 @@ def test_what_may_not_be_read_ends_the_run_at_once(code):
     with pytest.raises(SourceError, match="check the user, its secret and its right"):
         read(reader, 0, 2)
     assert consumer.now == 0.0
-    reader, consumer = reader_of(trouble=Trouble(), says=code)
+    reader, consumer = reader_of(trouble=ClientTrouble(), says=code)
     with pytest.raises(SourceError, match="check the user"):
         read(reader, 0, 2)
     assert consumer.now <= 1.0
 
 
 def test_a_wrong_password_is_the_reason_though_all_brokers_are_down_is_what_is_said_last():
-    trouble = Trouble()
+    trouble = ClientTrouble()
     trouble(KafkaError(KafkaError._AUTHENTICATION))
     trouble(KafkaError(KafkaError._ALL_BROKERS_DOWN))
     assert trouble.error is not None
@@ -152,7 +152,7 @@ def test_a_wrong_password_is_the_reason_though_all_brokers_are_down_is_what_is_s
 
 
 def test_what_the_client_said_before_anybody_read_is_old():
-    trouble = Trouble()
+    trouble = ClientTrouble()
     reader, _ = reader_of(message(0), error(KafkaError._TRANSPORT), message(1), trouble=trouble)
     trouble(KafkaError(KafkaError._AUTHENTICATION))
     assert read(reader, 0, 2) == [0, 1]

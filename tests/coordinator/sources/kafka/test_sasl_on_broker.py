@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from coordinator.sources.kafka import FromEnvironment, KafkaTransactionalSpout
-from coordinator.sources.kafka.broker_errors import Trouble
+from coordinator.sources.kafka.broker_errors import ClientTrouble
 from coordinator.sources.kafka.client_settings import ClientSettings, Option
 from coordinator.sources.kafka.offset_ranges import OffsetRange
 from coordinator.sources.kafka.partition_reader import PartitionReader, make_consumer
@@ -38,7 +38,7 @@ def test_a_topic_is_read_by_a_user_with_a_password(broker, make_topic, monkeypat
 
 def test_a_wrong_password_ends_a_read_with_what_to_check(broker, make_topic, monkeypatch):
     monkeypatch.setenv("KAFKA_TEST_PASSWORD", WRONG)
-    topic, trouble = make_topic(), Trouble()
+    topic, trouble = make_topic(), ClientTrouble()
     settings = ClientSettings(broker.sasl_address, OPTIONS)
     reader = PartitionReader(make_consumer(settings, trouble, reads_committed=True), settings, topic, 0, trouble)
     with pytest.raises(SourceError, match="check the user, its secret") as refused:

@@ -107,3 +107,17 @@ def test_whatever_happens_a_wave_takes_at_least_one_attempt_and_at_most_the_larg
             size.validate()
             assert 1 <= size.limit <= LARGEST_SIZE
             assert size.window() <= size.window_max()
+
+
+def test_what_crashes_late_never_makes_waves_larger_again():
+    """A group of an earlier, larger wave may crash after a wave of two was found to take too long."""
+    size = WaveSize(None, 0.3)
+    size.keep_below(2)
+    size.halve(4)
+    size.validate()
+    assert size.limit == 1
+
+    size = WaveSize(None, 0.3)
+    size.halve(4)
+    size.halve(32)
+    assert size.limit == 2

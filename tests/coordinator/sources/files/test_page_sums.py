@@ -1,4 +1,4 @@
-"""The clickstream example gives the same answers from every format: those that were counted as its events were made."""
+"""Sums over events are the same from every format: those that were counted as the events were made."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
-from benchmarks.clickstream import pattern, write_events
 from coordinator.local.cluster import LocalCluster
-from examples.clickstream import topology
+from tests.support.sources.page_events import pattern, write_events
+from tests.support.topologies.page_sums import topology
 
 
 @pytest.mark.parametrize("form", ["json", "parquet"])

@@ -1,15 +1,7 @@
-"""Adds up orders by customer and keeps each one it refuses: Redis hash ``{<topology_id>}:cents``, customer -> cents.
-
-An order is a line of JSON such as ``{"order": "a1", "customer": "ann", "cents": 250}``. Run it, look at what was
-refused and why, and write it to a file::
-
-    txbatch run examples.checked_orders:topology -p input='orders/*.jsonl'
-    txbatch dead-letters list checked_orders
-    txbatch dead-letters export checked_orders > refused.jsonl
+"""Adds up orders by customer, ``{"order": "a1", "customer": "ann", "cents": 250}`` a line, and refuses some of them.
 
 Refused are, each in another place: lines that are not such an object, by the source; orders of nothing, by a bolt;
-orders that would take a customer's total above a limit, by the committer, which has to read it. Every order is either
-in a total or among the dead letters, exactly once, whatever crashes.
+orders that would take a customer's total above a limit, by the committer, which has to read it.
 """
 
 from collections import defaultdict

@@ -1,0 +1,1 @@
+"""What progress says about the rest of a finite input. Pure: figures and times come in, estimates go out."""

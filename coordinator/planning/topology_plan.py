@@ -1,0 +1,148 @@
+"""Shows how a run would execute a topology, without starting anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from coordinator.building.plain_topology import PlainTopology
+from coordinator.building.topology import Topology
+from coordinator.building.topology_builder import described
+from coordinator.building.topology_picture import picture_of
+from coordinator.pictures.html_picture import html_of
+from coordinator.pictures.mermaid_picture import mermaid_of
+from coordinator.pictures.svg_picture import svg_of
+from coordinator.pictures.text_picture import text_of
+from coordinator.pictures.topology_picture import Group, TopologyPicture
+from coordinator.planning.chaining import hand_overs
+from coordinator.planning.plain_plan import make_plain_plan
+from coordinator.planning.plan import Plan, make_plan
+from coordinator.planning.wave_plan import make_wave_plan
+from state.errors import TopologyError
+from state.printable import counted
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyPlan:
+    """How a run on Spark executes a topology: stages, chains, phases, groupings and states; made by `plan`.
+
+    It prints as text. A notebook shows it as a picture, with a table of the states.
+
+    Attributes:
+        picture: what it shows, as plain values.
+    """
+
+    picture: TopologyPicture
+
+    def text(self) -> str:
+        """Returns it as text for a terminal."""
+        return text_of(self.picture)
+
+    def svg(self) -> str:
+        """Returns it as an SVG element, in the colours of a light or a dark page."""
+        return svg_of(self.picture)
+
+    def mermaid(self) -> str:
+        """Returns it as a Mermaid flowchart."""
+        return mermaid_of(self.picture)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns it as plain data, as ``txbatch plan --json`` prints it."""
+        return self.picture.to_dict()
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        return html_of(self.picture)
+
+
+def plan(topology: Topology | PlainTopology) -> TopologyPlan:
+    """Returns how a run on Spark would execute a topology; starts nothing, and calls no code of the components.
+
+    Args:
+        topology: what a builder's `build` returned.
+
+    Raises:
+        TopologyError: this is no topology, or the period of a bolt's tick tuples is invalid.
+    """
+    match topology:
+        case Topology():
+            return TopologyPlan(_transactional(topology))
+        case PlainTopology():
+            return TopologyPlan(_plain(topology))
+    raise TopologyError(f"plan got {described(topology)}; give the result of a builder's build()")
+
+
+def _transactional(topology: Topology) -> TopologyPicture:
+    made = make_plan(topology, _unshipped)
+    picture = picture_of(topology, hand_overs(topology, made.chains))
+    committing = {made.wirings[task].component_id for task in made.commit_tasks}
+    return replace(picture, groups=tuple(_stages(made)), facts=tuple(_facts(topology, made, committing)))
+
+
+def _stages(made: Plan) -> Iterator[Group]:
+    chain_of = {chain[0]: chain for chain in made.chains}
+    for index, stage in enumerate(made.stages):
+        heads = dict.fromkeys(made.wirings[task].component_id for task in stage.tasks if task in made.wirings)
+        members = tuple(member for head in heads for member in chain_of.get(head, (head,)))
+        ackers = len(made.acker_tasks) if index == made.meeting_stage else 0
+        details = [counted(len(stage.tasks) - ackers, "Spark task")] if members else []
+        details += [counted(ackers, "acker")] if ackers else []
+        details += [f"chain {'+'.join(chain_of[head])}" for head in heads if len(chain_of.get(head, ())) > 1]
+        is_commit = index > made.meeting_stage or (index == made.meeting_stage and bool(members))
+        yield Group(f"stage {index + 1}", "commit" if is_commit else "processing", members, tuple(details))
+
+
+def _facts(topology: Topology, made: Plan, committing: set[str]) -> Iterator[str]:
+    effects = [c.component_id for c in topology.components if c.has_external_effects]
+    if not committing:
+        yield "One Spark job a wave: there is no commit phase, because no component is a committer."
+    elif effects:
+        yield (
+            f"Two Spark jobs a wave: {_listed(effects)} {'has' if len(effects) == 1 else 'have'} external effects, so "
+            "the commit phase of a transaction runs only once everything before it is committed, one at a time."
+        )
+    elif not made.has_flat_commit_phase():
+        deeper = [c for c in made.component_order if c in committing and _is_below(topology, c, committing)]
+        yield (
+            f"Two Spark jobs a wave: the commit phase has several stages, because {_listed(deeper)} "
+            f"{'hears a committer' if len(deeper) == 1 else 'hear committers'}."
+        )
+    else:
+        yield (
+            "One Spark job a wave for both phases, as long as committers only write; from the first that reads state, "
+            "the commit phase is a job of its own."
+        )
+    if made.is_one_partition():
+        yield "The wave is one partition: nothing is shuffled."
+    yield f"A wave has {topology.message_timeout_s:g} s for each phase before what hangs is ended."
+
+
+def _is_below(topology: Topology, component_id: str, committing: set[str]) -> bool:
+    return any(s.upstream_id in committing for s in topology.component(component_id).subscriptions)
+
+
+def _plain(topology: PlainTopology) -> TopologyPicture:
+    made = make_wave_plan(make_plain_plan(topology, _unshipped))
+    spouts = tuple(spout.component_id for spout in topology.spouts)
+    groups = [Group("driver", "", spouts, ("between waves",))]
+    for index, stage in enumerate(made.stages, start=1):
+        wirings = made.plain.wirings
+        members = tuple(dict.fromkeys(wirings[task].component_id for task in stage.tasks if task in wirings))
+        tasks = counted(len(stage.tasks), "Spark task" if members else "acker")
+        groups.append(Group(f"stage {index}", "", members, (tasks,)))
+    facts = ["One Spark job a wave: what the spouts have emitted goes through all stages, at least once; no state."]
+    if not made.is_tracked:
+        facts.append("Nothing is tracked: there is no acker, so a message is acked when it is emitted.")
+    return replace(picture_of(topology), groups=tuple(groups), facts=tuple(facts))
+
+
+def _listed(component_ids: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(component_ids[:-1]), component_ids[-1])))
+
+
+def _unshipped(component_id: str, spec: Any) -> bytes:
+    """Stands in for a pickler: a plan that is only looked at ships nothing."""
+    return b""

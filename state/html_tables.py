@@ -1,0 +1,112 @@
+"""Small self-contained HTML tables, for objects that notebooks show.
+
+Whatever is put in is text: it is escaped here and nowhere else, so a name or a value with markup shows as itself. A
+cell that is HTML already is `Markup`, made only from what this room or a picture has escaped.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from state.printable import one_line
+
+CELL_LIMIT = 200
+"""Longest text of a cell, in characters."""
+ROW_LIMIT = 50
+"""Most rows of a table whose length is the data's."""
+_LEFT = "text-align:left;vertical-align:top"
+_RIGHT = "text-align:right;vertical-align:top"
+
+
+class _BoundedRepr(reprlib.Repr):
+    """A repr that shows few entries and short texts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = 4
+        self.maxdict = self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = 8
+        self.maxstring = self.maxother = 80
+
+
+class Markup(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+def cell(value: Any) -> Markup:
+    """Returns a value as escaped text: one line, bounded; integers with thousands separators."""
+    if isinstance(value, Markup):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return Markup(f"{value:,}")
+    return Markup(escape(one_line(value if isinstance(value, str) else repr(value), CELL_LIMIT)))
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[Any]], *, caption: str = "") -> Markup:
+    """Returns a table; numbers are aligned to the right, everything else to the left.
+
+    Args:
+        headers: one for each column; none leaves out the row of headers, and the first cell of each row heads it.
+        rows: cells, shown by `cell`.
+        caption: shown above the table.
+    """
+    parts = ["<table>"]
+    if caption:
+        parts.append(f'<caption style="{_LEFT};caption-side:top;font-weight:bold">{cell(caption)}</caption>')
+    if headers:
+        heads = "".join(f'<th scope="col" style="{_LEFT}">{cell(header)}</th>' for header in headers)
+        parts.append(f"<thead><tr>{heads}</tr></thead>")
+    parts.append("<tbody>")
+    parts += [f"<tr>{_cells(row, has_head=not headers)}</tr>" for row in rows]
+    parts.append("</tbody></table>")
+    return Markup("".join(parts))
+
+
+def section(*parts: str) -> str:
+    """Returns parts of HTML as one output of a cell."""
+    return f'<div class="txbatch">{"".join(parts)}</div>'
+
+
+def paragraph(text: str) -> Markup:
+    """Returns text as a paragraph."""
+    return Markup(f"<p>{cell(text)}</p>")
+
+
+def _cells(row: Sequence[Any], *, has_head: bool) -> str:
+    return "".join(_cell(value, is_head=has_head and position == 0) for position, value in enumerate(row))
+
+
+def _cell(value: Any, *, is_head: bool) -> str:
+    if is_head:
+        return f'<th scope="row" style="{_LEFT}">{cell(value)}</th>'
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return f'<td style="{_RIGHT if is_number else _LEFT}">{cell(value)}</td>'
+
+
+def bounded_table(headers: Sequence[str], rows: Sequence[Sequence[Any]], *, caption: str = "") -> Markup:
+    """Returns a table of the first rows, which says how many it leaves out."""
+    shown = table(headers, rows[:ROW_LIMIT], caption=caption)
+    left_out = len(rows) - ROW_LIMIT
+    return Markup(shown + paragraph(f"and {left_out:,} more")) if left_out > 0 else shown
+
+
+def states_table(states: Mapping[str, Any], *, caption: str = "") -> Markup:
+    """Returns a table of decoded states: how many entries each has, and the first of them."""
+    rows = [
+        (
+            name,
+            len(value) if isinstance(value, Collection) and not isinstance(value, str | bytes) else "",
+            bounded_repr(value),
+        )
+        for name, value in states.items()
+    ]
+    return table(("state", "entries", "contents"), rows, caption=caption)
+
+
+def bounded_repr(value: Any) -> str:
+    """Returns the repr of plain data, of which a large container shows the first entries and a long text its ends."""
+    return one_line(_BoundedRepr().repr(value))

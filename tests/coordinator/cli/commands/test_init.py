@@ -1,0 +1,55 @@
+"""``txbatch init`` as it is typed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from coordinator.cli import main
+
+
+def ended(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    assert isinstance(end.value.code, int)
+    return end.value.code
+
+
+def test_init_writes_a_project_and_says_what_to_do_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert ended("init", "shop") == 0
+
+    said = capsys.readouterr().out
+    assert said.startswith("shop/ has a topology, its tests and sample data in 9 files. Next:\n")
+    assert "  txbatch run shop.topology:topology " in said
+    assert (tmp_path / "shop" / "shop" / "topology.py").is_file()
+
+
+def test_a_name_that_is_not_fit_ends_with_2_and_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert ended("init", "My-Shop") == 2
+
+    assert capsys.readouterr().err.startswith("txbatch: project name 'My-Shop' is not a package name;")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_ends_with_2_and_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError(13, "Permission denied", "shop")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Path, "mkdir", refused)
+
+    assert ended("init", "shop") == 2
+    assert capsys.readouterr().err == (
+        "txbatch: project 'shop' cannot be written: [Errno 13] Permission denied: 'shop'; nothing of it is left\n"
+    )

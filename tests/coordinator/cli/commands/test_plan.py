@@ -1,0 +1,60 @@
+"""``txbatch plan`` as users type it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from xml.etree import ElementTree
+
+import pytest
+
+from coordinator.cli import main
+from tests.support.cli.jobs import PLAIN_JOB, JobFolder
+
+
+def ended(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as end:
+        main(("plan", *arguments))
+    return int(end.value.code or 0)
+
+
+def test_it_prints_the_stages(folder: JobFolder, capsys):
+    folder.write_job()
+    assert ended("job_of_lines:topology") == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0] == "lines: transactional topology, 2 components, 2 tasks"
+    assert "  store  committer  Store      1 task  <- lines by global" in shown
+    assert any(line.endswith("-> {lines}:lines (hash str -> int)") for line in shown)
+
+
+def test_it_prints_a_plain_topology(folder: JobFolder, capsys):
+    folder.write("plain_job.py", PLAIN_JOB)
+    assert ended("plain_job.py:topology") == 0
+    assert capsys.readouterr().out.startswith("lines: plain topology, 2 components, 3 tasks")
+
+
+def test_it_prints_svg_mermaid_and_json_and_nothing_else(folder: JobFolder, capsys):
+    folder.write_job(more="\nprint('hello')\n")
+    assert ended("job_of_lines:topology", "--format", "svg") == 0
+    ElementTree.fromstring(capsys.readouterr().out)
+    assert ended("job_of_lines:topology", "--format", "mermaid") == 0
+    assert capsys.readouterr().out.startswith("flowchart LR\n")
+    assert ended("job_of_lines:topology", "--json", "-p", "topology_id=other") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["topology"], [stage["phase"] for stage in told["stages"]]) == ("other", ["processing", "commit"])
+
+
+def test_mistakes_are_usage_errors_without_a_traceback(folder: JobFolder, capsys):
+    folder.write_job()
+    assert ended("job_of_lines:nothing") == 2
+    assert ended("job_of_lines:topology", "--json", "--format", "svg") == 2
+    said = capsys.readouterr().err
+    assert "has no 'nothing'; it defines: topology" in said
+    assert "--json and --format svg exclude each other; give one of them" in said
+    assert "Traceback" not in said
+
+
+def test_it_does_not_import_spark(folder: JobFolder, capsys, monkeypatch):
+    folder.write_job()
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    assert ended("job_of_lines:topology") == 0

@@ -1,0 +1,116 @@
+"""The time left is an estimate or nothing, never a guess."""
+
+from __future__ import annotations
+
+import pytest
+
+from coordinator.cli.estimates.time_left import TimeLeft, shown_time
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def grown(left: TimeLeft, clock: Clock, parts: list[float], *, every_s: float) -> None:
+    for part in parts:
+        clock.now_s += every_s
+        left.update(part)
+
+
+def test_a_steady_run_ends_when_it_is_estimated_to_end() -> None:
+    clock = Clock()
+    left = TimeLeft(clock)
+    grown(left, clock, [part / 100 for part in range(1, 26)], every_s=1.0)
+
+    assert left.seconds() == pytest.approx(75.0)
+
+
+def test_the_first_commits_are_too_few_for_an_estimate() -> None:
+    clock = Clock()
+    left = TimeLeft(clock)
+    for part in (0.1, 0.2, 0.3):
+        grown(left, clock, [part], every_s=2.0)
+        assert left.seconds() is None
+    grown(left, clock, [0.4], every_s=2.0)
+    assert left.seconds() == pytest.approx(12.0)
+
+
+def test_the_first_seconds_are_too_short_for_an_estimate() -> None:
+    clock = Clock()
+    left = TimeLeft(clock)
+    grown(left, clock, [0.1, 0.2, 0.3, 0.4, 0.5], every_s=0.9)
+
+    assert left.seconds() is None
+
+
+def test_too_small_a_part_is_not_enough_for_an_estimate() -> None:
+    clock = Clock()
+    left = TimeLeft(clock)
+    grown(left, clock, [0.501, 0.503, 0.505, 0.507, 0.509], every_s=2.0)
+
+    assert left.seconds() is None
+
+
+def test_an_unknown_size_has_no_estimate() -> None:
+    clock = Clock()
+    left = TimeLeft(clock)
+    for _ in range(10):
+        clock.now_s += 1.0
+        left.update(None)
+
+    assert left.seconds() is None
+
+
+def test_what_earlier_runs_did_is_not_counted_as_speed() -> None:
+    clock = Clock()
+    left = TimeLeft(clock)
+    grown(left, clock, [0.50, 0.52, 0.54, 0.56, 0.58, 0.60], every_s=2.0)
+
+    assert left.seconds() == pytest.approx(40.0)
+
+
+def test_the_last_half_minute_counts() -> None:
+    clock = Clock()
+    left = TimeLeft(clock)
+    grown(left, clock, [part / 1000 for part in range(1, 101)], every_s=1.0)
+    grown(left, clock, [0.1 + part / 100 for part in range(1, 41)], every_s=1.0)
+
+    assert left.seconds() == pytest.approx(50.0)
+
+
+def test_the_estimate_grows_while_nothing_is_committed() -> None:
+    clock = Clock()
+    left = TimeLeft(clock)
+    grown(left, clock, [0.1, 0.2, 0.3, 0.4, 0.5], every_s=2.0)
+    assert left.seconds() == pytest.approx(10.0)
+
+    clock.now_s += 8.0
+    assert left.seconds() == pytest.approx(20.0)
+
+
+def test_an_estimate_of_days_is_none() -> None:
+    clock = Clock()
+    left = TimeLeft(clock)
+    grown(left, clock, [0.01, 0.02, 0.03, 0.04], every_s=20_000.0)
+
+    assert left.seconds() is None
+
+
+def test_nothing_is_left_at_the_end() -> None:
+    clock = Clock()
+    left = TimeLeft(clock)
+    grown(left, clock, [0.2, 0.4, 0.6, 0.8, 1.0], every_s=2.0)
+
+    assert left.seconds() == 0.0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.0, "0:00"), (6.2, "0:07"), (60.0, "1:00"), (749.5, "12:30"), (3_599.9, "1:00:00"), (11_100.0, "3:05:00")],
+)
+def test_a_time_is_shown_as_a_clock_would(seconds: float, text: str) -> None:
+    assert shown_time(seconds) == text

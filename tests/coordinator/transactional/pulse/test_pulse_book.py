@@ -1,0 +1,147 @@
+"""The figures of a run, from its events and decisions: a scripted run, watched by a book."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from coordinated_bolt.completeness.failure import FailureKind
+from coordinator.transactional.engine import CrashKind
+from coordinator.transactional.pulse.failure_kinds import KINDS
+from coordinator.transactional.pulse.pulse_book import PulseBook, sample_of, spread_of
+from coordinator.transactional.pulse.run_observer import RunObserver
+from coordinator.transactional.run_summary import RunStatistics
+from state.errors import ReplayLimitError, UserCodeError
+from state.run_pulse import RunFigures, RunState, Spread
+from tests.support.runs.answers import USER, committing_fails_at, failing_at
+from tests.support.runs.scripted import Run
+
+EPOCH_S = 1000.0
+
+
+class Watched(RunObserver):
+    """Lets a book hear a scripted run, and looks at it every turn."""
+
+    def __init__(self, run: Run) -> None:
+        self.book, self.run = PulseBook(EPOCH_S), run
+        self.seen: list[RunFigures] = []
+        run.coordinator._observer = self
+
+    def heard(self, event: Any) -> None:
+        self.book.heard(event, self.run.engine.now_s)
+
+    def decided(self, decision: Any) -> None:
+        self.book.decided(decision, self.run.engine.now_s)
+
+    def is_due(self) -> bool:
+        return True
+
+    def look(self, statistics: RunStatistics, window: dict[str, int], *, is_waiting: bool) -> None:
+        self.seen.append(self.book.figures(statistics, window, self.run.engine.now_s, is_waiting=is_waiting))
+
+    def failed(self, error: BaseException) -> None:
+        self.book.failed(error)
+
+
+def watched(transactions: int, **options: Any) -> Watched:
+    return Watched(Run(transactions, **options))
+
+
+def last(watched: Watched) -> RunFigures:
+    watched.run.coordinator.close()
+    return watched.seen[-1]
+
+
+def test_a_run_is_counted_from_its_start_to_its_end() -> None:
+    watch = watched(5, max_spout_pending=4)
+    watch.run()
+    figures = last(watch)
+    assert watch.seen[0].state is RunState.RUNNING
+    assert {"waiting": 2, "processing": 0, "processed": 2, "committing": 0} in [seen.window for seen in watch.seen]
+    assert (figures.committed, figures.last_txid, figures.commit_groups, figures.waves) == (5, 5, 3, 3)
+    assert (figures.latency_s.count, figures.commit_s.count) == (5, 3)
+    assert (figures.failures, figures.last_failure, figures.error) == ({}, None, "")
+    assert (figures.components["lines"].tuples_out, figures.components["count"].tuples_in) == (50, 50)
+    assert sample_of(figures).last_txid == 5
+
+
+def test_an_attempt_that_fails_is_counted_by_its_kind_and_the_later_ones_as_void() -> None:
+    watch = watched(4, max_spout_pending=8)
+    watch.run.engine.on_wave = failing_at(watch.run, 2)
+    watch.run()
+    figures = last(watch)
+    assert figures.failures == {"replay asked for": 1, "void": figures.failed_attempts - 1}
+    assert figures.last_failure is not None
+    assert (figures.last_failure.txid, figures.last_failure.kind) == (2, "replay asked for")
+
+
+def test_every_kind_of_failure_has_a_name() -> None:
+    assert KINDS.keys() == {*FailureKind, *CrashKind}
+    assert len(set(KINDS.values())) == len(KINDS)
+
+
+def test_a_run_that_fails_tells_the_first_line_of_its_error() -> None:
+    book = PulseBook(EPOCH_S)
+    book.failed(ReplayLimitError(7, 3, "lost\nand more"))
+    book.failed(ValueError("a later one"))
+    figures = book.figures(RunStatistics(), {}, 1.0, is_waiting=False)
+    assert figures.state is RunState.FAILED
+    assert "7" in figures.error
+    assert "a later one" not in figures.error
+    assert "\n" not in figures.error
+
+
+@pytest.mark.parametrize(
+    ("is_waiting", "is_draining", "state"),
+    [
+        (False, False, RunState.STARTING),
+        (False, True, RunState.DRAINING),
+        (True, True, RunState.WAITING),
+    ],
+)
+def test_what_a_run_is_doing(is_waiting: bool, is_draining: bool, state: RunState) -> None:
+    book = PulseBook(EPOCH_S)
+    book.is_draining = is_draining
+    figures = book.figures(RunStatistics(), {}, 2.5, is_waiting=is_waiting)
+    assert (figures.state, figures.at) == (state, 1002.5)
+
+
+def test_rates_are_those_of_the_last_ten_seconds() -> None:
+    book, statistics = PulseBook(EPOCH_S), RunStatistics(first_wave_s=0.0)
+    for second in range(1, 41):
+        statistics.committed += 100 if second <= 20 else 1
+        statistics.tuples = 10 * statistics.committed
+        figures = book.figures(statistics, {}, float(second), is_waiting=False)
+        if second == 15:
+            assert (figures.transactions_per_s, figures.tuples_per_s) == (100.0, 1000.0)
+    assert (figures.transactions_per_s, figures.tuples_per_s) == (1.0, 10.0)
+
+
+def test_the_lag_is_the_time_since_the_last_commit_while_something_is_in_flight() -> None:
+    book, statistics = PulseBook(EPOCH_S), RunStatistics(first_wave_s=1.0, last_result_s=4.0)
+    assert book.figures(statistics, {"processing": 1}, 6.0, is_waiting=False).lag_s == 2.0
+    assert book.figures(statistics, {"processing": 0}, 6.0, is_waiting=False).lag_s == 0.0
+
+
+def test_a_spread_of_durations() -> None:
+    assert spread_of([]) == Spread()
+    assert spread_of(reversed([n / 100 for n in range(101)])) == Spread(101, 0.5, 0.95, 0.99, 1.0)
+
+
+def test_what_is_kept_of_attempts_is_bounded_by_those_in_flight() -> None:
+    watch = watched(50, max_spout_pending=4)
+    watch.run.engine.on_group = committing_fails_at(watch.run, 9)
+    watch.run()
+    book = watch.book
+    assert (book._started, book._first_cut_s) == (set(), {})
+
+
+def test_a_run_that_user_code_ends_is_told_as_failed() -> None:
+    watch = watched(3, max_spout_pending=6)
+    watch.run.engine.on_wave = failing_at(watch.run, 2, kind=USER)
+    with pytest.raises(UserCodeError):
+        watch.run()
+    figures = last(watch)
+    assert figures.state is RunState.FAILED
+    assert figures.failures["user code raised"] == 1

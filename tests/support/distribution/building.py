@@ -1,0 +1,48 @@
+"""Builds what a release would have, from a copy of the checkout: setuptools leaves its work next to the sources."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests import architecture
+
+ROOT = Path(__file__).resolve().parents[3]
+AT_THE_TOP = ("pyproject.toml", "README.md", "LICENSE")
+FOLDERS = (*architecture.PACKAGES, *architecture.COMPANIONS, "tests")
+
+
+@dataclass(frozen=True)
+class Built:
+    """A source archive, and the wheel that was made of that archive alone."""
+
+    sdist: Path
+    wheel: Path
+
+
+def build(folder: Path) -> Built:
+    """Builds both in an empty folder."""
+    checkout = folder / "checkout"
+    checkout.mkdir(parents=True)
+    for name in AT_THE_TOP:
+        shutil.copy(ROOT / name, checkout)
+    for name in FOLDERS:
+        shutil.copytree(ROOT / name, checkout / name, ignore=shutil.ignore_patterns("__pycache__", ".*_cache"))
+    _run_backend("sdist", checkout)
+    (sdist,) = (checkout / "dist").glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(folder / "unpacked", filter="data")
+    (unpacked,) = (folder / "unpacked").iterdir()
+    _run_backend("wheel", unpacked)
+    (wheel,) = (unpacked / "dist").glob("*.whl")
+    return Built(sdist, wheel)
+
+
+def _run_backend(product: str, folder: Path) -> None:
+    code = f"from setuptools import build_meta; build_meta.build_{product}('dist')"
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,148 @@
+"""Makes the documentation site of the files that GitHub shows; mkdocs.yml names this module as its hook.
+
+The site's pages are docs/, the README and its neighbours, unchanged. Three things differ between a checkout and a site,
+and each is settled here:
+
+* A link that leaves docs/ leads to a page of the site: the README is its home, and a source file that a page links to
+  becomes a page that shows it. So no link needs to know an address of the repository.
+* A heading's anchor is the one GitHub makes.
+* A picture in docs/pictures/ is put into the page, where it takes the colours of the chosen theme.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files, InclusionLevel
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parent.parent
+HOMES = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "benchmarks/README.md": "benchmarks.md",
+}
+"""Documents outside docs/ -> their page."""
+LANGUAGES = {".py": "python", ".lua": "lua", ".sh": "sh", ".toml": "toml", ".yml": "yaml", ".yaml": "yaml"}
+FENCED = re.compile(r"^(```|~~~).*?^\1", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
+PICTURE = re.compile(r'<img alt="([^"]*)" src="([^"]*pictures/[^"/]+\.svg)"\s*/?>')
+STYLE = re.compile(r"<style>.*?</style>\s*", re.DOTALL)
+
+
+class GitHubSlugs:
+    """Makes the anchors of one page after the other, as GitHub does: a heading that is repeated gets a number."""
+
+    def __init__(self) -> None:
+        self._seen: Counter[str] = Counter()
+
+    def next_page(self) -> None:
+        """Called before a page is converted."""
+        self._seen.clear()
+
+    def __call__(self, heading: str, _separator: str) -> str:
+        """Called by Markdown for each heading, in order."""
+        slug = re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+        self._seen[slug] += 1
+        return slug if self._seen[slug] == 1 else f"{slug}-{self._seen[slug] - 1}"
+
+
+SLUGS = GitHubSlugs()
+
+
+def page_of(path: str) -> str:
+    """Returns where on the site a file of the repository is, both from their roots."""
+    if path in HOMES:
+        return HOMES[path]
+    if path.startswith("docs/"):
+        return path.removeprefix("docs/")
+    return f"source/{path}.md"
+
+
+def document_of(page: str) -> str:
+    """Returns the document that a page shows: the inverse of `page_of` for documents."""
+    return {home: path for path, home in HOMES.items()}.get(page, f"docs/{page}")
+
+
+def targets(text: str, document: str) -> list[str]:
+    """Returns the files of the repository that a document links to, outside its fenced blocks."""
+    links = [target for _, target, _ in LINK.findall(FENCED.sub("", text)) if _is_path(target)]
+    return [posixpath.normpath(posixpath.join(posixpath.dirname(document), target)) for target in links]
+
+
+def for_the_site(text: str, document: str) -> str:
+    """Returns a document with its links leading to pages of the site."""
+    folder = posixpath.dirname(page_of(document)) or "."
+
+    def replaced(link: re.Match[str]) -> str:
+        before, target, after = link.groups()
+        if not _is_path(target):
+            return link[0]
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(document), target))
+        return before + posixpath.relpath(page_of(path), folder) + after
+
+    parts, end = [], 0
+    for block in FENCED.finditer(text):
+        parts += [LINK.sub(replaced, text[end : block.start()]), block[0]]
+        end = block.end()
+    return "".join([*parts, LINK.sub(replaced, text[end:])])
+
+
+def source_page(path: str) -> str:
+    """Returns a page that shows a file of source; it is left out of the search."""
+    text = (ROOT / path).read_text(encoding="utf-8").rstrip()
+    language = LANGUAGES.get(Path(path).suffix, "text")
+    return f"---\nsearch:\n  exclude: true\n---\n# {path}\n\n````{language}\n{text}\n````\n"
+
+
+def with_pictures(html: str, folder: Path) -> str:
+    """Returns a page's HTML with its pictures in place of the links to them."""
+
+    def drawn(image: re.Match[str]) -> str:
+        svg = STYLE.sub("", (folder / image[2]).read_text(encoding="utf-8"))
+        return f'<span class="picture">{svg[svg.index("<svg") :]}</span>'
+
+    return PICTURE.sub(drawn, html)
+
+
+def _is_path(target: str) -> bool:
+    return "://" not in target and not target.startswith(("mailto:", "#"))
+
+
+# What mkdocs calls, in this order --------------------------------------------------------------------------------
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Has headings named as on GitHub."""
+    config.mdx_configs.setdefault("toc", {})["slugify"] = SLUGS
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Adds the documents outside docs/, and a page for every file of source that a document links to."""
+    for path, home in HOMES.items():
+        files.append(File.generated(config, home, abs_src_path=str(ROOT / path)))
+    documents = [document_of(file.src_uri) for file in files.documentation_pages()]
+    linked = {path for document in documents for path in targets((ROOT / document).read_text("utf-8"), document)}
+    for path in sorted(path for path in linked if page_of(path).startswith("source/") and (ROOT / path).is_file()):
+        page = File.generated(config, page_of(path), content=source_page(path), inclusion=InclusionLevel.NOT_IN_NAV)
+        files.append(page)
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+    """Turns the links of a document into links of the site."""
+    SLUGS.next_page()
+    uri = page.file.src_uri
+    return markdown if uri.startswith("source/") else for_the_site(markdown, document_of(uri))
+
+
+def on_page_content(html: str, page: Page, **_: Any) -> str:
+    """Puts the pictures into the page."""
+    return with_pictures(html, (ROOT / document_of(page.file.src_uri)).parent)
