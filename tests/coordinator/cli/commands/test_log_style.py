@@ -17,6 +17,7 @@ from coordinator.cli.run_command import MetricsAddress, RunRequest, execute
 from coordinator.server_choice import ServerChoice
 from coordinator.telemetry.log_formats import LogFormat
 from coordinator.telemetry.metrics_server import MetricsServer
+from coordinator.telemetry.transaction_spans import TransactionSpans
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
 from state.errors import FencedError, ReplayLimitError, UserCodeError
@@ -84,6 +85,19 @@ def test_where_metrics_are_is_said_and_the_run_is_observed(
         execute(request(metrics=MetricsAddress(0, "127.0.0.1")), observed)
     assert [type(observer) for observer in given] == [MetricsServer]
     assert records(capsys)[0]["message"].startswith("metrics on http://127.0.0.1:")
+
+
+def test_a_run_may_be_traced(folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.write_job()
+    given: list[Any] = []
+
+    def observed(topology: Any, *, observers: list[Any], **arguments: Any) -> RunStatistics:
+        given.extend(observers)
+        return runner(topology, **arguments)
+
+    with command_errors(log=JSON):
+        execute(request(traces=True), observed)
+    assert [type(observer) for observer in given] == [TransactionSpans]
 
 
 @pytest.mark.parametrize(
