@@ -10,6 +10,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 from state.attempt import TransactionAttempt
@@ -17,7 +18,20 @@ from state.attempt import TransactionAttempt
 LOGGER = "txbatch"
 FIELDS = ("topology", "txid", "last_txid", "attempt", "wave", "phase", "component", "task", "reason", "exit_code")
 """The attributes of a record that formatters show, in this order, if it has them."""
-_TOPOLOGY: ContextVar[str | None] = ContextVar("txbatch_topology", default=None)
+
+
+@dataclass(slots=True)
+class Subject:
+    """What the records of a block are about.
+
+    Attributes:
+        topology_id: None while it is not known.
+    """
+
+    topology_id: str | None = None
+
+
+_SUBJECT: ContextVar[Subject | None] = ContextVar("txbatch_subject", default=None)
 
 
 def fields(attempt: TransactionAttempt | None = None, **others: Any) -> dict[str, Any]:
@@ -35,9 +49,9 @@ class _TopologyField(logging.Filter):
     """Writes the topology of the current run into each record."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        topology_id = _TOPOLOGY.get()
-        if topology_id is not None and not hasattr(record, "topology"):
-            record.topology = topology_id
+        subject = _SUBJECT.get()
+        if subject is not None and subject.topology_id is not None and not hasattr(record, "topology"):
+            record.topology = subject.topology_id
         return True
 
 
@@ -45,20 +59,22 @@ _FILTER = _TopologyField()
 
 
 @contextmanager
-def logs_of(topology_id: str | None) -> Iterator[None]:
+def logs_of(topology_id: str | None) -> Iterator[Subject]:
     """Names the topology that the block's log records are about; nests (driver).
 
     The filter stays on our logger: it changes no record outside a block.
     """
     logging.getLogger(LOGGER).addFilter(_FILTER)
-    before = _TOPOLOGY.get()
-    _TOPOLOGY.set(topology_id)
+    before, subject = _SUBJECT.get(), Subject(topology_id)
+    _SUBJECT.set(subject)
     try:
-        yield
+        yield subject
     finally:
-        _TOPOLOGY.set(before)  # not by a token: a block that was entered on one thread may be left on another
+        _SUBJECT.set(before)  # not by a token: a block that was entered on one thread may be left on another
 
 
 def name_topology(topology_id: str) -> None:
     """Names the topology for the rest of the enclosing `logs_of`."""
-    _TOPOLOGY.set(topology_id)
+    subject = _SUBJECT.get()
+    if subject is not None:
+        subject.topology_id = topology_id

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext, redirect_stderr
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +14,7 @@ import typer
 
 from coordinator.cli.commands.log_style import LogLevel, LogStyle, log_error
 from coordinator.cli.exits import errors_reported
-from coordinator.cli.logs import logging_to_stderr
+from coordinator.cli.logs import RecordStream, logging_to_stderr
 from coordinator.cli.suggestions import server_options
 from coordinator.log_fields import logs_of
 from coordinator.server_choice import DEFAULT_DATA_DIR
@@ -192,8 +192,10 @@ def command_errors(
     if log is not None:
         styled = {"form": formatter_of(log.form, hidden), "level": logging.getLevelNamesMapping()[log.level.upper()]}
     with (
-        logs_of(None),
+        logs_of(None) as subject,
         logging_to_stderr(debug=debug, hidden=hidden, **styled),
+        nullcontext() if log is None else closing(RecordStream(subject)) as printed,
+        nullcontext() if printed is None else redirect_stderr(printed),
         errors_reported(
             debug=debug,
             hidden=hidden,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import signal
+import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from coordinator.cli.command_options import command_errors
 from coordinator.cli.commands.log_style import LogLevel, LogStyle
 from coordinator.cli.exits import StoppedError
 from coordinator.cli.run_command import MetricsAddress, RunRequest, execute
+from coordinator.log_fields import name_topology
 from coordinator.server_choice import ServerChoice
 from coordinator.telemetry.log_formats import LogFormat
 from coordinator.telemetry.metrics_server import MetricsServer
@@ -138,6 +141,21 @@ def test_the_password_of_the_server_is_in_no_record(capsys: pytest.CaptureFixtur
 def _fail_with(password: str) -> None:
     LOG.warning("trying redis://:%s@host:1", password)
     raise RuntimeError(f"AUTH {password} refused")
+
+
+def test_what_anybody_prints_on_standard_error_is_a_record_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with command_errors(log=JSON):
+        name_topology("lines")
+        sys.stderr.write("said by a bolt\nin two lines\n")
+        sys.stderr.write("not ended")
+        thread = threading.Thread(target=print, args=("of a thread",), kwargs={"file": sys.stderr})
+        thread.start()
+        thread.join()
+    told = records(capsys)
+    assert [record["message"] for record in told] == ["said by a bolt", "in two lines", "not endedof a thread"]
+    assert {(record["logger"], record["level"], record["topology"]) for record in told} == {
+        ("txbatch.output", "info", "lines")
+    }
 
 
 def test_below_its_level_nothing_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
