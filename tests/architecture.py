@@ -40,6 +40,8 @@ GATED_LIBRARIES = {
     "matplotlib": ("coordinator/reports/run_*",),
     "kafka": ("coordinator/sources/kafka/*",),
     "confluent_kafka": ("coordinator/sources/kafka/*",),
+    "prometheus_client": ("coordinator/telemetry/*",),
+    "opentelemetry": ("coordinator/telemetry/*",),
 }
 
 # Protocol logic: clocks and fresh ids come in as parameters, and nothing outside the process is touched. A room or a
@@ -117,6 +119,9 @@ PURE_MODULES = (
     "coordinator/sources/records",
     "coordinator/spark/probing/spark_facts",
     "coordinator/starter/project_name",
+    "coordinator/telemetry/health",
+    "coordinator/telemetry/measures",
+    "coordinator/telemetry/run_metrics",
     "coordinator/transactional/machine",
     "coordinator/transactional/pulse/failure_kinds",
     "coordinator/transactional/pulse/gist",

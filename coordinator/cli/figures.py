@@ -72,10 +72,7 @@ class Figures:
 
     def lag_s(self) -> float:
         """Returns the seconds since the last commit, or since the first wave before it; 0 if nothing is in flight."""
-        since = self.statistics.last_result_s or self.statistics.first_wave_s
-        if since is None or not self.statistics.active:
-            return 0.0
-        return max(0.0, self._clock() - since)
+        return self.statistics.commit_lag_s(self._clock())
 
     def line(self) -> str:
         if not self.has_result():

@@ -19,6 +19,7 @@ from typing import Any
 
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinator.emitting.emitter_task import Batch
+from coordinator.log_fields import fields
 from coordinator.transactional.engine import (
     CrashKind,
     GroupCrashed,
@@ -371,7 +372,8 @@ class RunMachine:
         """Cancels what exceeds the message timeout, in either phase."""
         self._books.now_s = passed.now_s
         for wave in self._books.waves.overdue(self._books.now_s):
-            _LOG.warning("wave %d exceeds the message timeout and is cancelled", wave.wave_id)
+            about = fields(wave=wave.wave_id, txid=wave.attempts[0].txid, last_txid=wave.attempts[-1].txid)
+            _LOG.warning("wave %d exceeds the message timeout and is cancelled", wave.wave_id, extra=about)
             self._books.causes.cancelled(wave.wave_id)
             yield CancelWave(wave.wave_id)
         yield from self._commits.give_up_overdue()
