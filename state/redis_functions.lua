@@ -1350,6 +1350,12 @@ local function restore(keys, argv)
   for i = 3 + 2 * count, #keys do
     require_right('UNLINK', keys[i])
   end
+  local stale, former = {}, redis.call('HGETALL', control)
+  for i = 1, #former, 2 do
+    if former[i] ~= 'begun' then
+      stale[#stale + 1] = former[i]
+    end
+  end
   local write = {}
   begin_write(control, write)
   for i = 3 + 2 * count, #keys do
@@ -1362,7 +1368,7 @@ local function restore(keys, argv)
     end
   end
   redis.call('UNLINK', staging)
-  redis.call('HDEL', control, 'told', 'durable_fsync', 'durable_replica', 'dropping')
+  delete_fields(control, stale, 1, #stale)
   redis.call('HSET', control, 'format', FORMAT, 'fence', decimal((fence_counter(held[1] or '') or 0) + 1) .. ':' .. argv[1],
     'generation', argv[2], 'revision', '1', 'last_call', '', unpack(argv, 7 + count))
   redis.call('HSET', control, 'ended', write.begun)

@@ -69,6 +69,7 @@ OWN_KINDS: Mapping[str, StateKind] = {
     f"{RESERVED_NAME}:metadata": StateKind.HASH,
     f"{RESERVED_NAME}:receipts": StateKind.HASH,
     f"{RESERVED_NAME}:quarantine": StateKind.HASH,
+    f"{RESERVED_NAME}:history": StateKind.HASH,
     DEAD_LETTERS_STATE: StateKind.SORTED_SET,
 }
 """What txbatch keeps for a topology, apart from the control hash: name -> kind. It is exported as it is stored."""

@@ -12,9 +12,10 @@ from coordinator.transfer.state_lines import lines_of
 from state.errors import StateRefusedError, TopologyError
 from state.keys import Keys
 from state.redis_export import TRIES, MovedError, RedisExport, busy_error
+from state.troubles import Trouble
 
 VERSION = 1
-EXPORTED_FIELDS = ("committed", "source_fingerprint", "topology", "metadata_sum", "format", "told")
+EXPORTED_FIELDS = ("committed", "source_fingerprint", "topology", "metadata_sum", "format", "told", "history_from")
 """What the control hash tells of the position; the rest is of one life of the topology on one server."""
 
 
@@ -82,19 +83,21 @@ def described_states(keys: Keys, control: dict[str, str]) -> dict[str, Described
         StateRefusedError: a drop was left unfinished, or the description cannot be read.
     """
     if not control:
-        raise TopologyError(f"topology {keys.topology_id!r} is not stored there; check its id and the server")
+        raise TopologyError(f"topology {keys.topology_id!r} is not stored there; check its id and the server").about(
+            Trouble.UNKNOWN_TOPOLOGY
+        )
     if "dropping" in control:
         raise StateRefusedError(
             f"topology {keys.topology_id!r} is being dropped, and what is left of it is no state; run `txbatch drop "
             f"{keys.topology_id}` again"
-        )
+        ).about(Trouble.DROPPING)
     try:
         return declared_states_of(control.get("topology", ""))
     except ValueError as error:
         raise StateRefusedError(
             f"topology {keys.topology_id!r}: its stored description cannot be read ({error}); see `txbatch verify "
             f"{keys.topology_id}`"
-        ) from None
+        ).about(Trouble.DAMAGED) from None
 
 
 def _written(export: RedisExport, keys: Keys, out: IO[bytes]) -> Exported:

@@ -85,7 +85,7 @@ def whole_life(url):
         store.confirm()
         assert store.last_group() == (attempt(1),)
         assert store.status().committed_txid == 1
-        assert store.drop() == 8
+        assert store.drop() == 9
 
 
 def test_the_printed_rights_are_enough(limited, client):

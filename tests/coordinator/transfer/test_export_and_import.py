@@ -117,6 +117,7 @@ def test_a_topology_that_exists_is_replaced_only_if_asked_and_its_run_is_fenced_
     assert found is not None
     acquire(store, topology=found.topology, source_fingerprint=found.source_fingerprint, accepted=found)
     typed.client.set("{typed}:last:99", "surplus")
+    typed.client.hset(CONTROL, "durable_fsync", "7")
     before = dump(typed.client)
     with pytest.raises(TopologyError, match="'typed' exists; give --replace"):
         typed.put_back(packed)
@@ -124,6 +125,7 @@ def test_a_topology_that_exists_is_replaced_only_if_asked_and_its_run_is_fenced_
     assert without == before
     assert typed.put_back(packed, replaces=True) == len(before)
     assert not typed.client.exists("{typed}:last:99")
+    assert not typed.client.hexists(CONTROL, "durable_fsync")
     assert not [key for key in typed.client.scan_iter() if b"import" in key]
     with pytest.raises(FencedError):
         store.store_metadata({"p:9": 1})
