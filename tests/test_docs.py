@@ -12,9 +12,12 @@ from typing import Any
 import pytest
 
 from coordinator import BackgroundRun, LocalCluster
+from coordinator.log_fields import FIELDS
+from coordinator.transactional.failure_cause import FailureCause
 from tests.architecture import PURE_MODULES
 from tests.support import golden_cases
 from tests.support.documents import FENCED, anchors
+from tests.support.telemetry.metric_names import documented_names
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = (
@@ -73,6 +76,10 @@ def test_every_block_on_notebooks_runs(tmp_path, monkeypatch):
     assert run_blocks("docs/notebook.md", "notebook_guide") == 6
 
 
+def test_every_block_on_state_runs():
+    assert run_blocks("docs/state.md", "state_guide") == 2
+
+
 def test_every_block_on_dead_letters_runs():
     assert run_blocks("docs/dead-letters.md", "dead_letters_guide") == 2
 
@@ -93,8 +100,8 @@ def test_the_readme_shows_the_word_count_verbatim():
 
 @cache
 def ours():
-    """Every module of ours, and what it defines: classes, functions, parameters, attributes."""
-    known = set(vars(builtins))
+    """Every module of ours, and what it defines: classes, functions, parameters, attributes, metrics, log fields."""
+    known = {*vars(builtins), *documented_names(), *(cause.value for cause in FailureCause), *FIELDS}
     for path in (path for package in (*PACKAGES, *COMPANIONS) for path in (ROOT / package).rglob("*.*")):
         known.add(path.stem)
         for node in ast.walk(ast.parse(path.read_bytes())) if path.suffix == ".py" else ():
