@@ -104,10 +104,9 @@ def test_a_block_that_no_test_runs_says_why(document: str) -> None:
 
 # Shell -----------------------------------------------------------------------------------------------------------
 
-PROGRAMS = {".", "cd", "pip", "pre-commit", "pytest", "redis-cli"}
+PROGRAMS = {".", "cd", "grep", "kill", "pip", "pre-commit", "pytest", "redis-cli", "sleep"}
 """Programs of others: that they exist and how they are called is theirs to say."""
-WRAPPERS = {"timeout": 4}
-"""Programs that run another -> how many words are before that."""
+KEYWORDS = {"until", "do", "done"}
 UsageError: Any = typer.BadParameter.__mro__[1]
 
 
@@ -125,10 +124,12 @@ def commands_in(line: str) -> Iterator[list[str]]:
     is_file = False
     for word in [*parts, ";"]:
         if set(word) <= set("&|;>"):
+            if ">" in word and words[-1:] == ["2"]:
+                words.pop()
             if words and not is_file:
-                yield words[WRAPPERS.get(words[0], 0) :]
+                yield words
             words, is_file = [], ">" in word
-        elif words or not re.fullmatch(r"[A-Z_]+=.*", word):
+        elif words or not (word in KEYWORDS or re.fullmatch(r"[A-Z_]+=.*", word)):
             words.append(word)
 
 
