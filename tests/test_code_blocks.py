@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import re
 import shlex
 import textwrap
@@ -55,6 +56,7 @@ PYTHON_IS_RUN_BY = {
     "docs/sources-redis-streams.md": "tests/test_code_blocks.py",
     "docs/sources-spark.md": "tests/test_code_blocks.py",
     "docs/sources.md": "tests/coordinator/sources/files/test_documentation.py",
+    "docs/state.md": "tests/test_docs.py",
     "docs/testing.md": "tests/test_docs.py",
     "docs/writing-a-source.md": "tests/test_writing_a_source.py",
 }
@@ -99,15 +101,18 @@ def test_a_block_that_no_test_runs_says_why(document: str) -> None:
     assert [block for block in blocks(ROOT / document, "java") if not block.reason] == []
     reasons = [block.reason for language in sorted(LANGUAGES) for block in blocks(ROOT / document, language)]
     text = (ROOT / document).read_text(encoding="utf-8")
-    assert len([reason for reason in reasons if reason]) == text.count("*Not run by the tests: ")
+    assert len([reason for reason in reasons if reason]) == len(
+        re.findall(r"^\*Not run by the tests: ", text, re.MULTILINE)
+    )
 
 
 # Shell -----------------------------------------------------------------------------------------------------------
 
-PROGRAMS = {".", "cd", "pip", "pre-commit", "pytest", "redis-cli"}
+PROGRAMS = {".", "cd", "grep", "kill", "pip", "pre-commit", "pytest", "redis-cli", "sleep"}
 """Programs of others: that they exist and how they are called is theirs to say."""
-WRAPPERS = {"timeout": 4}
-"""Programs that run another -> how many words are before that."""
+KEYWORDS = {"until", "do", "done"}
+WRAPPERS = {"opentelemetry-instrument": 3}
+"""Programs that run another -> how many words stand before that."""
 UsageError: Any = typer.BadParameter.__mro__[1]
 
 
@@ -125,10 +130,12 @@ def commands_in(line: str) -> Iterator[list[str]]:
     is_file = False
     for word in [*parts, ";"]:
         if set(word) <= set("&|;>"):
+            if ">" in word and words[-1:] == ["2"]:
+                words.pop()
             if words and not is_file:
                 yield words[WRAPPERS.get(words[0], 0) :]
             words, is_file = [], ">" in word
-        elif words or not re.fullmatch(r"[A-Z_]+=.*", word):
+        elif words or not (word in KEYWORDS or re.fullmatch(r"[A-Z_]+=.*", word)):
             words.append(word)
 
 
@@ -236,6 +243,20 @@ def test_operations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyt
         "redis_url": "redis://localhost:6379",
         "options": RunOptions(max_spout_pending=128),
     }
+
+
+def test_operations_logs_and_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(python_of("docs/operations.md")) == 4
+    logger = logging.getLogger("txbatch")
+    monkeypatch.setattr(logger, "handlers", [*logger.handlers])
+    monkeypatch.setattr(logger, "level", logger.level)
+    before = len(logger.handlers)
+    executed("docs/operations.md", 2, {})
+    assert len(logger.handlers) == before + 1
+    observed: list[Any] = []
+    any_port = python_of("docs/operations.md")[3].replace("port=9464", "port=0")
+    exec(any_port, {"run": lambda topology, observers: observed.extend(observers), "topology": None})
+    assert len(observed) == 1
 
 
 @pytest.mark.redis
