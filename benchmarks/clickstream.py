@@ -2,7 +2,7 @@
 
     python -m benchmarks.clickstream --events 2000000 --repeat 3
 
-Both compute visits and visitors of each day and the views of each page, and both answers have to equal those of a plain
+Both compute visits and visitors of each day and the views of its pages, and both answers have to equal those of a plain
 loop over the events. The plain job reads everything, computes in the JVM with window functions and writes once with
 redis-py: it is not exactly once, and after a crash it starts over. Each measurement is a fresh process on a fresh
 server. Times are of the whole process, start-up included; processor time is that of all its processes, the server's
@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -35,8 +35,8 @@ TOPOLOGY_ID = "clickstream"
 KEYS = {name: f"{{{TOPOLOGY_ID}}}:{name}" for name in ("visits", "visitors", "views")}
 REPOSITORY = Path(__file__).resolve().parents[1]
 SAMPLE_S = 0.2
-Answer = dict[str, dict[str, int]]
-"""visits, visitors and views; each a number by day or page."""
+Answer = dict[str, dict[str, Any]]
+"""By day: the number of visits, the number of visitors, and the views of each page."""
 
 
 @dataclass(frozen=True)
@@ -62,17 +62,22 @@ def expected(folder: Path) -> Answer:
     """What a plain loop over all events finds; the events are in the order of time."""
     visits: Counter[str] = Counter()
     visitors: Counter[str] = Counter()
-    views: Counter[str] = Counter()
+    views: defaultdict[str, Counter[str]] = defaultdict(Counter)
     last_seen: dict[str, int] = {}
     for path in sorted(folder.glob("*.json.gz")):
         with gzip.open(path, "rt", encoding="utf-8") as lines:
             for line in lines:
                 ts, user, page = (json.loads(line)[name] for name in EVENT)
                 last, last_seen[user] = last_seen.get(user), ts
-                views[page] += 1
-                visits[date_of(ts // DAY_S)] += last is None or ts - last > PAUSE_S
-                visitors[date_of(ts // DAY_S)] += last is None or ts // DAY_S != last // DAY_S
-    return {"visits": dict(visits), "visitors": dict(visitors), "views": dict(views)}
+                day = date_of(ts // DAY_S)
+                views[day][page] += 1
+                visits[day] += last is None or ts - last > PAUSE_S
+                visitors[day] += last is None or ts // DAY_S != last // DAY_S
+    return {
+        "visits": dict(visits),
+        "visitors": dict(visitors),
+        "views": {day: dict(pages) for day, pages in views.items()},
+    }
 
 
 def stored(data_dir: Path) -> Answer:
@@ -83,9 +88,12 @@ def stored(data_dir: Path) -> Answer:
     ):
         visits: Any = client.hgetall(KEYS["visits"])
         visitors: Any = client.hgetall(KEYS["visitors"])
-        views: Any = client.zrange(KEYS["views"], 0, -1, withscores=True)
-    found = {"visits": visits, "visitors": visitors, "views": dict(views)}
-    return {name: {key: int(value) for key, value in each.items()} for name, each in found.items()}
+        ranked: Any = {day: client.zrange(f"{KEYS['views']}:{day}", 0, -1, withscores=True) for day in visits}
+    return {
+        "visits": {day: int(count) for day, count in visits.items()},
+        "visitors": {day: int(count) for day, count in visitors.items()},
+        "views": {day: {page: int(views) for page, views in pages} for day, pages in ranked.items()},
+    }
 
 
 def txbatch_command(folder: Path, data_dir: Path) -> list[str]:
@@ -111,24 +119,26 @@ def plain_job(folder: Path, data_dir: Path) -> None:
     spark.sparkContext.setLogLevel("ERROR")
     events = spark.read.schema("ts long, user string, page string").json(f"{folder}/*.json.gz").cache()
     last = f.lag("ts").over(Window.partitionBy("user").orderBy("ts"))
-    by_day = (
+    day = f.floor(f.col("ts") / DAY_S).alias("day")
+    days = (
         events.withColumn("last", last)
-        .groupBy(f.floor(f.col("ts") / DAY_S).alias("day"))
+        .groupBy(day)
         .agg(
             f.count_if(f.col("last").isNull() | (f.col("ts") - f.col("last") > PAUSE_S)).alias("visits"),
             f.countDistinct("user").alias("visitors"),
         )
         .collect()
     )
-    pages = events.groupBy("page").count().collect()
+    pages = events.groupBy(day, "page").count().collect()
     with (
         EmbeddedServer(data_dir),
         redis.Redis(unix_socket_path=str(socket_path_of(data_dir))) as client,
         client.pipeline(transaction=True) as pipeline,
     ):
-        pipeline.hset(KEYS["visits"], mapping={date_of(row.day): row.visits for row in by_day})
-        pipeline.hset(KEYS["visitors"], mapping={date_of(row.day): row.visitors for row in by_day})
-        pipeline.zadd(KEYS["views"], {row.page: row["count"] for row in pages})
+        pipeline.hset(KEYS["visits"], mapping={date_of(row.day): row.visits for row in days})
+        pipeline.hset(KEYS["visitors"], mapping={date_of(row.day): row.visitors for row in days})
+        for row in pages:
+            pipeline.zadd(f"{KEYS['views']}:{date_of(row.day)}", {row.page: row["count"]})
         pipeline.execute()
     spark.stop()
 
@@ -168,7 +178,8 @@ def main() -> int:
         folder = options.folder or Path(temporary)
         make_data(folder, options.events, seed=options.seed)
         answer = expected(folder)
-        print(f"{sum(answer['views'].values()):,} events of {len(answer['visits'])} days")
+        events = sum(sum(pages.values()) for pages in answer["views"].values())
+        print(f"{events:,} events of {len(answer['visits'])} days")
         measured = []
         for _ in range(options.repeat):
             for side in SIDES:

@@ -7,7 +7,8 @@ second (UTC). Make some, and read them::
     txbatch run examples/clickstream.py:topology -p input='events/*.json.gz'
 
 Read the answers with any client, also while it runs: ``HGETALL {clickstream}:visits`` and ``HGETALL
-{clickstream}:visitors`` have a number for each day, ``ZREVRANGE {clickstream}:views 0 9 WITHSCORES`` are the top pages.
+{clickstream}:visitors`` have a number for each day, ``ZREVRANGE {clickstream}:views:2026-01-01 0 9 WITHSCORES`` are the
+top pages of one day.
 
 A visit ends when its user has not seen a page for half an hour. Two transactions, or two runs, may each hold a part of
 one visit, so the job keeps when each user was last seen.
@@ -41,33 +42,34 @@ def date_of(day):
 
 
 class SumPages(BaseBatchBolt):
-    """Counts the views of this task's events by page, so that few tuples travel on."""
+    """Counts the views of this task's events by day and page, so that few tuples travel on."""
 
-    output_fields = ("page", "views")
+    output_fields = ("day", "page", "views")
 
     def prepare(self, conf, context, collector, attempt):
         self.collector, self.views = collector, defaultdict(int)
 
     def execute(self, tup):
-        self.views[tup["page"]] += 1
+        self.views[date_of(tup["ts"] // DAY_S), tup["page"]] += 1
 
     def finish_batch(self):
-        self.collector.emit_all(self.views.items())
+        self.collector.emit_all([day, page, views] for (day, page), views in self.views.items())
 
 
 class RankPages(BaseBatchBolt, ICommitter):
-    """Adds the views of each transaction to the ranking of all pages."""
+    """Adds the views of each transaction to the ranking of their day, a sorted set of its own."""
 
-    views = SortedSetState("views")
+    views = SortedSetState("views").per("day")
 
     def prepare(self, conf, context, collector, attempt):
-        self.batch = defaultdict(int)
+        self.days: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
 
     def execute(self, tup):
-        self.batch[tup["page"]] += tup["views"]
+        self.days[tup["day"]][tup["page"]] += tup["views"]
 
     def finish_batch(self):
-        self.views.increment_many(self.batch)
+        for day, pages in self.days.items():
+            self.views[day].increment_many(pages)
 
 
 class CountVisits(BaseBatchBolt, ICommitter):

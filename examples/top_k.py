@@ -1,18 +1,19 @@
-"""Ranks products by how many have been sold: the best sellers of a shop, whose top anybody can read at any moment.
+"""Ranks products by how many have been sold, and keeps the ten largest orders: two kinds of top k, both exact.
 
-An order is a row of CSV with the columns ``product`` and ``units``. Make some, and rank the products::
+An order is a row of CSV with the columns ``order``, ``product``, ``units`` and ``cents``. Make some, and rank them::
 
     python examples/top_k.py orders
     txbatch run examples/top_k.py:topology -p input='orders/*.csv'
 
-Read the ten best sellers with any client: ``ZREVRANGE {top_k}:best_sellers 0 9 WITHSCORES``. A reader never sees half
-a transaction, so at every moment the scores add up to the units sold in a whole number of transactions.
+Read the ten best sellers with any client: ``ZREVRANGE {top_k}:best_sellers 0 9 WITHSCORES``. The ten largest orders are
+all of ``{top_k}:largest_orders``. A reader never sees half a transaction.
 """
 
 import argparse
 import csv
 import random
 from collections import defaultdict
+from heapq import nlargest
 from pathlib import Path
 
 from committers import ICommitter
@@ -21,26 +22,34 @@ from coordinator import TransactionalTopologyBuilder
 from coordinator.sources import CsvFiles
 from state import SortedSetState
 
+ORDER = {"order": str, "product": str, "units": int, "cents": int}
+K = 10
 
-class SumUnits(BaseBatchBolt):
-    """Sums up the orders of this task, so that one tuple for each product travels on instead of one for each order."""
 
-    output_fields = ("product", "units")
+class Preselect(BaseBatchBolt):
+    """Sums up the units of each product, and keeps this task's largest orders, so that few tuples travel on."""
+
+    def declare_output_fields(self, declarer):
+        declarer.declare(("product", "units"))
+        declarer.declare_stream("largest", ("order", "cents"))
 
     def prepare(self, conf, context, collector, attempt):
-        self.collector, self.units = collector, defaultdict(int)
+        self.collector, self.units, self.orders = collector, defaultdict(int), []
 
     def execute(self, tup):
-        self.units[tup["product"]] += tup["units"]
+        order, product, units, cents = tup.values
+        self.units[product] += units
+        self.orders.append((cents, order))
 
     def finish_batch(self):
         self.collector.emit_all(self.units.items())
+        self.collector.emit_all([[order, cents] for cents, order in nlargest(K, self.orders)], "largest")
 
 
-class Rank(BaseBatchBolt, ICommitter):
+class RankProducts(BaseBatchBolt, ICommitter):
     """Adds the units of each transaction to the ranking.
 
-    The ranking holds every product, since one outside today's top may be in tomorrow's.
+    It holds every product: scores that are added to must be complete, and what is far down today may sell tomorrow.
     """
 
     best_sellers = SortedSetState("best_sellers")
@@ -55,6 +64,21 @@ class Rank(BaseBatchBolt, ICommitter):
         self.best_sellers.increment_many(self.units)
 
 
+class KeepLargest(BaseBatchBolt, ICommitter):
+    """Puts each transaction's largest orders among those of all; the commit cuts off what does not stay."""
+
+    largest_orders = SortedSetState("largest_orders", keep_highest=K)
+
+    def prepare(self, conf, context, collector, attempt):
+        self.orders = {}
+
+    def execute(self, tup):
+        self.orders[tup["order"]] = tup["cents"]
+
+    def finish_batch(self):
+        self.largest_orders.put_many(self.orders)
+
+
 def topology(input, rows_per_batch=1000, topology_id="top_k", parallelism=2):
     """Returns the topology.
 
@@ -64,10 +88,12 @@ def topology(input, rows_per_batch=1000, topology_id="top_k", parallelism=2):
         topology_id: names the topology and its keys.
         parallelism: tasks of every component.
     """
-    orders = CsvFiles(input, {"product": str, "units": int}, rows_per_batch)
+    orders = CsvFiles(input, ORDER, rows_per_batch)
     builder = TransactionalTopologyBuilder(topology_id, "orders", orders, parallelism=parallelism)
-    builder.set_bolt("sum", SumUnits(), parallelism=parallelism).shuffle_grouping("orders")
-    builder.set_committer_bolt("rank", Rank(), parallelism=parallelism).fields_grouping("sum", ["product"])
+    builder.set_bolt("preselect", Preselect(), parallelism=parallelism).shuffle_grouping("orders")
+    products = builder.set_committer_bolt("products", RankProducts(), parallelism=parallelism)
+    products.fields_grouping("preselect", ["product"])
+    builder.set_committer_bolt("largest", KeepLargest()).global_grouping("preselect", "largest")
     return builder.build()
 
 
@@ -81,12 +107,13 @@ def make_data(folder, orders=100_000, seed=7):
     """
     draw = random.Random(seed)
     Path(folder).mkdir(parents=True, exist_ok=True)
-    for number in range(4):
-        with Path(folder, f"{number}.csv").open("w", encoding="utf-8", newline="") as file:
+    for part in range(4):
+        with Path(folder, f"{part}.csv").open("w", encoding="utf-8", newline="") as file:
             rows = csv.writer(file)
-            rows.writerow(["product", "units"])
-            for _ in range(number * orders // 4, (number + 1) * orders // 4):
-                rows.writerow([f"product-{int(draw.paretovariate(0.7)) % 500:03}", draw.randint(1, 5)])
+            rows.writerow(ORDER)
+            for number in range(part * orders // 4, (part + 1) * orders // 4):
+                product, units = int(draw.paretovariate(0.7)) % 500, draw.randint(1, 5)
+                rows.writerow([f"o{number}", f"product-{product:03}", units, units * draw.randint(100, 99_999)])
 
 
 if __name__ == "__main__":

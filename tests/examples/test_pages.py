@@ -23,7 +23,7 @@ from tests.support.examples.page import PAGES, ROOT, Page, replied
 
 NAMES = sorted(path.stem for path in PAGES.glob("*.md") if path.stem != "README")
 WITHOUT_A_PAGE = {"global_count", "word_count", "word_count_batches"}
-RUN_TIMEOUT_S = 150.0
+RUN_TIMEOUT_S = 240.0
 
 
 def in_words(grouping):
@@ -107,6 +107,7 @@ def test_the_index_reads_the_private_server(tmp_path, monkeypatch, capsys):
 @pytest.mark.redis
 @pytest.mark.slow
 @pytest.mark.thorough
+@pytest.mark.timeout(4 * RUN_TIMEOUT_S)
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "kafka_to_redis"])
 def test_a_page_is_right_word_for_word_in_an_empty_folder(name, tmp_path, redis_backend):
     page = Page(name)

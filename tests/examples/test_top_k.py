@@ -1,24 +1,23 @@
-"""The ranking is that of a plain count, at every number of tasks."""
+"""Both rankings are those of a plain loop, at every number of tasks and however transactions are grouped."""
 
 from __future__ import annotations
-
-from collections import Counter
 
 import pytest
 
 from coordinator.local.cluster import LocalCluster
+from coordinator.transactional.options import RunOptions
 from examples.top_k import make_data, topology
 from tests.support.examples.answers import top_k
 
 
-@pytest.mark.parametrize("parallelism", [1, 3])
-def test_products_are_ranked_by_the_units_sold(tmp_path, parallelism):
+@pytest.mark.parametrize(("parallelism", "group"), [(1, 1), (3, 64)])
+def test_products_and_orders_are_ranked(tmp_path, parallelism, group):
     make_data(tmp_path, 1000)
-    units = Counter(top_k(tmp_path)["best_sellers"])
+    answer = top_k(tmp_path)
     with LocalCluster(seed=parallelism) as cluster:
-        run = cluster.submit(topology(f"{tmp_path}/*.csv", 150, parallelism=parallelism))
+        options = RunOptions(max_spout_pending=8, commit_group_max=group)
+        run = cluster.submit(topology(f"{tmp_path}/*.csv", 150, parallelism=parallelism), options=options)
         run.run_until_idle()
         assert run.is_done
-        assert run.state("best_sellers") == units
-        top = cluster.client.zrevrange("{top_k}:best_sellers", 0, 9, withscores=True)
-        assert [score for _, score in top] == [count for _, count in units.most_common(10)]
+        assert {name: run.state(name) for name in answer} == answer
+    assert len(answer["largest_orders"]) == 10

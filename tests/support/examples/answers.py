@@ -1,6 +1,6 @@
 """What each example has to leave in Redis, found by a plain loop over the data that it makes.
 
-An answer is state name -> what the state holds; numbers by name.
+An answer is state name -> what the state holds, numbers by name; for a state with parts, that of each part.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.clickstream import expected as clickstream
 from examples.ledger import BANK, TRANSFER
 
-Answer = dict[str, dict[str, int]]
+Answer = dict[str, dict[str, Any]]
 
 
 def lines_of(folder: Path, pattern: str) -> Iterator[str]:
@@ -37,13 +37,16 @@ def dedupe(folder: Path) -> Answer:
 
 
 def top_k(folder: Path) -> Answer:
-    """Units sold of each product."""
+    """Units sold of each product, and the ten orders of the highest price."""
     units: Counter[str] = Counter()
+    cents: dict[str, int] = {}
     for path in folder.glob("*.csv"):
         with path.open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
                 units[row["product"]] += int(row["units"])
-    return {"best_sellers": dict(units)}
+                cents[row["order"]] = int(row["cents"])
+    largest = sorted(cents.items(), key=lambda pair: (pair[1], pair[0].encode()))[-10:]
+    return {"best_sellers": dict(units), "largest_orders": dict(largest)}
 
 
 @dataclass
@@ -105,14 +108,17 @@ ANSWERS: dict[str, Callable[[Path], Answer]] = {
 }
 """Example -> what finds its answer in the folder of its data."""
 
-SORTED_SETS = ("{clickstream}:views", "{ledger}:txbatch:dead_letters", "{top_k}:best_sellers")
+SORTED_SETS = ("{ledger}:txbatch:dead_letters", "{top_k}:best_sellers", "{top_k}:largest_orders")
 
 
 def fill(client: Any, topology_id: str, answer: Answer) -> None:
     """Stores an answer as the topology would."""
     for name, held in answer.items():
         key = f"{{{topology_id}}}:{name}"
-        if key in SORTED_SETS:
+        if topology_id == "clickstream" and name == "views":
+            for day, pages in held.items():
+                client.zadd(f"{key}:{day}", pages)
+        elif key in SORTED_SETS:
             client.zadd(key, held)
         else:
             client.hset(key, mapping=held)
