@@ -13,9 +13,13 @@ from typing import TYPE_CHECKING, Any
 from coordinator.building.letter_streams import with_letter_streams
 from coordinator.building.topology import Topology
 from coordinator.building.topology_checks import check_is_a
+from coordinator.log_fields import fields, logs_of
 from coordinator.planning.plan import Plan, make_plan
+from coordinator.rare_collections import rare_collections
+from coordinator.run_observer import Observer
 from coordinator.server_choice import ServerChoice, choose_server
 from coordinator.sources.data_frame_batches import DataFrameBatches
+from coordinator.telemetry.slow_log import SlowLog
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import Engine
@@ -57,6 +61,7 @@ def run(
     factory_module: str | None = None,
     replay: Sequence[int] | str | None = None,
     replay_letters: Sequence[str] | str | None = None,
+    observers: Sequence[Observer] = (),
 ) -> RunStatistics:
     """Runs a topology from its first uncommitted transaction to the end of its input (driver).
 
@@ -80,6 +85,8 @@ def run(
         replay_letters: ids of components, or "all": the run publishes their dead letters as new transactions, each
             exactly once, through the components that refused them, and removes them in the same step. Otherwise as
             `replay`, which it excludes.
+        observers: functions that are told of waves, commits and failures as they happen, on the run's thread; see
+            `coordinator.run_observer`. `on_progress` is for figures to show, this is for metrics, traces and the like.
 
     Returns:
         The statistics of this run.
@@ -103,6 +110,7 @@ def run(
         factory_module=factory_module,
         replay=replay,
         replay_letters=replay_letters,
+        observers=observers,
     ) as coordinator:
         if on_start is not None:
             on_start(coordinator)
@@ -125,6 +133,7 @@ def started(  # noqa: D417 - the others are those of `run`
     factory_module: str | None = None,
     replay: Sequence[int] | str | None = None,
     replay_letters: Sequence[str] | str | None = None,
+    observers: Sequence[Observer] = (),
     intake: Intake | None = None,
 ) -> Iterator[Coordinator]:
     """Becomes the owner of a topology and yields the coordinator of its run, which has not begun; see `run`.
@@ -144,10 +153,12 @@ def started(  # noqa: D417 - the others are those of `run`
     from coordinator.spark.shipping import pickle_spec, ship_topology
 
     plan = make_plan(topology, pickle_spec)
-    _LOG.info("topology %r runs in stages: %s", topology.topology_id, " | ".join(plan.outline()))
+    about = fields(topology=topology.topology_id)
+    _LOG.info("topology %r runs in stages: %s", topology.topology_id, " | ".join(plan.outline()), extra=about)
     nonce = secrets.token_hex(16)
     bounds = (options or RunOptions()).or_backoff(RETRY_BACKOFF_S)
     with (
+        logs_of(topology.topology_id),
         step(tell, f"{'starting' if server.redis_url is None else 'connecting to'} {server}"),
         _state_store(topology, server, bounds.asked_durability()) as (store, url),
         step(tell, f"starting Spark with master {master}" if spark is None else "using the given Spark session"),
@@ -172,8 +183,10 @@ def started(  # noqa: D417 - the others are those of `run`
                 nonce=nonce,
                 on_progress=on_progress,
                 replay=choice,
+                observers=observers,
                 master=lease.context.master or "",
             ) as coordinator,
+            rare_collections(),
         ):
             yield coordinator
 
@@ -209,6 +222,7 @@ def _coordinated(
     nonce: str,
     on_progress: Callable[[RunStatistics], None] | None,
     replay: ReplayChoice | LetterChoice | None,
+    observers: Sequence[Observer],
     master: str,
 ) -> AbstractContextManager[Coordinator]:
     """Assembles a run with this machine's clock and randomness."""
@@ -226,6 +240,7 @@ def _coordinated(
         pause=time.sleep,
         wall_clock=time.time,
         replay=replay,
+        observers=[SlowLog(time.monotonic), *observers],
         observe=(lambda: observe_by_pulse(store, options, master)) if options.pulse else None,
     )
 

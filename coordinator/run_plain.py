@@ -24,21 +24,24 @@ Differs from Storm, and from `LocalCluster`:
 
 from __future__ import annotations
 
-import gc
 import logging
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from coordinator.building.plain_topology import PlainTopology
 from coordinator.building.topology_checks import check_is_a
+from coordinator.log_fields import logs_of
 from coordinator.plain.coordinator import PlainCoordinator
 from coordinator.plain.options import PlainRunOptions
 from coordinator.plain.run_summary import PlainStatistics
 from coordinator.planning.plain_plan import PlainPlan, make_plain_plan
 from coordinator.planning.wave_plan import WavePlan, make_wave_plan
+from coordinator.rare_collections import rare_collections
+from coordinator.run_observer import Observer
+from coordinator.telemetry.slow_log import SlowLog
 from state.printable import counted
 
 if TYPE_CHECKING:
@@ -46,8 +49,6 @@ if TYPE_CHECKING:
     from coordinator.spark.session import SparkLease
 
 _LOG = logging.getLogger("txbatch")
-COLLECTION_THRESHOLDS = (50_000, 20, 20)
-"""The thresholds of the driver's cycle collector during a run; the caller's are back afterwards."""
 OnPlainStart = Callable[[PlainCoordinator], None]
 
 
@@ -62,6 +63,7 @@ def run_plain(
     on_step: Callable[[str], None] | None = None,
     on_progress: Callable[[PlainStatistics], None] | None = None,
     factory_module: str | None = None,
+    observers: Sequence[Observer] = (),
 ) -> PlainStatistics:
     """Runs a plain topology until it is drained or, with `stop_when_idle`, until its spouts have nothing more (driver).
 
@@ -80,6 +82,7 @@ def run_plain(
         on_step: as for `run`.
         on_progress: called with the statistics after every wave, on the calling thread.
         factory_module: name of a module to ship in addition to those of the components' classes.
+        observers: functions that are told of waves as they happen, on this thread; see `coordinator.run_observer`.
 
     Returns:
         The statistics of this run.
@@ -101,7 +104,7 @@ def run_plain(
     _warn_of_ticks(plan)
     tell = on_step or (lambda _: None)
     tell(f"starting Spark with master {master}" if spark is None else "using the given Spark session")
-    with spark_lease(topology.topology_id, spark, master, conf or {}) as lease:
+    with logs_of(topology.topology_id), spark_lease(topology.topology_id, spark, master, conf or {}) as lease:
         tell(f"preparing {counted(len(plan.wirings), 'task')}")
         lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
         with closing(_engine(lease, wave_plan, topology.message_timeout_s)) as engine:
@@ -113,10 +116,11 @@ def run_plain(
                 sleep=time.sleep,
                 draw_bits=secrets.randbits,
                 on_progress=on_progress,
+                observers=[SlowLog(time.monotonic), *observers],
             )
             if on_start is not None:
                 on_start(coordinator)
-            with _rare_collections():
+            with rare_collections():
                 return coordinator.run()
 
 
@@ -126,17 +130,6 @@ def _engine(lease: SparkLease, wave_plan: WavePlan, message_timeout_s: float | N
     return SparkPlainEngine(
         lease, wave_plan, wave_timeout_s=None if message_timeout_s is None else 2 * message_timeout_s
     )
-
-
-@contextmanager
-def _rare_collections() -> Iterator[None]:
-    """Lets the cycle collector look less often: what waits for its ack forms no cycles, and there is much of it."""
-    before = gc.get_threshold()
-    gc.set_threshold(*COLLECTION_THRESHOLDS)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 def _warn_of_ticks(plan: PlainPlan) -> None:

@@ -40,6 +40,8 @@ GATED_LIBRARIES = {
     "matplotlib": ("coordinator/reports/run_*",),
     "kafka": ("coordinator/sources/kafka/*",),
     "confluent_kafka": ("coordinator/sources/kafka/*",),
+    "prometheus_client": ("coordinator/telemetry/*",),
+    "opentelemetry": ("coordinator/telemetry/*",),
 }
 
 # Protocol logic: clocks and fresh ids come in as parameters, and nothing outside the process is touched. A room or a
@@ -55,6 +57,7 @@ PURE_MODULES = (
     "state/handles",
     "state/html_tables",
     "state/keys",
+    "state/kinds",
     "state/metadata_sum",
     "state/own_copy",
     "state/packed_increments",
@@ -65,7 +68,8 @@ PURE_MODULES = (
     "state/run_pulse",
     "state/server_facts",
     "state/session",
-    "state/state_handle",
+    "state/state_kind",
+    "state/state_writes",
     "state/stored_metadata",
     "state/stored_records",
     "state/stored_topology",
@@ -74,6 +78,7 @@ PURE_MODULES = (
     "state/transaction_story",
     "state/transactional_state",
     "state/troubles",
+    "state/value_form",
     "state/write_set",
     "coordinated_bolt",
     "committers/committer",
@@ -89,6 +94,7 @@ PURE_MODULES = (
     "coordinator/inspection/verify/bounded",
     "coordinator/inspection/verify/comparison",
     "coordinator/inspection/verify/control_check",
+    "coordinator/inspection/verify/declared_keys",
     "coordinator/inspection/verify/history_check",
     "coordinator/inspection/verify/keys_check",
     "coordinator/inspection/verify/metadata_chain",
@@ -113,10 +119,15 @@ PURE_MODULES = (
     "coordinator/sources/records",
     "coordinator/spark/probing/spark_facts",
     "coordinator/starter/project_name",
+    "coordinator/telemetry/health",
+    "coordinator/telemetry/measures",
+    "coordinator/telemetry/run_metrics",
     "coordinator/transactional/machine",
     "coordinator/transactional/pulse/failure_kinds",
     "coordinator/transactional/pulse/gist",
     "coordinator/transactional/pulse/pulse_book",
+    "coordinator/transfer/state_lines",
+    "coordinator/transfer/typed_json",
     "coordinator/transactional/pulse/story_book",
 )
 # What a module of a pure package may touch all the same.

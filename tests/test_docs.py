@@ -11,9 +11,13 @@ from typing import Any
 
 import pytest
 
+from coordinator import BackgroundRun, LocalCluster
+from coordinator.log_fields import FIELDS
+from coordinator.transactional.failure_cause import FailureCause
 from tests.architecture import PURE_MODULES
 from tests.support import golden_cases
 from tests.support.documents import FENCED, anchors
+from tests.support.telemetry.metric_names import documented_names
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = (
@@ -52,9 +56,28 @@ def test_every_block_on_testing_topologies_runs():
     assert run_blocks("docs/testing.md", "testing_guide") > 3
 
 
+def start_in_process(topology, **_where):
+    """Stands in for `start`: the same handle, and a LocalCluster instead of Spark and a server."""
+
+    def work(begun, progressed):
+        with LocalCluster() as cluster:
+            run = cluster.submit(topology)
+            begun(run._coordinator)
+            run.run_until_idle()
+            progressed(run.statistics)
+            return run.statistics
+
+    return BackgroundRun(topology.topology_id, work)
+
+
 def test_every_block_on_notebooks_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert run_blocks("docs/notebook.md", "notebook_guide") >= 3
+    monkeypatch.setattr("coordinator.start", start_in_process)
+    assert run_blocks("docs/notebook.md", "notebook_guide") == 6
+
+
+def test_every_block_on_state_runs():
+    assert run_blocks("docs/state.md", "state_guide") == 2
 
 
 def test_every_block_on_dead_letters_runs():
@@ -77,8 +100,8 @@ def test_the_readme_shows_the_word_count_verbatim():
 
 @cache
 def ours():
-    """Every module of ours, and what it defines: classes, functions, parameters, attributes."""
-    known = set(vars(builtins))
+    """Every module of ours, and what it defines: classes, functions, parameters, attributes, metrics, log fields."""
+    known = {*vars(builtins), *documented_names(), *(cause.value for cause in FailureCause), *FIELDS}
     for path in (path for package in (*PACKAGES, *COMPANIONS) for path in (ROOT / package).rglob("*.*")):
         known.add(path.stem)
         for node in ast.walk(ast.parse(path.read_bytes())) if path.suffix == ".py" else ():

@@ -1,11 +1,12 @@
 #!/bin/sh
 # Makes this checkout ready to run: .venv with the locked packages, and the programs named as arguments.
 #
-#     tools/bootstrap.sh [java] [redis-server] [maven]
+#     tools/bootstrap.sh [java] [redis-server] [maven] [prometheus]
 #
 # java          a Java runtime that Spark can use, 17 or newer; without one the script stops
 # redis-server  for the tests; without one the script says so and continues
 # maven         fetches the Kafka broker for the tests; without it the script says so and continues
+# prometheus    for the tests; unpacked into .programs, not installed, because the package would start a service
 #
 # As root it installs missing Debian packages, and says which; other users are told the command. What the tools
 # print is shown only if they fail. It is quick and silent if there is nothing to do, and may be interrupted anywhere
@@ -114,7 +115,7 @@ ensure_packages() {
     fi
     rm -f .venv/.ready
     touch .venv/.installing
-    quietly "installing the locked packages into .venv, at first a few minutes (pyspark is 450 MB)" install_locked
+    quietly "installing packages into .venv (pyspark alone is 450 MB)" install_locked
     rm .venv/.installing
     key >.venv/.ready
 }
@@ -162,6 +163,23 @@ ensure_maven() {
         say "mvn is missing, so tests that need a Kafka broker are skipped; run: sudo apt-get install -y maven"
 }
 
+# Prometheus ----------------------------------------------------------------------------------------------------
+
+unpack_prometheus() {
+    folder=$(mktemp -d)
+    chmod 755 "$folder" # apt downloads as a user of its own
+    (cd "$folder" && run apt-get download prometheus) && run dpkg -x "$folder"/prometheus_*.deb .programs
+    rm -rf "$folder"
+}
+
+ensure_prometheus() {
+    if command -v prometheus >/dev/null || [ -x .programs/usr/bin/prometheus ]; then return; fi
+    if may_apt; then apt_update; unpack_prometheus || true; fi
+    [ -x .programs/usr/bin/prometheus ] ||
+        say "prometheus is missing, so tests that need it are skipped; run: apt-get download prometheus &&" \
+            "dpkg -x prometheus_*.deb .programs"
+}
+
 # ---------------------------------------------------------------------------------------------------------------
 
 for program in "$@"; do
@@ -169,7 +187,8 @@ for program in "$@"; do
         java) ensure_java ;;
         redis-server) ensure_redis_server ;;
         maven) ensure_maven ;;
-        *) die "cannot install $program; name java, redis-server or maven" ;;
+        prometheus) ensure_prometheus ;;
+        *) die "cannot install $program; name java, redis-server, maven or prometheus" ;;
     esac
 done
 ensure_packages

@@ -13,21 +13,30 @@ from coordinator.cli.command_options import (
     Adopt,
     AllowPlaintext,
     AsJson,
+    CommitGroupMax,
     DataDir,
     Debug,
     History,
     Level,
+    LogFormatOption,
+    LogLevelOption,
     MaxAttempts,
     MaxPending,
     MaxQuarantined,
+    MetricsHost,
+    MetricsPort,
     OnPoison,
+    OtherStates,
     Parameters,
     Pulse,
     Redis,
     Replicas,
     SparkConf,
     SparkMaster,
+    StopTimeout,
+    StopWhenIdle,
     TopologyId,
+    Traces,
     WaveTarget,
     command_errors,
 )
@@ -37,18 +46,21 @@ from coordinator.cli.commands.dry_run import dry_run
 from coordinator.cli.commands.init import init
 from coordinator.cli.commands.inspect import inspect
 from coordinator.cli.commands.list_topologies import list_topologies
+from coordinator.cli.commands.log_style import LogStyle
 from coordinator.cli.commands.plan import plan
 from coordinator.cli.commands.prove import prove as run_prove
 from coordinator.cli.commands.quarantine import app as quarantine_app
 from coordinator.cli.commands.replay import replay
+from coordinator.cli.commands.state import app as state_app
 from coordinator.cli.commands.status import status
 from coordinator.cli.commands.verify import verify
 from coordinator.cli.run_arguments import RunArguments, adopt_option
-from coordinator.cli.run_command import RunRequest, execute
+from coordinator.cli.run_command import MetricsAddress, RunRequest, execute
 from coordinator.cli.signals import STOP_TIMEOUT_S
 from coordinator.cli.state_commands import ask
 from coordinator.cli.state_commands import drop as drop_topology
 from coordinator.server_choice import choose_server
+from coordinator.telemetry.metrics_server import DEFAULT_HOST
 from coordinator.transactional.options import RunOptions
 from state.durability import DurabilityLevel
 
@@ -102,30 +114,23 @@ def run_topology(
     conf: SparkConf = None,
     max_pending: MaxPending = None,
     wave_target_ms: WaveTarget = WAVE_TARGET_MS,
-    commit_group_max: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Most transactions in one commit.")
-    ] = DEFAULTS.commit_group_max,
+    commit_group_max: CommitGroupMax = DEFAULTS.commit_group_max,
     max_attempts: MaxAttempts = DEFAULTS.max_attempts,
     on_poison: OnPoison = DEFAULTS.on_poison,
     max_quarantined: MaxQuarantined = DEFAULTS.max_quarantined,
     adopt: Adopt = None,
-    accept_state_changes: Annotated[
-        bool,
-        typer.Option(
-            "--accept-state-changes",
-            help="Continue even if a state is no longer declared, or is declared with other types.",
-        ),
-    ] = False,
+    accept_state_changes: OtherStates = False,
     durability: Level = DurabilityLevel.MEMORY,
     durability_replicas: Replicas = DEFAULTS.durability_replicas,
     history: History = DEFAULTS.history,
     pulse: Pulse = True,
-    stop_when_idle: Annotated[
-        bool, typer.Option("--stop-when-idle", help="End a plain topology once its spouts have nothing more to emit.")
-    ] = False,
-    stop_timeout: Annotated[
-        float, typer.Option(min=1, metavar="SECONDS", help="Longest time from SIGTERM to the end of the process.")
-    ] = STOP_TIMEOUT_S,
+    stop_when_idle: StopWhenIdle = False,
+    stop_timeout: StopTimeout = STOP_TIMEOUT_S,
+    log_format: LogFormatOption = None,
+    log_level: LogLevelOption = None,
+    metrics_port: MetricsPort = None,
+    metrics_host: MetricsHost = DEFAULT_HOST,
+    traces: Traces = False,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -137,7 +142,7 @@ def run_topology(
     A plain topology runs until Ctrl-C or SIGTERM, or with --stop-when-idle until its spouts are idle. It has no
     state and needs no server.
     """
-    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
+    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir, log=LogStyle.of(log_format, log_level)):
         server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
         options = RunOptions(
             max_spout_pending=max_pending,
@@ -154,7 +159,10 @@ def run_topology(
             pulse=pulse,
         )
         request = RunRequest(
-            target, parameters or (), server, master, conf or (), options, as_json, stop_when_idle, stop_timeout
+            *(target, parameters or (), server, master, conf or (), options, as_json, stop_when_idle, stop_timeout),
+            is_logged=(log_format or log_level) is not None,
+            metrics=MetricsAddress.of(metrics_port, metrics_host),
+            traces=traces,
         )
         code = execute(request)
     raise typer.Exit(code)
@@ -224,4 +232,5 @@ app.command()(plan)
 app.command("dry-run")(dry_run)
 app.command()(verify)
 app.add_typer(dead_letters, name="dead-letters")
+app.add_typer(state_app, name="state")
 app.add_typer(quarantine_app, name="quarantine")

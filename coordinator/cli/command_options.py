@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext, redirect_stderr
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from coordinator.cli.commands.log_style import LogLevel, LogStyle, log_error
 from coordinator.cli.exits import errors_reported
-from coordinator.cli.logs import logging_to_stderr
+from coordinator.cli.logs import RecordStream, logging_to_stderr
 from coordinator.cli.suggestions import server_options
+from coordinator.log_fields import logs_of
 from coordinator.server_choice import DEFAULT_DATA_DIR
+from coordinator.telemetry.log_formats import LogFormat, formatter_of
 from state.durability import DurabilityLevel
 from state.redis_address import secrets_in
 from state.redis_encryption import PLAINTEXT_VARIABLE
@@ -114,8 +119,54 @@ OnPoison = Annotated[
 MaxQuarantined = Annotated[
     int, typer.Option(min=1, metavar="N", help="Most quarantined batches; poison beyond them halts the run.")
 ]
+OtherStates = Annotated[
+    bool,
+    typer.Option(
+        "--accept-state-changes",
+        help="Continue even if a state is no longer declared, or is declared with other types.",
+    ),
+]
 AcceptStateChanges = Annotated[
     bool, typer.Option("--accept-state-changes", help="As for `txbatch run`: accept that states have changed.")
+]
+StopTimeout = Annotated[
+    float, typer.Option(min=1, metavar="SECONDS", help="Longest time from SIGTERM to the end of the process.")
+]
+StopWhenIdle = Annotated[
+    bool, typer.Option("--stop-when-idle", help="End a plain topology once its spouts have nothing more to emit.")
+]
+CommitGroupMax = Annotated[int, typer.Option(min=1, metavar="N", help="Most transactions in one commit.")]
+Traces = Annotated[
+    bool,
+    typer.Option(
+        "--traces", help="Make an OpenTelemetry span of each transaction and attempt, for the SDK of this process."
+    ),
+]
+LogFormatOption = Annotated[
+    LogFormat | None,
+    typer.Option(
+        "--log-format",
+        help="Write all that the run says on standard error as log records, progress and errors too: plain text with "
+        "timestamps, or one JSON object a line.",
+    ),
+]
+LogLevelOption = Annotated[
+    LogLevel | None,
+    typer.Option("--log-level", help="Lowest level of these records. [default: info]", case_sensitive=False),
+]
+MetricsPort = Annotated[
+    int | None,
+    typer.Option(
+        "--metrics-port",
+        min=0,
+        max=65535,
+        metavar="PORT",
+        help="Serve /metrics for Prometheus, /healthz and /readyz while the run lasts; 0 takes a free port and says "
+        "which.",
+    ),
+]
+MetricsHost = Annotated[
+    str, typer.Option("--metrics-host", metavar="HOST", help="Address to serve them on; 0.0.0.0 for a container.")
 ]
 MendedTarget = Annotated[
     str,
@@ -125,13 +176,31 @@ MendedTarget = Annotated[
 
 @contextmanager
 def command_errors(
-    *, debug: bool = False, redis_url: str | None = None, data_dir: Path | None = None
+    *,
+    debug: bool = False,
+    redis_url: str | None = None,
+    data_dir: Path | None = None,
+    log: LogStyle | None = None,
 ) -> Iterator[None]:
-    """Wraps every command: prints what it logs and raises in the command's own form, without the password."""
+    """Wraps every command: prints what it logs and raises in the command's own form, without the password.
+
+    With a log style, all of it is log records.
+    """
     hidden = secrets_in(redis_url or os.environ.get(URL_VARIABLE, ""))
     options = server_options(redis_url, data_dir)
+    styled: dict[str, Any] = {}
+    if log is not None:
+        styled = {"form": formatter_of(log.form, hidden), "level": logging.getLevelNamesMapping()[log.level.upper()]}
     with (
-        logging_to_stderr(debug=debug, hidden=hidden),
-        errors_reported(debug=debug, hidden=hidden, options=options),
+        logs_of(None) as subject,
+        logging_to_stderr(debug=debug, hidden=hidden, **styled),
+        nullcontext() if log is None else closing(RecordStream(subject)) as printed,
+        nullcontext() if printed is None else redirect_stderr(printed),
+        errors_reported(
+            debug=debug,
+            hidden=hidden,
+            options=options,
+            report=None if log is None else partial(log_error, debug=debug),
+        ),
     ):
         yield

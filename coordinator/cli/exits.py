@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import IntEnum
 
@@ -81,7 +81,11 @@ def pointer_of(error: BaseException) -> str:
 
 @contextmanager
 def errors_reported(
-    *, debug: bool = False, hidden: Mapping[str, str] | None = None, options: str = ""
+    *,
+    debug: bool = False,
+    hidden: Mapping[str, str] | None = None,
+    options: str = "",
+    report: Callable[[str, BaseException], None] | None = None,
 ) -> Iterator[None]:
     """Turns whatever the block raises into a sentence on standard error and an exit code.
 
@@ -89,6 +93,7 @@ def errors_reported(
         debug: print the whole traceback before the sentence.
         hidden: text that must never be printed, such as a password -> what is printed in its place.
         options: the server options of the command, which commands that messages suggest repeat.
+        report: is given the sentence and the error instead of standard error.
 
     Raises:
         SystemExit: always, if the block raises.
@@ -96,8 +101,11 @@ def errors_reported(
     try:
         yield
     except BaseException as error:  # noqa: BLE001 - nobody else can report it, not even a user's sys.exit
-        text = block("".join(traceback.format_exception(error)), **WHOLE) if debug else ""
         said = with_server_options(block(sentence_of(error), line_limit=SENTENCE_LIMIT), options) + pointer_of(error)
+        if report is not None:
+            report(said, error)
+            raise SystemExit(int(exit_code_of(error))) from None
+        text = block("".join(traceback.format_exception(error)), **WHOLE) if debug else ""
         text += "txbatch: " + said.replace("\ntxbatch:", "\n  txbatch:")  # a user's message must not pass for ours
         print(without(hidden or {}, text), file=sys.stderr)
         raise SystemExit(int(exit_code_of(error))) from None

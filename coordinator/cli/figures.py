@@ -35,6 +35,9 @@ class RunFigures(Protocol[Statistics_contra]):
     def has_begun(self) -> bool:
         """Returns whether there are figures yet."""
 
+    def has_ended_first_wave(self) -> bool:
+        """Returns whether anything has come of the first wave, which is slow because the engine is still cold."""
+
     def has_result(self) -> bool:
         """Returns whether the run, even if it failed, has a result to report."""
 
@@ -69,10 +72,7 @@ class Figures:
 
     def lag_s(self) -> float:
         """Returns the seconds since the last commit, or since the first wave before it; 0 if nothing is in flight."""
-        since = self.statistics.last_result_s or self.statistics.first_wave_s
-        if since is None or not self.statistics.active:
-            return 0.0
-        return max(0.0, self._clock() - since)
+        return self.statistics.commit_lag_s(self._clock())
 
     def line(self) -> str:
         if not self.has_result():
@@ -117,6 +117,9 @@ class Figures:
 
     def has_begun(self) -> bool:
         return self.statistics.first_wave_s is not None
+
+    def has_ended_first_wave(self) -> bool:
+        return self.statistics.last_result_s is not None
 
     def has_result(self) -> bool:
         return self.statistics.committed > 0

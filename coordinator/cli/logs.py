@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TextIO
 
+from coordinator.log_fields import Subject, fields
 from state.printable import SENTENCE_LIMIT, block, one_line
 
 LOGGER = "txbatch"
+OUTPUT = "txbatch.output"
+"""The logger of what user code and Spark's workers print, where all is log records."""
 PY4J_MODULES = frozenset({"clientserver", "java_gateway"})
 """Modules of py4j that log through the root logger, with tracebacks."""
 
@@ -22,14 +27,51 @@ class StderrHandler(logging.Handler):
 
     Args:
         hidden: text that must never be printed -> what is printed in its place.
+        stream: to write to; None for whatever is standard error then.
     """
 
-    def __init__(self, hidden: Mapping[str, str]) -> None:
+    def __init__(self, hidden: Mapping[str, str], stream: TextIO | None = None) -> None:
         super().__init__()
-        self._hidden = hidden
+        self._hidden, self._stream = hidden, stream
 
     def emit(self, record: logging.LogRecord) -> None:
-        print(without(self._hidden, self.format(record)), file=sys.stderr, flush=True)
+        print(without(self._hidden, self.format(record)), file=self._stream or sys.stderr, flush=True)
+
+
+class RecordStream(io.TextIOBase):
+    """Takes the place of standard error and makes a record of each line that is written to it.
+
+    What tasks print arrives here, by way of Spark's Java process, and so does what user code of the driver prints.
+
+    Args:
+        subject: what the records are about.
+    """
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__()
+        self._subject = subject
+        self._lock = threading.Lock()
+        self._begun = ""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        with self._lock:
+            *lines, self._begun = (self._begun + text).split("\n")
+        for line in lines:
+            self._log(line)
+        return len(text)
+
+    def close(self) -> None:
+        """Logs what was begun without a line break."""
+        with self._lock:
+            line, self._begun = self._begun, ""
+        self._log(line)
+
+    def _log(self, line: str) -> None:
+        if line.strip():
+            logging.getLogger(OUTPUT).info("%s", line, extra=fields(topology=self._subject.topology_id))
 
 
 class OneLineFormatter(logging.Formatter):
@@ -57,18 +99,33 @@ class Quietly(StderrHandler):
 
 
 @contextmanager
-def logging_to_stderr(*, debug: bool, hidden: Mapping[str, str] | None = None) -> Iterator[None]:
-    """Shows warnings while the block runs, everything with `debug`; for `hidden` see `StderrHandler`."""
+def logging_to_stderr(
+    *,
+    debug: bool,
+    hidden: Mapping[str, str] | None = None,
+    form: logging.Formatter | None = None,
+    level: int = logging.WARNING,
+) -> Iterator[None]:
+    """Shows what is logged while the block runs.
+
+    Args:
+        debug: show everything.
+        hidden: see `StderrHandler`.
+        form: of the records; by default one line in the form of the command's other messages.
+        level: the lowest of our own records that is shown; of other loggers, warnings are.
+    """
     logger = logging.getLogger(LOGGER)
     before = logger.handlers, logger.propagate, logger.level
-    handler = StderrHandler(hidden or {})
-    handler.setFormatter(OneLineFormatter())
+    stream = sys.stderr if form is not None else None  # then a `RecordStream` may take its place
+    handler = StderrHandler(hidden or {}, stream)
+    handler.setFormatter(form or OneLineFormatter())
     logger.handlers = [handler]
     logger.propagate = False  # a user's module may have given the root logger a handler too
-    logger.setLevel(logging.DEBUG if debug else logging.WARNING)
+    logger.setLevel(logging.DEBUG if debug else level)
     root = logging.getLogger()
-    quietly = None if root.handlers or debug else Quietly(hidden or {})
+    quietly = None if root.handlers or debug else Quietly(hidden or {}, stream)
     if quietly is not None:
+        quietly.setFormatter(form)
         root.addHandler(quietly)
     try:
         yield

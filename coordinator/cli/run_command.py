@@ -4,37 +4,58 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from coordinator.building.plain_topology import PlainTopology
 from coordinator.building.topology import Topology
+from coordinator.cli.commands.log_style import LoggedProgress, log_sentence
 from coordinator.cli.exits import ExitCode
-from coordinator.cli.figures import Figures, summary_line
+from coordinator.cli.figures import Figures, RunFigures, summary_line
 from coordinator.cli.loading import load_factory, make_topology
 from coordinator.cli.parameters import parse_pairs
 from coordinator.cli.plain_figures import PlainFigures, plain_summary_line
-from coordinator.cli.progress import progress_on_stderr
+from coordinator.cli.progress import RunProgress, progress_on_stderr
 from coordinator.cli.signals import STOP_TIMEOUT_S, DrainOnSignal
+from coordinator.log_fields import name_topology
 from coordinator.plain.coordinator import PlainCoordinator
 from coordinator.plain.options import PlainRunOptions
 from coordinator.plain.run_summary import PlainStatistics
 from coordinator.run import run
+from coordinator.run_observer import Observer
 from coordinator.run_plain import run_plain
 from coordinator.server_choice import ServerChoice
+from coordinator.telemetry.metrics_server import MetricsServer
+from coordinator.telemetry.transaction_spans import TransactionSpans
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
 from state.errors import TopologyError
-from state.handles import declared_states
+from state.handles import declared_states, key_shown
 from state.keys import Keys
 from state.printable import counted, one_line
 
 TXIDS_SHOWN = 10
+Statistics = TypeVar("Statistics")
 Runner = Callable[..., RunStatistics]
 PlainRunner = Callable[..., PlainStatistics]
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsAddress:
+    """Where ``--metrics-port`` and ``--metrics-host`` want metrics to be served."""
+
+    port: int
+    host: str
+
+    @classmethod
+    def of(cls, port: int | None, host: str) -> MetricsAddress | None:
+        """Returns the address that these options name, None without a port."""
+        return None if port is None else cls(port, host)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +73,9 @@ class RunRequest:
         replay: quarantined batches to publish instead of reading the input; see `run`.
         stop_when_idle: end a plain run once its spouts have nothing more to emit.
         stop_timeout_s: longest time from SIGTERM to the end of the process.
+        is_logged: all that the run says is log records; see `LogStyle`.
+        metrics: where to serve metrics, None for nowhere.
+        traces: make spans of transactions.
     """
 
     target: str
@@ -64,6 +88,15 @@ class RunRequest:
     stop_when_idle: bool = False
     stop_timeout_s: float = STOP_TIMEOUT_S
     replay: Sequence[int] | str | None = None
+    is_logged: bool = False
+    metrics: MetricsAddress | None = None
+    traces: bool = False
+
+    def progress(self, topology_id: str, figures: RunFigures[Statistics]) -> RunProgress[Statistics]:
+        """Returns what shows the progress of the run."""
+        if self.is_logged:
+            return LoggedProgress(time.monotonic, figures)
+        return progress_on_stderr(topology_id, time.monotonic, figures, leaves_line=self.as_json)
 
 
 def execute(request: RunRequest, runner: Runner = run, plain_runner: PlainRunner = run_plain) -> int:
@@ -80,6 +113,7 @@ def execute(request: RunRequest, runner: Runner = run, plain_runner: PlainRunner
     with quiet:
         factory, module_name = load_factory(request.target)
         topology = make_topology(factory, request.target, given)
+        name_topology(topology.topology_id)
         statistics: RunStatistics | PlainStatistics
         if isinstance(topology, PlainTopology):
             statistics, signal_number = _run_plain(topology, request, plain_runner, conf, module_name)
@@ -87,12 +121,39 @@ def execute(request: RunRequest, runner: Runner = run, plain_runner: PlainRunner
         else:
             statistics, signal_number = _run(topology, request, runner, conf, module_name)
             told = summary(topology, statistics, request.server)
-    print(json.dumps(statistics.to_dict(topology.topology_id)) if request.as_json else told)
-    if isinstance(statistics, RunStatistics) and statistics.quarantined:
-        print(quarantine_line(topology.topology_id, statistics.quarantined), file=sys.stderr)
+    _tell_result(request, topology.topology_id, statistics, told)
     if statistics.is_interrupted and signal_number is not None:
         return 128 + signal_number
     return ExitCode.DONE
+
+
+def _tell_result(request: RunRequest, topology_id: str, statistics: RunStatistics | PlainStatistics, told: str) -> None:
+    figures = statistics.to_dict(topology_id)
+    if request.as_json:
+        print(json.dumps(figures))
+    elif request.is_logged:
+        log_sentence(told, figures=figures)
+    else:
+        print(told)
+    if isinstance(statistics, RunStatistics) and statistics.quarantined:
+        line = quarantine_line(topology_id, statistics.quarantined)
+        if request.is_logged:
+            log_sentence(line.removeprefix("txbatch: "), logging.WARNING)
+        else:
+            print(line, file=sys.stderr)
+
+
+@contextlib.contextmanager
+def _observers(request: RunRequest, topology_id: str, note: Callable[[str], None]) -> Iterator[dict[str, Any]]:
+    """Serves the run's metrics, and traces it, if that was asked for; yields the runner's arguments for that."""
+    observers: list[Observer] = [TransactionSpans()] if request.traces else []
+    with contextlib.ExitStack() as serving:
+        if request.metrics is not None:
+            address = request.metrics
+            server = serving.enter_context(MetricsServer(topology_id, port=address.port, host=address.host))
+            note(f"metrics on {server.url}")
+            observers.append(server)
+        yield {"observers": observers} if observers else {}
 
 
 def _run(
@@ -104,13 +165,16 @@ def _run(
             "option out: the run ends with its input"
         )
     figures = Figures(time.monotonic)
-    shown = progress_on_stderr(topology.topology_id, time.monotonic, figures, leaves_line=request.as_json)
-    with shown as progress, DrainOnSignal(progress.say, stop_timeout_s=request.stop_timeout_s) as signals:
+    with (
+        request.progress(topology.topology_id, figures) as progress,
+        DrainOnSignal(progress.say, stop_timeout_s=request.stop_timeout_s) as signals,
+        _observers(request, topology.topology_id, progress.note) as observing,
+    ):
 
         def begun(coordinator: Coordinator) -> None:
             signals.drain_by(coordinator.drain)
             progress.begun()
-            if coordinator.statistics.durability is not None:
+            if coordinator.statistics.durability is not None and not request.is_logged:  # the run logs it too
                 progress.note(coordinator.statistics.durability.first_line())
 
         statistics = runner(
@@ -125,6 +189,7 @@ def _run(
             on_step=progress.starting,
             on_progress=progress.update,
             factory_module=module_name,
+            **observing,
             **({} if request.replay is None else {"replay": request.replay}),
         )
         progress.update(statistics)  # a run with nothing to do has no event that would have reported it
@@ -141,9 +206,17 @@ def _run_plain(
             f"but {topology.topology_id!r} is a plain one; leave them out, and limit what is in flight with the "
             "builder's set_max_spout_pending"
         )
+    if request.traces:
+        raise TopologyError(
+            f"--traces is for transactional topologies, but {topology.topology_id!r} is a plain one and has no "
+            "transactions; leave it out"
+        )
     figures = PlainFigures(time.monotonic)
-    shown = progress_on_stderr(topology.topology_id, time.monotonic, figures, leaves_line=request.as_json)
-    with shown as progress, DrainOnSignal(progress.say, stop_timeout_s=request.stop_timeout_s) as signals:
+    with (
+        request.progress(topology.topology_id, figures) as progress,
+        DrainOnSignal(progress.say, stop_timeout_s=request.stop_timeout_s) as signals,
+        _observers(request, topology.topology_id, progress.note) as observing,
+    ):
 
         def begun(coordinator: PlainCoordinator) -> None:
             signals.drain_by(coordinator.drain)
@@ -158,6 +231,7 @@ def _run_plain(
             on_step=progress.starting,
             on_progress=progress.update,
             factory_module=module_name,
+            **observing,
         )
         progress.update(statistics)  # a run whose spouts emitted nothing has no wave that would have reported it
         return statistics, signals.received
@@ -210,5 +284,5 @@ def summary(topology: Topology, statistics: RunStatistics, server: ServerChoice)
     keys = Keys(topology.topology_id)
     for component in topology.components:
         for handle in declared_states(type(component.spec)).values():
-            lines.append(f"  {handle.kind.value} {keys.state(handle.name)} in {server}")
+            lines.append(f"  {handle.kind.value} {key_shown(handle, keys)} in {server}")
     return "\n".join(lines)

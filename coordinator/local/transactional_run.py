@@ -26,13 +26,12 @@ from coordinator.transactional.start.letter_choice import LetterChoice
 from state.attempt import TransactionAttempt
 from state.dead_letters import DeadLetter
 from state.errors import TopologyError
-from state.handles import declared_states
+from state.handles import DeclaredState, declared_states
 from state.html_tables import bounded_table, section
 from state.redis_connection import RedisConnection
 from state.redis_reader import RedisReader
 from state.redis_snapshot import Snapshot, snapshot
 from state.redis_store import RedisStore
-from state.state_handle import StateHandle
 
 ANSWER_TIMEOUT_S = 10.0
 
@@ -295,7 +294,7 @@ class TransactionalRun:
         wiring = next(iter(self._plan.wirings.values()))
         return wiring.context().component_tasks(component_id)
 
-    def _handles(self) -> Mapping[str, StateHandle]:
+    def _handles(self) -> Mapping[str, DeclaredState]:
         handles = [h for c in self._topology.components for h in declared_states(type(c.spec)).values()]
         return {handle.name: handle for handle in handles}
 

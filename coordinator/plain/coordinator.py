@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
@@ -20,6 +20,7 @@ from coordinated_bolt.transport.wave_frames import WaveId
 from coordinated_bolt.trees.spout_task import SpoutTask
 from coordinated_bolt.watching.metrics_observer import MetricsObserver
 from coordinated_bolt.watching.task_observer import TaskObserver
+from coordinator.log_fields import fields
 from coordinator.plain.driving import end_on, has_emitted
 from coordinator.plain.engine import PlainEngine, WaveDrained
 from coordinator.plain.options import PlainRunOptions
@@ -27,6 +28,7 @@ from coordinator.plain.run_summary import PlainStatistics
 from coordinator.plain.spout_wave import SpoutWave
 from coordinator.plain.wave_size import WaveSize
 from coordinator.planning.plain_plan import PlainPlan
+from coordinator.run_observer import Observer, Observers, RunBegan, RunEnded, TurnEnded, WaveEnded, WaveStarted
 from coordinator.transactional.engine import CrashKind, WaveCrashed
 from state.attempt import TransactionAttempt
 from state.errors import EngineError, WaveCrashError
@@ -49,6 +51,7 @@ class PlainCoordinator:
         sleep: waits that many seconds, from 1 to 100 ms; called when no spout had a tuple.
         draw_bits: number of bits -> a random number, for wave ids and the spouts' random draws.
         on_progress: called with the statistics after every wave, on the calling thread.
+        observers: told what happens; see `coordinator.run_observer`.
 
     Attributes:
         statistics: of the run so far.
@@ -64,10 +67,13 @@ class PlainCoordinator:
         sleep: Callable[[float], None],
         draw_bits: Callable[[int], int],
         on_progress: Callable[[PlainStatistics], None] | None = None,
+        observers: Sequence[Observer] = (),
     ) -> None:
         self._engine, self._options = engine, options
         self._clock, self._sleep, self._draw_bits = clock, sleep, draw_bits
         self._on_progress = on_progress
+        self._observers = Observers(observers)
+        self._topology_id, self._message_timeout_s = plan.topology_id, plan.message_timeout_s
         self._size = WaveSize(options.wave_tuples_max, options.max_crashes)
         self._is_draining = False
         self.statistics = PlainStatistics()
@@ -110,6 +116,7 @@ class PlainCoordinator:
             EngineError: Spark is gone or cannot work.
         """
         opened: list[SpoutTask] = []
+        self._observers.tell(RunBegan(self._topology_id, self.statistics, self._message_timeout_s))
         try:
             for spout in self._spouts.values():
                 opened.append(spout)
@@ -119,13 +126,16 @@ class PlainCoordinator:
             self._run_waves()
             for spout in self._spouts.values():
                 end_on(spout.deactivate())
-        except BaseException:
+        except BaseException as error:
+            self._observers.tell(RunEnded(error))
             for spout in opened:
                 failure = spout.close()
                 if failure is not None:  # the first error is the one to report
                     _LOG.warning("closing a spout after another error, %s", failure.to_error())
             raise
-        end_on(close_all(spout.close for spout in opened))
+        failure = close_all(spout.close for spout in opened)
+        self._observers.tell(RunEnded(None if failure is None else failure.to_error()))
+        end_on(failure)
         return self.statistics
 
     def count_emitted(self) -> None:
@@ -141,7 +151,9 @@ class PlainCoordinator:
             if self._wave.tuple_count:
                 idle_rounds = 0
                 self._run_wave()
+                self._observers.tell(TurnEnded(is_idle=False))
                 continue
+            self._observers.tell(TurnEnded(is_idle=True))
             idle_rounds += 1
             if self._options.stop_when_idle and idle_rounds >= self._options.idle_rounds:
                 self.statistics.is_interrupted = False
@@ -166,13 +178,16 @@ class PlainCoordinator:
 
     def _run_wave(self) -> None:
         wave, self._wave = self._wave, self._new_wave()
-        started_s = self._clock()
+        closed, started_s = wave.close(), self._clock()
         self.statistics.wave_started(started_s)
+        self._observers.tell(WaveStarted(closed.wave_id.number, tuple_count=wave.tuple_count))
         reached("plain_wave.submitting")
-        ended = self._engine.run_wave(wave.close())
+        ended = self._engine.run_wave(closed)
         reached("plain_wave.drained")
         ended_s = self.statistics.last_result_s = self._clock()
         self.statistics.wave_ended(ended_s, ended_s - started_s, wave.tuple_count)
+        crash = ended.reason if isinstance(ended, WaveCrashed) else None
+        self._observers.tell(WaveEnded(closed.wave_id.number, (), ended_s - started_s, crash=crash))
         acked: frozenset[int] = frozenset()
         if isinstance(ended, WaveDrained):
             end_on(next(iter(ended.failures), None))
@@ -195,6 +210,7 @@ class PlainCoordinator:
             crashed.wave_id,
             counted(tuple_count, "tuple"),
             crashed.reason,
+            extra=fields(wave=crashed.wave_id, reason=crashed.reason),
         )
         if crashed.kind is CrashKind.CERTAIN:
             raise EngineError(f"Spark cannot run the topology: {crashed.reason}")

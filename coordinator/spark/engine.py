@@ -6,7 +6,7 @@ import logging
 import queue
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -96,7 +96,8 @@ class SparkEngine:
             return replace(wave.process(early), seconds=time.monotonic() - started_s)
 
         crashed = partial(WaveCrashed, wave_id)
-        self._processing_lane.submit(partial(self._run, "processing", wave_id, job, crashed))
+        what = self._described(wave_id, [batch.attempt for batch in batches], "processing")
+        self._processing_lane.submit(partial(self._run, "processing", wave_id, what, job, crashed))
 
     def commit(self, wave_id: int, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> None:
         """Starts job 2 of a wave; without commit tasks there is nothing to run."""
@@ -111,7 +112,8 @@ class SparkEngine:
             return GroupExecuted(wave_id, attempts, tuple(reports))
 
         crashed = partial(GroupCrashed, wave_id, attempts)
-        self._commit_lane.submit(partial(self._run, "commit", wave_id, job, crashed))
+        what = self._described(wave_id, attempts, "commit")
+        self._commit_lane.submit(partial(self._run, "commit", wave_id, what, job, crashed))
 
     def cancel(self, wave_id: int) -> None:
         """Cancels the jobs of a wave."""
@@ -159,14 +161,24 @@ class SparkEngine:
             self._release(wave_id)
         self._deployment.shipped_plan.destroy()
 
+    def _described(self, wave_id: int, attempts: Sequence[TransactionAttempt], phase: str) -> str:
+        """Returns what Spark's UI shows of a job."""
+        first, last = attempts[0].txid, attempts[-1].txid
+        txids = f"txid {first}" if first == last else f"txids {first}..{last}"
+        return f"{self._plan.topology_id}: wave {wave_id}, {txids}, {phase}"
+
     def _run(
-        self, phase: str, wave_id: int, job: Callable[[], Event], crashed: Callable[[str, CrashKind], Event]
+        self,
+        phase: str,
+        wave_id: int,
+        description: str,
+        job: Callable[[], Event],
+        crashed: Callable[[str, CrashKind], Event],
     ) -> None:
         """Runs one job on its lane and turns whatever happens into an event."""
         job_group = self._job_group(phase, wave_id)
         self._running.add(job_group)
         try:
-            description = f"txbatch {self._plan.topology_id}: {phase}"
             self._context.setJobGroup(job_group, description, interruptOnCancel=True)
             event = job()
         except Exception as error:  # noqa: BLE001 - whatever Spark raises, the coordinator has to know

@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
@@ -25,7 +27,8 @@ class Lane:
     def __init__(self, name: str) -> None:
         self._jobs: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = queue.SimpleQueue()
         self._is_closed = False
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        run = partial(copy_context().run, self._run)  # what it logs is of the same topology
+        self._thread = threading.Thread(target=run, name=name, daemon=True)
         self._thread.start()
 
     def submit(self, job: Callable[[], Result]) -> Future[Result]:

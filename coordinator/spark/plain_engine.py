@@ -85,5 +85,6 @@ class SparkPlainEngine:
             _LOG.debug("nothing was cleaned up: %s", error)
 
     def _run(self, wave: PlainWave) -> WaveDrained:
-        self._context.setJobGroup(self._job_group, f"txbatch {self._topology_id}: wave", interruptOnCancel=True)
+        description = f"{self._topology_id}: wave {wave.wave_id.number}"
+        self._context.setJobGroup(self._job_group, description, interruptOnCancel=True)
         return self._deployment.run(wave)

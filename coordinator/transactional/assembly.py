@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -11,6 +11,7 @@ from typing import Any
 from coordinator.building.topology import Topology
 from coordinator.building.topology_description import fingerprint_of
 from coordinator.planning.plan import Plan
+from coordinator.run_observer import Observer, Observers
 from coordinator.spouts.committing import SpoutCommitter
 from coordinator.spouts.kinds.kind_of import kind_of
 from coordinator.spouts.run_so_far import RunSoFar
@@ -27,6 +28,7 @@ from coordinator.transactional.machine.positions import Positions
 from coordinator.transactional.machine.replay import Replay
 from coordinator.transactional.machine.run_machine import RunMachine
 from coordinator.transactional.machine.run_plan import RunPlan
+from coordinator.transactional.observer_side import ObserverSide
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.publisher import Publisher
 from coordinator.transactional.pulse.run_observer import RunObserver
@@ -47,7 +49,7 @@ from state.redis_watch import ServerWatch
 
 
 @contextmanager
-def assembled(
+def assembled(  # noqa: D417 - the others are what their names say
     topology: Topology,
     plan: Plan,
     store: RedisStore,
@@ -63,21 +65,18 @@ def assembled(
     watch: AttemptWatch | None = None,
     wall_clock: Callable[[], float] | None = None,
     replay: ReplayChoice | LetterChoice | None = None,
+    observers: Sequence[Observer] = (),
     observe: Callable[[], RunObserver] | None = None,
 ) -> Iterator[Coordinator]:
     """Becomes the owner of a topology and yields the coordinator of a run that continues where the last one ended.
 
     Args:
-        topology: the topology to run.
-        plan: made from it.
         store: holds its state; the server was checked.
         engine: runs its waves; closed by the caller.
-        options: limits of the run.
         nonce: 128 random bits, hexadecimal, different for every run; the engine's readers of state have the same one.
         new_generation: as many, for a topology that starts for the first time.
         clock: seconds, monotonic.
         draw_bits: number of bits -> a random number, for attempt ids. It may be seeded; `nonce` must never be.
-        on_progress: called with the statistics after every event.
         pause: waits for that many seconds before a failed start of the spout is tried again; None does not wait.
         watch: notified of every attempt, and may hold its phases.
         wall_clock: seconds since the epoch, for records of quarantined batches; `clock` by default.
@@ -87,7 +86,7 @@ def assembled(
     Raises:
         TransactionError: the topology cannot be owned, see `Takeover.take`, or its spout cannot be started.
     """
-    options = fitting(topology, options)
+    options, observing = fitting(topology, options), ObserverSide(Observers(observers), clock)
     start = _spout_start(topology, plan, options, pause or _ignore)
     with ExitStack() as resources:
         spout = start.coordinator(resources)
@@ -111,12 +110,15 @@ def assembled(
             earlier_notes=taken.notes,
             start=start,
             watch=watch,
+            observers=observing,
             stamps=_stamps(taken, options, wall_clock or clock),
             replays=taken.replays,
             observer=observer,
         )
         coordinator.statistics.durability = store.durability
-        yield resources.enter_context(closing(coordinator))
+        resources.enter_context(closing(coordinator))
+        resources.enter_context(observing.observed(topology, coordinator.statistics))
+        yield coordinator
 
 
 def new_coordinator(
@@ -138,6 +140,7 @@ def new_coordinator(
     earlier_notes: Notes | None = None,
     start: SpoutStart | None = None,
     watch: AttemptWatch | None = None,
+    observers: ObserverSide | None = None,
     server_watch: ServerWatch | None = None,
     stamps: RecordStamps | None = None,
     replays: tuple[Replay, ...] | None = None,
@@ -183,6 +186,7 @@ def new_coordinator(
             barriers=barriers,
         ),
         watch=watch_side,
+        observers=observers or ObserverSide(Observers(), clock),
         clock=clock,
         on_progress=on_progress,
         observer=observer,

@@ -34,6 +34,7 @@ from coordinator.transactional.machine.run_events import (
     Turn,
 )
 from coordinator.transactional.machine.run_machine import RunMachine
+from coordinator.transactional.observer_side import ObserverSide
 from coordinator.transactional.pulse.run_observer import RunObserver
 from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.spout_side import SpoutSide
@@ -42,7 +43,9 @@ from coordinator.transactional.watch_side import WatchSide
 
 _LOG = logging.getLogger("txbatch")
 BUSY_WAIT_S = 0.5
+"""How long the run waits for the engine while new input could not be sent anywhere."""
 IDLE_WAIT_S = 0.05
+"""How long it waits while it could: then the spout is asked again."""
 
 
 class Coordinator:
@@ -54,6 +57,7 @@ class Coordinator:
         engine: runs waves.
         store: stores and commits, as the owner of the topology.
         watch: notified of every attempt, and may hold its phases.
+        observers: told what happens.
         clock: seconds, monotonic.
         on_progress: called with the statistics after every event.
         observer: hears everything that happens.
@@ -67,12 +71,14 @@ class Coordinator:
         engine: EngineSide,
         store: StoreSide,
         watch: WatchSide,
+        observers: ObserverSide,
         clock: Callable[[], float],
         on_progress: Callable[[RunStatistics], None],
         observer: RunObserver | None = None,
     ) -> None:
         self._machine = machine
         self._spout, self._engine, self._store, self._watch = spout, engine, store, watch
+        self._observers = observers
         self._clock = clock
         self._on_progress = on_progress
         self._observer = observer or RunObserver()
@@ -156,9 +162,11 @@ class Coordinator:
             return True
         event = self._next_event()
         if event is not None:
+            self._observers.happened(event)
             self._handle(event)
             self._report_progress()
         self._handle(TimePassed(clock()))
+        self._observers.turned(is_idle=machine.is_idle())
         if self._observer.is_due():
             self._let_observe()
         return False
@@ -171,7 +179,7 @@ class Coordinator:
         """Waits for whatever can happen next; a run that can only wait for a barrier waits for its answer."""
         is_idle = self._machine.is_idle()
         if not self._store.awaits_barrier or not (is_idle or self._machine.is_blocked()):
-            return self._engine.next_event(IDLE_WAIT_S if is_idle else BUSY_WAIT_S)
+            return self._engine.next_event(IDLE_WAIT_S if is_idle or self._machine.has_room() else BUSY_WAIT_S)
         confirmed = self._store.barrier_answer(IDLE_WAIT_S)
         return confirmed if confirmed is not None or is_idle else self._engine.next_event(0.0)
 
@@ -180,7 +188,7 @@ class Coordinator:
         self._observer.heard(event)
         decisions = deque(self._machine.handle(event))
         while decisions:  # bounded: each answer leads to fewer decisions
-            answer = self._carry_out(decisions.popleft())
+            answer = self._observers.carry_out(decisions.popleft(), self._carry_out)
             if answer is not None:
                 self._observer.heard(answer)
                 decisions.extend(self._machine.handle(answer))

@@ -2,44 +2,28 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 
+from coordinator.bounded_log import BoundedLog
+from coordinator.log_fields import fields
 from state.attempt import TransactionAttempt
-
-_LOG = logging.getLogger("txbatch")
-EVERY_S = 5.0
 
 
 class ReplayLog:
-    """Logs the first replay of a run at once, then at most one in five seconds, with the number left out.
+    """Logs the first replay of a run at once, and later ones as `BoundedLog` allows.
 
     Args:
         clock: seconds, monotonic.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._next_s = clock()
-        self._left_out = 0
-        self._last = ""
+        self._log = BoundedLog(clock)
 
-    def failed(self, attempt: TransactionAttempt, reason: str) -> None:
+    def failed(self, attempt: TransactionAttempt, reason: str, wave_id: int) -> None:
         """Logs or counts an attempt that has failed and whose transaction is replayed."""
-        self._last = f"attempt {attempt} failed and is replayed: {reason}"
-        if self._clock() < self._next_s:
-            self._left_out += 1
-            return
-        self._next_s = self._clock() + EVERY_S
-        self._say()
+        about = fields(attempt, wave=wave_id or None, reason=reason)
+        self._log.warn(f"attempt {attempt} failed and is replayed: {reason}", about)
 
     def close(self) -> None:
         """Logs the number of replays left out, with the last reason; called at the end of the run."""
-        if self._left_out:
-            self._left_out -= 1
-            self._say()
-
-    def _say(self) -> None:
-        more = f" ({self._left_out:,} more before it)" if self._left_out else ""
-        _LOG.warning("%s%s", self._last, more)
-        self._left_out = 0
+        self._log.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinator.reports.run_report import RunReport
 from coordinator.reports.run_tables import tables_of
+from coordinator.transactional.failure_cause import FailureCause
 from coordinator.wave_statistics import WaveStatistics
 from state.durability import DurabilityReport
 from state.printable import counted
@@ -32,6 +33,7 @@ class RunStatistics(WaveStatistics):
         tuples: tuples that the spout emitted in them.
         attempts: attempts issued.
         failed_attempts: attempts that failed, or were dropped because a lower one failed.
+        failures: the same by cause; see `FailureCause`.
         commit_groups: atomic commits.
         active: attempts in flight.
         fraction: part of the input that is cut into transactions, None if its size is unknown.
@@ -52,6 +54,7 @@ class RunStatistics(WaveStatistics):
     tuples: int = 0
     attempts: int = 0
     failed_attempts: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
     commit_groups: int = 0
     active: int = 0
     fraction: float | None = None
@@ -69,6 +72,17 @@ class RunStatistics(WaveStatistics):
         """Counts a wave that was started."""
         self.wave_started(now_s)
         self.attempts += attempt_count
+
+    def failed(self, txids: Sequence[int], culprit: int, cause: FailureCause) -> None:
+        """Counts the attempts that are lost with the one that has failed."""
+        self.failed_attempts += len(txids)
+        for txid in txids:
+            self.failures[(cause if txid == culprit else FailureCause.LOWER_FAILED).value] += 1
+
+    def commit_lag_s(self, now_s: float) -> float:
+        """Returns the seconds since the last commit, or since the first wave before it; 0 if nothing is in flight."""
+        since = self.last_result_s or self.first_wave_s
+        return 0.0 if since is None or not self.active else max(0.0, now_s - since)
 
     def committed_one(self, txid: int, outcome: AttemptOutcome) -> None:
         """Counts a transaction that was committed."""
@@ -171,6 +185,8 @@ class RunStatistics(WaveStatistics):
             "waves": self.waves,
             "commit_groups": self.commit_groups,
         }
+        if self.failures:
+            fields["failures"] = dict(sorted(self.failures.items()))
         if self.quarantined:
             fields["quarantined"] = self.quarantined
         if self.replayed:

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import Protocol
 
+from coordinator.log_fields import fields
 from coordinator.transactional.machine.run_events import (
     AskBarrier,
     BarrierConfirmed,
@@ -19,6 +20,7 @@ from coordinator.transactional.record_stamps import RecordStamps
 from coordinator.transactional.run_summary import RunStatistics
 from state.attempt import TransactionAttempt
 from state.errors import ProtocolError, ReplayLimitError, StateRefusedError, TransactionError
+from state.printable import counted
 from state.redis_watch import ServerWatch
 
 _LOG = logging.getLogger("txbatch")
@@ -112,11 +114,14 @@ class StoreSide:
         except RefusedGroup as refusal:
             return Refused(refusal.error)
         if poison is not None:
-            _LOG.warning("txid %d is quarantined: %s", poison.txid, poison.cause.reason)
-        if replay is not None and replay.letters:
-            _LOG.info("%d dead letters are replayed as txid %d", len(replay.letters), publish.attempts[0].txid)
-        elif replay is not None:
-            _LOG.info("quarantined txid %d is replayed as txid %d", replay.txid, publish.attempts[0].txid)
+            cause = poison.cause
+            about = fields(publish.attempts[0], component=cause.component_id or None, reason=cause.reason)
+            _LOG.warning("txid %d is quarantined: %s", poison.txid, cause.reason, extra=about)
+        if replay is not None:
+            attempt = publish.attempts[0]
+            count = len(replay.letters)
+            what = f"{counted(count, 'dead letter')} replayed" if count else f"quarantined txid {replay.txid} replayed"
+            _LOG.info("%s as txid %d", what, attempt.txid, extra=fields(attempt))
         self._on_committed(publish.attempts)
         return Published(self._clock(), byte_count)
 

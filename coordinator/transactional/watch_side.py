@@ -33,10 +33,10 @@ class WatchSide:
             case Issued(attempts):
                 for attempt in attempts:
                     self._watch.issued(attempt)
-            case Dropped(attempts, phase, reason):
+            case Dropped(attempts, phase, reason, _):
                 self._watch.failed(attempts, phase, reason)
-            case Replayed(attempt, reason):
-                self._replays.failed(attempt, reason)
+            case Replayed(attempt, reason, wave_id):
+                self._replays.failed(attempt, reason, wave_id)
 
     def committed(self, attempts: tuple[TransactionAttempt, ...]) -> None:
         """Passes on that these attempts are durable."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from random import Random
 from typing import Any, TypeVar
@@ -46,7 +46,7 @@ from tests.simulation.scenario import CALLS_AT_MOST, PLAIN, Outcome, Scenario
 from tests.simulation.sim_engine import Job
 from tests.simulation.sim_server import SimServer
 from tests.simulation.timeline import Timeline
-from tests.simulation.workload import MARKS, PARTITIONS, TOPOLOGY_ID, World, topology, transfer, weight
+from tests.simulation.workload import MARKS, PARTITIONS, TOPOLOGY_ID, Audit, World, topology, transfer, weight
 
 ServerT = TypeVar("ServerT", bound=SimServer)
 RESTART_S = (0.0, 0.1, 5.0, 120.0)
@@ -69,6 +69,9 @@ def ledger(rows: int) -> Ledger:
 
 class Simulation:
     """The world of one scenario."""
+
+    _more_states: Mapping[str, str] = {}
+    """Name -> value type of the states that its committer declares beyond the usual ones."""
 
     def __init__(self, scenario: Scenario) -> None:
         self._scenario = scenario
@@ -172,12 +175,21 @@ class Simulation:
                 fingerprint=fingerprint,
                 marks=marks,
                 shift=int(faults.strikes("operator.changes_code")),
+                audit=self._audit(),
             ),
             fingerprint,
-            dict.fromkeys(("balances", "seen", "weights"), "int") | ({MARKS: marks} if marks else {}),
+            {
+                **dict.fromkeys(("balances", "seen", "weights"), "int"),
+                **self._more_states,
+                **({MARKS: marks} if marks else {}),
+            },
             adopts=asks or self._is_calm,
             accepts_states=asks or self._is_calm,
         )
+
+    def _audit(self) -> Audit | None:
+        """What counts the rows; None for the usual committer."""
+        return None
 
     def _start_drop(self) -> None:
         self._started += 1

@@ -62,6 +62,17 @@ def test_64_transactions_of_a_plain_word_count_take_few_spark_jobs(cluster, tmp_
     assert cluster.hash("{word_count}:counts") == expected
 
 
+def test_jobs_are_described_by_topology_wave_and_txids(cluster, tmp_path):
+    (tmp_path / "input.txt").write_text("".join(f"line {number}\n" for number in range(30)), encoding="utf-8")
+    before = jobs_so_far(cluster)
+    cluster.run(word_count.topology(str(tmp_path / "input.txt"), lines_per_batch=10), early_commit=False)
+
+    cluster.context._jsc.sc().listenerBus().waitUntilEmpty()
+    store = cluster.context._jsc.sc().statusStore()
+    described = [store.job(before + number).description().get() for number in range(2)]
+    assert described == ["word_count: wave 1, txids 1..3, processing", "word_count: wave 1, txids 1..3, commit"]
+
+
 class NotingWork(Pass):
     """Notes when it is done with an attempt."""
 

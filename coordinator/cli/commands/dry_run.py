@@ -70,7 +70,7 @@ def _print_json(topology_id: str, batches: Iterator[DryBatch], fields: Fields, l
     is_refused = True
     try:
         for batch in batches:
-            shown.append(_plain(batch, fields, limit))
+            shown.append(_plain(batch, fields, limit))  # noqa: PERF401 - an error leaves what came before it
         is_refused = False
     finally:
         if shown or not is_refused:

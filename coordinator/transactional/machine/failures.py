@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinator.log_fields import fields
 from coordinator.transactional.engine import CrashKind
+from coordinator.transactional.failure_cause import FailureCause
 from coordinator.transactional.machine.attempt_record import AttemptRecord, TransactionRecord
 from coordinator.transactional.machine.poison import Poison, reach_of
 from coordinator.transactional.machine.run_books import RunBooks
@@ -26,12 +28,14 @@ class _Fault:
 
     Attributes:
         reason: as told to people.
+        counts_as: as counted in statistics.
         is_counted: the attempt itself is to blame.
         is_of_batch: it is, because of its batch.
         failure: what a task has reported; None after a crash or a refusal.
     """
 
     reason: str
+    counts_as: FailureCause
     is_counted: bool = True
     is_of_batch: bool = True
     failure: Failure | None = None
@@ -90,41 +94,45 @@ class Failures:
     def failed(self, attempt: TransactionAttempt, phase: Phase, failure: Failure) -> Iterator[Decision]:
         """Handles an attempt that is itself at fault."""
         record = self._books.transactions[attempt.txid]
-        is_of_batch = self._is_of_batch(failure)
+        is_of_batch, counts_as = self._is_of_batch(failure), FailureCause.of_failure(failure.kind)
         if failure.halts() and not (is_of_batch and self._may_quarantine(record)):
-            yield from self._halt(attempt, phase, _error_of(record, failure, attempt), str(failure))
+            error = _error_of(record, failure, attempt)
+            yield from self._halt(attempt, phase, error, _Fault(str(failure), counts_as))
             return
-        yield Replayed(attempt, str(failure))
-        fault = _Fault(str(failure), is_of_batch=is_of_batch, failure=failure)
+        yield Replayed(attempt, str(failure), self._books.transactions.wave_of((attempt,)))
+        fault = _Fault(str(failure), counts_as, is_of_batch=is_of_batch, failure=failure)
         yield from self._lose(attempt, phase, fault)
 
     def crashed(self, attempts: Attempts, phase: Phase, what: str, reason: str, kind: CrashKind) -> Iterator[Decision]:
         """Handles a phase that ended without naming an attempt: an attempt is to blame only if it was alone in it."""
-        live = [attempt for attempt in attempts if self._books.transactions.is_current(attempt)]
+        live = tuple(attempt for attempt in attempts if self._books.transactions.is_current(attempt))
         if not live:
             return
-        _LOG.warning("%s crashed: %s", what, reason)
+        wave, counts_as = self._books.transactions.wave_of(live[:1]), FailureCause.of_crash(kind)
+        about = fields(wave=wave, txid=live[0].txid, last_txid=live[-1].txid, phase=str(phase), reason=reason)
+        _LOG.warning("%s crashed: %s", what, reason, extra=about)
         if kind is CrashKind.CERTAIN:
             told = f"Spark cannot run txid {live[0].txid}: {reason}; lower txids are committed"
-            yield from self._halt(live[0], phase, EngineError(told), reason)
+            yield from self._halt(live[0], phase, EngineError(told), _Fault(reason, counts_as))
         else:
-            yield from self._lose(live[0], phase, _Fault(reason, is_counted=len(attempts) == 1))
+            yield from self._lose(live[0], phase, _Fault(reason, counts_as, is_counted=len(attempts) == 1))
 
     def refused(self, attempt: TransactionAttempt, error: TransactionError) -> Iterator[Decision]:
         """Handles a transaction that the store refused although it was alone in its group; it would do so again."""
         record = self._books.transactions[attempt.txid]
+        fault = _Fault(str(error), FailureCause.STATE_REFUSED)
         if not self._may_quarantine(record):
-            yield from self._halt(attempt, Phase.COMMIT, error, str(error))
+            yield from self._halt(attempt, Phase.COMMIT, error, fault)
             return
-        yield from self._drop_from(attempt.txid, Phase.COMMIT, str(error))
+        yield from self._drop_from(attempt.txid, Phase.COMMIT, fault)
         record.failure_count += 1
         record.own_failure_count += 1
-        self._give_up(record, _Fault(str(error)), error)
+        self._give_up(record, fault, error)
 
     def not_set_aside(self, attempt: TransactionAttempt, error: TransactionError) -> Iterator[Decision]:
         """Handles a store that refused to set a batch aside."""
         self.poison = None
-        yield from self._halt(attempt, Phase.COMMIT, error, str(error))
+        yield from self._halt(attempt, Phase.COMMIT, error, _Fault(str(error), FailureCause.STATE_REFUSED))
 
     def set_aside(self) -> None:
         """Takes down that the poison is quarantined."""
@@ -161,10 +169,10 @@ class Failures:
         return self._books.options.quarantines and record.replay is None
 
     def _halt(
-        self, attempt: TransactionAttempt, phase: Phase, error: TransactionError, reason: str
+        self, attempt: TransactionAttempt, phase: Phase, error: TransactionError, fault: _Fault
     ) -> Iterator[Decision]:
         self._halt_at(attempt.txid, error)
-        yield from self._drop_from(attempt.txid, phase, reason)
+        yield from self._drop_from(attempt.txid, phase, fault)
 
     def _halt_at(self, txid: int, error: TransactionError) -> None:
         """Lets lower transactions commit before the run ends; a later halt never has a higher txid."""
@@ -172,7 +180,7 @@ class Failures:
 
     def _lose(self, attempt: TransactionAttempt, phase: Phase, fault: _Fault) -> Iterator[Decision]:
         record = self._books.transactions[attempt.txid]
-        yield from self._drop_from(attempt.txid, phase, fault.reason)
+        yield from self._drop_from(attempt.txid, phase, fault)
         if not fault.is_counted:
             return
         record.failure_count += 1
@@ -197,21 +205,23 @@ class Failures:
             _LOG.error(
                 "txid %d cannot be quarantined, because no attempt has told where its batch ends; the run halts",
                 record.txid,
+                extra=fields(txid=record.txid, reason=fault.reason),
             )
             self._halt_at(record.txid, error)
         else:
             self.poison = Poison(record.txid, batch, fault.cause(record.own_failure_count), error)
 
-    def _drop_from(self, txid: int, phase: Phase, reason: str) -> Iterator[Decision]:
+    def _drop_from(self, txid: int, phase: Phase, fault: _Fault) -> Iterator[Decision]:
         """Drops the attempt and all later ones; those that only waited for a wave do not count as failed.
 
         Poison above is attempted once more: its batch may begin elsewhere now.
         """
         if self.poison is not None and txid < self.poison.txid:
             self.poison = None
-        dropped = self._books.transactions.drop_from(txid, reason)
-        self._books.statistics.failed_attempts += sum(ended.wave_id != 0 for ended in dropped)
-        yield Dropped(tuple(ended.attempt for ended in dropped), phase, reason)
+        dropped = self._books.transactions.drop_from(txid, fault.reason)
+        failed = [ended.attempt.txid for ended in dropped if ended.wave_id]
+        self._books.statistics.failed(failed, txid, fault.counts_as)
+        yield Dropped(tuple(ended.attempt for ended in dropped), phase, fault.reason, fault.counts_as)
         yield from self._let_go(dropped)
 
     def _let_go(self, dropped: list[AttemptRecord]) -> Iterator[Decision]:

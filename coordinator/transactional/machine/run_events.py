@@ -21,6 +21,7 @@ from coordinator.transactional.engine import (
     WaveCrashed,
     WaveProcessed,
 )
+from coordinator.transactional.failure_cause import FailureCause
 from coordinator.transactional.machine.poison import Poison
 from coordinator.transactional.machine.replay import Replay
 from coordinator.transactional.phase import Phase
@@ -318,19 +319,28 @@ class Dropped:
         attempts: ascending.
         phase: of the failure.
         reason: of the failure.
+        cause: of the failure, as it is counted.
     """
 
     attempts: Attempts
     phase: Phase
     reason: str
+    cause: FailureCause
 
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """An attempt was at fault and its transaction is replayed: log it."""
+    """An attempt was at fault and its transaction is replayed: log it.
+
+    Attributes:
+        attempt: that has failed.
+        reason: of the failure.
+        wave_id: of the attempt.
+    """
 
     attempt: TransactionAttempt
     reason: str
+    wave_id: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from typing import Any
 
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinator.emitting.emitter_task import Batch
+from coordinator.log_fields import fields
 from coordinator.transactional.engine import (
     CrashKind,
     GroupCrashed,
@@ -179,6 +180,11 @@ class RunMachine:
         """Returns whether no attempt is active."""
         return not any(self._transactions.active())
 
+    def has_room(self) -> bool:
+        """Returns whether a wave could start at once if the spout had something for it."""
+        may_start = self._plan.engine_overlaps or self._commits.phase is None
+        return may_start and not self._books.waves.is_processing()
+
     def is_blocked(self) -> bool:
         """Returns whether nothing more may be committed, or the run may not end, before a barrier is confirmed."""
         return self._releases.is_blocked()
@@ -239,8 +245,7 @@ class RunMachine:
         """Ends the turn, unless a batch is still being cut: starts a wave if there is room for one."""
         if self._cutting.is_under_way:
             return
-        may_start = self._plan.engine_overlaps or self._commits.phase is None
-        if may_start and not self._books.waves.is_processing():
+        if self.has_room():
             yield from self._start_wave()
         if self.is_idle() and not self._cutting.has_rest and self._failures.poison is None:
             yield Done() if self._is_complete() else AskForEnd(self.last_metadata())
@@ -367,7 +372,8 @@ class RunMachine:
         """Cancels what exceeds the message timeout, in either phase."""
         self._books.now_s = passed.now_s
         for wave in self._books.waves.overdue(self._books.now_s):
-            _LOG.warning("wave %d exceeds the message timeout and is cancelled", wave.wave_id)
+            about = fields(wave=wave.wave_id, txid=wave.attempts[0].txid, last_txid=wave.attempts[-1].txid)
+            _LOG.warning("wave %d exceeds the message timeout and is cancelled", wave.wave_id, extra=about)
             self._books.causes.cancelled(wave.wave_id)
             yield CancelWave(wave.wave_id)
         yield from self._commits.give_up_overdue()

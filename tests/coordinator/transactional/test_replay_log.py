@@ -14,9 +14,12 @@ class Time:
 
 
 def test_the_first_reason_is_told_at_once(caplog):
-    ReplayLog(Time()).failed(TransactionAttempt(7, 255), "split[0]: FailedException: later")
+    ReplayLog(Time()).failed(TransactionAttempt(7, 255), "split[0]: FailedException: later", 3)
     assert caplog.messages == ["attempt 7:00000000000000ff failed and is replayed: split[0]: FailedException: later"]
-    assert caplog.records[0].levelname == "WARNING"
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    told = (record.txid, record.attempt, record.wave, record.reason)
+    assert told == (7, "7:00000000000000ff", 3, "split[0]: FailedException: later")
 
 
 def test_many_replays_are_one_line_in_five_seconds_and_none_is_uncounted(caplog):
@@ -24,7 +27,7 @@ def test_many_replays_are_one_line_in_five_seconds_and_none_is_uncounted(caplog)
     log = ReplayLog(time)
     for txid in range(1, 101):
         time.now += 0.125
-        log.failed(TransactionAttempt(txid, txid), f"reason {txid}")
+        log.failed(TransactionAttempt(txid, txid), f"reason {txid}", 3)
     log.close()
     assert [message.partition("replayed: ")[2] for message in caplog.messages] == [
         "reason 1",

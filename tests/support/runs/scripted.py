@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -14,6 +14,7 @@ from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinator.emitting.emitter_task import Batch
 from coordinator.planning.plan import Plan
+from coordinator.run_observer import Observer, Observers
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.transactional.assembly import new_coordinator
 from coordinator.transactional.engine import (
@@ -27,6 +28,7 @@ from coordinator.transactional.engine import (
 )
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.machine.run_machine import RunMachine
+from coordinator.transactional.observer_side import ObserverSide
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.publisher import Publisher
 from coordinator.transactional.run_summary import RunStatistics
@@ -238,6 +240,7 @@ class Run:
         currtx: int = 1,
         stored: Mapping[str, Any] | None = None,
         message_timeout_s: float = 60.0,
+        observers: Sequence[Observer] = (),
         **options: int,
     ) -> None:
         self.log: list[Line] = []
@@ -264,6 +267,7 @@ class Run:
             clock=lambda: self.engine.now_s,
             on_progress=self._tell_progress,
             message_timeout_s=message_timeout_s,
+            observers=ObserverSide(Observers(observers), lambda: self.engine.now_s),
         )
         self.machine = self.coordinator._machine
         validated(self.machine)

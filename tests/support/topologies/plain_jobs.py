@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, ClassVar
 
@@ -16,6 +16,7 @@ from coordinator.plain.engine import PlainEngine
 from coordinator.plain.options import PlainRunOptions
 from coordinator.planning.plain_plan import PlainPlan, make_plain_plan
 from coordinator.planning.wave_plan import WavePlan, make_wave_plan
+from coordinator.run_observer import Observer
 from state.errors import FailedException
 
 
@@ -45,6 +46,7 @@ def coordinator_of(
     clock: Clock | None = None,
     seed: int = 1,
     on_progress: Callable[[Any], None] | None = None,
+    observers: Sequence[Observer] = (),
     **options: Any,
 ) -> PlainCoordinator:
     """A coordinator that ends when its spouts are idle."""
@@ -57,6 +59,7 @@ def coordinator_of(
         sleep=clock.sleep,
         draw_bits=Random(seed).getrandbits,
         on_progress=on_progress,
+        observers=observers,
     )
 
 

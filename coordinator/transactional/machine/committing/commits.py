@@ -10,6 +10,7 @@ from committers.group_commit import Again, Group, decide_group
 from committers.group_commit import Publish as PublishStep
 from committers.group_size import GroupSize
 from committers.task_report import TaskReport
+from coordinator.log_fields import fields
 from coordinator.transactional.engine import EarlyCommit, GroupCrashed, GroupExecuted, PhaseEnded
 from coordinator.transactional.machine.attempt_record import AttemptState
 from coordinator.transactional.machine.committing.commit_phase import CommitPhase, validate_phase
@@ -279,6 +280,7 @@ class Commits:
         _LOG.warning(
             "the commit phase of %s exceeds the message timeout and is cancelled",
             counted(len(phase.attempts), "attempt"),
+            extra=fields(txid=phase.attempts[0].txid, last_txid=phase.attempts[-1].txid, phase=str(Phase.COMMIT)),
         )
         phase.started_s = books.now_s  # reported once per timeout
         wave_id = books.transactions.wave_of(phase.attempts)

@@ -187,9 +187,9 @@ class Meddling(RedisRecords):
         super().__init__(read._connection, read.keys)
         self._meddle = meddle
 
-    def _at_once(self, commands: Any) -> list[Any]:
+    def at_once(self, commands: Any) -> list[Any]:
         self._meddle()
-        return super()._at_once(commands)
+        return super().at_once(commands)
 
     def _scanned(self, *command: str) -> tuple[str, Any]:
         self._meddle()

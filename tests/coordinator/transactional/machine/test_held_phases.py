@@ -7,6 +7,7 @@ import pytest
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.transactional.engine import CrashKind, PhaseEnded, WaveCrashed
+from coordinator.transactional.failure_cause import FailureCause
 from coordinator.transactional.machine.attempt_record import AttemptState
 from coordinator.transactional.machine.run_events import (
     AskWatch,
@@ -66,7 +67,7 @@ def test_an_attempt_that_is_held_can_fail_and_drops_the_later_ones():
     driven.notified.clear()
     assert driven.handle(PhaseEnded(first, one, 1, BY_HAND)) == [ReleaseWave(1)]
     (replayed, dropped) = driven.notified
-    assert replayed == Replayed(first, str(BY_HAND))
+    assert replayed == Replayed(first, str(BY_HAND), 1)
     assert isinstance(dropped, Dropped)
     assert dropped.attempts[:2] == (first, second)
     assert (dropped.phase, dropped.reason) == (Phase.PROCESSING, str(BY_HAND))
@@ -145,7 +146,10 @@ def test_issued_and_dropped_attempts_are_told_those_that_waited_too_but_only_sta
     four = tuple(att(txid, txid) for txid in (1, 2, 3, 4))
     assert driven.notified == [Issued(four)]
     driven.processed(1, four[:2], 1)
-    assert driven.notified[1:] == [Replayed(four[0], str(LATER)), Dropped(four, Phase.PROCESSING, str(LATER))]
+    assert driven.notified[1:] == [
+        Replayed(four[0], str(LATER), 1),
+        Dropped(four, Phase.PROCESSING, str(LATER), FailureCause.ASKED_FOR),
+    ]
     assert driven.machine.statistics.failed_attempts == 2
 
 
@@ -153,7 +157,7 @@ def test_a_crash_is_told_but_not_as_the_replay_of_one_attempt():
     driven = Driven(max_spout_pending=2)
     driven.turn()
     driven.handle(WaveCrashed(1, "gone"))
-    assert driven.notified[1:] == [Dropped((att(1, 1), att(2, 2)), Phase.PROCESSING, "gone")]
+    assert driven.notified[1:] == [Dropped((att(1, 1), att(2, 2)), Phase.PROCESSING, "gone", FailureCause.WORKER_LOST)]
 
 
 # Kinds of crashes

@@ -1,0 +1,172 @@
+"""What may be observed of a run, of either kind: the one place where metrics, logs and traces of a run begin.
+
+An observer is a function. The driver calls it on the run's thread, with one of the values below, right after it has
+happened. It is called a few times for each wave and commit group, never for each tuple.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinator.wave_statistics import WaveStatistics
+from state.attempt import TransactionAttempt
+
+_LOG = logging.getLogger("txbatch")
+Attempts = tuple[TransactionAttempt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunBegan:
+    """The run owns its topology and Spark is up; the first turn follows.
+
+    Attributes:
+        topology_id: of the topology.
+        statistics: of the run; the same object all along, which the run's thread changes.
+        message_timeout_s: how long a wave may take, None for ever.
+    """
+
+    topology_id: str
+    statistics: WaveStatistics
+    message_timeout_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """The driver has gone once more through its loop: many times a second, also while there is nothing to do.
+
+    Attributes:
+        is_idle: nothing is in flight.
+    """
+
+    is_idle: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptsIssued:
+    """Attempts were issued; the next wave with room takes them.
+
+    Attributes:
+        attempts: ascending.
+    """
+
+    attempts: Attempts
+
+
+@dataclass(frozen=True, slots=True)
+class WaveStarted:
+    """A wave was sent to Spark.
+
+    Attributes:
+        wave_id: its number in the run, from 1.
+        attempts: its attempts, ascending; empty in a plain topology.
+        tuple_count: the tuples that spouts of a plain topology emitted into it; 0 elsewhere.
+    """
+
+    wave_id: int
+    attempts: Attempts = ()
+    tuple_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WaveEnded:
+    """The processing phase of a wave has ended.
+
+    Attributes:
+        wave_id: of the wave.
+        attempts: as in `WaveStarted`.
+        seconds: since the wave was started.
+        outcomes: what became of its attempts; empty after a crash, and in a plain topology.
+        crash: why the wave crashed; None if it did not.
+    """
+
+    wave_id: int
+    attempts: Attempts
+    seconds: float
+    outcomes: tuple[AttemptOutcome, ...] = ()
+    crash: str | None = None
+
+    def task_seconds(self) -> list[tuple[str, float]]:
+        """Returns component id and the time its tasks spent in user code, longest first; computed when called."""
+        spent: Counter[str] = Counter()
+        for outcome in self.outcomes:
+            for component_id, work in outcome.metrics.items():
+                spent[component_id] += sum(work.execute_ns.values()) + work.finish_ns
+        return [(component_id, ns / 1e9) for component_id, ns in spent.most_common() if ns]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCommitted:
+    """A group of transactions was committed in one atomic step.
+
+    Attributes:
+        attempts: ascending.
+        seconds: from sending the commit to its answer, repetitions included.
+        operation_count: changes of state in the commit.
+        byte_count: size of the commit.
+    """
+
+    attempts: Attempts
+    seconds: float
+    operation_count: int
+    byte_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptsFailed:
+    """The first of these attempts has failed; the others are above it and were dropped with it.
+
+    Attributes:
+        attempts: ascending.
+        phase: "processing" or "commit".
+        cause: why, as one of a few words; see `FailureCause`.
+        reason: why, in full.
+    """
+
+    attempts: Attempts
+    phase: str
+    cause: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    """The run has ended; nothing follows.
+
+    Attributes:
+        error: what ended it; None if it is done or was drained.
+    """
+
+    error: BaseException | None
+
+
+Observation = (
+    RunBegan | TurnEnded | AttemptsIssued | WaveStarted | WaveEnded | GroupCommitted | AttemptsFailed | RunEnded
+)
+Observer = Callable[[Observation], None]
+
+
+class Observers:
+    """Tells all observers of a run; one that raises is reported once and told nothing more.
+
+    Args:
+        observers: of the run.
+    """
+
+    def __init__(self, observers: Sequence[Observer] = ()) -> None:
+        self._observers = list(observers)
+
+    def __bool__(self) -> bool:
+        return bool(self._observers)
+
+    def tell(self, observation: Observation) -> None:
+        """Tells every observer; never raises."""
+        for observer in tuple(self._observers):
+            try:
+                observer(observation)
+            except Exception:  # noqa: BLE001 - an observer must not end a run
+                self._observers.remove(observer)
+                _LOG.exception("observer %r raised and is told nothing more; the run continues", observer)

@@ -1,0 +1,61 @@
+"""Why an attempt failed, in one word: few enough to count by."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from coordinated_bolt.completeness.failure import FailureKind
+from coordinator.transactional.engine import CrashKind
+
+
+class FailureCause(StrEnum):
+    """What failed attempts are counted by, in statistics and metrics."""
+
+    USER_CODE = "user_code"
+    """User code raised something that is not a FailedException."""
+    BAD_RECORD = "bad_record"
+    SOURCE = "source"
+    """The input cannot be read the way it was cut."""
+    STATE_REFUSED = "state_refused"
+    """The server refused a read, or the changes of the transaction."""
+    STATE_UNREACHABLE = "state_unreachable"
+    """A read was not answered, or came too late."""
+    ASKED_FOR = "asked_for"
+    """User code asked for a replay with a FailedException."""
+    INCOMPLETE = "incomplete"
+    """Counts, reports or edges did not match: data was lost, doubled or altered on the way."""
+    WORKER_LOST = "worker_lost"
+    """A worker died, or another crash that may not happen again."""
+    TIMEOUT = "timeout"
+    """A wave or a commit phase took longer than the message timeout."""
+    ENGINE = "engine"
+    """Spark cannot run it."""
+    LOWER_FAILED = "lower_failed"
+    """Nothing was wrong with it, but a lower transaction failed, and later ones may depend on that."""
+
+    @classmethod
+    def of_failure(cls, kind: FailureKind) -> FailureCause:
+        """Returns the cause of an attempt that a task has failed."""
+        return _OF_FAILURE[kind]
+
+    @classmethod
+    def of_crash(cls, kind: CrashKind) -> FailureCause:
+        """Returns the cause of an attempt whose phase crashed."""
+        return _OF_CRASH[kind]
+
+
+_OF_FAILURE = {
+    FailureKind.USER: FailureCause.USER_CODE,
+    FailureKind.RECORD: FailureCause.BAD_RECORD,
+    FailureKind.SOURCE: FailureCause.SOURCE,
+    FailureKind.STATE: FailureCause.STATE_REFUSED,
+    FailureKind.UNREACHABLE: FailureCause.STATE_UNREACHABLE,
+    FailureKind.FAILED: FailureCause.ASKED_FOR,
+    FailureKind.UNANSWERED: FailureCause.STATE_UNREACHABLE,
+    FailureKind.INCOMPLETE: FailureCause.INCOMPLETE,
+}
+_OF_CRASH = {
+    CrashKind.LOST: FailureCause.WORKER_LOST,
+    CrashKind.OVERDUE: FailureCause.TIMEOUT,
+    CrashKind.CERTAIN: FailureCause.ENGINE,
+}
