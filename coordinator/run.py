@@ -143,8 +143,7 @@ def started(  # noqa: D417 - the others are those of `run`
     """
     check_is_a(Topology, topology, "use run_plain for a plain topology")
     choice = _choice(replay, replay_letters)
-    if isinstance(choice, LetterChoice):
-        topology = with_letter_streams(topology)
+    topology = with_letter_streams(topology) if isinstance(choice, LetterChoice) else topology
     server = choose_server(redis_url, data_dir, allow_plaintext=allow_plaintext)
     tell = on_step or _ignore_step
     # imported here because importing Spark takes as long as everything else
