@@ -914,9 +914,9 @@ local function commit(keys, argv)
   write_receipts(receipts, group)
   if told == '' then
     redis.call('HDEL', control, 'told')
-    write_control(control, owner, 'committed', decimal(group.last), 'history_from', oldest)
+    write_control(control, owner, 'history_from', oldest, 'committed', decimal(group.last))
   else
-    write_control(control, owner, 'committed', decimal(group.last), 'history_from', oldest, 'told', told)
+    write_control(control, owner, 'history_from', oldest, 'committed', decimal(group.last), 'told', told)
   end
   return {'OK', ''}
 end

@@ -95,7 +95,7 @@ class PulseWriter:
             stories = [self._stories.popleft() for _ in range(min(len(self._stories), STORIES_PER_CALL))]
         try:
             seen = {SEEN_FIELD: f"{self._wall_clock():.3f}"}
-            told = [(each.txid, each.story().to_json()) for each in stories]
+            told = [(each.txid, each.to_json()) for each in stories]
             self._is_fenced = not self._sender.send(news | seen, told, kept=self._kept)
         except TransactionError as error:
             self._keep(news, stories)

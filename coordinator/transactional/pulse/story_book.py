@@ -5,10 +5,11 @@ While a run commits, only references are kept; a story is put together when it i
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass, field, replace
+import json
+from dataclasses import dataclass, field
+from typing import Any
 
-from committers.task_report import AttemptVerdict
+from committers.task_report import TaskReport
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinator.transactional.engine import GroupExecuted, WaveProcessed
@@ -25,7 +26,22 @@ from coordinator.transactional.machine.run_events import (
 from coordinator.transactional.pulse.failure_kinds import VOID
 from coordinator.transactional.pulse.gist import gist
 from state.attempt import TransactionAttempt
-from state.transaction_story import ATTEMPTS_TOLD, AttemptStory, ComponentStory, TransactionStory
+from state.transaction_story import ATTEMPTS_TOLD, TransactionStory, story_of
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
+@dataclass(slots=True)
+class _Try:
+    """An attempt; times on the run's clock."""
+
+    attempt: TransactionAttempt
+    wave_id: int
+    started_s: float
+    ended_s: float = 0.0
+    failed: str = ""
+    reason: str = ""
+    is_current: bool = True
 
 
 @dataclass(slots=True)
@@ -34,39 +50,91 @@ class _Open:
 
     cut_s: float
     input_bytes: int = 0
-    attempts: deque[AttemptStory] = field(default_factory=lambda: deque(maxlen=ATTEMPTS_TOLD))
+    tries: list[_Try] = field(default_factory=list)
     attempt_count: int = 0
-    current: TransactionAttempt | None = None
     processed_s: float | None = None
     outcome: AttemptOutcome | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
+class _Group:
+    """What was committed together."""
+
+    publish: Publish
+    sent_s: float
+    committed_s: float
+    byte_count: int
+    reports: tuple[TaskReport, ...]
+    epoch_s: float
+
+    def at(self, now_s: float) -> float:
+        return round(self.epoch_s + now_s, 3)
+
+
+@dataclass(slots=True)
 class ClosedStory:
     """A committed transaction, and all that its story is put together from.
 
     Attributes:
         txid: of the transaction.
-        told: the story, without what the tasks have done.
-        outcome: of its processing phase, None if it was set aside.
-        verdicts: (component id, what a commit task said of it).
+        opened: what happened before its commit.
+        group: what it was committed with.
+        place: its place there.
     """
 
     txid: int
-    told: TransactionStory
-    outcome: AttemptOutcome | None
-    verdicts: tuple[tuple[str, AttemptVerdict], ...]
+    opened: _Open
+    group: _Group
+    place: int
+
+    def to_json(self) -> str:
+        """Returns the story as the text that is stored; what has its usual value is left out."""
+        opened, group, publish, replay = self.opened, self.group, self.group.publish, self.group.publish.replay
+        told: dict[str, Any] = {
+            "cut_at": group.at(opened.cut_s),
+            "processed_at": 0.0 if opened.processed_s is None else group.at(opened.processed_s),
+            "sent_at": group.at(group.sent_s),
+            "committed_at": group.at(group.committed_s),
+            "attempts": [self._attempt(each) for each in opened.tries],
+            "attempt_count": opened.attempt_count,
+            "first_txid": publish.attempts[0].txid,
+            "last_txid": publish.attempts[-1].txid,
+            "input_bytes": opened.input_bytes,
+            "group_bytes": group.byte_count,
+            "tuples": 0 if opened.outcome is None else opened.outcome.tuple_count,
+            "components": self._components(),
+        }
+        if publish.poison is not None:
+            told["set_aside"] = True
+        if replay is not None:
+            told["replay_of"], told["replayed_letters"] = 0 if replay.letters else replay.txid, len(replay.letters)
+        return _ENCODER.encode(told)
 
     def story(self) -> TransactionStory:
-        """Returns the whole story."""
-        done: dict[str, TaskMetrics] = {}
-        if self.outcome is not None:
-            for component_id, metrics in self.outcome.metrics.items():
-                done.setdefault(component_id, TaskMetrics()).add(metrics)
-        for component_id, verdict in self.verdicts:
-            done.setdefault(component_id, TaskMetrics()).add(verdict.metrics)
-        components = {component_id: _component(metrics) for component_id, metrics in sorted(done.items())}
-        return replace(self.told, components=components)
+        """Returns the story as a reader will have it."""
+        story = story_of(self.to_json())
+        assert story is not None
+        return story
+
+    def _attempt(self, each: _Try) -> dict[str, Any]:
+        ended_s = self.group.committed_s if each.is_current else each.ended_s
+        told = {
+            "attempt_id": f"{each.attempt.attempt_id:016x}",
+            "wave": each.wave_id,
+            "started_at": self.group.at(each.started_s),
+            "ended_at": self.group.at(ended_s),
+        }
+        return told | {"failed": each.failed, "reason": each.reason} if each.failed else told
+
+    def _components(self) -> dict[str, dict[str, Any]]:
+        told: dict[str, dict[str, Any]] = {}
+        if self.opened.outcome is not None:
+            for component_id, metrics in self.opened.outcome.metrics.items():
+                _add(told, component_id, metrics)
+        for report in self.group.reports:
+            if self.place < len(report.verdicts):
+                _add(told, report.component_id, report.verdicts[self.place].metrics)
+        return told
 
 
 class StoryBook:
@@ -87,11 +155,14 @@ class StoryBook:
         """Takes an event, before the machine handles it."""
         match event:
             case BatchCut(txid=txid, byte_count=byte_count):
-                self._open.setdefault(txid, _Open(now_s)).input_bytes = byte_count
+                opened = self._open.get(txid)
+                if opened is None:
+                    opened = self._open[txid] = _Open(now_s)
+                opened.input_bytes = byte_count
             case WaveProcessed(outcomes=outcomes):
                 for outcome in outcomes:
                     opened = self._open.get(outcome.attempt.txid)
-                    if opened is not None and opened.current == outcome.attempt:
+                    if opened is not None and _is_current(opened, outcome.attempt):
                         opened.outcome, opened.processed_s = outcome, now_s
             case GroupExecuted():
                 self._executed = event
@@ -110,12 +181,15 @@ class StoryBook:
         """
         match decision:
             case StartWave(wave_id=wave_id, batches=batches):
-                started_at = self._at(now_s)
                 for batch in batches:
-                    opened = self._open.setdefault(batch.attempt.txid, _Open(now_s))
-                    opened.current, opened.outcome, opened.processed_s = batch.attempt, None, None
+                    opened = self._open.get(batch.attempt.txid)
+                    if opened is None:
+                        opened = self._open[batch.attempt.txid] = _Open(now_s)
+                    opened.outcome = opened.processed_s = None
                     opened.attempt_count += 1
-                    opened.attempts.append(AttemptStory(_shown(batch.attempt), wave_id, started_at))
+                    opened.tries.append(_Try(batch.attempt, wave_id, now_s))
+                    if len(opened.tries) > ATTEMPTS_TOLD:
+                        del opened.tries[0]
             case Publish():
                 self._publishing = (decision, now_s)
             case Dropped():
@@ -129,54 +203,45 @@ class StoryBook:
     def _dropped(self, dropped: Dropped, now_s: float, kind: str) -> None:
         for attempt in dropped.attempts:
             opened = self._open.get(attempt.txid)
-            if opened is None or opened.current != attempt:
+            if opened is None or not _is_current(opened, attempt):
                 continue  # it only waited for a wave
-            first = dropped.attempts[0]
-            failed, reason = (kind, gist(dropped.reason)) if attempt == first else (VOID, f"txid {first.txid} failed")
-            opened.attempts[-1] = replace(opened.attempts[-1], ended_at=self._at(now_s), failed=failed, reason=reason)
-            opened.current = None
+            first, last = dropped.attempts[0], opened.tries[-1]
+            last.ended_s, last.is_current = now_s, False
+            last.failed, last.reason = (VOID, f"txid {first.txid} failed")
+            if attempt == first:
+                last.failed, last.reason = kind, gist(dropped.reason)
 
     def _published(self, now_s: float, byte_count: int) -> None:
         if self._publishing is None:
             return
         (publish, sent_s), self._publishing = self._publishing, None
-        executed, first, last = self._executed, publish.attempts[0].txid, publish.attempts[-1].txid
-        reports = () if executed is None or executed.attempts[0] != publish.attempts[0] else executed.reports
+        executed = self._executed
+        is_of_group = executed is not None and executed.attempts[0] == publish.attempts[0]
+        reports = executed.reports if executed is not None and is_of_group else ()
+        group = _Group(publish, sent_s, now_s, byte_count, reports, self._epoch_s)
         for place, attempt in enumerate(publish.attempts):
             opened = self._open.pop(attempt.txid, None) or _Open(now_s)
-            attempts = opened.attempts
-            if attempts and opened.current == attempt:
-                attempts[-1] = replace(attempts[-1], ended_at=self._at(now_s))
-            replay = publish.replay
-            told = TransactionStory(
-                cut_at=self._at(opened.cut_s),
-                processed_at=0.0 if opened.processed_s is None else self._at(opened.processed_s),
-                sent_at=self._at(sent_s),
-                committed_at=self._at(now_s),
-                attempts=tuple(attempts),
-                attempt_count=opened.attempt_count,
-                first_txid=first,
-                last_txid=last,
-                input_bytes=opened.input_bytes,
-                group_bytes=byte_count,
-                tuples=0 if opened.outcome is None else opened.outcome.tuple_count,
-                set_aside=publish.poison is not None,
-                replay_of=0 if replay is None or replay.letters else replay.txid,
-                replayed_letters=0 if replay is None else len(replay.letters),
-            )
-            verdicts = tuple(
-                (each.component_id, each.verdicts[place]) for each in reports if place < len(each.verdicts)
-            )
-            self._closed.append(ClosedStory(attempt.txid, told, opened.outcome, verdicts))
-
-    def _at(self, now_s: float) -> float:
-        return round(self._epoch_s + now_s, 3)
+            self._closed.append(ClosedStory(attempt.txid, opened, group, place))
 
 
-def _component(done: TaskMetrics) -> ComponentStory:
-    busy_ns = sum(done.execute_ns.values()) + done.finish_ns
-    return ComponentStory(dict(done.executed), dict(done.emitted), round(busy_ns / 1e6, 1), done.dead_letters)
+def _is_current(opened: _Open, attempt: TransactionAttempt) -> bool:
+    return bool(opened.tries) and opened.tries[-1].is_current and opened.tries[-1].attempt == attempt
 
 
-def _shown(attempt: TransactionAttempt) -> str:
-    return f"{attempt.attempt_id:016x}"
+def _add(told: dict[str, dict[str, Any]], component_id: str, done: TaskMetrics) -> None:
+    """Adds what a task, or several, did for the transaction."""
+    busy_ms = round((sum(done.execute_ns.values()) + done.finish_ns) / 1e6, 1)
+    known = told.get(component_id)
+    if known is None:
+        told[component_id] = {"tuples_in": done.executed, "tuples_out": done.emitted, "busy_ms": busy_ms}
+        known = told[component_id]
+    else:
+        known["tuples_in"] = _sum(known["tuples_in"], done.executed)
+        known["tuples_out"] = _sum(known["tuples_out"], done.emitted)
+        known["busy_ms"] = round(known["busy_ms"] + busy_ms, 1)
+    if done.dead_letters:
+        known["dead_letters"] = known.get("dead_letters", 0) + done.dead_letters
+
+
+def _sum(counts: dict[str, int], more: dict[str, int]) -> dict[str, int]:
+    return {name: counts.get(name, 0) + more.get(name, 0) for name in (*counts, *(n for n in more if n not in counts))}

@@ -5,10 +5,15 @@ from __future__ import annotations
 import json
 import signal
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from state.redis_embedded import EmbeddedServer
+from state.redis_topology import RedisTopology
+from state.run_pulse import RunState
 from tests.support.cli.jobs import PLAIN_JOB, JobFolder
 from tests.support.cli.processes import ran, started, stored
 
@@ -80,6 +85,12 @@ def raising(topology_id="lines"):
 """
 
 
+def looked_at(folder: JobFolder, topology_id: str, txid: int, data_dir: str = ".txbatch") -> Any:
+    """What the last run has told of itself, and what is known of a transaction."""
+    with EmbeddedServer(folder.path / data_dir) as server, closing(RedisTopology(server.url, topology_id)) as topology:
+        return topology.pulse(with_samples=True), topology.transaction(txid)
+
+
 @pytest.fixture
 def job(folder: JobFolder) -> JobFolder:
     folder.write_job(more=SLOW + ENDLESS + RAISING)
@@ -110,6 +121,14 @@ def test_a_word_count_ends_in_one_line_of_json_and_exact_counts(folder: JobFolde
     }
     assert summary["failed_attempts"] == 0
     assert stored(folder, "{word_count}:counts", "data") == Counter(text.split())
+    pulse, last = looked_at(folder, "word_count", 10, "data")
+    assert (pulse.now.state, pulse.now.committed, pulse.run.master) == (RunState.DONE, 10, "local[2]")
+    assert pulse.now.components["count"].tuples_in == 1000
+    assert pulse.samples[-1].last_txid == 10
+    assert (last.is_committed, last.story.tuples, last.receipt.last_txid) == (True, 100, 10)
+    assert last.story.components["store"].tuples_in == {
+        "count/default": last.story.components["count"].tuples_out["default"]
+    }
     assert [line for line in said.splitlines() if not line.startswith("word_count: ")] == []
 
 
@@ -126,6 +145,7 @@ def test_a_drained_run_says_so_and_the_next_one_goes_on(job: JobFolder) -> None:
     assert "lines: finishing what is in flight; a second signal stops at once" in said
     first = json.loads(output)
     assert 0 < first["last_txid"] < LINE_COUNT / LINES_PER_BATCH
+    assert looked_at(job, "lines", 1)[0].now.state is RunState.STOPPED
 
     code, output, said = ran(job, "job_of_lines:topology", "--json")
 
@@ -164,6 +184,10 @@ def test_a_bolt_that_raises_ends_with_1_and_its_traceback(job: JobFolder) -> Non
     assert (code, output) == (1, ""), said
     assert "txbatch: component 'store', task 0, attempt 3:" in said
     assert 'raise ValueError("no such line")' in said
+    pulse, third = looked_at(job, "lines", 3)
+    assert (pulse.now.state, pulse.now.last_failure.kind) == (RunState.FAILED, "user code raised")
+    assert "ValueError: no such line" in pulse.now.last_failure.reason
+    assert (third.is_committed, bool(third.metadata)) == (False, True)
     assert stored(job, "{lines}:lines") == {"all": 20}
 
 
