@@ -1,7 +1,8 @@
 """Builds and runs topologies: spouts, the coordinator, the engines, the command line.
 
-Modules at the top are entrances: `run` and `run_plain` to Spark, `exactly_once` from Structured Streaming. They choose
-a server (`server_choice`), an engine and a driver, and leave the work to the rooms.
+Modules at the top are entrances: `run` and `run_plain` to Spark, `start` to a run in the background, and `exactly_once`
+from Structured Streaming. They choose a server (`server_choice`), an engine and a driver, and leave the work to the
+rooms.
 """
 
 from coordinated_bolt.neighbours import require_own_packages
@@ -22,6 +23,7 @@ from coordinator.local.transactional_run import TransactionalRun
 from coordinator.plain.options import PlainRunOptions
 from coordinator.plain.run_summary import PlainStatistics
 from coordinator.planning.topology_plan import TopologyPlan, plan
+from coordinator.reports.run_report import RunReport
 from coordinator.run import run
 from coordinator.run_plain import run_plain
 from coordinator.sources.files.text_files import TextFiles
@@ -38,11 +40,13 @@ from coordinator.spouts.partition_positions import PartitionPositions
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
 from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+from coordinator.start import BackgroundRun, RunStatus, start
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
 
 __all__ = [
     "AttemptRecord",
+    "BackgroundRun",
     "BatchSubtopologyBuilder",
     "BoltDeclarer",
     "BoltTrial",
@@ -69,8 +73,10 @@ __all__ = [
     "PlainStatistics",
     "PlainTopology",
     "RunOptions",
+    "RunReport",
     "RunSoFar",
     "RunStatistics",
+    "RunStatus",
     "SpoutCommitter",
     "SpoutCoordinator",
     "SpoutEmitter",
@@ -85,4 +91,5 @@ __all__ = [
     "run",
     "run_bolt",
     "run_plain",
+    "start",
 ]

@@ -24,12 +24,11 @@ Differs from Storm, and from `LocalCluster`:
 
 from __future__ import annotations
 
-import gc
 import logging
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from coordinator.building.plain_topology import PlainTopology
@@ -40,6 +39,7 @@ from coordinator.plain.options import PlainRunOptions
 from coordinator.plain.run_summary import PlainStatistics
 from coordinator.planning.plain_plan import PlainPlan, make_plain_plan
 from coordinator.planning.wave_plan import WavePlan, make_wave_plan
+from coordinator.rare_collections import rare_collections
 from coordinator.run_observer import Observer
 from coordinator.telemetry.slow_log import SlowLog
 from state.printable import counted
@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from coordinator.spark.session import SparkLease
 
 _LOG = logging.getLogger("txbatch")
-COLLECTION_THRESHOLDS = (50_000, 20, 20)
-"""The thresholds of the driver's cycle collector during a run; the caller's are back afterwards."""
 OnPlainStart = Callable[[PlainCoordinator], None]
 
 
@@ -122,7 +120,7 @@ def run_plain(
             )
             if on_start is not None:
                 on_start(coordinator)
-            with _rare_collections():
+            with rare_collections():
                 return coordinator.run()
 
 
@@ -132,17 +130,6 @@ def _engine(lease: SparkLease, wave_plan: WavePlan, message_timeout_s: float | N
     return SparkPlainEngine(
         lease, wave_plan, wave_timeout_s=None if message_timeout_s is None else 2 * message_timeout_s
     )
-
-
-@contextmanager
-def _rare_collections() -> Iterator[None]:
-    """Lets the cycle collector look less often: what waits for its ack forms no cycles, and there is much of it."""
-    before = gc.get_threshold()
-    gc.set_threshold(*COLLECTION_THRESHOLDS)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 def _warn_of_ticks(plan: PlainPlan) -> None:

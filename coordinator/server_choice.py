@@ -47,14 +47,16 @@ class ServerChoice:
         return f"the private server in {str(self.data_dir)!r}"
 
     @contextmanager
-    def store(self, topology_id: str) -> Iterator[RedisTopology]:
-        """Yields a topology to inspect or drop; starts a private server only in a directory that has had one before.
+    def store(self, topology_id: str, *, may_create: bool = False) -> Iterator[RedisTopology]:
+        """Yields a topology to inspect, drop or import.
+
+        A private server is started only in a directory that has had one before, unless `may_create`.
 
         Raises:
             TopologyError: the data directory was never used, or the topology id or the address is invalid.
             StateRefusedError: the server cannot be used.
         """
-        with self._address() as url, closing(_topology(url, topology_id)) as store:
+        with self._address(may_create=may_create) as url, closing(_topology(url, topology_id)) as store:
             yield store
 
     def topologies(self) -> list[ListedTopology]:
@@ -68,7 +70,7 @@ class ServerChoice:
             return store.all_topologies()
 
     @contextmanager
-    def _address(self) -> Iterator[str]:
+    def _address(self, *, may_create: bool = False) -> Iterator[str]:
         if self.redis_url is not None:
             require_encryption(self.redis_url, allow_plaintext=self.allow_plaintext)
             yield self.redis_url
@@ -79,7 +81,7 @@ class ServerChoice:
             raise StateRefusedError(
                 f"data directory {str(self.data_dir)!r} cannot be read: {error.strerror}; choose another --data-dir"
             ) from error
-        if not was_used:
+        if not was_used and not may_create:
             raise TopologyError(
                 f"data directory {str(self.data_dir)!r} holds no state; give another --data-dir, or --redis for a "
                 "server"

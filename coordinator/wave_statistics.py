@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from coordinated_bolt.watching.metrics import ComponentMetrics
+from coordinator.reports.run_history import Moment, RunHistory, WaveTime
 
 
 @dataclass(slots=True)
@@ -19,6 +20,7 @@ class WaveStatistics:
         components: component id -> what it did.
         first_wave_s: when the first wave was started, None before.
         last_result_s: when a group was last committed, or a plain wave last ended; None before.
+        history: the course of the run, for its report.
     """
 
     waves: int = 0
@@ -26,6 +28,7 @@ class WaveStatistics:
     components: dict[str, ComponentMetrics] = field(default_factory=dict)
     first_wave_s: float | None = None
     last_result_s: float | None = None
+    history: RunHistory = field(default_factory=RunHistory, compare=False)
 
     @property
     def seconds(self) -> float:
@@ -43,6 +46,18 @@ class WaveStatistics:
         self.waves += 1
         if self.first_wave_s is None:
             self.first_wave_s = now_s
+
+    def moment(self, now_s: float, done: int, failed: int) -> None:
+        """Notes how the run stands now."""
+        self.history.moments.add(Moment(self._since_start(now_s), done, failed))
+
+    def wave_ended(self, now_s: float, seconds: float, size: int) -> None:
+        """Notes a wave that took that long; nobody has measured one that took 0 seconds."""
+        if seconds > 0:
+            self.history.waves.add(WaveTime(self._since_start(now_s), seconds, size))
+
+    def _since_start(self, now_s: float) -> float:
+        return 0.0 if self.first_wave_s is None else now_s - self.first_wave_s
 
     def component(self, component_id: str) -> ComponentMetrics:
         """Returns what a component did so far, to be added to."""

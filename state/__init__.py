@@ -24,7 +24,8 @@ from state.errors import (
     UserCodeError,
     WaveCrashError,
 )
-from state.handles import HashState, ListState, SetState, SortedSetState, ValueState
+from state.handles import HashState, HyperLogLogState, ListState, SetState, SortedSetState, ValueState
+from state.kinds.state_family import StateFamily
 from state.redis_embedded import EmbeddedServer
 from state.redis_snapshot import Snapshot, snapshot
 
@@ -36,6 +37,7 @@ __all__ = [
     "FailedException",
     "FencedError",
     "HashState",
+    "HyperLogLogState",
     "ListState",
     "NotDurableError",
     "NotReplayableError",
@@ -45,6 +47,7 @@ __all__ = [
     "Snapshot",
     "SortedSetState",
     "SourceError",
+    "StateFamily",
     "StateRefusedError",
     "StateUnreachableError",
     "TopologyError",

@@ -78,6 +78,7 @@ class Commit:
         told: the last txid that the spout's committer has heard of; None if it has heard of everything before.
         set_aside: the batch that is quarantined by this commit, which changes nothing else of the user's state.
         replayed_txid: txid of the quarantined batch that this commit publishes and whose record it removes.
+        history: how many transactions keep their receipt and metadata.
     """
 
     attempts: tuple[TransactionAttempt, ...]
@@ -87,6 +88,7 @@ class Commit:
     told: int | None = None
     set_aside: SetAside | None = None
     replayed_txid: int | None = None
+    history: int = HISTORY_KEPT
 
 
 @dataclass(frozen=True, slots=True)

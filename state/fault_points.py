@@ -48,6 +48,9 @@ POINTS: Mapping[str, str] = MappingProxyType(
         "drop.fenced": "no owner can write any more; nothing was deleted",
         "drop.states_deleted": "some or all of the states are deleted; the topology's own keys are there",
         "drop.ended": "everything is deleted",
+        # an import
+        "import.staged": "some entries are staged under keys of their own; the topology was not touched",
+        "import.restored": "the server has answered; the import has not said that it is done",
         # driver: plain topologies
         "offset.saving": "the offset of a partition is about to be stored",
         "offset.saved": "the offset of a partition is stored",

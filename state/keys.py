@@ -1,19 +1,23 @@
 """Spells a topology's Redis keys; no other module does.
 
 All keys of a topology share the hash tag ``{topology_id}``, so they live in one cluster slot and one
-function call may touch them together. User state is ``{topology_id}:<name>``; txbatch's own keys are
-under ``{topology_id}:txbatch:``. Names cannot contain a colon or a brace, so no two spell the same key.
+function call may touch them together. User state is ``{topology_id}:<name>``, or ``{topology_id}:<name>:<part>``
+if it has one key for each day, customer or whatever else it is kept per; txbatch's own keys are under
+``{topology_id}:txbatch:``. Names cannot contain a colon or a brace, and parts are quoted, so no two spell the same key.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from urllib.parse import quote, unquote
 
 from state.errors import TopologyError
 
 NAME_RULE = "1 to 64 of the characters A-Z a-z 0-9 _ . -"
 RESERVED_NAME = "txbatch"
+PART_LENGTH_MAX = 200
+"""Most characters of a quoted part."""
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
@@ -61,6 +65,11 @@ class Keys:
         return f"{{{self.topology_id}}}:{RESERVED_NAME}:receipts"
 
     @property
+    def history(self) -> str:
+        """Hash: txid -> its receipt and metadata, for the last of the committed ones; see `KeptTransaction`."""
+        return f"{{{self.topology_id}}}:{RESERVED_NAME}:history"
+
+    @property
     def quarantine(self) -> str:
         """Hash: txid -> the batch that was set aside there, see `QuarantineRecord`."""
         return f"{{{self.topology_id}}}:{RESERVED_NAME}:quarantine"
@@ -81,14 +90,27 @@ class Keys:
         return f"{{{self.topology_id}}}:{RESERVED_NAME}:offsets"
 
     @property
+    def staging(self) -> str:
+        """Hash: the import under way; what it has staged is under this key with a number after it."""
+        return f"{{{self.topology_id}}}:{RESERVED_NAME}:import"
+
+    @property
     def pattern(self) -> str:
         """Glob that matches every key of this topology and of no other."""
         escaped = re.sub(r"([*?\[\]\\])", r"\\\1", self.topology_id)
         return f"{{{escaped}}}:*"
 
     def state(self, name: str) -> str:
-        """The plain Redis key of the state with that name."""
+        """The plain Redis key of the state with that name; for a state with parts, name it by `member_name`."""
         return f"{{{self.topology_id}}}:{name}"
+
+    def parts_pattern(self, name: str) -> str:
+        """Glob that matches the keys of all parts of a state."""
+        return f"{self.pattern[:-1]}{name}:*"
+
+    def state_name(self, key: str) -> str:
+        """Inverse of `state`: the name of a state, or of one part of it."""
+        return key.removeprefix(f"{{{self.topology_id}}}:")
 
 
 def metadata_field(scope: str, txid: int) -> str:
@@ -100,3 +122,34 @@ def parse_metadata_field(field: str) -> tuple[str, int]:
     """Inverse of `metadata_field`."""
     scope, _, txid = field.rpartition(":")
     return scope, int(txid)
+
+
+def member_name(name: str, part: str) -> str:
+    """Returns the name of one part of a state, as `Keys.state` takes it.
+
+    What is not an ASCII letter, a digit or one of ``_ . - ~`` is quoted as in an address: ``/a b`` is ``%2Fa%20b``.
+
+    Raises:
+        ValueError: the part is empty, too long, or not valid Unicode; the message continues a sentence that names it.
+    """
+    try:
+        quoted = quote(part, safe="")
+    except UnicodeEncodeError:
+        raise ValueError("is not valid Unicode") from None
+    if not quoted:
+        raise ValueError("is empty")
+    if len(quoted) > PART_LENGTH_MAX:
+        raise ValueError(f"takes {len(quoted)} characters in a key, more than the limit of {PART_LENGTH_MAX}")
+    return f"{name}:{quoted}"
+
+
+def split_member(name: str) -> tuple[str, str | None]:
+    """Inverse of `member_name`: the state and its part; None for a state without parts, or a part spelled otherwise."""
+    state, colon, quoted = name.partition(":")
+    if not colon:
+        return name, None
+    part = unquote(quoted, errors="backslashreplace")
+    try:
+        return (state, part) if member_name(state, part) == name else (name, None)
+    except ValueError:
+        return name, None

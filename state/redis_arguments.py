@@ -14,9 +14,12 @@ from state.commit import COMMIT_OPERATIONS_LIMIT, Commit
 from state.errors import TransactionError
 from state.keys import Keys
 from state.packed_increments import SECTION_LIMIT, IncrementBlock, pack_increments
-from state.write_set import MAX_INTEGER, Field, StateKind, StateWrites, ValueType
+from state.state_kind import KEEP_ALL, MAX_INTEGER, Field, Retention, Side, StateKind, ValueType
+from state.state_writes import StateWrites
 
 Argument = str | bytes
+
+_PUT = {None: "put", Side.LAST: "put", Side.HIGHEST: "raise", Side.LOWEST: "lower"}
 
 BYTES_LIMIT = 256 * 1024 * 1024
 """Largest call that is sent: servers drop a connection whose query buffer exceeds 1 GiB."""
@@ -47,14 +50,14 @@ def commit_arguments(
             f"commit has {operations} operations, more than the limit of {COMMIT_OPERATIONS_LIMIT}; "
             "cut smaller transactions"
         )
-    names = [keys.control, keys.metadata, keys.receipts, *map(keys.state, commit.write_set.states)]
+    names = [keys.control, keys.metadata, keys.receipts, keys.history, *map(keys.state, commit.write_set.states)]
     attempts = commit.attempts
     told = "" if commit.told is None else str(commit.told)
-    content: list[Argument] = [told, str(attempts[0].txid), str(len(attempts))]
+    content: list[Argument] = [told, str(commit.history), str(attempts[0].txid), str(len(attempts))]
     content += [f"{attempt.attempt_id:016x}" for attempt in attempts]
     content += metadata_arguments(packed_metadata, commit.forget)
     is_group = len(attempts) > 1
-    for index, (name, writes) in enumerate(commit.write_set.states.items(), start=4):
+    for index, (name, writes) in enumerate(commit.write_set.states.items(), start=5):
         if is_group:
             _append_checks(content, index, name, writes)
         _append_state(content, index, name, writes, writes.reach if is_group else 0)
@@ -107,8 +110,8 @@ def _append_state(content: list[Argument], index: int, name: str, writes: StateW
     if writes.size_max is not None:
         content += [*head, "bound", "1", str(writes.size_max), str(len(writes.puts) - len(writes.deletes))]
     for part in _parts(list(writes.puts)):
-        content += [*head, "put", str(len(part))]
-        if kind is StateKind.SET:
+        content += [*head, _PUT[writes.retention.side], str(len(part))]
+        if kind is StateKind.SET or kind is StateKind.HYPERLOGLOG:
             content += _values(part, value_type)
         elif kind is StateKind.VALUE:
             content += _values(map(writes.puts.__getitem__, part), value_type)
@@ -126,6 +129,24 @@ def _append_state(content: list[Argument], index: int, name: str, writes: StateW
         content += [*head, operation, str(len(part)), *_fields(part)]
     for part in _parts(writes.appends):
         content += [*head, "append", str(len(part)), *_values(part, value_type)]
+    if writes.retention is not KEEP_ALL:
+        content += _retained(head, writes.retention)
+
+
+def _retained(head: list[Argument], retention: Retention) -> list[Argument]:
+    """Returns the sections that cut off what is not kept and say when the key goes; they are not operations."""
+    content: list[Argument] = []
+    most = retention.most
+    match retention.side:
+        case Side.HIGHEST:
+            content += [*head, "trim", "1", "0", str(-most - 1)]
+        case Side.LOWEST:
+            content += [*head, "trim", "1", str(most), "-1"]
+        case Side.LAST:
+            content += [*head, "trim", "1", str(-most), "-1"]
+    if retention.expires_ms is not None:
+        content += [*head, "expire", "1", str(retention.expires_ms)]
+    return content
 
 
 def _quarantine(index: int, commit: Commit) -> list[Argument]:

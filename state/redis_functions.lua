@@ -32,17 +32,20 @@ Keys, all with the hash tag {id}; every call declares those it touches:
                                  last commit: the last txid it had heard of then
     durable_fsync                last txid known to be on the server's disk
     durable_replica              last txid known to be on as many replicas as the run asked for
+    history_from                 the lowest txid that may have a record in the history
     dropping                     present only while the topology is being dropped: how many calls have deleted keys
   {id}:txbatch:metadata  hash    "scope:txid" -> packed value; opaque here
   {id}:txbatch:receipts  hash    txid -> "attempt digest first last", for the most recent 1,024 txids;
                                  first and last are the txids of the group it was published with
+  {id}:txbatch:history   hash    txid -> receipt, and metadata that was forgotten since: transaction_history.py
   {id}:txbatch:dead_letters  zset  tuples that bolts refused: score txid, member "txid.number:packed letter"; a
                                  state like the user's, but for its limit, and for drop_letters
   {id}:txbatch:quarantine hash   txid -> the batch that was set aside there; opaque here
   {id}:txbatch:pulse     hash    what the last run told of itself, for people to read: see run_pulse.py; opaque here, but for
     stories_from                 the lowest txid that may have a story
   {id}:txbatch:stories   hash    txid -> what the run told of the transaction; opaque here
-  {id}:<name>            hash, string, set, zset or list: the user's state
+  {id}:<name>            hash, string, set, zset, list or HyperLogLog: the user's state
+  {id}:<name>:<part>     the same, one key for each part; the only keys that may expire
 
 txids travel as decimal strings up to 2^53-1, where Lua's numbers are exact. Integers in state are
 canonical decimals within the same bound; floats are finite.
@@ -65,8 +68,11 @@ local OPERATIONS_LIMIT = 500000
 local SECTION_LIMIT = 1000
 local RECEIPTS = 1024
 local PULSE_FORGETS = 5000
+local HISTORY_FORGETS = 1000
+local HISTORY_VALUE_LIMIT = 4096
 local LOST_DROP = 'the server has lost a part of this drop'
 local NO_METADATA = '0000000000000000'
+local HYPERLOGLOG_REGISTERS, HYPERLOGLOG_HEAD, HYPERLOGLOG_DENSE = 16384, 16, 12304
 local ABOUT = {int = 'an integer in plain decimal', float = 'a finite number'}
 
 -- Integers of up to four characters seen so far; only a cache, so it may live as long as the library.
@@ -186,7 +192,8 @@ end
 -- Planners: each takes a section {key, kind, value_type, count, argv, at}, reads its arguments from
 -- `at`, moves `at` past them, and returns a refusal, or nil and the step that writes.
 
-local function plan_pairs(command)
+-- With an option, that of ZADD: GT or LT.
+local function plan_pairs(command, option)
   return function(section)
     local argv, first = section.argv, section.at
     local last = first + 2 * section.count - 1
@@ -198,7 +205,7 @@ local function plan_pairs(command)
     end
     section.at = last + 1
     if command == 'ZADD' then
-      local swapped = {}
+      local swapped = {option}
       for i = first, last, 2 do
         swapped[#swapped + 1] = argv[i + 1]
         swapped[#swapped + 1] = argv[i]
@@ -464,6 +471,69 @@ local function plan_taking_letters(section)
   return nil, step('ZREM', section.key, section.argv, first, section.at - 1)
 end
 
+-- Cuts a bounded state to its best members or last items, after everything else that is written to it: the places of
+-- the first and the last one to remove from a sorted set, or to keep of a list.
+local function plan_trim(command)
+  return function(section)
+    local argv, at = section.argv, section.at
+    if not parse_integer(argv[at] or '') or not parse_integer(argv[at + 1] or '') then
+      error('malformed trim')
+    end
+    section.at, section.operations = at + 2, 0
+    return nil, step(command, section.key, argv, at, at + 1)
+  end
+end
+
+-- Sets when the key goes, in milliseconds since 1970; one that has passed ends the key at once.
+local function plan_expiry(section)
+  local at = section.at
+  if (parse_integer(section.argv[at] or '') or -1) < 0 then
+    error('malformed expiry')
+  end
+  section.at, section.operations = at + 1, 0
+  return nil, step('PEXPIREAT', section.key, section.argv, at, at)
+end
+
+-- How many registers a sparse HyperLogLog describes: runs of zeros in one or two bytes, runs of a value in one.
+local function sparse_registers(runs)
+  local count, at = 0, 1
+  while at <= #runs do
+    local first = string.byte(runs, at)
+    if first >= 128 then
+      count = count + first % 4 + 1
+    elseif first < 64 then
+      count = count + first + 1
+    else
+      at = at + 1
+      count = count + (first - 64) * 256 + (string.byte(runs, at) or 0) + 1
+    end
+    at = at + 1
+  end
+  return count
+end
+
+-- A refusal unless PFADD will take the key: it looks into it only while it writes.
+local function wrong_hyperloglog(section)
+  local found = kind_of(section.key)
+  if found == 'none' or (found == 'set' and not redis.acl_check_cmd) then -- fakeredis keeps a set
+    return nil
+  elseif found ~= 'string' then
+    return {'TYPE', 'state key ' .. shown(section.key) .. ' is a ' .. found .. ' on the server, expected a HyperLogLog'}
+  end
+  local held = redis.call('GETRANGE', section.key, 0, HYPERLOGLOG_DENSE)
+  local encoding = string.byte(held, 5)
+  local is_sound = #held >= HYPERLOGLOG_HEAD and string.sub(held, 1, 4) == 'HYLL'
+  if is_sound and encoding == 0 then
+    is_sound = #held == HYPERLOGLOG_DENSE
+  elseif is_sound then
+    is_sound = encoding == 1 and sparse_registers(string.sub(held, HYPERLOGLOG_HEAD + 1)) == HYPERLOGLOG_REGISTERS
+  end
+  if not is_sound then
+    return refuse(section, 'TYPE', 'holds a string that is not a HyperLogLog')
+  end
+  return nil
+end
+
 local planners = {
   ['zset bound'] = plan_bound,
   ['zset take'] = plan_taking_letters,
@@ -485,6 +555,17 @@ local planners = {
   ['zset delete'] = plan_delete('ZREM'),
   ['list delete'] = plan_delete('DEL'),
   ['list append'] = plan_values('RPUSH'),
+  ['hyperloglog put'] = plan_values('PFADD'),
+  ['zset raise'] = plan_pairs('ZADD', 'GT'),
+  ['zset lower'] = plan_pairs('ZADD', 'LT'),
+  ['zset trim'] = plan_trim('ZREMRANGEBYRANK'),
+  ['list trim'] = plan_trim('LTRIM'),
+  ['hash expire'] = plan_expiry,
+  ['string expire'] = plan_expiry,
+  ['set expire'] = plan_expiry,
+  ['zset expire'] = plan_expiry,
+  ['list expire'] = plan_expiry,
+  ['hyperloglog expire'] = plan_expiry,
 }
 
 -- A refusal if the key has, or would get, another type than the section's.
@@ -496,9 +577,16 @@ local function check_kind(section, kinds)
   if known then
     return refuse(section, 'TYPE', 'is used as a ' .. known .. ' and as a ' .. section.kind .. ' in one commit')
   end
-  local sentence = wrong_kind(section.key, section.kind)
-  if sentence then
-    return {'TYPE', 'state ' .. sentence}
+  if section.kind == 'hyperloglog' then
+    local refusal = wrong_hyperloglog(section)
+    if refusal then
+      return refusal
+    end
+  else
+    local sentence = wrong_kind(section.key, section.kind)
+    if sentence then
+      return {'TYPE', 'state ' .. sentence}
+    end
   end
   kinds[section.key] = section.kind
   return nil
@@ -707,6 +795,67 @@ local function write_receipts(receipts, group)
   delete_fields(receipts, removed, 1, #removed)
 end
 
+-- Deletes the fields of txids from `first` on and below `target`, at most so many; returns the first one left.
+local function forget_below(key, first, target, most)
+  local fields, last = {}, math.min(target, first + most) - 1
+  for txid = first, last do
+    fields[#fields + 1] = decimal(txid)
+  end
+  delete_fields(key, fields, 1, #fields)
+  return math.max(first, last + 1)
+end
+
+-- Moves metadata fields that are about to be forgotten into the records of their transactions: for each field a line
+-- with the lengths of scope and value, then both. A value that is too long is left out, and its length is negative.
+local function move_metadata(metadata, history, records, target, argv, start, stop)
+  for first = start, stop, SECTION_LIMIT do
+    local last = math.min(first + SECTION_LIMIT - 1, stop)
+    local values = redis.call('HMGET', metadata, unpack(argv, first, last))
+    for i = first, last do
+      local scope, txid = string.match(argv[i], '^(.*):(%d+)$')
+      local value = values[i - first + 1]
+      if value and tonumber(txid) >= target and scope ~= 'replayed' and string.sub(scope, 1, 5) ~= 'note.' then
+        local record = records.by_txid[txid]
+        if not record then
+          record = redis.call('HGET', history, txid)
+          if record then
+            records.txids[#records.txids + 1] = txid
+          end
+        end
+        if record then
+          local text, length = value, #value
+          if length > HISTORY_VALUE_LIMIT then
+            text, length = '', -length
+          end
+          records.by_txid[txid] = record .. '\n' .. #scope .. ' ' .. decimal(length) .. '\n' .. scope .. text
+        end
+      end
+    end
+  end
+end
+
+-- Records the group in the history, with the metadata that its commit forgets of transactions below; forgets the
+-- oldest, a bounded number. Returns the lowest txid that may have a record now.
+local function write_history(keys, group, kept, argv, start, stop)
+  local control, metadata, history = keys[1], keys[2], keys[4]
+  local oldest = tonumber(redis.call('HGET', control, 'history_from') or '') or group.first
+  local target = math.max(1, group.last - kept + 1)
+  local records = {txids = {}, by_txid = {}}
+  for i = math.max(1, target - group.first + 1), group.count do
+    local txid = decimal(group.first + i - 1)
+    records.txids[#records.txids + 1] = txid
+    records.by_txid[txid] = group.attempts[i] .. ' ' .. group.receipt
+  end
+  move_metadata(metadata, history, records, target, argv, start, stop)
+  local added = {}
+  for _, txid in ipairs(records.txids) do
+    added[#added + 1] = txid
+    added[#added + 1] = records.by_txid[txid]
+  end
+  put_pairs(history, added, 1, #added)
+  return decimal(forget_below(history, oldest, target, group.count + HISTORY_FORGETS))
+end
+
 -- Checks the right to run each command of the steps on its key, each pair once.
 local function require_steps(steps)
   local proved = {}
@@ -719,10 +868,11 @@ local function require_steps(steps)
   end
 end
 
---[[ KEYS control metadata receipts state...
-     ARGV fence generation revision digest metadata_sum source topology told first_txid count attempt...
+--[[ KEYS control metadata receipts history state...
+     ARGV fence generation revision digest metadata_sum source topology told kept first_txid count attempt...
           put_count (field value)... forget_count field... section...
-          told is empty if the spout's committer has heard of everything before this group
+          told is empty if the spout's committer has heard of everything before this group; the history has records of
+          the last `kept` txids
      -> {status, sentence} --]]
 local function commit(keys, argv)
   local control, metadata, receipts = keys[1], keys[2], keys[3]
@@ -732,12 +882,13 @@ local function commit(keys, argv)
     return reply
   end
   local told = argv[OWNER_WRITES + 1]
-  local group, puts = read_group(argv, OWNER_WRITES + 2, owner.digest)
+  local kept = tonumber(argv[OWNER_WRITES + 2])
+  local group, puts = read_group(argv, OWNER_WRITES + 3, owner.digest)
   reply = check_order(committed, group)
   if reply then
     return reply
   end
-  local sentence = wrong_kind(metadata, 'hash') or wrong_kind(receipts, 'hash')
+  local sentence = wrong_kind(metadata, 'hash') or wrong_kind(receipts, 'hash') or wrong_kind(keys[4], 'hash')
   if sentence then
     return {'TYPE', sentence}
   end
@@ -748,22 +899,24 @@ local function commit(keys, argv)
   if reply then
     return reply
   end
-  require_rights(control, 'HSET', 'HDEL', 'HINCRBY')
-  require_rights(metadata, 'HSET', 'HDEL')
+  require_rights(control, 'HGET', 'HSET', 'HDEL', 'HINCRBY')
+  require_rights(metadata, 'HMGET', 'HSET', 'HDEL')
   require_rights(receipts, 'HSET', 'HDEL')
+  require_rights(keys[4], 'HGET', 'HSET', 'HDEL')
   require_steps(steps)
   begin_write(control, owner)
   for _, write in ipairs(steps) do
     redis.call(write.command, write.key, unpack(write.args, write.first, write.last))
   end
+  local oldest = write_history(keys, group, kept, argv, forgets + 1, sections - 1)
   put_pairs(metadata, argv, puts + 1, forgets - 1)
   delete_fields(metadata, argv, forgets + 1, sections - 1)
   write_receipts(receipts, group)
   if told == '' then
     redis.call('HDEL', control, 'told')
-    write_control(control, owner, 'committed', decimal(group.last))
+    write_control(control, owner, 'committed', decimal(group.last), 'history_from', oldest)
   else
-    write_control(control, owner, 'committed', decimal(group.last), 'told', told)
+    write_control(control, owner, 'committed', decimal(group.last), 'history_from', oldest, 'told', told)
   end
   return {'OK', ''}
 end
@@ -1120,6 +1273,103 @@ local function drop_end(keys, argv)
   return {'OK', ''}
 end
 
+local STAGED = {hash = 'HSET', zset = 'ZADD', set = 'SADD', list = 'RPUSH', string = 'SET'}
+
+--[[ Adds entries to a staged key of an import. The calls are counted, so that one which the server has lost is missed.
+     KEYS staging staged
+     ARGV nonce number_of_this_call kind item...    kind is begin in the first call, which has no items
+     -> {status, sentence} --]]
+local function stage(keys, argv)
+  local staging, call, kind = keys[1], tonumber(argv[2]), argv[3]
+  local sentence = wrong_kind(staging, 'hash')
+  if sentence then
+    return {'TYPE', sentence}
+  end
+  local found = redis.call('HMGET', staging, 'nonce', 'calls')
+  require_right('HSET', staging)
+  if kind == 'begin' then
+    redis.call('HSET', staging, 'nonce', argv[1], 'calls', '1')
+    return {'OK', ''}
+  elseif found[1] ~= argv[1] then
+    return {'FENCED', 'another import has begun'}
+  elseif found[2] == argv[2] then
+    return {'ALREADY', ''}
+  elseif tonumber(found[2]) ~= call - 1 then
+    return {'REGRESSED', 'the server has lost a part of this import'}
+  end
+  local command = STAGED[kind]
+  if not command then
+    error('malformed stage: ' .. kind)
+  end
+  sentence = wrong_kind(keys[2], kind)
+  if sentence then
+    return {'TYPE', sentence}
+  end
+  require_right(command, keys[2])
+  for i = 4, #argv, 2 * SECTION_LIMIT do
+    redis.call(command, keys[2], unpack(argv, i, math.min(i + 2 * SECTION_LIMIT - 1, #argv)))
+  end
+  redis.call('HSET', staging, 'calls', argv[2])
+  return {'OK', ''}
+end
+
+--[[ Puts what an import has staged into the place of everything the topology held: in one step, or not at all.
+     KEYS control staging staged... target... old...
+     ARGV nonce generation previous_fence previous_revision calls staged_count expiry... (control field, value)...
+          previous_fence and previous_revision are empty if there is no control hash; an expiry may be empty
+     -> {status, sentence}; RACED if the topology was written since its keys were looked for --]]
+local function restore(keys, argv)
+  local control, staging, count = keys[1], keys[2], tonumber(argv[6])
+  local sentence = wrong_kind(control, 'hash') or wrong_kind(staging, 'hash')
+  if sentence then
+    return {'TYPE', sentence}
+  end
+  local held = redis.call('HMGET', control, 'fence', 'revision', 'generation')
+  if held[1] and string.sub(held[1], -#argv[1] - 1) == ':' .. argv[1] then
+    return {'ALREADY', ''}
+  elseif (held[1] or '') ~= argv[3] or (held[2] or '') ~= argv[4] then
+    return {'RACED', ''}
+  end
+  local found = redis.call('HMGET', staging, 'nonce', 'calls')
+  if found[1] ~= argv[1] then
+    return {'FENCED', 'another import has begun'}
+  elseif found[2] ~= argv[5] then
+    return {'REGRESSED', 'the server has lost a part of this import'}
+  end
+  require_rights(control, 'HINCRBY', 'HSET', 'HDEL')
+  require_right('UNLINK', staging)
+  for i = 3, 2 + count do
+    require_rights(keys[i], 'RENAME')
+    require_rights(keys[i + count], 'RENAME', 'PEXPIREAT')
+    if redis.call('EXISTS', keys[i]) == 0 then
+      return {'REGRESSED', 'the server has lost a part of this import'}
+    elseif argv[4 + i] ~= '' and not parse_integer(argv[4 + i]) then
+      error('malformed expiry')
+    end
+  end
+  for i = 3 + 2 * count, #keys do
+    require_right('UNLINK', keys[i])
+  end
+  local write = {}
+  begin_write(control, write)
+  for i = 3 + 2 * count, #keys do
+    redis.call('UNLINK', keys[i])
+  end
+  for i = 3, 2 + count do
+    redis.call('RENAME', keys[i], keys[i + count])
+    if argv[4 + i] ~= '' then
+      redis.call('PEXPIREAT', keys[i + count], argv[4 + i])
+    end
+  end
+  redis.call('UNLINK', staging)
+  redis.call('HDEL', control, 'told', 'durable_fsync', 'durable_replica', 'dropping')
+  redis.call('HSET', control, 'format', FORMAT, 'fence', decimal((fence_counter(held[1] or '') or 0) + 1) .. ':' .. argv[1],
+    'generation', argv[2], 'revision', '1', 'last_call', '', unpack(argv, 7 + count))
+  redis.call('HSET', control, 'ended', write.begun)
+  note_dropped(held[3] or '')
+  return {'OK', ''}
+end
+
 --[[ All quarantined batches.
      KEYS quarantine
      -> {(txid, record)...} --]]
@@ -1150,16 +1400,6 @@ local function discard(keys, argv)
   end
   redis.call('HDEL', keys[1], argv[1])
   return {'OK', ''}
-end
-
--- Deletes the fields of txids from `first` on and below `target`, at most so many; returns the first one left.
-local function forget_below(key, first, target, most)
-  local fields, last = {}, math.min(target, first + most) - 1
-  for txid = first, last do
-    fields[#fields + 1] = decimal(txid)
-  end
-  delete_fields(key, fields, 1, #fields)
-  return math.max(first, last + 1)
 end
 
 --[[ What a run tells of itself. Not one of the owner's writes: it changes no revision, nothing depends on it, and it may
@@ -1219,6 +1459,8 @@ redis.register_function{function_name = 'txbatch_5_pulse', callback = pulse}
 redis.register_function{function_name = 'txbatch_5_status', callback = status, flags = {'no-writes'}}
 redis.register_function{function_name = 'txbatch_5_quarantined', callback = quarantined, flags = {'no-writes'}}
 redis.register_function{function_name = 'txbatch_5_discard', callback = discard, flags = {'allow-oom'}}
+redis.register_function{function_name = 'txbatch_5_stage', callback = stage}
+redis.register_function{function_name = 'txbatch_5_restore', callback = restore}
 redis.register_function{function_name = 'txbatch_5_drop_begin', callback = drop_begin, flags = {'allow-oom'}}
 redis.register_function{function_name = 'txbatch_5_drop_keys', callback = drop_keys, flags = {'allow-oom'}}
 redis.register_function{function_name = 'txbatch_5_drop_end', callback = drop_end, flags = {'allow-oom'}}

@@ -7,33 +7,34 @@ values are checked as they are met, in pieces that block the server for a moment
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import redis
 
 from state.dead_letters import DEAD_LETTERS_STATE
 from state.errors import StateRefusedError, StateUnreachableError
-from state.keys import Keys
+from state.keys import Keys, split_member
 from state.printable import said_by
 from state.redis_connection import RedisConnection
 from state.redis_errors import Remedy, remedy_of, stop_error
 from state.redis_replies import text_of
-from state.stored_records import MISSING, Content, StateImage, StoredKey, StoredRecords
+from state.state_kind import StateKind
+from state.stored_records import MISSING, Content, Entries, StateImage, StoredKey, StoredRecords
 from state.troubles import Trouble
-from state.write_set import StateKind
 
 PIECE = 1_000
 """Entries in one reply, so that a reader never blocks a server that commits."""
 IMAGE_ENTRIES_MAX = 1_000_000
 """Most entries of all states in one image: it is read by one MULTI, which blocks the server for about a second."""
 
-_COUNT = {
+COUNT_COMMANDS = {
     StateKind.HASH: "HLEN",
     StateKind.VALUE: "EXISTS",
     StateKind.SET: "SCARD",
     StateKind.SORTED_SET: "ZCARD",
     StateKind.LIST: "LLEN",
+    StateKind.HYPERLOGLOG: "EXISTS",
 }
 _WHOLE: Mapping[StateKind, tuple[tuple[str, ...], tuple[str, ...]]] = {
     StateKind.HASH: (("HGETALL",), ()),
@@ -41,11 +42,12 @@ _WHOLE: Mapping[StateKind, tuple[tuple[str, ...], tuple[str, ...]]] = {
     StateKind.SET: (("SMEMBERS",), ()),
     StateKind.SORTED_SET: (("ZRANGE",), ("0", "-1", "WITHSCORES")),
     StateKind.LIST: (("LRANGE",), ("0", "-1")),
+    StateKind.HYPERLOGLOG: (("PFCOUNT",), ()),  # what it holds depends on the order of its members, the count does not
 }
+WHOLE_COMMANDS = {**_WHOLE, StateKind.HYPERLOGLOG: (("GET",), ())}
+"""What reads a whole state as it is stored: words before the key and words after it."""
+_ENTRY = {StateKind.HASH: "HGET", StateKind.SET: "SISMEMBER", StateKind.SORTED_SET: "ZSCORE"}
 _SCAN = {StateKind.HASH: "HSCAN", StateKind.SET: "SSCAN", StateKind.SORTED_SET: "ZSCAN"}
-
-Entries = list[tuple[bytes, bytes]]
-"""Field and value, or member and score; an empty one stands for what a kind has none of."""
 
 
 class RedisRecords:
@@ -69,7 +71,7 @@ class RedisRecords:
         """
         own = (self.keys.control, self.keys.metadata, self.keys.receipts)
         asked = [*(("TYPE", key) for key in own), *(("HGETALL", key) for key in own)]
-        replies = self._at_once(asked)
+        replies = self.at_once(asked)
         kinds = {key: text_of(reply) for key, reply in zip(own, replies[:3], strict=True)}
         control, metadata, receipts = (
             {} if isinstance(reply, redis.ResponseError) else _pairs(reply) for reply in replies[3:]
@@ -94,10 +96,37 @@ class RedisRecords:
             if cursor == "0":
                 return
 
+    def part_names(self, name: str) -> list[str]:
+        """Returns the names of all parts of a state that have a key now; see `member_name`."""
+        cursor, names = "0", set[str]()
+        while True:  # ends when the server's cursor has come round
+            cursor, found = self._scanned("SCAN", cursor, "MATCH", self.keys.parts_pattern(name), "COUNT", str(PIECE))
+            names.update(self.keys.state_name(text_of(key)) for key in found)
+            if cursor == "0":
+                return sorted(each for each in names if split_member(each)[1] is not None)
+
+    def has_keys(self, pattern: str) -> bool:
+        """Whether a key matches the glob."""
+        cursor = "0"
+        while True:  # ends when the server's cursor has come round
+            cursor, found = self._scanned("SCAN", cursor, "MATCH", pattern, "COUNT", str(PIECE))
+            if found or cursor == "0":
+                return bool(found)
+
     def quarantined(self) -> dict[str, bytes]:
         """Returns txid -> record of each batch that is quarantined; their number is limited."""
         found = _pairs(self._connection.call("HGETALL", self.keys.quarantine))
         return {text_of(txid): packed for txid, packed in found.items()}
+
+    def history(self) -> Iterator[tuple[str, bytes]]:
+        """Yields txid and record of each transaction in the history, read in pieces."""
+        for piece in self._scanned_entries(self.keys.history, StateKind.HASH):
+            yield from ((text_of(txid), record) for txid, record in piece)
+
+    def history_from(self) -> str:
+        """Returns the lowest txid that may have a record in the history, as stored; "" if there is none."""
+        found = self._connection.call("HGET", self.keys.control, "history_from")
+        return "" if found is None else text_of(found)
 
     def letters(self) -> Iterator[tuple[bytes, bytes]]:
         """Yields member and score of each dead letter."""
@@ -112,7 +141,7 @@ class RedisRecords:
             StateUnreachableError: no answer in time.
         """
         key = self.keys.state(name)
-        if kind is StateKind.VALUE:
+        if kind.redis_type == StateKind.VALUE.value:
             value = self._connection.call("GET", key)
             yield [] if value is None else [(b"", bytes(value))]
         elif kind is StateKind.LIST:
@@ -120,18 +149,37 @@ class RedisRecords:
         else:
             yield from self._scanned_entries(key, kind)
 
-    def image(self, kinds: Mapping[str, StateKind]) -> StateImage:
+    def entry(self, name: str, kind: StateKind, field: bytes) -> bytes | None:
+        """Returns what is stored for one field or member, None if there is none; empty for a member of a set.
+
+        Raises:
+            StateRefusedError: the key has another type, or none with fields, or the server refuses a command.
+            StateUnreachableError: no answer in time.
+        """
+        command = _ENTRY.get(kind)
+        if command is None:
+            raise StateRefusedError(f"state {name!r} is a {kind.value}, which has no fields; leave the field out")
+        reply = self._connection.call(command, self.keys.state(name), field)
+        if kind is StateKind.SET:
+            return b"" if int(reply) else None
+        return None if reply is None else _bytes(reply)
+
+    def image(self, kinds: Mapping[str, StateKind], with_parts: Set[str] = frozenset()) -> StateImage:
         """Returns whole states at one moment.
 
         Args:
             kinds: state name -> its declared kind; none of the keys may have another type.
+            with_parts: those of them that have one key for each part; the image then has the parts by their names.
 
         Raises:
             StateRefusedError: the states are too large to be read at once, or the server refuses a command.
             StateUnreachableError: no answer.
         """
+        kinds = {name: kind for name, kind in kinds.items() if name not in with_parts} | {
+            part: kinds[name] for name in sorted(with_parts) for part in self.part_names(name)
+        }
         names = sorted(kinds)
-        counts = [self._connection.call(_COUNT[kinds[name]], self.keys.state(name)) for name in names]
+        counts = [self._connection.call(COUNT_COMMANDS[kinds[name]], self.keys.state(name)) for name in names]
         total = sum(map(int, counts))
         if total > IMAGE_ENTRIES_MAX:
             raise StateRefusedError(
@@ -142,7 +190,7 @@ class RedisRecords:
         for name in names:
             head, tail = _WHOLE[kinds[name]]
             asked.append((*head, self.keys.state(name), *tail))
-        committed, *replies = self._at_once(asked)
+        committed, *replies = self.at_once(asked)
         for reply in (committed, *replies):
             if isinstance(reply, redis.RedisError):
                 raise stop_error(reply, self._connection.server) from reply
@@ -170,7 +218,7 @@ class RedisRecords:
         cursor, found = self._connection.call(*command)
         return text_of(cursor), found
 
-    def _at_once(self, commands: Sequence[tuple[str, ...]]) -> list[Any]:
+    def at_once(self, commands: Sequence[tuple[str, ...]]) -> list[Any]:
         """Returns the replies of one MULTI; an error of one command is returned in its place."""
         connection = self._connection
         try:
@@ -209,6 +257,8 @@ def _content(kind: StateKind, reply: Any) -> Content:
     match kind:
         case StateKind.VALUE:
             return None if reply is None else bytes(reply)
+        case StateKind.HYPERLOGLOG:
+            return str(int(reply)).encode()
         case StateKind.SET:
             return frozenset(map(bytes, reply))
         case StateKind.LIST:
@@ -216,3 +266,15 @@ def _content(kind: StateKind, reply: Any) -> Content:
         case StateKind.SORTED_SET:  # servers spell one score differently: 0.1, 0.10000000000000001
             return {member: repr(float(score)).encode() for member, score in _pairs(reply).items()}
     return _pairs(reply)
+
+
+def entries_of(kind: StateKind, reply: Any) -> Entries:
+    """Returns the reply to one of `WHOLE_COMMANDS` as entries."""
+    match kind:
+        case StateKind.HASH | StateKind.SORTED_SET:
+            return list(_pairs(reply).items())
+        case StateKind.SET:
+            return [(bytes(member), b"") for member in reply]
+        case StateKind.LIST:
+            return [(b"", bytes(item)) for item in reply]
+    return [] if reply is None else [(b"", bytes(reply))]

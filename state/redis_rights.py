@@ -16,6 +16,7 @@ COMMANDS_ON_KEYS = (
     "DEL",
     "EXISTS",
     "GET",
+    "GETRANGE",
     "HDEL",
     "HEXISTS",
     "HGET",
@@ -24,6 +25,9 @@ COMMANDS_ON_KEYS = (
     "HLEN",
     "HMGET",
     "HSET",
+    "LTRIM",
+    "PEXPIREAT",
+    "PFADD",
     "RPUSH",
     "SADD",
     "SET",
@@ -37,9 +41,10 @@ COMMANDS_ON_KEYS = (
     "ZMSCORE",
     "ZRANGEBYSCORE",
     "ZREM",
+    "ZREMRANGEBYRANK",
     "ZREMRANGEBYSCORE",
 )
-"""Every command the function library may call on a topology's keys, whatever state the topology declares."""
+"""Every command that a run has the function library call on keys, whatever state the topology declares."""
 
 COMMANDS = (
     "CLIENT|LIST",
@@ -62,18 +67,25 @@ COMMANDS_OF_LEVEL = {DurabilityLevel.FSYNC: ("CONFIG|GET",), DurabilityLevel.REP
 COMMANDS_TO_VERIFY = (
     "EXEC",
     "HSCAN",
+    "KEYS",
     "LLEN",
     "LRANGE",
     "MULTI",
+    "PEXPIRETIME",
+    "PFCOUNT",
     "PTTL",
+    "RENAME",
     "SCARD",
+    "SISMEMBER",
     "SMEMBERS",
     "SSCAN",
     "ZCARD",
     "ZRANGE",
     "ZSCAN",
+    "ZSCORE",
 )
-"""Commands that `txbatch verify` sends and no run does; a run starts without the right to use them."""
+"""Commands that `txbatch verify` and `txbatch state` send and no run does; a run starts without the right to use
+them."""
 
 
 def require_all_rights(connection: RedisConnection, keys: Keys) -> None:

@@ -17,6 +17,9 @@ from state.redis_connection import RedisConnection, connect
 from state.redis_dead_letters import RedisDeadLetters
 from state.redis_drop import drop_topology
 from state.redis_durability import measure_durability
+from state.redis_export import RedisExport
+from state.redis_history import KnownTransaction, known_transaction
+from state.redis_import import RedisImport
 from state.redis_list import ListedTopology, list_topologies
 from state.redis_own_connection import OwnConnection, PooledConnection
 from state.redis_presence import connected_runs
@@ -195,9 +198,16 @@ class RedisTopology:
         """Whether the topology's control key exists, readable or not."""
         return bool(int(self._connection.call("EXISTS", self.keys.control)))
 
-    def existing_states(self, names: Iterable[str]) -> list[str]:
-        """Returns those of the named states that exist on the server; called once at start, before `acquire`."""
-        return [name for name in names if int(self._connection.call("EXISTS", self.keys.state(name)))]
+    def existing_states(self, names: Iterable[str], with_parts: Iterable[str] = ()) -> list[str]:
+        """Returns those of the named states that exist on the server; called once at start, before `acquire`.
+
+        Args:
+            names: of states with one key.
+            with_parts: of states with one key for each part; any of them will do.
+        """
+        existing = [name for name in names if int(self._connection.call("EXISTS", self.keys.state(name)))]
+        records = self.records()
+        return existing + [name for name in with_parts if records.has_keys(self.keys.parts_pattern(name))]
 
     def quarantined(self) -> list[QuarantineRecord]:
         """Returns the quarantined batches, by txid; needs no ownership and changes nothing.
@@ -239,6 +249,14 @@ class RedisTopology:
         """
         return read_pulse(self._connection, self.keys, with_samples=with_samples)
 
+    def transaction(self, txid: int) -> KnownTransaction | None:
+        """Returns what is known of a transaction, None if the topology is not stored; needs no ownership.
+
+        Raises:
+            StateRefusedError, StateUnreachableError: as `acquire`.
+        """
+        return known_transaction(self._connection, self.keys, txid)
+
     def connected_runs(self) -> int:
         """Returns how many runs of the topology are connected, 0 if the server does not say; needs no ownership."""
         return connected_runs(self._connection, self.keys)
@@ -254,6 +272,14 @@ class RedisTopology:
     def records(self) -> RedisRecords:
         """Returns what reads everything that is stored, without the function library; for `txbatch verify`."""
         return RedisRecords(self._connection, self.keys)
+
+    def export(self) -> RedisExport:
+        """Returns what reads everything that is stored as of one transaction; for `txbatch state`."""
+        return RedisExport(self._connection, self.keys)
+
+    def importer(self) -> RedisImport:
+        """Returns what puts exported state back; for `txbatch state import`."""
+        return RedisImport(self._connection, self.keys, nonce=secrets.token_hex(16))
 
     def drop(self) -> int:
         """Deletes every key of the topology and returns how many there were.

@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from state.errors import ProtocolError
+from state.state_kind import Field, StateKind, ValueType
+from state.state_writes import StateWrites
 from state.stored_value import decode_stored
-from state.write_set import Field, StateKind, StateWrites, ValueType, WriteSet
+from state.write_set import WriteSet
 
 MISSING = object()
 """Stands for the value of a field that does not exist."""
@@ -35,8 +37,8 @@ class Binding(Protocol):
 
     name: str
 
-    def attach(self, writes: StateWrites) -> None:
-        """The session has opened; changes go to `writes`."""
+    def attach(self, write_set: WriteSet) -> None:
+        """The session has opened; changes go to `write_set`."""
         ...
 
     def detach(self) -> None:
@@ -77,7 +79,7 @@ class StateSession:
         self.as_of_txid = as_of_txid
         self.is_open = True
         for binding in self._bindings.values():
-            self._attach(binding)
+            binding.attach(self.writes)
 
     def close(self) -> WriteSet:
         """Ends the transaction and returns its writes; handles raise until the next `open`."""
@@ -95,7 +97,7 @@ class StateSession:
             former.detach()
         self._bindings[binding.name] = binding
         if self.is_open:
-            self._attach(binding)
+            binding.attach(self.writes)
 
     def read(self, name: str, kind: StateKind, value_type: ValueType, fields: Sequence[Field]) -> dict[Field, Any]:
         """Returns field -> decoded value or `MISSING`, in at most one round trip; called by handles.
@@ -122,11 +124,6 @@ class StateSession:
             for field in fields:
                 values[field] = _overlaid(layer, field, values[field])
         return values
-
-    def _attach(self, binding: Binding) -> None:
-        kind: StateKind = getattr(binding, "kind")  # noqa: B009 - every handle class has both
-        value_type: ValueType = getattr(binding, "value_type")  # noqa: B009
-        binding.attach(self.writes.state(binding.name, kind, value_type))
 
 
 def _decides(writes: StateWrites, field: Field) -> bool:

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from state.dead_letters import DEAD_LETTERS_STATE
+from state.keys import RESERVED_NAME
+from state.state_kind import StateKind
+
 MISSING = "none"
 """What TYPE replies for a key that does not exist."""
 
@@ -56,3 +60,32 @@ class StateImage:
 
     committed: str
     states: Mapping[str, Content]
+
+
+Entries = list[tuple[bytes, bytes]]
+"""Field and value, or member and score; an empty one stands for what a kind has none of."""
+
+OWN_KINDS: Mapping[str, StateKind] = {
+    f"{RESERVED_NAME}:metadata": StateKind.HASH,
+    f"{RESERVED_NAME}:receipts": StateKind.HASH,
+    f"{RESERVED_NAME}:quarantine": StateKind.HASH,
+    DEAD_LETTERS_STATE: StateKind.SORTED_SET,
+}
+"""What txbatch keeps for a topology, apart from the control hash: name -> kind. It is exported as it is stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPiece:
+    """Some entries of one key.
+
+    Attributes:
+        name: of the state, or of one part of it, as `Keys.state` takes it.
+        kind: of the state.
+        entries: field and value, or member and score; an empty one stands for what a kind has none of.
+        expires_ms: when the key goes, in milliseconds since 1970; None if it stays.
+    """
+
+    name: str
+    kind: StateKind
+    entries: Entries
+    expires_ms: int | None = None

@@ -22,7 +22,7 @@ esac
 """
 SAID = [
     "bootstrap: making .venv with Python 3.99",
-    "bootstrap: installing the locked packages into .venv, at first a few minutes (pyspark is 450 MB)",
+    "bootstrap: installing packages into .venv (pyspark alone is 450 MB)",
 ]
 
 
@@ -62,8 +62,9 @@ def test_what_pip_printed_is_shown_if_it_fails(script: str) -> None:
 
 
 def test_a_terminal_shows_for_how_long(script: str) -> None:
-    shown = on_terminal([script], Path(script).parent, environment(script))
+    shown = on_terminal([script], Path(script).parent, environment(script), columns=80)
 
     assert shown.code == 0
     assert f"{SAID[1]}: done" in shown.screen
     assert "Collecting" not in shown.screen
+    assert max(map(len, shown.screen.splitlines())) < 80, "a longer line would not be replaced but scroll"

@@ -60,6 +60,10 @@ def test_every_block_on_notebooks_runs(tmp_path, monkeypatch):
     assert run_blocks("docs/notebook.md", "notebook_guide") >= 3
 
 
+def test_every_block_on_state_runs():
+    assert run_blocks("docs/state.md", "state_guide") == 2
+
+
 def test_every_block_on_dead_letters_runs():
     assert run_blocks("docs/dead-letters.md", "dead_letters_guide") == 2
 

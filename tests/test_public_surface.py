@@ -16,10 +16,10 @@ ROOT = Path(__file__).resolve().parent.parent
 
 SURFACE = {
     "state": """
-        BadInputError DeadLetter EmbeddedServer EngineError FailedException FencedError HashState ListState
-        NotDurableError NotReplayableError QuarantineFullError ReplayLimitError SetState Snapshot SortedSetState
-        SourceError StateRefusedError StateUnreachableError TopologyError TransactionAttempt TransactionError
-        TransactionTooLargeError UserCodeError ValueState WaveCrashError snapshot
+        BadInputError DeadLetter EmbeddedServer EngineError FailedException FencedError HashState HyperLogLogState
+        ListState NotDurableError NotReplayableError QuarantineFullError ReplayLimitError SetState Snapshot
+        SortedSetState SourceError StateFamily StateRefusedError StateUnreachableError TopologyError TransactionAttempt
+        TransactionError TransactionTooLargeError UserCodeError ValueState WaveCrashError snapshot
     """,
     "coordinated_bolt": """
         AckInfo BaseBasicBolt BaseBatchBolt BaseRichBolt BaseSpout BasicOutputCollector BatchOutputCollector
@@ -30,13 +30,14 @@ SURFACE = {
     """,
     "committers": "ICommitter",
     "coordinator": """
-        AttemptRecord BatchSubtopologyBuilder BoltDeclarer BoltTrial ExactlyOnce FeederSpout FixedBatchesSpout
-        FormerInput HeldPhase ICommitterTransactionalSpout IOpaquePartitionedTransactionalSpout
+        AttemptRecord BackgroundRun BatchSubtopologyBuilder BoltDeclarer BoltTrial ExactlyOnce FeederSpout
+        FixedBatchesSpout FormerInput HeldPhase ICommitterTransactionalSpout IOpaquePartitionedTransactionalSpout
         IPartitionedTransactionalSpout ITransactionalSpout InputChange LocalCluster MemoryTransactionalSpout
         OpaqueMemoryTransactionalSpout OpaquePartitionedCoordinator OpaquePartitionedEmitter PartitionPositions
         PartitionedCoordinator PartitionedEmitter PlainRun PlainRunOptions PlainStatistics PlainTopology RunOptions
-        RunSoFar RunStatistics SpoutCommitter SpoutCoordinator SpoutEmitter TextFiles Topology TopologyBuilder
-        TopologyPlan TransactionalRun TransactionalTopologyBuilder exactly_once plan run run_bolt run_plain
+        RunReport RunSoFar RunStatistics RunStatus SpoutCommitter SpoutCoordinator SpoutEmitter TextFiles Topology
+        TopologyBuilder TopologyPlan TransactionalRun TransactionalTopologyBuilder exactly_once plan run run_bolt
+        run_plain start
     """,
     "coordinator.sources": """
         BadRecordError Batches ColumnRanges CsvFields CsvFiles DEAD_LETTER_STREAM DataFrameBatches Follow
@@ -81,7 +82,8 @@ def test_the_reference_is_what_the_docstrings_say() -> None:
 def test_the_reference_shows_a_call_as_users_write_it() -> None:
     page = api_docs.render()
 
-    assert "```text\nHashState(name: str, value: type | str = int, field: type | str = str)\n```" in page
+    assert "```text\nListState(\n" in page
+    assert "```text\nSetState(name: str, value: type | str = str)\n```" in page
     assert "**`emitted(stream_id: str = 'default') -> list[list[Any]]`**" in page
     assert "[snapshot](#snapshot-1)" in page  # the heading Snapshot has taken #snapshot
 

@@ -44,6 +44,7 @@ MAX_CALL = 100
 FRAMEWORK_ONLY = frozenset(
     {
         *("about", "attach", "bind", "detach"),  # of errors, of state handles
+        *("attach", "bind", "copied", "detach", "member"),  # of state handles
         *("chooser", "coordinator", "counted", "inform", "add_to_subtopology", "or_window"),
         *("started", "worked", "committed_group", "committed_one", "failed_outcomes"),  # of statistics
     }

@@ -115,7 +115,7 @@ ensure_packages() {
     fi
     rm -f .venv/.ready
     touch .venv/.installing
-    quietly "installing the locked packages into .venv, at first a few minutes (pyspark is 450 MB)" install_locked
+    quietly "installing packages into .venv (pyspark alone is 450 MB)" install_locked
     rm .venv/.installing
     key >.venv/.ready
 }

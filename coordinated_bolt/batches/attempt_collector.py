@@ -18,6 +18,9 @@ from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
 from state.codec import digest64
 
+_KNOWN_EMPTY = frozenset({list, tuple, type({}.items())})
+"""Types of rows of which it is known without a look at them that there are none."""
+
 
 class AttemptCollector:
     """The `BatchOutputCollector` of one attempt on one task.
@@ -73,6 +76,8 @@ class AttemptCollector:
 
     def emit_all(self, rows: Iterable[Sequence[Any]], stream_id: str = DEFAULT_STREAM) -> None:
         """Sends many tuples; like calling `emit` for each."""
+        if type(rows) in _KNOWN_EMPTY and not rows and self._takes_rows(stream_id):
+            return  # as most tasks do for most small transactions
         stream, lists, choosers = self._router.route_all(rows, stream_id)
         if self._watchers:
             for row in lists:
@@ -119,6 +124,10 @@ class AttemptCollector:
     def dead_letter(self, tup: Tuple | Mapping[str, Any], reason: str) -> None:
         """Stores a tuple that cannot be processed, together with the transaction."""
         self.letter_box.add(tup, reason)
+
+    def _takes_rows(self, stream_id: str) -> bool:
+        stream = self._streams.get(stream_id)
+        return stream is not None and not stream.spec.direct
 
     def count_into(self, metrics: TaskMetrics) -> None:
         """Puts the numbers of tuples emitted, transferred and refused into the attempt's metrics."""

@@ -149,6 +149,12 @@ class ComponentMetrics:
         _add(self.failed, other.failed)
         _add(self.ack_ns, other.ack_ns)
 
+    def copied(self) -> ComponentMetrics:
+        """Returns a copy that stays as it is."""
+        copy = ComponentMetrics()
+        copy.merge(self)
+        return copy
+
     def to_wire(self) -> list[Any]:
         """Returns plain data for the codec."""
         return [self.work.to_wire(), self.acked, self.failed, self.ack_ns]

@@ -16,14 +16,20 @@ from coordinator.building.letter_streams import is_of_letters
 from coordinator.building.topology import Component, Topology
 from state.codec import digest64
 from state.errors import StateRefusedError
-from state.handles import declared_states
+from state.handles import DeclaredState, declared_states
+from state.kinds.state_family import PartType, StateFamily
 from state.printable import one_line
-from state.state_handle import StateHandle
+from state.state_kind import StateKind, ValueType
 from state.troubles import Trouble
-from state.write_set import StateKind, ValueType
 
 Described = Mapping[str, Mapping[str, Any]]
-_PART_NAMES = {"value": "value type", "field": "field type"}
+_PART_NAMES = {
+    "value": "value type",
+    "field": "field type",
+    "keep": "what is kept",
+    "parts": "type of its parts",
+    "expires": "expiry of its parts",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +47,23 @@ class TopologyChange:
 
 @dataclass(frozen=True, slots=True)
 class DescribedState:
-    """A state as a stored description declares it; the attributes are those of its handle."""
+    """A state as a stored description declares it.
+
+    Attributes:
+        name, kind, value_type, field_type, scale: as of its handle.
+        keep: what is kept of it, as in "highest 100"; empty for everything.
+        part_type: type of its parts; None if it has one key.
+        expires: whether the keys of its parts expire.
+    """
 
     name: str
     kind: StateKind
     value_type: ValueType
     field_type: ValueType
+    scale: int = 0
+    keep: str = ""
+    part_type: PartType | None = None
+    expires: bool = False
 
 
 def described(topology: Topology) -> str:
@@ -99,7 +116,14 @@ def declared_states_of(description: str) -> dict[str, DescribedState]:
         states = json.loads(description)["states"]
         return {
             str(name): DescribedState(
-                str(name), StateKind(each["kind"]), ValueType(each["value"]), ValueType(each["field"])
+                str(name),
+                StateKind(each["kind"]),
+                ValueType(each["value"]),
+                ValueType(each["field"]),
+                int(each.get("scale", 0)),
+                str(each.get("keep", "")),
+                PartType(each["parts"]) if "parts" in each else None,
+                bool(each.get("expires", False)),
             )
             for name, each in states.items()
         }
@@ -152,13 +176,24 @@ def _of_component(component: Component) -> dict[str, Any]:
     }
 
 
-def _of_state(handle: StateHandle, component: Component) -> dict[str, Any]:
-    return {
+def _of_state(declared: DeclaredState, component: Component) -> dict[str, Any]:
+    """Returns a state as text; what most states do not have is left out, so that their text stays as it was."""
+    handle = declared.template if isinstance(declared, StateFamily) else declared
+    described: dict[str, Any] = {
         "kind": handle.kind.value,
         "value": handle.value_type.value,
         "field": handle.field_type.value,
         "owner": component.component_id,
     }
+    if handle.value_type is ValueType.DECIMAL:
+        described["scale"] = handle.scale
+    if handle.retention.side is not None:
+        described["keep"] = f"{handle.retention.side.value} {handle.retention.most}"
+    if isinstance(declared, StateFamily):
+        described["parts"] = declared.part_type.value
+        if declared.expire_at is not None:
+            described["expires"] = True
+    return described
 
 
 def _of_kind(kind: str, before: Described, after: Described) -> list[str]:

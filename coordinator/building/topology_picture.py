@@ -19,11 +19,10 @@ from coordinated_bolt.streams.groupings import (
 from coordinator.building.letter_streams import is_of_letters
 from coordinator.building.topology import Component, ComponentGraph, Subscription, Topology
 from coordinator.pictures.topology_picture import Edge, Node, PicturedState, TopologyPicture
-from state.handles import declared_states
+from state.handles import DeclaredState, declared_states, key_shown
 from state.keys import Keys
 from state.printable import one_line
-from state.state_handle import StateHandle
-from state.write_set import StateKind
+from state.state_kind import StateKind
 
 _GROUPINGS: dict[type[Grouping], str] = {
     AllGrouping: "all",
@@ -102,16 +101,16 @@ def _edge(
     )
 
 
-def _state(handle: StateHandle, keys: Keys) -> PicturedState:
-    return PicturedState(handle.name, keys.state(handle.name), handle.kind.value, _holds(handle))
+def _state(handle: DeclaredState, keys: Keys) -> PicturedState:
+    return PicturedState(handle.name, key_shown(handle, keys), handle.kind.redis_type, _holds(handle))
 
 
-def _holds(handle: StateHandle) -> str:
+def _holds(handle: DeclaredState) -> str:
     match handle.kind:
         case StateKind.HASH:
             return f"{handle.field_type.value} -> {handle.value_type.value}"
         case StateKind.SORTED_SET:
             return f"{handle.field_type.value} -> score"
-        case StateKind.SET:
+        case StateKind.SET | StateKind.HYPERLOGLOG:
             return handle.field_type.value
     return handle.value_type.value

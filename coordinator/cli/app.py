@@ -42,12 +42,16 @@ from coordinator.cli.command_options import (
 )
 from coordinator.cli.commands.dead_letters import dead_letters
 from coordinator.cli.commands.doctor import doctor
+from coordinator.cli.commands.dry_run import dry_run
 from coordinator.cli.commands.init import init
+from coordinator.cli.commands.inspect import inspect
 from coordinator.cli.commands.list_topologies import list_topologies
 from coordinator.cli.commands.log_style import LogStyle
 from coordinator.cli.commands.plan import plan
 from coordinator.cli.commands.prove import prove as run_prove
 from coordinator.cli.commands.quarantine import app as quarantine_app
+from coordinator.cli.commands.replay import replay
+from coordinator.cli.commands.state import app as state_app
 from coordinator.cli.commands.status import status
 from coordinator.cli.commands.verify import verify
 from coordinator.cli.run_arguments import RunArguments, adopt_option
@@ -221,8 +225,12 @@ def prove(context: typer.Context) -> None:
 app.command()(init)
 app.command("list")(list_topologies)
 app.command()(status)
+app.command()(inspect)
+app.command()(replay)
 app.command()(doctor)
 app.command()(plan)
+app.command("dry-run")(dry_run)
 app.command()(verify)
 app.add_typer(dead_letters, name="dead-letters")
+app.add_typer(state_app, name="state")
 app.add_typer(quarantine_app, name="quarantine")

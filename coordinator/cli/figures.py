@@ -35,6 +35,9 @@ class RunFigures(Protocol[Statistics_contra]):
     def has_begun(self) -> bool:
         """Returns whether there are figures yet."""
 
+    def has_ended_first_wave(self) -> bool:
+        """Returns whether anything has come of the first wave, which is slow because the engine is still cold."""
+
     def has_result(self) -> bool:
         """Returns whether the run, even if it failed, has a result to report."""
 
@@ -114,6 +117,9 @@ class Figures:
 
     def has_begun(self) -> bool:
         return self.statistics.first_wave_s is not None
+
+    def has_ended_first_wave(self) -> bool:
+        return self.statistics.last_result_s is not None
 
     def has_result(self) -> bool:
         return self.statistics.committed > 0

@@ -43,6 +43,9 @@ class PlainFigures:
     def has_begun(self) -> bool:
         return self.statistics.waves > 0
 
+    def has_ended_first_wave(self) -> bool:
+        return self.statistics.waves > 0
+
     def has_result(self) -> bool:
         return self.statistics.acked > 0
 

@@ -127,7 +127,7 @@ class LiveProgress(RunProgress[Statistics]):
         )
         self._name = name
         self._task = self._live.add_task(f"{name}: starting", total=None)
-        self._awaits_result = False
+        self._shows_first_wave = False
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -135,19 +135,19 @@ class LiveProgress(RunProgress[Statistics]):
 
     def begun(self) -> None:
         self.say(FIRST_WAVE)
-        self._awaits_result = True
+        self._shows_first_wave = True
 
     def update(self, statistics: Statistics) -> None:
         self._figures.update(statistics)
-        if self._awaits_result and self._figures.has_result():
-            self._awaits_result = False
+        if self._shows_first_wave and self._figures.has_ended_first_wave():
+            self._shows_first_wave = False
             self._live.update(self._task, description=self._name)
         fraction = self._figures.fraction()
         if fraction is not None:
             self._live.update(self._task, total=1.0, completed=fraction)
 
     def say(self, sentence: str) -> None:
-        self._awaits_result = False  # a later sentence, such as that the run is ending, stays
+        self._shows_first_wave = False  # a later sentence, such as that the run is ending, stays
         self._live.update(self._task, description=f"{self._name}: {sentence}")
         self._live.refresh()
 

@@ -35,7 +35,7 @@ from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
 from state.errors import TopologyError
-from state.handles import declared_states
+from state.handles import declared_states, key_shown
 from state.keys import Keys
 from state.printable import counted, one_line
 
@@ -284,5 +284,5 @@ def summary(topology: Topology, statistics: RunStatistics, server: ServerChoice)
     keys = Keys(topology.topology_id)
     for component in topology.components:
         for handle in declared_states(type(component.spec)).values():
-            lines.append(f"  {handle.kind.value} {keys.state(handle.name)} in {server}")
+            lines.append(f"  {handle.kind.value} {key_shown(handle, keys)} in {server}")
     return "\n".join(lines)

@@ -137,7 +137,8 @@ class EmitterTask:
         attempt = batch.attempt
         if self._failed is not None:
             return Emitted(attempt, TaskResult(self._failed))
-        self._context.counters = Counter()
+        if self._context.counters:
+            self._context.counters = Counter()
         outbox = self._new_outbox(attempt)
         collector = AttemptCollector(self._wiring, attempt, outbox, self._observer)
         metrics = TaskMetrics()

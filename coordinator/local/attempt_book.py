@@ -99,6 +99,11 @@ class AttemptBook(AttemptWatch):
         """Returns the phases that are held, by txid."""
         return [HeldPhase(attempt, self._waiting[attempt].phase) for attempt in sorted(self._waiting)]
 
+    def held_group(self, txid: int) -> GroupExecuted | None:
+        """Returns the group of a transaction whose commit phase is held."""
+        held = (waiting.held for attempt, waiting in self._waiting.items() if attempt.txid == txid)
+        return next((each for each in held if isinstance(each, GroupExecuted)), None)
+
     def hold(self, phase: Phase, txids: Sequence[int]) -> None:
         """Holds this phase of all further attempts at these txids, or at every txid if none is given."""
         self._rules |= {(phase, txid) for txid in txids or (None,)}

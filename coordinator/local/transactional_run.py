@@ -9,6 +9,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+from committers.task_report import TaskReport
 from coordinator.building.topology import Topology
 from coordinator.local.attempt_book import AttemptBook, AttemptRecord, HeldPhase, phase_of
 from coordinator.local.batch_letters import BatchLetters
@@ -25,13 +26,12 @@ from coordinator.transactional.start.letter_choice import LetterChoice
 from state.attempt import TransactionAttempt
 from state.dead_letters import DeadLetter
 from state.errors import TopologyError
-from state.handles import declared_states
+from state.handles import DeclaredState, declared_states
 from state.html_tables import bounded_table, section
 from state.redis_connection import RedisConnection
 from state.redis_reader import RedisReader
 from state.redis_snapshot import Snapshot, snapshot
 from state.redis_store import RedisStore
-from state.state_handle import StateHandle
 
 ANSWER_TIMEOUT_S = 10.0
 
@@ -212,6 +212,11 @@ class TransactionalRun:
         """Returns the phases that have run and wait for `ack` or `fail`, by txid; at most one for a transaction."""
         return self._book.held()
 
+    def held_reports(self, txid: int) -> tuple[TaskReport, ...]:
+        """Returns what each commit task reports of a transaction whose commit phase is held; called by `dry_run`."""
+        group = self._book.held_group(txid)
+        return () if group is None else group.reports
+
     def ack(self, txid: int) -> None:
         """Ends the held phase of a transaction with its own result; takes effect when the run is next moved.
 
@@ -289,7 +294,7 @@ class TransactionalRun:
         wiring = next(iter(self._plan.wirings.values()))
         return wiring.context().component_tasks(component_id)
 
-    def _handles(self) -> Mapping[str, StateHandle]:
+    def _handles(self) -> Mapping[str, DeclaredState]:
         handles = [h for c in self._topology.components for h in declared_states(type(c.spec)).values()]
         return {handle.name: handle for handle in handles}
 

@@ -184,7 +184,8 @@ class PlainCoordinator:
         reached("plain_wave.submitting")
         ended = self._engine.run_wave(closed)
         reached("plain_wave.drained")
-        self.statistics.last_result_s = ended_s = self._clock()
+        ended_s = self.statistics.last_result_s = self._clock()
+        self.statistics.wave_ended(ended_s, ended_s - started_s, wave.tuple_count)
         crash = ended.reason if isinstance(ended, WaveCrashed) else None
         self._observers.tell(WaveEnded(closed.wave_id.number, (), ended_s - started_s, crash=crash))
         acked: frozenset[int] = frozenset()
@@ -198,6 +199,7 @@ class PlainCoordinator:
         for task, root in wave.roots:  # in the order of their emission
             end_on(self._spouts[task].end(root, is_acked=root in acked))
             reached("plain_message.told")
+        self.statistics.moment(ended_s, self.statistics.acked, self.statistics.failed)
         if self._on_progress is not None:
             self._on_progress(self.statistics)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coordinated_bolt.watching.metrics import ComponentMetrics
+from coordinator.reports.run_report import RunReport
 from coordinator.reports.run_tables import tables_of
 from coordinator.wave_statistics import WaveStatistics
 from state.printable import counted
@@ -47,6 +48,15 @@ class PlainStatistics(WaveStatistics):
             ("waves", self.waves),
             ("crashed waves", self.crashed_waves),
         ]
+
+    def report(self, title: str = "run") -> RunReport:
+        """Returns a report of the run so far: figures, tables, and plots if matplotlib is installed.
+
+        Args:
+            title: names the run in it.
+        """
+        components = {component_id: done.copied() for component_id, done in self.components.items()}
+        return RunReport(title, self.figures(), "acked messages", "messages", components, self.history.copied())
 
     def __repr__(self) -> str:
         return (

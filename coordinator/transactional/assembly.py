@@ -215,7 +215,7 @@ def _committing(
 ) -> dict[str, Any]:
     """Returns what commits and watches over the store; with a spout's committer, also what to tell it and what not."""
     given: dict[str, Any] = {
-        "publisher": Publisher(store, store.keys.topology_id),
+        "publisher": Publisher(store, store.keys.topology_id, history=options.history),
         "server_watch": store.watch(clock),
         "barriers": store if options.asked_durability().waits else None,
     }

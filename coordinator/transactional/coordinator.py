@@ -43,7 +43,9 @@ from coordinator.transactional.watch_side import WatchSide
 
 _LOG = logging.getLogger("txbatch")
 BUSY_WAIT_S = 0.5
+"""How long the run waits for the engine while new input could not be sent anywhere."""
 IDLE_WAIT_S = 0.05
+"""How long it waits while it could: then the spout is asked again."""
 
 
 class Coordinator:
@@ -177,7 +179,7 @@ class Coordinator:
         """Waits for whatever can happen next; a run that can only wait for a barrier waits for its answer."""
         is_idle = self._machine.is_idle()
         if not self._store.awaits_barrier or not (is_idle or self._machine.is_blocked()):
-            return self._engine.next_event(IDLE_WAIT_S if is_idle else BUSY_WAIT_S)
+            return self._engine.next_event(IDLE_WAIT_S if is_idle or self._machine.has_room() else BUSY_WAIT_S)
         confirmed = self._store.barrier_answer(IDLE_WAIT_S)
         return confirmed if confirmed is not None or is_idle else self._engine.next_event(0.0)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from state.attempt import TransactionAttempt
-from state.commit import COMMIT_OPERATIONS_LIMIT, Commit, CommitReply, CommitStatus, SetAside
+from state.commit import COMMIT_OPERATIONS_LIMIT, HISTORY_KEPT, Commit, CommitReply, CommitStatus, SetAside
 from state.errors import (
     FencedError,
     ProtocolError,
@@ -53,11 +53,12 @@ class Publisher:
     Args:
         store: acquired by this run.
         topology_id: for messages.
+        history: how many transactions keep their receipt and metadata.
     """
 
-    def __init__(self, store: Store, topology_id: str) -> None:
+    def __init__(self, store: Store, topology_id: str, *, history: int = HISTORY_KEPT) -> None:
         self._store = store
-        self._topology_id = topology_id
+        self._topology_id, self._history = topology_id, history
 
     def store_metadata(self, entries: Mapping[str, Any]) -> None:
         """Stores metadata; called before anything that depends on it is emitted or committed."""
@@ -100,7 +101,8 @@ class Publisher:
             StateRefusedError: the state is not as this run left it.
             StateUnreachableError: the store did not answer.
         """
-        commit = Commit(attempts, write_set, metadata.puts, metadata.forgets, told_txid, set_aside, replayed_txid)
+        puts, forgets = metadata.puts, metadata.forgets
+        commit = Commit(attempts, write_set, puts, forgets, told_txid, set_aside, replayed_txid, self._history)
         reply = self._store.commit(commit)
         if reply.status in (CommitStatus.OK, CommitStatus.ALREADY):
             return reply.byte_count

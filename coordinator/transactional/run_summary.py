@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from committers.task_report import TaskReport
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinated_bolt.watching.metrics import TaskMetrics
+from coordinator.reports.run_report import RunReport
 from coordinator.reports.run_tables import tables_of
 from coordinator.transactional.failure_cause import FailureCause
 from coordinator.wave_statistics import WaveStatistics
@@ -96,6 +97,7 @@ class RunStatistics(WaveStatistics):
         self.last_txid = txid
         self.quarantined.append(txid)
         self.last_result_s = now_s
+        self.moment(now_s, self.committed, self.failed_attempts)
 
     def failed_outcomes(self, outcomes: Iterable[AttemptOutcome]) -> None:
         """Counts the work of attempts whose processing phase failed, or that are void."""
@@ -113,6 +115,23 @@ class RunStatistics(WaveStatistics):
         self.last_result_s = now_s
         for counters in counted:
             self.counters.update(counters)
+        self.moment(now_s, self.committed, self.failed_attempts)
+
+    def processed(self, now_s: float, seconds: float, attempt_count: int) -> None:
+        """Notes that the processing phase of a wave has ended."""
+        self.wave_ended(now_s, seconds, attempt_count)
+        self.moment(now_s, self.committed, self.failed_attempts)
+
+    def copied(self) -> RunStatistics:
+        """Returns a copy that stays as it is; called on the run's own thread."""
+        return replace(
+            self,
+            components={component_id: done.copied() for component_id, done in self.components.items()},
+            history=self.history.copied(),
+            counters=Counter(self.counters),
+            quarantined=[*self.quarantined],
+            replayed={**self.replayed},
+        )
 
     def figures(self) -> list[tuple[str, Any]]:
         """Returns (name, value) of the figures that tables and reports show."""
@@ -132,6 +151,15 @@ class RunStatistics(WaveStatistics):
         figures += [("server away, seconds", round(self.server_away_s, 3))] if self.server_away_count else []
         figures += sorted(self.counters.items())
         return figures
+
+    def report(self, title: str = "run") -> RunReport:
+        """Returns a report of the run so far: figures, tables, and plots if matplotlib is installed.
+
+        Args:
+            title: names the run in it.
+        """
+        run = self.copied()
+        return RunReport(title, run.figures(), "committed transactions", "attempts", run.components, run.history)
 
     def __repr__(self) -> str:
         return (

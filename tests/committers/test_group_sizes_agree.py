@@ -10,6 +10,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, ClassVar
 
 import pytest
@@ -33,12 +34,13 @@ from coordinator.spouts.transactional import ITransactionalSpout
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
 from state.errors import FailedException
-from state.handles import HashState, ListState, SetState, SortedSetState, ValueState
+from state.handles import HashState, HyperLogLogState, ListState, SetState, SortedSetState, ValueState
 from state.write_set import VALUE_FIELD
 from tests.support.stores.memory_store import MemoryStore
 from tests.support.tasks.wire import alone
 
 Step = tuple[Any, ...]
+BEST, RECENT = 2, 3
 
 
 class StepSpout(ITransactionalSpout):
@@ -63,6 +65,14 @@ class Interpreter(BaseBatchBolt, ICommitter):
     members = SetState("members")
     scores = SortedSetState("scores")
     items = ListState("items", value=int)
+    best = SortedSetState("best", keep_highest=BEST)
+    least = SortedSetState("least", keep_lowest=BEST)
+    recent = ListState("recent", value=int, keep_last=RECENT)
+    money = HashState("money", value=Decimal, scale=2)
+    notes = HashState("notes", value="json")
+    visits = HashState("visits").per("key")
+    unique = HyperLogLogState("unique").per("key")
+    best_of = SortedSetState("best_of", keep_highest=BEST).per("key")
 
     def prepare(self, conf, context, collector, attempt):
         super().prepare(conf, context, collector, attempt)
@@ -147,6 +157,36 @@ class Interpreter(BaseBatchBolt, ICommitter):
 
     def do_empty(self):
         self.items.delete()
+
+    def do_best(self, key, score):
+        self.best.put(key, score)
+        self.least.put_many([key], [score])
+        self.best_of[key].put(str(score), score)
+
+    def do_recent(self, value):
+        self.recent.append(value)
+
+    def do_forget(self):
+        self.recent.delete()
+
+    def do_pay(self, key, cents):
+        self.money.increment(key, Decimal(cents) / 100)
+
+    def do_pay_half(self, key, other, _):
+        self.money.put(other, (self.money.get(key) or Decimal(2)) // 2)
+
+    def do_note(self, key, other, by):
+        self.notes.put(other, {"after": self.notes.get(key), "by": by})
+
+    def do_visit(self, key, by):
+        self.visits[key].increment("n", by)
+        self.unique[key].add_many([str(by), "ö"])
+
+    def do_visit_if_even(self, key, other, by):
+        if (self.visits[key].get("n") or 0) % 2 == 0:
+            self.visits[other].increment("n", by)
+        else:
+            self.visits[other].delete("n")
 
     def do_append_count(self, key, other, _):
         self.items.append(self.counts.get(key) or 0)
@@ -302,6 +342,9 @@ class View:
         self.changes: dict[tuple[str, Any], tuple[str, Any]] = {}
         self.emptied = False
         self.appended: list[int] = []
+        self.forgotten = False
+        self.recent: list[int] = []
+        self.ranked: list[tuple[str, str, float]] = []
         self.passed: list[Step] = []
 
     def get(self, state: str, key: Any = VALUE_FIELD) -> Any:
@@ -327,13 +370,28 @@ class View:
                 held.pop(key, None)
             else:
                 held[key] = amount
-        items = states.setdefault("items", {})
-        if self.emptied:
-            items.clear()
-        if self.appended:
-            items[VALUE_FIELD] = items.get(VALUE_FIELD, []) + self.appended
+        self._append(states, "items", self.emptied, self.appended)
+        self._append(states, "recent", self.forgotten, self.recent, RECENT)
+        for state, member, score in self.ranked:
+            held = states.setdefault(state, {})
+            better = min if state == "least" else max
+            held[member] = better(held.get(member, score), score)
+        for state in {state for state, _, _ in self.ranked}:
+            order = sorted(states[state], key=lambda member: (states[state][member], member.encode()))
+            for member in order[BEST:] if state == "least" else order[:-BEST]:
+                del states[state][member]
         for state in [state for state, held in states.items() if not held]:
             del states[state]
+
+    @staticmethod
+    def _append(
+        states: dict[str, dict[Any, Any]], name: str, emptied: bool, items: list[int], most: int = 1_000_000
+    ) -> None:
+        held = states.setdefault(name, {})
+        if emptied:
+            held.clear()
+        if items:
+            held[VALUE_FIELD] = (held.get(VALUE_FIELD, []) + items)[-most:]
 
 
 def interpret(view: View, step: Step) -> None:  # noqa: C901, PLR0912 - a table in the form of a match
@@ -385,10 +443,37 @@ def interpret(view: View, step: Step) -> None:  # noqa: C901, PLR0912 - a table 
             view.appended.append(value)
         case ("empty",):
             view.emptied, view.appended = True, []
+        case "best", key, score:
+            view.ranked += [("best", key, score), ("least", key, score), (f"best_of:{key}", str(score), score)]
+        case "recent", value:
+            view.recent.append(value)
+        case ("forget",):
+            view.forgotten, view.recent = True, []
+        case "pay", key, cents:
+            view.add("money", key, cents)
+        case "pay_half", key, other, _:
+            view.put("money", other, _half(view.get("money", key) or 200))
+        case "note", key, other, by:
+            found = view.get("notes", key)
+            view.put("notes", other, f'{{"after":{found or "null"},"by":{by}}}')
+        case "visit", key, by:
+            view.add(f"visits:{key}", "n", by)
+            view.put(f"unique:{key}", str(by), True)
+            view.put(f"unique:{key}", "ö", True)
+        case "visit_if_even", key, other, by:
+            if (view.get(f"visits:{key}", "n") or 0) % 2 == 0:
+                view.add(f"visits:{other}", "n", by)
+            else:
+                view.put(f"visits:{other}", "n", None)
         case "append_count", key, _, _:
             view.appended.append(view.get("counts", key) or 0)
         case _:
             raise AssertionError(step)
+
+
+def _half(cents: int) -> int:
+    """Half of it without the cents, towards zero."""
+    return (1 if cents > 0 else -1) * (abs(cents) // 200) * 100
 
 
 def interpret_below(view: View, step: Step) -> None:
@@ -432,7 +517,15 @@ blind = st.one_of(
     st.tuples(st.just("append"), whole),
     st.tuples(st.just("empty")),
 )
+kept = st.one_of(
+    st.tuples(st.just("best"), key, whole.map(float)),
+    st.tuples(st.just("recent"), whole),
+    st.tuples(st.just("forget")),
+    st.tuples(st.just("pay"), key, whole),
+    st.tuples(st.just("visit"), key, whole),
+)
 READING = ["count_if_even", "count_double", "pass_on", "amount_third", "toggle", "score_put", "append_count"]
+kept_and_read = st.tuples(st.sampled_from(["pay_half", "note", "visit_if_even"]), key, key, whole)
 reading = st.tuples(st.sampled_from(READING), key, key, whole) | st.tuples(st.just("last_put"), whole)
 increments = st.tuples(st.just("count"), key, whole) | st.tuples(st.just("amount"), key, part)
 
@@ -477,6 +570,18 @@ def test_state_is_equal_for_group_sizes_1_2_7_64_with_committers_that_read(scena
 @settings(deadline=None, max_examples=60)
 @given(scenarios(blind))
 def test_state_is_equal_for_group_sizes_1_2_7_64_with_committers_that_only_write(scenario):
+    check(scenario)
+
+
+@settings(deadline=None, max_examples=60)
+@given(scenarios(kept))
+def test_state_is_equal_for_group_sizes_1_2_7_64_with_bounded_states_and_parts(scenario):
+    check(scenario)
+
+
+@settings(deadline=None, max_examples=60)
+@given(scenarios(kept | kept_and_read))
+def test_state_is_equal_for_group_sizes_1_2_7_64_with_bounded_states_and_parts_that_are_read(scenario):
     check(scenario)
 
 

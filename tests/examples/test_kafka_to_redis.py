@@ -22,7 +22,7 @@ def consumed(address):
     given = {"bootstrap.servers": address, "group.id": "counts", "auto.offset.reset": "earliest", "log_level": 0}
     with closing(Consumer(given)) as consumer:
         consumer.subscribe([TOPIC])
-        return Counter(message.value().decode() for message in consumer.consume(MESSAGES, 30.0))
+        return Counter((message.value() or b"").decode() for message in consumer.consume(MESSAGES, 30.0))
 
 
 @pytest.mark.kafka

@@ -27,6 +27,8 @@ from tests.simulation.workload import TOPOLOGY_ID
 
 WINDOWS = (1, 2, 4, 8)
 WAVES_IN_FLIGHT = 2
+HISTORY = 5
+"""How many transactions keep their records: few, so that most of them are forgotten again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,7 @@ class Driver(Process):
             adopt="unchecked" if program.adopts else False,
             accept_state_changes=program.accepts_states,
             durability=self._server.durability,
+            history=HISTORY,
             **self._options,
         )
         store.check_server(options.asked_durability())

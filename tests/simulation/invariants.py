@@ -103,6 +103,47 @@ class Records:
         self._receipts, self._committed = dict(receipts), committed
 
 
+class History:
+    """The records of committed transactions: the last ones are there, and hold what was stored of them, unchanged."""
+
+    def __init__(self) -> None:
+        self._records: dict[int, bytes] = {}
+        self._metadata: dict[bytes, bytes] = {}
+
+    def forget(self) -> None:
+        """The server itself holds something else now; it is watched from here on."""
+        self._records, self._metadata = {}, {}
+
+    def check(self, server: Hashes, topology_id: str, kept: int) -> None:
+        """Compares with receipts and metadata, and with what was seen last."""
+        if b"dropping" in server.hash(f"{{{topology_id}}}:txbatch:control"):
+            return  # a drop deletes the history before the receipts
+        committed, receipts = records_of(server, topology_id)
+        stored = server.hash(f"{{{topology_id}}}:txbatch:history")
+        records = {int(txid): bytes(record) for txid, record in stored.items()}
+        expected = set(range(max(1, committed - kept + 1), committed + 1))
+        if records.keys() != expected:
+            raise ViolatedError(f"the history holds txids {sorted(records)}, expected {sorted(expected)}")
+        for txid, record in records.items():
+            if record.partition(b"\n")[0] != receipts[txid]:
+                raise ViolatedError(f"the record of txid {txid} is {record!r}, and its receipt {receipts[txid]!r}")
+            if not record.startswith(self._records.get(txid, b"")):
+                raise ViolatedError(f"the record of txid {txid} was {self._records[txid]!r}, and is {record!r}")
+        metadata = server.hash(f"{{{topology_id}}}:txbatch:metadata")
+        self._check_moved({field for field in self._metadata if field not in metadata}, records)
+        self._records, self._metadata = records, dict(metadata)
+
+    def _check_moved(self, gone: set[bytes], records: Mapping[int, bytes]) -> None:
+        """What is no longer stored as metadata is in the record of its transaction, byte for byte."""
+        for field in gone:
+            scope, _, txid = field.rpartition(b":")
+            record, value = records.get(int(txid)), self._metadata[field]
+            if record is None or scope == b"replayed" or scope.startswith(b"note."):
+                continue
+            if b"\n%d %d\n%s%s" % (len(scope), len(value), scope, value) not in record:
+                raise ViolatedError(f"metadata {field!r} is gone, and not in the record of its txid: {record!r}")
+
+
 def check_metadata_bound(server: Hashes, topology_id: str, *, window: int, partitions: int) -> None:
     """What is stored of transactions is bounded by the window, one more for the last committed one."""
     count, most = len(server.hash(f"{{{topology_id}}}:txbatch:metadata")), (window + 1) * (partitions + 1)

@@ -19,6 +19,8 @@ from tests.simulation.lua_library import LuaLibrary
 Content = dict[bytes, Any]
 """Key -> a dict (hash), bytes (string), set, `SortedSet` or list. Never changed once it was handed out."""
 INFO = {"redis_version": "7.0.15", "role": "master", "maxmemory_policy": "noeviction", "evicted_keys": 0}
+NOW_MS = 1_780_000_000_000
+"""The time, in milliseconds since 1970."""
 WRONG_TYPE = b"WRONGTYPE Operation against a key holding the wrong kind of value"
 
 
@@ -225,8 +227,45 @@ def _zadd(server: MemoryRedis, key: bytes, *pairs: bytes) -> Any:
     if type(found) is tuple:
         return found
     before = len(found)
-    found.update((member, float(score)) for score, member in zip(pairs[::2], pairs[1::2], strict=True))
+    option = pairs[0] if pairs[0] in (b"GT", b"LT") else b""
+    for score, member in zip(pairs[bool(option) :: 2], pairs[1 + bool(option) :: 2], strict=True):
+        given, held = float(score), found.get(member)
+        if held is None or not option or (given > held if option == b"GT" else given < held):
+            found[member] = given
     return len(found) - before
+
+
+def _between(items: list[Any], first: bytes, last: bytes) -> list[Any]:
+    """The items from one place to another, both included; negative places count from the end."""
+    start, end = (place if place >= 0 else place + len(items) for place in (int(first), int(last)))
+    return items[max(start, 0) : max(end + 1, 0)]
+
+
+def _zremrangebyrank(server: MemoryRedis, key: bytes, first: bytes, last: bytes) -> Any:
+    members = _looked_up(
+        server,
+        key,
+        SortedSet,
+        lambda found: _between(sorted(found, key=lambda member: (found[member], member)), first, last),
+    )
+    return members if type(members) is tuple else _removed(server, key, SortedSet, members)
+
+
+def _ltrim(server: MemoryRedis, key: bytes, first: bytes, last: bytes) -> Any:
+    found = server.get(key, list)
+    if found is None or type(found) is tuple:
+        return True if found is None else found
+    kept = server.change(key, list)
+    kept[:] = _between(list(kept), first, last)
+    server.delete_if_empty(key)
+    return True
+
+
+def _pexpireat(server: MemoryRedis, key: bytes, expires_ms: bytes) -> Any:
+    """The clock stands still, so a key goes at once or never."""
+    if int(expires_ms) <= NOW_MS:
+        return server.delete([key])
+    return server.count([key])
 
 
 def _sadd(server: MemoryRedis, key: bytes, *members: bytes) -> Any:
@@ -311,6 +350,8 @@ _COMMANDS: dict[str, Callable[..., Any]] = {
     ),
     "HSET": _hset,
     "LPUSH": _lpush,
+    "LTRIM": _ltrim,
+    "PEXPIREAT": _pexpireat,
     "RPUSH": _rpush,
     "SADD": _sadd,
     "SET": _set,
@@ -330,5 +371,6 @@ _COMMANDS: dict[str, Callable[..., Any]] = {
     ),
     "ZRANGEBYSCORE": _zrangebyscore,
     "ZREM": lambda server, key, *members: _removed(server, key, SortedSet, members),
+    "ZREMRANGEBYRANK": _zremrangebyrank,
     "ZREMRANGEBYSCORE": _zremrangebyscore,
 }

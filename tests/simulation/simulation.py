@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from random import Random
 from typing import Any, TypeVar
@@ -28,9 +28,10 @@ from state.errors import (
 from state.fault_points import installed
 from state.redis_store import RECEIPTS_KEPT
 from tests.simulation.causes import Causes
-from tests.simulation.driver import WINDOWS, Driver, Program
+from tests.simulation.driver import HISTORY, WINDOWS, Driver, Program
 from tests.simulation.drop import Drop
 from tests.simulation.invariants import (
+    History,
     Ledger,
     Records,
     Takeovers,
@@ -45,7 +46,7 @@ from tests.simulation.scenario import CALLS_AT_MOST, PLAIN, Outcome, Scenario
 from tests.simulation.sim_engine import Job
 from tests.simulation.sim_server import SimServer
 from tests.simulation.timeline import Timeline
-from tests.simulation.workload import MARKS, PARTITIONS, TOPOLOGY_ID, World, topology, transfer, weight
+from tests.simulation.workload import MARKS, PARTITIONS, TOPOLOGY_ID, Audit, World, topology, transfer, weight
 
 ServerT = TypeVar("ServerT", bound=SimServer)
 RESTART_S = (0.0, 0.1, 5.0, 120.0)
@@ -69,6 +70,9 @@ def ledger(rows: int) -> Ledger:
 class Simulation:
     """The world of one scenario."""
 
+    _more_states: Mapping[str, str] = {}
+    """Name -> value type of the states that its committer declares beyond the usual ones."""
+
     def __init__(self, scenario: Scenario) -> None:
         self._scenario = scenario
         self._random = Random(f"{scenario.seed} schedule")
@@ -77,6 +81,7 @@ class Simulation:
         self.server = self._new_server(SimServer)
         self.ends: Counter[str] = Counter()
         self._ledger, self._records, self._takeovers = ledger(scenario.rows), Records(), Takeovers()
+        self._history = History()
         self._causes = Causes(self.faults.struck)
         self._told: set[TransactionAttempt] = set()
         self._drivers: dict[str, Driver] = {}
@@ -170,12 +175,21 @@ class Simulation:
                 fingerprint=fingerprint,
                 marks=marks,
                 shift=int(faults.strikes("operator.changes_code")),
+                audit=self._audit(),
             ),
             fingerprint,
-            dict.fromkeys(("balances", "seen", "weights"), "int") | ({MARKS: marks} if marks else {}),
+            {
+                **dict.fromkeys(("balances", "seen", "weights"), "int"),
+                **self._more_states,
+                **({MARKS: marks} if marks else {}),
+            },
             adopts=asks or self._is_calm,
             accepts_states=asks or self._is_calm,
         )
+
+    def _audit(self) -> Audit | None:
+        """What counts the rows; None for the usual committer."""
+        return None
 
     def _start_drop(self) -> None:
         self._started += 1
@@ -210,10 +224,12 @@ class Simulation:
         server = self.server.inner
         if how.startswith("server") or " drop_" in how:
             self._records.forget()
+            self._history.forget()
         if how.endswith(" acquire OK") and not how.startswith("repeated "):  # such a call must not take over again
             self._causes.took_over(how.removesuffix(" acquire OK"))
         self._ledger.check(state_of(server, TOPOLOGY_ID))
         self._records.check(*records_of(server, TOPOLOGY_ID), RECEIPTS_KEPT)
+        self._history.check(server, TOPOLOGY_ID, HISTORY)
         check_metadata_bound(server, TOPOLOGY_ID, window=max(WINDOWS), partitions=PARTITIONS)
         self._takeovers.check(
             server,

@@ -14,9 +14,8 @@ from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.local.cluster import LocalCluster
 from coordinator.transactional.options import RunOptions
 from examples import global_count, word_count
-from state.handles import declared_states
+from state.handles import DeclaredState, declared_states
 from state.redis_snapshot import snapshot
-from state.state_handle import StateHandle
 from tests.support.spark.bolts import Pass, Store, numbers_topology
 from tests.support.spark.partitioned import Ranges, RangesEmitter
 from tests.support.spark.shapes import (
@@ -153,7 +152,7 @@ TOPOLOGIES = [
 ]
 
 
-def handles(topology: Topology) -> list[StateHandle]:
+def handles(topology: Topology) -> list[DeclaredState]:
     specs: list[type[Any]] = [type(component.spec) for component in topology.components]
     return [handle for spec in specs if issubclass(spec, BaseBatchBolt) for handle in declared_states(spec).values()]
 

@@ -554,7 +554,7 @@ class TestLibrary:
 
     def test_every_function_carries_the_version(self):
         registered = [line for line in library_code().splitlines() if "register_function{" in line]
-        assert len(registered) == 18
+        assert len(registered) == 20
         assert all(f"function_name = '{LIBRARY_NAME}_" in line for line in registered)
 
 

@@ -3,10 +3,31 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
+BLOCK = re.compile(r"(?:^\*Not run by the tests: ([^*]+)\*\n\n)?^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FENCED = re.compile(r"```.*?```", re.DOTALL)
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A fenced block with a language.
+
+    Attributes:
+        text: what is in it.
+        reason: why no test runs it, as the document says right above; empty if one does.
+    """
+
+    text: str
+    reason: str
+
+
+def blocks(document: Path, language: str) -> list[Block]:
+    """The blocks of a document in one language, in order."""
+    found = BLOCK.findall(document.read_text(encoding="utf-8"))
+    return [Block(text, reason) for reason, each, text in found if each == language]
 
 
 def anchor(heading: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -68,13 +68,20 @@ def refuse_unrepeatable(topology: Topology) -> None:
 
 
 def refold(
-    stored: Side, kinds: Mapping[str, StateKind], topology: Topology, run_to: Runner, server: ScratchServer
+    stored: Side,
+    kinds: Mapping[str, StateKind],
+    with_parts: Set[str],
+    *,
+    topology: Topology,
+    run_to: Runner,
+    server: ScratchServer,
 ) -> Refolded:
     """Computes the state again, up to the transaction that the original has committed last.
 
     Args:
         stored: the original.
         kinds: state name -> kind, of the states to return.
+        with_parts: those of them that have one key for each part.
         topology: as its factory makes it, of a kind that `refuse_unrepeatable` lets pass.
         run_to: runs it.
         server: where the scratch state is kept meanwhile.
@@ -90,7 +97,7 @@ def refold(
         found = RedisTopology(url, scratch.topology_id)
         try:
             read = found.records()
-            records, image = read.records(), read.image(kinds)
+            records, image = read.records(), read.image(kinds, with_parts)
         finally:
             found.close()
     side = Side(records, image if last_txid else replace(image, committed="0"))

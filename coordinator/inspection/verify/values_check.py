@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Iterable
@@ -34,6 +35,8 @@ class ValuesCheck:
         self._count = 0
         self._check_field = _CHECKS[state.field_type]
         self._check_value = _CHECKS[ValueType.FLOAT if state.kind is StateKind.SORTED_SET else state.value_type]
+        if state.kind is StateKind.HYPERLOGLOG:
+            self._check_value = _no_hyperloglog
 
     def check(self, entries: Iterable[tuple[bytes, bytes]]) -> None:
         """Takes in some entries; an entry may be given twice."""
@@ -84,6 +87,18 @@ def _no_text(stored: bytes) -> str:
     return ""
 
 
+def _no_json(stored: bytes) -> str:
+    try:
+        json.loads(stored)
+    except ValueError:
+        return "not JSON"
+    return ""
+
+
+def _no_hyperloglog(stored: bytes) -> str:
+    return "" if stored.startswith(b"HYLL") else "not a HyperLogLog"
+
+
 def _anything(_: bytes) -> str:
     return ""
 
@@ -93,4 +108,6 @@ _CHECKS: dict[ValueType, Callable[[bytes], str]] = {
     ValueType.FLOAT: _no_float,
     ValueType.STR: _no_text,
     ValueType.BYTES: _anything,
+    ValueType.DECIMAL: _no_integer,
+    ValueType.JSON: _no_json,
 }

@@ -6,7 +6,7 @@ does not matter that a run commits meanwhile. What is compared with a refold is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 
 from coordinator.building.topology import Topology
@@ -15,6 +15,8 @@ from coordinator.inspection.finding import Finding, Weight, has_failed, warn
 from coordinator.inspection.verify.aside_check import check_aside
 from coordinator.inspection.verify.comparison import Refolded, Side, check_same_topology, compare
 from coordinator.inspection.verify.control_check import check_control
+from coordinator.inspection.verify.declared_keys import state_of_key
+from coordinator.inspection.verify.history_check import check_history
 from coordinator.inspection.verify.keys_check import HASH, check_keys
 from coordinator.inspection.verify.metadata_chain import check_metadata
 from coordinator.inspection.verify.receipts_check import check_receipts
@@ -35,8 +37,8 @@ _COMPARED_BY = {"control", "keys", "metadata", "receipts"}
 """Subjects that have to be sound: they say up to where to recompute, and what to compare."""
 
 FINDS = (
-    "finds: lost, altered or surplus metadata and receipts, a moved position, another format, keys of a wrong type, "
-    "values out of form or range, keys that expire, keys of others"
+    "finds: lost, altered or surplus metadata, receipts and records of the history, a moved position, another format, "
+    "keys of a wrong type, values out of form or range, keys that expire, keys of others"
 )
 FINDS_NOT = (
     "does not find: a state key that was deleted, a value replaced by another valid one (--refold finds both), the "
@@ -47,8 +49,8 @@ REFOLD_FINDS_NOT = (
     "metadata of uncommitted transactions altered together with its checksum"
 )
 
-Refold = Callable[[Side, dict[str, StateKind]], Refolded]
-"""Computes the state of the original again, and returns the named states."""
+Refold = Callable[[Side, dict[str, StateKind], Set[str]], Refolded]
+"""Computes the state of the original again, and returns the named states, of which some have parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +102,10 @@ class Verifier:
         states = _states(records)
         found = list(self._stored.stored_keys())
         findings += check_keys(self._keys, found, states)
+        findings += self._history_findings(records, {each.key: each.kind for each in found})
         findings += self._aside_findings({each.key: each.kind for each in found})
         sound_states = _of_declared_kind(self._stored, found, states or {})
-        findings += [self._values_finding(state) for state in sound_states.values()]
+        findings += [self._values_finding(states[name], names) for name, names in sound_states.items() if states]
         can_and_cannot = (FINDS, FINDS_NOT)
         if topology is not None and refold is not None:
             can_and_cannot = (f"{FINDS}; and every difference from what the input gives", REFOLD_FINDS_NOT)
@@ -117,6 +120,14 @@ class Verifier:
             return findings
         return [*findings, *check_metadata(self._keys, records), *check_receipts(self._keys, records)]
 
+    def _history_findings(self, records: StoredRecords, kinds: Mapping[str, str]) -> list[Finding]:
+        """Checks the history, unless its key has another type, which was found already."""
+        has_history = kinds.get(self._keys.history, HASH) == HASH and records.control.get("format") == STORED_FORMAT
+        if not has_history or "history_from" not in records.control:
+            return []
+        found = dict(self._stored.history())
+        return check_history(self._keys, found.items(), records.receipts, self._stored.history_from())
+
     def _aside_findings(self, kinds: Mapping[str, str]) -> list[Finding]:
         """Checks what was set aside, unless its key has another type, which was found already."""
         keys = self._keys
@@ -125,10 +136,11 @@ class Verifier:
         quarantined = self._stored.quarantined() if has_batches else {}
         return check_aside(keys, quarantined, self._stored.letters() if has_letters else ())
 
-    def _values_finding(self, state: DescribedState) -> Finding:
+    def _values_finding(self, state: DescribedState, names: list[str]) -> Finding:
         check = ValuesCheck(self._keys, state)
-        for entries in self._stored.entries(state.name, state.kind):
-            check.check(entries)
+        for name in names:
+            for entries in self._stored.entries(name, state.kind):
+                check.check(entries)
         return check.finding()
 
     def _refolded(
@@ -153,18 +165,25 @@ class Verifier:
         changed = check_same_topology(changes(records.control["topology"], described(topology)))
         if has_failed(changed):
             return changed
-        kinds = {name: state.kind for name, state in states.items()}
-        stored = self._at_one_moment(kinds)
-        return [*changed, *compare(self._keys, stored, refold(stored, kinds))]
+        expiring = sorted(name for name, state in states.items() if state.expires)
+        if expiring:
+            why = "what a key holds that expires depends on the time at which it is looked at"
+            found = f"{', '.join(map(repr, expiring))} not compared"
+            changed = [*changed, warn("refold", found, why, "compare what you need before it expires")]
+        compared = {name: state for name, state in states.items() if not state.expires}
+        with_parts = {name for name, state in compared.items() if state.part_type is not None}
+        kinds = {name: state.kind for name, state in compared.items()}
+        stored = self._at_one_moment(kinds, with_parts)
+        return [*changed, *compare(self._keys, stored, refold(stored, kinds, with_parts))]
 
-    def _at_one_moment(self, kinds: dict[str, StateKind]) -> Side:
+    def _at_one_moment(self, kinds: dict[str, StateKind], with_parts: Set[str]) -> Side:
         """Reads records and states of the same committed transaction.
 
         Raises:
             TopologyError: a run commits too fast.
         """
         for _ in range(IMAGE_TRIES):
-            image = self._stored.image(kinds)
+            image = self._stored.image(kinds, with_parts)
             records = self._stored.records()
             if records.control.get("committed") == image.committed:
                 return Side(records, image)
@@ -183,11 +202,20 @@ def _states(records: StoredRecords) -> dict[str, DescribedState] | None:
 
 def _of_declared_kind(
     stored: RedisRecords, found: list[StoredKey], states: dict[str, DescribedState]
-) -> dict[str, DescribedState]:
-    """Returns the states whose key is missing or of the declared type: only their content can be read."""
+) -> dict[str, list[str]]:
+    """Returns state -> its name, or those of its parts, where the key is missing or of the declared type.
+
+    Only their content can be read.
+    """
     kinds = {each.key: each.kind for each in found}
-    return {
-        name: state
-        for name, state in sorted(states.items())
-        if kinds.get(stored.keys.state(name), state.kind.value) == state.kind.value
-    }
+    sound: dict[str, list[str]] = {}
+    for name, state in sorted(states.items()):
+        if state.part_type is not None:
+            sound[name] = []
+        elif kinds.get(stored.keys.state(name), state.kind.redis_type) == state.kind.redis_type:
+            sound[name] = [name]
+    for key, kind in sorted(kinds.items()):
+        part_of = state_of_key(stored.keys, key, states)
+        if part_of is not None and part_of.part_type is not None and kind == part_of.kind.redis_type:
+            sound[part_of.name].append(stored.keys.state_name(key))
+    return sound

@@ -180,6 +180,11 @@ class RunMachine:
         """Returns whether no attempt is active."""
         return not any(self._transactions.active())
 
+    def has_room(self) -> bool:
+        """Returns whether a wave could start at once if the spout had something for it."""
+        may_start = self._plan.engine_overlaps or self._commits.phase is None
+        return may_start and not self._books.waves.is_processing()
+
     def is_blocked(self) -> bool:
         """Returns whether nothing more may be committed, or the run may not end, before a barrier is confirmed."""
         return self._releases.is_blocked()
@@ -240,8 +245,7 @@ class RunMachine:
         """Ends the turn, unless a batch is still being cut: starts a wave if there is room for one."""
         if self._cutting.is_under_way:
             return
-        may_start = self._plan.engine_overlaps or self._commits.phase is None
-        if may_start and not self._books.waves.is_processing():
+        if self.has_room():
             yield from self._start_wave()
         if self.is_idle() and not self._cutting.has_rest and self._failures.poison is None:
             yield Done() if self._is_complete() else AskForEnd(self.last_metadata())
@@ -313,6 +317,7 @@ class RunMachine:
                 yield AskWatch(outcome, event.wave_id)
             else:
                 record.move(AttemptState.PROCESSED).outcome = outcome
+        self._books.statistics.processed(self._books.now_s, event.seconds, len(wave.attempts))
         self._commits.keep_early(event.executed)
 
     def _judged(self, reported: list[AttemptOutcome]) -> list[AttemptOutcome]:

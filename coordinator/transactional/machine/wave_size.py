@@ -4,16 +4,27 @@ A wave costs Spark about the same however little is in it, so small transactions
 long delays its commits and repeats much if it fails. Without a fixed window the size is therefore found while the run
 goes: full waves that end early make it grow, waves that take too long make it shrink again, though never below the
 size a run starts with.
+
+How long is too long depends on what waves cost. Of a wave that takes the wanted time, half may be its own, spent on no
+transaction. Waves may then take longer, up to `STRETCH` times the wanted time, because a backlog that does not get
+smaller keeps transactions waiting for longer than any wave. Without a backlog waves are not full, and none of this
+matters.
 """
 
 from __future__ import annotations
+
+from coordinator.transactional.machine.wave_cost import WaveCost
 
 FIRST_SIZE = 32
 """Attempts of a wave before the first was timed, and always affordable."""
 LARGEST_SIZE = 1024
 """However short waves are: the driver keeps a record of every attempt in flight."""
 TOLERANCE = 1.25
-"""A time within this factor of the target is left as it is."""
+"""A time within this factor of what a wave may take is left as it is."""
+STRETCH = 2
+"""How many times the wanted time a full wave may take, if shorter ones are mostly spent on themselves."""
+FIXED_SHARE = 1 / 6
+"""The part of a wave's time that may be its own before longer waves are better."""
 
 
 class WaveSize:
@@ -28,6 +39,7 @@ class WaveSize:
     def __init__(self, window: int | None, target_s: float) -> None:
         self._is_timed = window is None
         self._target_s = target_s
+        self._cost = WaveCost()
         self._is_warm = False
         self._largest = LARGEST_SIZE if window is None else -(-window // 2)
         self._window = window
@@ -57,15 +69,21 @@ class WaveSize:
         self._limit = min(self._full, 2 * self._limit)
 
     def _follow(self, count: int, seconds: float) -> None:
-        """Moves the full size towards the target, at most by a factor of two."""
+        """Moves the full size towards what a wave may take, at most by a factor of two."""
         if not self._is_warm:  # the first wave waits for workers to start
             self._is_warm = True
             return
-        ratio = self._target_s / seconds
+        self._cost.note(count, seconds)
+        ratio = self._allowed_s(seconds) / seconds
         if ratio > TOLERANCE and count >= self._full:
             self._full = min(self._largest, int(count * min(2.0, ratio)))
         elif ratio < 1 / TOLERANCE and count > FIRST_SIZE:
             self._full = min(self._full, max(FIRST_SIZE, int(count * max(0.5, ratio))))
+
+    def _allowed_s(self, seconds: float) -> float:
+        """Returns how long a full wave may take; while nothing else is known, all of the last one was its own."""
+        fixed_s = seconds if self._cost.fixed_s is None else self._cost.fixed_s
+        return min(STRETCH * self._target_s, max(self._target_s, fixed_s / FIXED_SHARE))
 
     def halve(self, size: int) -> None:
         """Limits the next wave to half of `size` attempts, unless it is limited to fewer already."""

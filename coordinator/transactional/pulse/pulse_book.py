@@ -18,16 +18,15 @@ from coordinator.transactional.machine.run_events import (
     RunEvent,
     StartWave,
 )
-from coordinator.transactional.pulse.failure_kinds import FailureKinds, count_dropped
+from coordinator.transactional.pulse.failure_kinds import count_dropped
+from coordinator.transactional.pulse.gist import gist
 from coordinator.transactional.run_summary import RunStatistics
 from state.attempt import TransactionAttempt
-from state.printable import one_line
 from state.run_pulse import ComponentFigures, LastFailure, PulseSample, RunFigures, RunState, Spread
 
 RECENT = 512
 """How many durations a spread is made of."""
 RATE_SPAN_S = 10.0
-REASON_LIMIT = 300
 
 
 class PulseBook:
@@ -39,7 +38,6 @@ class PulseBook:
 
     def __init__(self, epoch_s: float) -> None:
         self._epoch_s = epoch_s
-        self._kinds = FailureKinds()
         self._failures: Counter[str] = Counter()
         self._last_failure: LastFailure | None = None
         self._first_cut_s: dict[int, float] = {}
@@ -58,20 +56,21 @@ class PulseBook:
         match event:
             case BatchCut(txid=txid):
                 self._first_cut_s.setdefault(txid, now_s)
-            case WaveProcessed(seconds=seconds):
-                self._kinds.heard(event)
-                if seconds:
-                    self._waves.append(seconds)
+            case WaveProcessed(seconds=seconds) if seconds:
+                self._waves.append(seconds)
             case Published():
                 self._published(now_s)
             case Refused():
-                self._kinds.heard(event)
                 self._publishing = ((), 0.0)
-            case _:
-                self._kinds.heard(event)
 
-    def decided(self, decision: Decision, now_s: float) -> None:
-        """Takes a decision, before it is carried out."""
+    def decided(self, decision: Decision, now_s: float, kind: str = "") -> None:
+        """Takes a decision, before it is carried out.
+
+        Args:
+            decision: the decision.
+            now_s: the time.
+            kind: of the failure, if attempts are dropped.
+        """
         match decision:
             case StartWave(batches=batches):
                 for batch in batches:
@@ -80,7 +79,7 @@ class PulseBook:
             case Publish(attempts=attempts):
                 self._publishing = (attempts, now_s)
             case Dropped():
-                self._dropped(decision, now_s)
+                self._dropped(decision, now_s, kind)
             case Halt(error=error):
                 self.failed(error)
 
@@ -91,7 +90,7 @@ class PulseBook:
     def ended(self, state: RunState, error: str = "") -> None:
         """Takes down how the run has ended; the first one counts."""
         if self._end is None:
-            self._end, self._error = state, _first_line(error)
+            self._end, self._error = state, gist(error)
 
     # What is told
 
@@ -147,15 +146,15 @@ class PulseBook:
             if cut_s is not None:
                 self._latencies.append(now_s - cut_s)
 
-    def _dropped(self, dropped: Dropped, now_s: float) -> None:
+    def _dropped(self, dropped: Dropped, now_s: float, kind: str) -> None:
         """Counts what was dropped; attempts that no wave had taken did not fail."""
         if not dropped.attempts:
             return
-        first, kind = dropped.attempts[0], self._kinds.of(dropped)
+        first = dropped.attempts[0]
         started = self._started.intersection(dropped.attempts)
         count_dropped(self._failures, kind, len(started), is_first_started=first in started)
         self._started -= started
-        reason = _first_line(dropped.reason)
+        reason = gist(dropped.reason)
         self._last_failure = LastFailure(first.txid, str(first), kind, reason, round(self._epoch_s + now_s, 3))
 
     def _rates(self, statistics: RunStatistics, now_s: float) -> tuple[float, float]:
@@ -215,7 +214,3 @@ def component_figures(done: ComponentMetrics) -> ComponentFigures:
 def _lag_s(statistics: RunStatistics, window: Mapping[str, int], now_s: float) -> float:
     since = statistics.last_result_s or statistics.first_wave_s
     return 0.0 if since is None or not any(window.values()) else max(0.0, now_s - since)
-
-
-def _first_line(text: str) -> str:
-    return one_line(text.strip().partition("\n")[0], REASON_LIMIT)

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
+from coordinator.transactional.pulse.story_book import ClosedStory
 from state.errors import TransactionError
 from state.printable import said_by
 from state.run_pulse import NOW_FIELD, PULSE_EVERY_S, RUN_FIELD, SAMPLE_PREFIX, SAMPLES_KEPT, SEEN_FIELD
@@ -44,7 +45,7 @@ class PulseWriter:
     def __init__(self, sender: Sender, identity: str, *, wall_clock: Callable[[], float], kept: int) -> None:
         self._sender, self._wall_clock, self._kept = sender, wall_clock, kept
         self._news: dict[str, str] = {RUN_FIELD: identity}
-        self._stories: deque[tuple[int, str]] = deque(maxlen=STORIES_WAITING)
+        self._stories: deque[ClosedStory] = deque(maxlen=STORIES_WAITING)
         self._wake = threading.Condition()
         self._is_closing = self._has_failed = self._is_fenced = False
         self._thread = threading.Thread(target=self._work, name="txbatch-pulse", daemon=True)
@@ -53,13 +54,13 @@ class PulseWriter:
         """Starts the thread; called once."""
         self._thread.start()
 
-    def tell(self, now: str, sample: str, stories: list[tuple[int, str]]) -> None:
+    def tell(self, now: str, sample: str, stories: list[ClosedStory]) -> None:
         """Hands over the current figures, a sample and new stories; returns at once (coordinator's thread).
 
         Args:
             now: `RunFigures` as text.
             sample: `PulseSample` as text.
-            stories: txids, ascending, with their stories.
+            stories: ascending; put together here.
         """
         with self._wake:
             place = int(self._wall_clock()) % SAMPLES_KEPT
@@ -94,16 +95,20 @@ class PulseWriter:
             stories = [self._stories.popleft() for _ in range(min(len(self._stories), STORIES_PER_CALL))]
         try:
             seen = {SEEN_FIELD: f"{self._wall_clock():.3f}"}
-            self._is_fenced = not self._sender.send(news | seen, stories, kept=self._kept)
+            told = [(each.txid, each.story().to_json()) for each in stories]
+            self._is_fenced = not self._sender.send(news | seen, told, kept=self._kept)
         except TransactionError as error:
             self._keep(news, stories)
             if not self._has_failed:
                 _LOG.warning("the run's pulse cannot be written, which changes nothing else: %s", said_by(error))
             self._has_failed = True
+        except Exception:  # noqa: BLE001 - our own fault, which would return with the same stories: give them up
+            _LOG.exception("the run's pulse has a fault; the run continues")
+            self._has_failed = True
         else:
             self._has_failed = False
 
-    def _keep(self, news: dict[str, str], stories: list[tuple[int, str]]) -> None:
+    def _keep(self, news: dict[str, str], stories: list[ClosedStory]) -> None:
         with self._wake:
             self._news = news | self._news
             room = STORIES_WAITING - len(self._stories)

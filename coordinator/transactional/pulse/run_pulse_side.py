@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from coordinator.transactional.machine.run_events import Decision, RunEvent
+from coordinator.transactional.machine.run_events import Decision, Dropped, RunEvent
+from coordinator.transactional.pulse.failure_kinds import FailureKinds
 from coordinator.transactional.pulse.pulse_book import PulseBook, sample_of
 from coordinator.transactional.pulse.pulse_writer import PulseWriter
 from coordinator.transactional.pulse.run_observer import RunObserver
+from coordinator.transactional.pulse.story_book import StoryBook
 from coordinator.transactional.run_summary import RunStatistics
 from state.errors import Interruption
 from state.run_pulse import PULSE_EVERY_S, RunState, to_json
@@ -27,16 +29,17 @@ class RunPulseSide(RunObserver):
 
     def __init__(self, writer: PulseWriter, *, clock: Callable[[], float], epoch_s: float) -> None:
         self._writer, self._clock = writer, clock
-        self._book = PulseBook(epoch_s)
+        self._book, self._stories = PulseBook(epoch_s), StoryBook(epoch_s)
+        self._kinds = FailureKinds()
         self._next_s = clock()
         self._statistics, self._window = RunStatistics(), dict[str, int]()
         self._is_broken = False
 
     def heard(self, event: RunEvent) -> None:
-        self._guarded(lambda: self._book.heard(event, self._clock()))
+        self._guarded(lambda: self._hear(event))
 
     def decided(self, decision: Decision) -> None:
-        self._guarded(lambda: self._book.decided(decision, self._clock()))
+        self._guarded(lambda: self._note(decision))
 
     def is_due(self) -> bool:
         return self._clock() >= self._next_s
@@ -57,13 +60,25 @@ class RunPulseSide(RunObserver):
         self._guarded(self._end)
         self._writer.close()
 
+    def _hear(self, event: RunEvent) -> None:
+        now_s = self._clock()
+        self._kinds.heard(event)
+        self._book.heard(event, now_s)
+        self._stories.heard(event, now_s)
+
+    def _note(self, decision: Decision) -> None:
+        now_s = self._clock()
+        kind = self._kinds.of(decision) if isinstance(decision, Dropped) else ""
+        self._book.decided(decision, now_s, kind)
+        self._stories.decided(decision, now_s, kind)
+
     def _end(self) -> None:
         self._book.ended(RunState.STOPPED if self._statistics.is_interrupted else RunState.DONE)
         self._tell(is_waiting=False)
 
     def _tell(self, *, is_waiting: bool) -> None:
         figures = self._book.figures(self._statistics, self._window, self._clock(), is_waiting=is_waiting)
-        self._writer.tell(to_json(figures), to_json(sample_of(figures)), [])
+        self._writer.tell(to_json(figures), to_json(sample_of(figures)), self._stories.take())
 
     def _guarded(self, action: Callable[[], None]) -> None:
         if self._is_broken:

@@ -32,6 +32,7 @@ from state.errors import StateRefusedError
 from state.fault_points import reached
 from state.handles import declared_states
 from state.keys import parse_metadata_field
+from state.kinds.state_family import StateFamily
 from state.redis_store import RedisStore
 from state.stored_topology import FoundTopology
 from state.troubles import Trouble
@@ -154,8 +155,11 @@ class Takeover:
             return  # `acquire` reports what is wrong with them
         recorded = set() if found is None else states_of(found.topology)
         handles = [h for c in self._topology.components for h in declared_states(type(c.spec)).values()]
-        declared = {handle.name for handle in handles}
-        existing = self._store.existing_states(sorted(declared - recorded))
+        unrecorded = [handle for handle in handles if handle.name not in recorded]
+        with_parts = {handle.name for handle in unrecorded if isinstance(handle, StateFamily)}
+        existing = self._store.existing_states(
+            sorted({handle.name for handle in unrecorded} - with_parts), sorted(with_parts)
+        )
         if existing and not self._options.accept_state_changes:
             topology_id = self._topology.topology_id
             raise StateRefusedError(

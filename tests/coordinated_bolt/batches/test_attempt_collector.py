@@ -93,6 +93,24 @@ def test_an_undeclared_stream_is_refused_with_the_declared_ones():
         silent.emit_all([["k", 1]])
 
 
+@pytest.mark.parametrize("no_rows", [[], (), {}.items(), iter(())], ids=shown)
+def test_no_rows_at_all_send_nothing_but_still_have_to_be_for_a_declared_stream(no_rows):
+    collector, box, sent = make(ONE)
+    collector.emit_all(no_rows, "pairs")
+    assert collector.emitted_count == 0
+    with pytest.raises(ValueError, match="does not declare stream 'tripels'"):
+        collector.emit_all(no_rows, "tripels")
+    box.close()
+    assert not any(contents(sent).values())
+
+
+@pytest.mark.parametrize("no_rows", ["", {}, set()], ids=shown)
+def test_what_could_never_be_rows_is_refused_even_if_it_is_empty(no_rows):
+    collector, _, _ = make(ONE)
+    with pytest.raises(ValueError, match="give a list of rows"):
+        collector.emit_all(no_rows, "pairs")
+
+
 def test_values_are_copied_when_they_are_emitted():
     collector, box, sent = make(Subscriber("one", (21,), GlobalGrouping()))
     row = ["k", 1]

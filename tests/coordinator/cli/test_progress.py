@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from coordinator.cli.figures import Figures, summary_line
-from coordinator.cli.plain_figures import plain_summary_line
+from coordinator.cli.plain_figures import PlainFigures, plain_summary_line
 from coordinator.cli.progress import LineProgress, LiveProgress, fitted
 from coordinator.plain.run_summary import PlainStatistics
 from coordinator.transactional.run_summary import RunStatistics
@@ -190,3 +190,14 @@ def test_a_summary_counts_in_the_singular_too() -> None:
 def test_a_plain_summary_counts_in_the_singular_too() -> None:
     one = PlainStatistics(emitted=1, acked=1, waves=1, first_wave_s=0.0, last_result_s=2.0)
     assert plain_summary_line(one) == "1 tuple emitted in 2.0 s, 1 acked, 0 failed, 1 wave"
+
+
+def test_a_plain_run_without_acks_does_not_stay_in_its_first_wave() -> None:
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=100, color_system=None)
+    with LiveProgress("words", console, PlainFigures(Clock()), leaves_line=False) as progress:
+        progress.begun()
+        progress.update(PlainStatistics(waves=1, emitted=5, first_wave_s=90.0))
+
+    shown = stream.getvalue().split("running the first wave")[-1]
+    assert "⠋ words 5 emitted · " in " ".join(shown.split())

@@ -17,6 +17,7 @@ from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.transactional.assembly import fitting, has_external_effects
+from coordinator.transactional.coordinator import IDLE_WAIT_S
 from coordinator.transactional.engine import CrashKind, GroupExecuted, WaveProcessed
 from coordinator.transactional.options import RunOptions
 from state.commit import CommitReply, CommitStatus
@@ -170,6 +171,32 @@ def test_a_wave_is_processed_while_the_one_before_commits():
         ("commit", 2, [2]),
         ("process", 3, [3]),
     ]
+
+
+def test_what_arrives_while_only_a_commit_phase_runs_is_soon_noticed():
+    source = LinesCoordinator(1)
+    run = Run(source=source, max_spout_pending=4)
+    begun_at_s: dict[int, float] = {}
+    executed: list[GroupExecuted] = []
+
+    def on_wave(wave_id, attempts):
+        begun_at_s[wave_id] = run.engine.now_s
+        return run.engine.processed(wave_id, attempts)
+
+    def on_group(wave_id, attempts, composed):
+        group = run.engine.executed(wave_id, attempts, composed)
+        if wave_id > 1:
+            return group
+        executed.append(group)
+        return None
+
+    run.engine.on_wave, run.engine.on_group = on_wave, on_group
+    run.engine.waits.append(lambda: setattr(source, "count", 2))
+    run.engine.waits.append(lambda: None)
+    run.engine.waits.append(lambda: run.engine.events.append(executed[0]))
+    run()
+    assert begun_at_s == {1: 0.0, 2: IDLE_WAIT_S}
+    assert run.committed() == [[1], [2]]
 
 
 def test_on_an_engine_that_does_not_overlap_a_wave_waits_for_the_commit():

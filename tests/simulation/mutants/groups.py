@@ -135,7 +135,7 @@ SUMS_LOST = Mutant(
     "Where two tasks add to one field, the second wins.",
     (
         Patch(
-            "state/write_set.py",
+            "state/state_writes.py",
             "            other.increments[key] += self.increments[key]\n",
             "            other.increments[key] += 0\n",
         ),

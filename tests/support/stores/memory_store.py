@@ -10,7 +10,8 @@ from state.codec import pack_exact, unpack
 from state.commit import Commit, CommitReply, CommitStatus
 from state.errors import StaleReadError
 from state.quarantine import QuarantineRecord
-from state.write_set import VALUE_FIELD, Field, StateKind, WriteSet
+from state.state_kind import VALUE_FIELD, Field, Retention, Side, StateKind
+from state.write_set import WriteSet
 
 
 class MemoryStore:
@@ -82,17 +83,31 @@ class MemoryStore:
             held = self.states.setdefault(name, {})
             for field in writes.deletes:
                 held.pop(field, None)
-            held.update(writes.puts)
+            for field, value in writes.puts.items():
+                is_ranked = writes.retention.is_ranked and field in held
+                if not is_ranked or writes.retention.is_better(value, held[field]):
+                    held[field] = value
             for field, deltas in writes.increments.items():
                 for delta in deltas if isinstance(deltas, list) else [deltas]:
                     held[field] = held.get(field, 0) + delta
             # as the server does: it reads every field of the commit before it writes the first
             held.update({field: held.get(field, 0) + by for field, by in writes.packed.items()})
+            _cut(held, writes.retention)
             if writes.appends:
-                held[VALUE_FIELD] = held.get(VALUE_FIELD, []) + writes.appends
+                items = held.get(VALUE_FIELD, []) + writes.appends
+                held[VALUE_FIELD] = items[-writes.retention.most :] if writes.retention.side is Side.LAST else items
             if not held:
                 del self.states[name]
         self.committed.append(txids)
+
+
+def _cut(held: dict[Any, Any], retention: Retention) -> None:
+    """Leaves the best members of a ranked state; the server's order is by score, then by the bytes of the member."""
+    if retention.is_ranked:
+        order = sorted(held, key=lambda member: (held[member], _stored(member)))
+        kept = order[-retention.most :] if retention.side is Side.HIGHEST else order[: retention.most]
+        for member in set(held) - set(kept):
+            del held[member]
 
 
 def _stored(value: Any) -> bytes:

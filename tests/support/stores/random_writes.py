@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
-from state.write_set import MAX_INTEGER, VALUE_FIELD, StateKind, ValueType, WriteSet
+from state.state_kind import MAX_INTEGER, VALUE_FIELD, Retention, Side, StateKind, ValueType
+from state.write_set import WriteSet
 from tests.support.stores.builders import writes
 
 INTEGERS = [0, 1, -1, 127, 128, -129, 10**8, 10**15, MAX_INTEGER, -MAX_INTEGER]
+EXPIRIES = [Retention(expires_ms=4_102_444_800_000), Retention(expires_ms=1_000_000_000_000)]
+"""One in the year 2100, one in the past."""
 FLOATS = [0.0, -0.0, 0.1, 0.2, -0.3, 1e-320, 1e16, 1e22, 123456.789, 1.7e308]
 
 
@@ -35,6 +39,27 @@ def random_write_set(random: Random) -> WriteSet:
             ValueType.INT,
             deletes={VALUE_FIELD: True} if random.random() < 0.3 else {},
             appends=random.choices(INTEGERS, k=random.randint(0, 3)),
+        ),
+    }
+    ranked = {side: Retention(side, random.randint(1, 3)) for side in (Side.HIGHEST, Side.LOWEST)}
+    states |= {
+        "top": writes(StateKind.SORTED_SET, ValueType.FLOAT, puts=some(FLOATS), retention=ranked[Side.HIGHEST]),
+        "low": writes(StateKind.SORTED_SET, ValueType.FLOAT, puts=some(FLOATS), retention=ranked[Side.LOWEST]),
+        "recent": writes(
+            StateKind.LIST,
+            ValueType.STR,
+            deletes={VALUE_FIELD: True} if random.random() < 0.2 else {},
+            appends=random.choices("abc", k=random.randint(0, 4)),
+            retention=Retention(Side.LAST, random.randint(1, 4)),
+        ),
+        "h:part": replace(
+            split(StateKind.HASH, ValueType.INT, some(INTEGERS), some(INTEGERS)), retention=random.choice(EXPIRIES)
+        ),
+        "z:part": writes(
+            StateKind.SORTED_SET,
+            ValueType.FLOAT,
+            puts=some(FLOATS),
+            retention=Retention(Side.HIGHEST, 2, random.choice(EXPIRIES).expires_ms),
         ),
     }
     return WriteSet({name: states[name] for name in random.sample(sorted(states), random.randint(0, 4))})

@@ -1,33 +1,30 @@
-"""The topologies of the examples, built over files that exist, none of which is read."""
+"""The topologies of all examples, built over a file that exists and is not read."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from examples import (
-    clickstream,
-    dedupe,
-    global_count,
-    kafka_to_redis,
-    ledger,
-    plain_word_count,
-    top_k,
-    word_count,
-    word_count_batches,
-)
+FOLDER = Path(__file__).resolve().parents[3] / "examples"
+ARGUMENTS = {"input": str(Path(__file__)), "output": "counts.txt", "servers": "localhost:9092", "topic": "page_views"}
+"""What every factory gets, as far as it has such a parameter."""
 
-A_FILE = str(Path(__file__))
+
+def _made(name: str) -> Any:
+    factory = import_module(f"examples.{name}").topology
+    given = {name: value for name, value in ARGUMENTS.items() if name in inspect.signature(factory).parameters}
+    return factory(**given)
+
+
+def _has_factory(path: Path) -> bool:
+    return "\ndef topology(" in path.read_text(encoding="utf-8")
+
 
 EXAMPLES: Mapping[str, Callable[[], Any]] = {
-    "clickstream": lambda: clickstream.topology(A_FILE),
-    "dedupe": lambda: dedupe.topology(A_FILE),
-    "global_count": global_count.topology,
-    "kafka_to_redis": lambda: kafka_to_redis.topology("localhost:9092", "page_views"),
-    "ledger": lambda: ledger.topology(A_FILE),
-    "plain_word_count": lambda: plain_word_count.topology(output="counts.txt"),
-    "top_k": lambda: top_k.topology(A_FILE),
-    "word_count": lambda: word_count.topology(A_FILE),
-    "word_count_batches": lambda: word_count_batches.topology(A_FILE),
+    path.stem: partial(_made, path.stem) for path in sorted(FOLDER.glob("*.py")) if _has_factory(path)
 }
+"""Name of the example -> what makes its topology."""

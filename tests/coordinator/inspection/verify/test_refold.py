@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -339,8 +339,8 @@ class CommitsMeanwhile(RedisRecords):
         super().__init__(read._connection, read.keys)
         self.times = times
 
-    def image(self, kinds: Mapping[str, StateKind]) -> StateImage:
-        found = super().image(kinds)
+    def image(self, kinds: Mapping[str, StateKind], with_parts: Set[str] = frozenset()) -> StateImage:
+        found = super().image(kinds, with_parts)
         if not self.times:
             return found
         self.times -= 1

@@ -20,7 +20,9 @@ from state.redis_topology import RedisTopology
 from tests.support.stores.builders import dump
 from tests.support.topologies.kept_states import TOPOLOGY_ID, kept_topology
 
-CONTROL, METADATA, RECEIPTS = (f"{{kept}}:txbatch:{name}" for name in ("control", "metadata", "receipts"))
+CONTROL, METADATA, RECEIPTS, HISTORY = (
+    f"{{kept}}:txbatch:{name}" for name in ("control", "metadata", "receipts", "history")
+)
 COUNTS = "{kept}:counts"
 
 Damage = Callable[[Any], Any]
@@ -71,7 +73,7 @@ def test_what_a_run_leaves_is_sound(kept):
     said = {finding.subject: finding.found for finding in verdict.findings}
     assert said["metadata"].startswith("6 fields, 4 of them of transactions not committed yet")
     assert said["receipts"] == "complete from txid 1 to 3, published in 2 groups"
-    assert said["keys"] == "10 keys, 7 of them declared states; types match, none expires"
+    assert said["keys"] == "11 keys, 7 of them declared states; types match, none expires"
 
 
 def test_verifying_changes_nothing(kept):
@@ -87,6 +89,10 @@ def test_verifying_changes_nothing(kept):
         (lambda c: c.hset(METADATA, "partition.0:3", pack([9, 9])), "metadata", ["checksum over"]),
         (lambda c: c.hset(METADATA, "surplus:9", pack(1)), "metadata", ["checksum over"]),
         (lambda c: c.hdel(RECEIPTS, "2"), "receipts", ["txids 2 have no receipt", "txid 3 is committed"]),
+        (lambda c: c.hdel(HISTORY, "2"), "history", ["txids 2 have a receipt, and no record"]),
+        (lambda c: c.delete(HISTORY), "history", ["txids 1, 2, 3 have a receipt, and no record"]),
+        (lambda c: c.hset(HISTORY, "2", c.hget(HISTORY, "1")), "history", ["the record of txid 2 has receipt"]),
+        (lambda c: c.hset(HISTORY, "2", "nonsense"), "history", ["the record of txid 2 cannot be read"]),
         (lambda c: c.delete(RECEIPTS), "receipts", ["txids 1, 2, 3 have no receipt"]),
         (lambda c: c.hset(RECEIPTS, "3", "nonsense"), "receipts", ["field '3' holds 'nonsense'"]),
         (lambda c: altered(c, "2", b" 1 2", b" 1 3"), "receipts", ["txids 1 and 2 are of one group", "differ"]),
@@ -181,9 +187,9 @@ class Meddling(RedisRecords):
         super().__init__(read._connection, read.keys)
         self._meddle = meddle
 
-    def _at_once(self, commands: Any) -> list[Any]:
+    def at_once(self, commands: Any) -> list[Any]:
         self._meddle()
-        return super()._at_once(commands)
+        return super().at_once(commands)
 
     def _scanned(self, *command: str) -> tuple[str, Any]:
         self._meddle()

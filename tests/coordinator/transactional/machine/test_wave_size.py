@@ -46,10 +46,34 @@ def test_a_wave_whose_time_nobody_has_measured_changes_nothing():
     assert size.limit == FIRST_SIZE
 
 
-def test_waves_grow_until_they_take_about_the_wanted_time():
-    """A wave costs 0.1 s, and a millisecond for each attempt: 200 of them take 0.3 s."""
-    limit = after_waves(timed(), lambda count: 0.1 + 0.001 * count)
-    assert 0.3 / 1.25 <= 0.1 + 0.001 * limit <= 1.25 * 0.3
+@pytest.mark.parametrize(
+    ("fixed_s", "wave_s"), [(0.0, 0.3), (0.05, 0.3), (0.08, 0.48), (0.1, 0.6), (0.2, 0.6)], ids=str
+)
+def test_waves_grow_until_they_take_the_wanted_time_or_up_to_twice_that_if_it_is_mostly_their_own(fixed_s, wave_s):
+    limit = after_waves(timed(), lambda count: fixed_s + 0.001 * count)
+    assert wave_s / 1.25 <= fixed_s + 0.001 * limit <= 1.25 * wave_s
+
+
+@pytest.mark.parametrize("noise", [0.1, 0.3])
+def test_waves_of_uneven_times_still_grow_with_what_a_wave_costs_by_itself(noise):
+    random = Random(3)
+    limit = after_waves(timed(), lambda count: (0.1 + 0.004 * count) * random.uniform(1 - noise, 1 + noise), 200)
+    assert 0.3 / 1.5 <= 0.1 + 0.004 * limit <= 1.5 * 0.6
+
+
+def test_waves_slower_than_wanted_from_the_start_grow_if_that_is_worth_it():
+    """A wave of the first size takes 0.44 s, of which 0.2 are its own."""
+    assert after_waves(timed(), lambda count: 0.2 + 0.0075 * count) > 1.3 * FIRST_SIZE
+
+
+def test_one_slow_wave_of_the_first_size_is_tried_once_at_twice_the_size_and_no_more():
+    size = timed()
+    limits = []
+    for _ in range(8):
+        size.processed(size.limit, 0.0125 * size.limit)
+        limits.append(size.limit)
+    assert limits[0] > FIRST_SIZE
+    assert limits[-1] == FIRST_SIZE
 
 
 def test_waves_of_next_to_nothing_grow_to_a_bound():
@@ -61,7 +85,7 @@ def test_waves_of_next_to_nothing_grow_to_a_bound():
 def test_waves_that_get_slower_shrink_again_but_not_below_the_first():
     size = timed()
     after_waves(size, lambda count: 0.001 * count)
-    assert 0.3 / 1.25 <= 0.01 * after_waves(size, lambda count: 0.01 * count) / 1.25 <= 0.3 * 1.25 * 1.25
+    assert 0.3 / 1.25 <= 0.01 * after_waves(size, lambda count: 0.01 * count, 80) / 1.25 <= 0.3 * 1.25 * 1.25
     assert after_waves(size, lambda count: 1.0 + count) == FIRST_SIZE
 
 
@@ -80,7 +104,7 @@ def test_after_a_crash_waves_double_up_to_the_size_they_had():
     limits = []
     for _ in range(4):
         limits.append(size.limit)
-        size.processed(size.limit, 0.3)
+        size.processed(size.limit, 0.001 * size.limit)
     assert limits == [full // 4, 2 * (full // 4), full, full]
 
 

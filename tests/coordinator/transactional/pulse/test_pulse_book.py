@@ -8,13 +8,17 @@ import pytest
 
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinator.transactional.engine import CrashKind
-from coordinator.transactional.pulse.failure_kinds import KINDS
+from coordinator.transactional.machine.run_events import Dropped
+from coordinator.transactional.pulse.failure_kinds import KINDS, FailureKinds
+from coordinator.transactional.pulse.gist import gist
 from coordinator.transactional.pulse.pulse_book import PulseBook, sample_of, spread_of
 from coordinator.transactional.pulse.run_observer import RunObserver
+from coordinator.transactional.pulse.story_book import StoryBook
 from coordinator.transactional.run_summary import RunStatistics
 from state.errors import ReplayLimitError, UserCodeError
 from state.run_pulse import RunFigures, RunState, Spread
-from tests.support.runs.answers import USER, committing_fails_at, failing_at
+from state.transaction_story import ATTEMPTS_TOLD, ComponentStory, TransactionStory, story_of
+from tests.support.runs.answers import USER, committing_fails_at, failing_at, once
 from tests.support.runs.scripted import Run
 
 EPOCH_S = 1000.0
@@ -24,15 +28,19 @@ class Watched(RunObserver):
     """Lets a book hear a scripted run, and looks at it every turn."""
 
     def __init__(self, run: Run) -> None:
-        self.book, self.run = PulseBook(EPOCH_S), run
+        self.book, self.stories, self.kinds, self.run = PulseBook(EPOCH_S), StoryBook(EPOCH_S), FailureKinds(), run
         self.seen: list[RunFigures] = []
         run.coordinator._observer = self
 
     def heard(self, event: Any) -> None:
-        self.book.heard(event, self.run.engine.now_s)
+        for book in (self.book, self.stories):
+            book.heard(event, self.run.engine.now_s)
+        self.kinds.heard(event)
 
     def decided(self, decision: Any) -> None:
-        self.book.decided(decision, self.run.engine.now_s)
+        kind = self.kinds.of(decision) if isinstance(decision, Dropped) else ""
+        for book in (self.book, self.stories):
+            book.decided(decision, self.run.engine.now_s, kind)
 
     def is_due(self) -> bool:
         return True
@@ -145,3 +153,70 @@ def test_a_run_that_user_code_ends_is_told_as_failed() -> None:
     figures = last(watch)
     assert figures.state is RunState.FAILED
     assert figures.failures["user code raised"] == 1
+
+
+class TestStories:
+    """What a run tells of each transaction."""
+
+    def told(self, watch: Watched) -> dict[int, TransactionStory]:
+        watch.run()
+        told = {closed.txid: closed.story() for closed in watch.stories.take()}
+        assert watch.stories._open == {}
+        return told
+
+    def test_every_committed_transaction_is_told_with_its_group_and_counts(self) -> None:
+        told = self.told(watched(5, max_spout_pending=4))
+        assert list(told) == [1, 2, 3, 4, 5]
+        story = told[2]
+        assert (story.first_txid, story.last_txid, story.attempt_count, story.tuples) == (1, 2, 1, 10)
+        assert [(each.wave, each.failed) for each in story.attempts] == [(1, "")]
+        assert story.components == {
+            "count": ComponentStory({"lines/default": 10}, {}, 0.0),
+            "lines": ComponentStory({}, {"default": 10}, 0.0),
+        }
+        assert story.cut_at == EPOCH_S <= story.processed_at <= story.committed_at
+
+    def test_attempts_that_failed_are_told_with_their_reason_and_later_ones_as_void(self) -> None:
+        watch = watched(3, max_spout_pending=6)
+        watch.run.engine.on_wave = failing_at(watch.run, 2, text="not yet")
+        told = self.told(watch)
+        assert told[1].attempt_count == 1
+        assert [(each.failed, each.reason) for each in told[2].attempts] == [
+            ("replay asked for", "count[0]: not yet"),
+            ("", ""),
+        ]
+        assert [(each.failed, each.reason) for each in told[3].attempts] == [("void", "txid 2 failed"), ("", "")]
+        assert told[2].attempts[0].ended_at > 0
+
+    def test_a_wave_that_crashed_is_told_by_its_cause(self) -> None:
+        watch = watched(2, max_spout_pending=4)
+        run = watch.run
+        run.engine.on_wave = once(run.engine.crashed, run.engine.processed)
+        told = self.told(watch)
+        assert [each.failed for each in told[1].attempts] == ["worker lost", ""]
+        assert told[1].attempts[0].reason == "a worker died"
+
+    def test_a_story_survives_its_text_and_what_is_none_is_not_read(self) -> None:
+        story = self.told(watched(1))[1]
+        assert story_of(story.to_json()) == story
+        assert [story_of(text) for text in ("", "nonsense", "3", '{"attempts": [{"x": 1}]}')] == [None] * 4
+
+    def test_of_many_attempts_the_last_ones_are_told(self) -> None:
+        watch = watched(1, max_attempts=20)
+        watch.run.engine.on_wave = failing_at(watch.run, 1, times=14)
+        story = self.told(watch)[1]
+        assert (story.attempt_count, len(story.attempts)) == (15, ATTEMPTS_TOLD)
+        assert [each.failed for each in story.attempts[-2:]] == ["replay asked for", ""]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", ""),
+        ("one\ntwo", "one"),
+        ("count[0]: Traceback (most recent call last):\n  File x\nValueError: bad\n", "count[0]: ValueError: bad"),
+        ("\x1b[2J", r"\x1b[2J"),
+    ],
+)
+def test_a_gist_is_the_line_that_tells_the_cause(text: str, said: str) -> None:
+    assert gist(text) == said

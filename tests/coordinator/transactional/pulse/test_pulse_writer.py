@@ -9,11 +9,14 @@ import pytest
 
 from coordinator.transactional.pulse.pulse_writer import STORIES_PER_CALL, STORIES_WAITING, PulseWriter
 from coordinator.transactional.pulse.run_pulse_side import RunPulseSide
+from coordinator.transactional.pulse.story_book import ClosedStory
 from coordinator.transactional.run_summary import RunStatistics
 from state.errors import FencedError, StateUnreachableError
 from state.run_pulse import RunFigures, RunState, pulse_of
+from state.transaction_story import TransactionStory
 
 Story = tuple[int, str]
+TEXT = TransactionStory().to_json()
 
 
 class Sent:
@@ -36,6 +39,10 @@ def writer(sent: Sent) -> PulseWriter:
     return PulseWriter(sent, "who", wall_clock=lambda: 1207.5, kept=10)
 
 
+def stories(*txids: int) -> list[ClosedStory]:
+    return [ClosedStory(txid, TransactionStory(), None, ()) for txid in txids]
+
+
 def away() -> StateUnreachableError:
     return StateUnreachableError("server redis://h did not answer")
 
@@ -43,11 +50,11 @@ def away() -> StateUnreachableError:
 def test_the_first_pulse_says_who_runs_and_later_ones_only_what_is_new() -> None:
     sent = Sent()
     pulse = writer(sent)
-    pulse.tell("figures 1", "sample 1", [(1, "s1")])
+    pulse.tell("figures 1", "sample 1", stories(1))
     pulse.send_once()
     pulse.send_once()
     assert sent.calls == [
-        ({"run": "who", "now": "figures 1", "sample.7": "sample 1", "seen": "1207.500"}, [(1, "s1")]),
+        ({"run": "who", "now": "figures 1", "sample.7": "sample 1", "seen": "1207.500"}, [(1, TEXT)]),
         ({"seen": "1207.500"}, []),
     ]
 
@@ -56,9 +63,9 @@ def test_a_pulse_that_fails_is_logged_once_and_sent_with_the_next_one(caplog: py
     sent = Sent(away(), away())
     pulse = writer(sent)
     with caplog.at_level(logging.WARNING, "txbatch"):
-        pulse.tell("figures 1", "sample 1", [(1, "s1"), (2, "s2")])
+        pulse.tell("figures 1", "sample 1", stories(1, 2))
         pulse.send_once()
-        pulse.tell("figures 2", "sample 2", [(3, "s3")])
+        pulse.tell("figures 2", "sample 2", stories(3))
         pulse.send_once()
         pulse.send_once()
     assert [record.getMessage() for record in caplog.records] == [
@@ -67,9 +74,9 @@ def test_a_pulse_that_fails_is_logged_once_and_sent_with_the_next_one(caplog: py
     assert sent.fields["now"] == "figures 2"
     assert sent.fields["run"] == "who"
     assert [stories for _, stories in sent.calls] == [
-        [(1, "s1"), (2, "s2")],
-        [(1, "s1"), (2, "s2"), (3, "s3")],
-        [(1, "s1"), (2, "s2"), (3, "s3")],
+        [(1, TEXT), (2, TEXT)],
+        [(1, TEXT), (2, TEXT), (3, TEXT)],
+        [(1, TEXT), (2, TEXT), (3, TEXT)],
     ]
 
 
@@ -85,9 +92,9 @@ def test_a_run_that_was_fenced_out_says_nothing_more() -> None:
 def test_stories_travel_in_portions_and_those_that_wait_too_long_are_forgotten() -> None:
     sent = Sent(away())
     pulse = writer(sent)
-    pulse.tell("figures", "sample", [(txid, "") for txid in range(STORIES_WAITING)])
+    pulse.tell("figures", "sample", stories(*range(STORIES_WAITING)))
     pulse.send_once()
-    pulse.tell("figures", "sample", [(STORIES_WAITING + more, "") for more in range(5)])
+    pulse.tell("figures", "sample", stories(*range(STORIES_WAITING, STORIES_WAITING + 5)))
     pulse.send_once()
     assert [txid for txid, _ in sent.calls[1][1]] == list(range(5, 5 + STORIES_PER_CALL))
 
@@ -96,7 +103,7 @@ def test_closing_sends_what_is_left() -> None:
     sent = Sent()
     pulse = writer(sent)
     pulse.start()
-    pulse.tell("last figures", "sample", [(txid, "") for txid in range(STORIES_PER_CALL + 1)])
+    pulse.tell("last figures", "sample", stories(*range(STORIES_PER_CALL + 1)))
     pulse.close()
     assert sent.fields["now"] == "last figures"
     assert sum(len(stories) for _, stories in sent.calls) == STORIES_PER_CALL + 1

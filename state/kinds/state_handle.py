@@ -1,17 +1,25 @@
-"""The base of all typed state handles: name, declared types, checks and session."""
+"""The base of all typed state handles: name, declared types, checks and session.
+
+A type declared as int takes whatever `operator.index` accepts, NumPy integers included, and keeps an int; only a
+bool is refused.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from operator import index
 from typing import Any, Self
 
 from state.column_values import column_values
 from state.errors import TopologyError
 from state.keys import check_name
+from state.kinds.state_family import ExpireAt, StateFamily
 from state.session import StateSession
-from state.write_set import MAX_INTEGER, Field, StateKind, StateWrites, ValueType
+from state.state_kind import KEEP_ALL, MAX_INTEGER, Field, Retention, StateKind, ValueType
+from state.state_writes import StateWrites
+from state.value_form import ValueForm, check_scale, form_of
+from state.write_set import WriteSet
 
 _TYPES: dict[ValueType, type[Any]] = {
     ValueType.INT: int,
@@ -19,6 +27,10 @@ _TYPES: dict[ValueType, type[Any]] = {
     ValueType.STR: str,
     ValueType.BYTES: bytes,
 }
+KEPT_MAX = 1_000_000
+"""Most entries that a bounded state may be declared to keep."""
+_NUMBERS = (ValueType.INT, ValueType.FLOAT, ValueType.DECIMAL)
+_MEMBERS = (StateKind.SET, StateKind.HYPERLOGLOG)
 
 
 class StateHandle:
@@ -34,29 +46,55 @@ class StateHandle:
     kind: StateKind
     value_type: ValueType
     field_type: ValueType
+    scale = 0
+    retention: Retention = KEEP_ALL
 
     def __init__(self, name: str) -> None:
         self.name = check_name("state name", name)
         self._is_declared = False
         self._session: StateSession | None = None
         self._writes: StateWrites | None = None
+        self._form: ValueForm | None = None
 
     def __set_name__(self, owner: type, attribute: str) -> None:
         """Notes that a class body declares the handle."""
         self._is_declared = True
 
+    def per(self, part_name: str, part: type | str = str, *, expire_at: ExpireAt | None = None) -> StateFamily[Self]:
+        """Declares one such state for each day, customer or whatever else, each under a Redis key of its own.
+
+        ``views = HashState("views").per("day", date)`` is one hash a day: ``self.views[day].increment(page)`` writes to
+        ``{topology_id}:views:2026-11-21``.
+
+        Args:
+            part_name: what there is one key for, as in "day"; for readers and messages.
+            part: type of the parts, ``str``, ``int`` or ``datetime.date``, or its name.
+            expire_at: returns when the key of a part goes: a date (its start in UTC), a datetime with a time zone, or
+                whole seconds since 1970. It is called with the part alone, in every transaction that writes to it, and
+                must always return the same. None keeps all.
+
+        Raises:
+            TopologyError: an argument is not valid.
+        """
+        return StateFamily(self, part_name, part, expire_at)
+
     def bind(self, session: StateSession) -> Self:
         """Returns a live copy that follows `session`; called by the executor for every instance."""
+        live = self.copied(session)
+        session.register(live)
+        return live
+
+    def copied(self, session: StateSession) -> Self:
+        """Returns a copy that belongs to `session` and does not follow it yet."""
         live = object.__new__(type(self))
         live.__dict__.update(self.__dict__)
         live._session, live._writes = session, None
         live.detach()
-        session.register(live)
         return live
 
-    def attach(self, writes: StateWrites) -> None:
+    def attach(self, write_set: WriteSet) -> None:
         """Called by the session when it opens."""
-        self._writes = writes
+        self._writes = write_set.state(self.name, self.kind, self.value_type.stored, self.retention)
 
     def detach(self) -> None:
         """Called by the session when it closes."""
@@ -82,7 +120,36 @@ class StateHandle:
     def _read(self, fields: list[Any]) -> dict[Field, Any]:
         self._open()
         assert self._session is not None
-        return self._session.read(self.name, self.kind, self.value_type, fields)
+        return self._session.read(self.name, self.kind, self.value_type.stored, fields)
+
+    def _to_stored(self, what: str, value: Any) -> Any:
+        """Returns what is written for a value that the state is given.
+
+        Raises:
+            TypeError, ValueError: the value has another type than declared, or cannot be kept.
+        """
+        if self._form is None:
+            return self._check(what, value, self.value_type)
+        try:
+            return self._form.to_stored(_as_int(value))
+        except (TypeError, ValueError) as error:
+            raise type(error)(
+                f"state {self.name!r} was given {what} {value!r:.100}, but declares {self.value_type.value}: {error}"
+            ) from None
+
+    def _from_stored(self, stored: Any) -> Any:
+        """Inverse of `_to_stored`."""
+        return stored if self._form is None else self._form.from_stored(stored)
+
+    def _declare_value(self, what: str, value: type | str, scale: int | None) -> None:
+        """Notes the declared type of the values.
+
+        Raises:
+            TopologyError: the state cannot hold that type.
+        """
+        self.value_type = declared_type(f"{what} of state {self.name!r}", value)
+        self.scale = check_scale(f"state {self.name!r}", self.value_type, scale)
+        self._form = form_of(self.value_type, self.scale)
 
     def _check(self, what: str, value: Any, declared: ValueType) -> Any:
         """Returns `value` if it has exactly the declared type and can be stored; integer-like values become ints."""
@@ -116,7 +183,7 @@ class StateHandle:
                 return all(map(math.isfinite, values))
             case ValueType.STR:
                 return _is_valid_text("".join(values))
-            case ValueType.BYTES:
+            case _:
                 return True
 
     def _columns(self, call: str, first: Any, second: Any) -> tuple[list[Any], list[Any]]:
@@ -145,19 +212,25 @@ class StateHandle:
             )
         return values
 
+    def _members(self, call: str, members: Any) -> list[Any]:
+        """Returns the members that a call was given, in any order."""
+        return list(members) if isinstance(members, (Set, Mapping)) else self._column(call, members)
+
     def _check_delta(self, by: Any) -> Any:
         if self.value_type is ValueType.FLOAT:
             by = as_float(by)
-        if self.value_type not in (ValueType.INT, ValueType.FLOAT):
+        if self.value_type not in _NUMBERS:
             raise TypeError(f"state {self.name!r} holds {self.value_type.value} values and cannot be incremented")
-        return self._check("increment", by, self.value_type)
+        return self._to_stored("increment", by)
 
     def _put_plain(self, fields: list[Any], values: list[Any]) -> bool:
         """Puts columns at once if single calls would keep all of them as they are; returns whether it did."""
         writes = self._open()
         if writes.increments or writes.deletes or not self._are_plain(fields, self.field_type):
             return False
-        if self.kind is not StateKind.SET and not self._are_plain(values, self.value_type):
+        if self._form is not None or self.retention.is_ranked:
+            return False
+        if self.kind not in _MEMBERS and not self._are_plain(values, self.value_type):
             return False
         writes.puts.update(zip(fields, values, strict=True))
         return True
@@ -165,7 +238,7 @@ class StateHandle:
     def _add(self, field: Field, by: Any) -> None:
         """Adds a checked delta; the floats of one transaction add up to a single delta."""
         writes = self._open()
-        if self.value_type is ValueType.INT or field in writes.puts or field in writes.deletes:
+        if writes.value_type is ValueType.INT or field in writes.puts or field in writes.deletes:
             writes.increment(field, by)
         elif field in writes.increments:
             writes.increments[field][0] += by
@@ -209,4 +282,16 @@ def declared_type(what: str, given: type | str, allowed: tuple[ValueType, ...] =
     return ValueType(name)
 
 
+def check_most(what: str, most: object) -> int:
+    """Returns how many entries a declaration keeps.
+
+    Raises:
+        TopologyError: it is not an integer from 1 to `KEPT_MAX`.
+    """
+    if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= KEPT_MAX:
+        raise TopologyError(f"{what} is {most!r}; give an integer from 1 to {KEPT_MAX:,}")
+    return most
+
+
 FIELD_TYPES = (ValueType.STR, ValueType.INT, ValueType.BYTES)
+"""What fields and members can be."""

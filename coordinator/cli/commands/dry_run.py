@@ -1,0 +1,174 @@
+"""``txbatch dry-run``: the first batches of a topology in this process; shows every tuple, and commits nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, TextIO
+
+import typer
+
+from coordinator.building.topology import Topology
+from coordinator.cli.command_options import AsJson, Debug, Parameters, command_errors
+from coordinator.cli.commands.letter_json import json_of, json_value
+from coordinator.cli.loading import load_factory, make_topology
+from coordinator.cli.parameters import parse_pairs
+from coordinator.local.dry_run import DryBatch, DryChange, DryComponent, DryWrites
+from coordinator.local.dry_run import dry_run as dry_batches
+from state.printable import counted, one_line
+
+Fields = Mapping[tuple[str, str], Sequence[str]]
+"""(component, stream) -> names of the values."""
+
+
+def dry_run(
+    *,
+    target: Annotated[str, typer.Argument(metavar="MODULE:FACTORY", help="Makes the topology, as for `txbatch run`.")],
+    parameters: Parameters = None,
+    batches: Annotated[int, typer.Option(min=1, metavar="N", help="Most batches to run.")] = 1,
+    limit: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Most tuples shown of each component, and changes of each state.")
+    ] = 20,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Run the first batches in this process and show every component's tuples; nothing is committed anywhere.
+
+    Needs neither Spark nor a server. State is in memory and empty at the start. The source is read from its beginning,
+    and not told of anything. Your code runs: what it does outside its state it does, except that committers with
+    external effects are left out.
+    """
+    with command_errors(debug=debug):
+        out = sys.stdout
+        # standard output is for the result: what user code prints goes to standard error
+        with contextlib.redirect_stdout(sys.stderr):
+            factory, _ = load_factory(target)
+            topology = make_topology(factory, target, parse_pairs("-p", parameters or ()))
+            fields = _fields_of(topology) if isinstance(topology, Topology) else {}
+            found = dry_batches(topology, batches=batches)
+            if as_json:
+                _print_json(topology.topology_id, found, fields, limit, out)
+            else:
+                _print_text(topology.topology_id, found, fields, limit, out)
+
+
+def _print_text(topology_id: str, batches: Iterator[DryBatch], fields: Fields, limit: int, out: TextIO) -> None:
+    """Prints each batch once it has run, so that an error follows what it came from."""
+    count = 0
+    for batch in batches:
+        count += 1
+        print("\n".join(_lines(topology_id, batch, fields, limit)), file=out, flush=True)
+    if not count:
+        print(f"{topology_id}: the input has no batch for now", file=out)
+
+
+def _print_json(topology_id: str, batches: Iterator[DryBatch], fields: Fields, limit: int, out: TextIO) -> None:
+    """Prints one line, with all batches up to an error; nothing if no batch was run because of it."""
+    shown: list[dict[str, Any]] = []
+    is_refused = True
+    try:
+        shown.extend(_plain(batch, fields, limit) for batch in batches)
+        is_refused = False
+    finally:
+        if shown or not is_refused:
+            print(json.dumps({"topology": topology_id, "batches": shown}), file=out, flush=True)
+
+
+def _fields_of(topology: Topology) -> Fields:
+    return {
+        (component.component_id, stream_id): spec.fields
+        for component in topology.components
+        for stream_id, spec in component.streams.items()
+    }
+
+
+def _lines(topology_id: str, batch: DryBatch, fields: Fields, limit: int) -> Iterator[str]:
+    yield f"{topology_id}: batch {batch.txid:,}, not committed"
+    for component in batch.components:
+        yield f"  {component.component_id} ({component.kind} {component.class_name}): " + (
+            f"{counted(len(component.emitted), 'tuple')} emitted"
+        )
+        tuples = [_tuple_line(component, *emission, fields) for emission in component.emitted[:limit]]
+        yield from _cut(tuples, len(component.emitted), "    ")
+    if batch.writes is None:
+        yield "  the commit phase was not run"
+        return
+    yield "  would write" if batch.writes else "  would write nothing"
+    for writes in batch.writes:
+        yield f"    {writes.key} ({writes.redis_type}), by {writes.component_id}: {_changes(writes)}"
+        yield from _cut([_change_line(change) for change in writes.changes[:limit]], len(writes.changes), "      ")
+    if batch.dead_letters:
+        yield f"  {counted(len(batch.dead_letters), 'dead letter')}"
+        letters = [f"{letter.component_id}: {letter.reason}" for letter in batch.dead_letters[:limit]]
+        yield from _cut(letters, len(batch.dead_letters), "    ")
+
+
+def _cut(lines: Sequence[str], count: int, indent: str) -> Iterator[str]:
+    yield from (one_line(f"{indent}{line}") for line in lines)
+    if count > len(lines):
+        yield f"{indent}… {count - len(lines):,} more"
+
+
+def _tuple_line(component: DryComponent, stream_id: str, values: Sequence[Any], fields: Fields) -> str:
+    names = fields[component.component_id, stream_id]
+    stream = "" if stream_id == "default" else f"{stream_id}: "
+    return stream + ", ".join(f"{name}={value!r}" for name, value in zip(names, values, strict=True))
+
+
+def _changes(writes: DryWrites) -> str:
+    return counted(len(writes.changes), "change")
+
+
+def _change_line(change: DryChange) -> str:
+    field = "" if change.field == "" else f"{change.field!r} "
+    match change.operation:
+        case "delete":
+            return f"{field}deleted"
+        case "increment":
+            return f"{field}+= {change.value!r}"
+        case "append":
+            return f"append {change.value!r}"
+    return f"{field}= {change.value!r}"
+
+
+def _plain(batch: DryBatch, fields: Fields, limit: int) -> dict[str, Any]:
+    return {
+        "txid": batch.txid,
+        "components": [
+            {
+                "component": component.component_id,
+                "kind": component.kind,
+                "class": component.class_name,
+                "emitted": len(component.emitted),
+                "tuples": [
+                    {
+                        "stream": stream_id,
+                        "values": {
+                            name: json_value(value)
+                            for name, value in zip(fields[component.component_id, stream_id], values, strict=True)
+                        },
+                    }
+                    for stream_id, values in component.emitted[:limit]
+                ],
+            }
+            for component in batch.components
+        ],
+        "writes": None if batch.writes is None else [_plain_writes(writes, limit) for writes in batch.writes],
+        "dead_letters": [json_of(letter) for letter in batch.dead_letters[:limit]],
+    }
+
+
+def _plain_writes(writes: DryWrites, limit: int) -> dict[str, Any]:
+    changes = [
+        {"operation": change.operation, "field": json_value(change.field), "value": json_value(change.value)}
+        for change in writes.changes[:limit]
+    ]
+    return {
+        "component": writes.component_id,
+        "key": writes.key,
+        "type": writes.redis_type,
+        "count": len(writes.changes),
+        "changes": changes,
+    }

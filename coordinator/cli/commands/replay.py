@@ -1,0 +1,130 @@
+"""``txbatch replay --dry-run``: runs a transaction again without committing it, and shows its tuples."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from coordinator.building.plain_topology import PlainTopology
+from coordinator.building.topology import Topology
+from coordinator.cli.command_options import (
+    AllowPlaintext,
+    AsJson,
+    DataDir,
+    Debug,
+    Parameters,
+    Redis,
+    command_errors,
+)
+from coordinator.cli.commands.inspect import Txid
+from coordinator.cli.loading import load_factory, make_topology
+from coordinator.cli.parameters import parse_pairs
+from coordinator.local.dry_replay import DryReplay, replay_dry
+from coordinator.server_choice import ServerChoice, choose_server
+from state.errors import TopologyError
+from state.printable import counted, one_line
+
+SHOWN = 10
+ENTRY_LIMIT = 200
+NEVER = (
+    "a committed transaction is never run again, and there is no undo; give --dry-run to run it without committing, or "
+    "see `txbatch quarantine replay` and `txbatch dead-letters replay` for what was set aside"
+)
+
+
+def replay(
+    *,
+    target: Annotated[str, typer.Argument(metavar="MODULE:FACTORY", help="The topology, as for `txbatch run`.")],
+    txid: Txid,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Commit nothing; required.")] = False,
+    limit: Annotated[
+        int, typer.Option("--limit", min=0, metavar="N", help="Most tuples shown of each component.")
+    ] = SHOWN,
+    parameters: Parameters = None,
+    redis: Redis = None,
+    data_dir: DataDir = None,
+    allow_plaintext: AllowPlaintext = False,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Run a transaction again from the metadata kept of it, commit nothing, and show the tuples at each component.
+
+    It runs in this process, without Spark. Your code runs, so whatever it does outside declared state it does again.
+    Committers see an empty state.
+    """
+    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
+        if not dry_run:
+            raise TopologyError(NEVER)
+        server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
+        # standard output is for the result: what user code prints goes to standard error
+        with contextlib.redirect_stdout(sys.stderr):
+            factory, _ = load_factory(target)
+            topology = make_topology(factory, target, parse_pairs("-p", parameters or ()))
+            if isinstance(topology, PlainTopology):
+                raise TopologyError(f"topology {topology.topology_id!r} is a plain one: it has no transactions")
+            found = _replayed(topology, txid, server)
+        if as_json:
+            print(json.dumps(_plain(topology, txid, found, limit), default=repr))
+        else:
+            print(_shown(topology, txid, found, limit))
+
+
+def _replayed(topology: Topology, txid: int, server: ServerChoice) -> DryReplay:
+    with server.store(topology.topology_id) as store:
+        known, before = store.transaction(txid), store.transaction(txid - 1)
+        stored = store.look()
+    if known is None or before is None or stored is None:
+        raise TopologyError(
+            f"topology {topology.topology_id!r} is not stored on {server}; check the factory and the server: "
+            "`txbatch list` shows what is there"
+        )
+    return replay_dry(topology, known, before, stored)
+
+
+def _shown(topology: Topology, txid: int, found: DryReplay, limit: int) -> str:
+    lines = [f"txid {txid:,} of {topology.topology_id}, run again; nothing was committed"]
+    for component_id, emitted in found.emitted.items():
+        lines.append(f"  {component_id}: {counted(len(emitted), 'tuple')} emitted")
+        lines += [f"    {stream}: {one_line(repr(values), ENTRY_LIMIT)}" for stream, values in emitted[:limit]]
+        lines += _more(len(emitted), limit)
+    for name, content in sorted(found.states.items()):
+        entries = _entries(content)
+        lines.append(f"  state {name}: {len(entries):,} written, into an empty state")
+        lines += [f"    {one_line(entry, ENTRY_LIMIT)}" for entry in entries[:limit]]
+        lines += _more(len(entries), limit)
+    if found.dead_letters:
+        lines.append(f"  {counted(len(found.dead_letters), 'dead letter')}")
+        lines += [f"    {one_line(repr(letter), ENTRY_LIMIT)}" for letter in found.dead_letters[:limit]]
+    return "\n".join(lines)
+
+
+def _more(count: int, limit: int) -> list[str]:
+    return [f"    … {count - limit:,} more (--limit)"] if count > limit else []
+
+
+def _entries(content: Any) -> list[str]:
+    if isinstance(content, dict):
+        return [f"{name!r}: {value!r}" for name, value in sorted(content.items(), key=repr)]
+    if isinstance(content, (set, frozenset, list)):
+        return [repr(item) for item in (content if isinstance(content, list) else sorted(content, key=repr))]
+    return [] if content is None else [repr(content)]
+
+
+def _plain(topology: Topology, txid: int, found: DryReplay, limit: int) -> dict[str, Any]:
+    return {
+        "topology_id": topology.topology_id,
+        "txid": txid,
+        "components": {
+            component_id: {
+                "emitted": len(emitted),
+                "tuples": [{"stream": stream, "values": values} for stream, values in emitted[:limit]],
+            }
+            for component_id, emitted in found.emitted.items()
+        },
+        "states": {name: {"written": len(_entries(content))} for name, content in sorted(found.states.items())},
+        "dead_letters": len(found.dead_letters),
+    }

@@ -1,0 +1,234 @@
+"""``txbatch state list|get|export|import``: what a topology has stored, as readers see it, and as a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Annotated, Any
+
+import typer
+
+from coordinator.cli.command_options import (
+    AllowPlaintext,
+    AsJson,
+    DataDir,
+    Debug,
+    Redis,
+    TopologyId,
+    command_errors,
+)
+from coordinator.server_choice import choose_server
+from coordinator.transfer.exporting import export_state
+from coordinator.transfer.importing import checked_export, import_state
+from coordinator.transfer.looking import StateTotals, chosen_state, field_line, lines_of_state, state_totals
+from state.errors import StateRefusedError, TopologyError
+from state.printable import counted, one_line
+
+app = typer.Typer(
+    help="Look at a topology's state, export it, or put an export back.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+
+
+@app.command("list")
+def list_states(
+    *,
+    topology_id: TopologyId,
+    redis: Redis = None,
+    data_dir: DataDir = None,
+    allow_plaintext: AllowPlaintext = False,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Show the states that a topology has declared, their keys, types and sizes, as of one committed transaction."""
+    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
+        server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
+        with server.store(topology_id) as store:
+            committed, totals = state_totals(store.export(), store.records())
+        if as_json:
+            states = [each.as_json() for each in totals]
+            print(json.dumps({"topology": topology_id, "committed": committed, "states": states}))
+            return
+        print(f"{topology_id} on {server}: {counted(len(totals), 'state')}, committed up to txid {committed:,}")
+        print("\n".join(_table(totals)))
+
+
+@app.command("get")
+def get_state(
+    *,
+    topology_id: TopologyId,
+    state: Annotated[str, typer.Argument(metavar="STATE[:PART]", help="As in its key: counts, or views:2026-11-21.")],
+    field: Annotated[str | None, typer.Argument(metavar="[FIELD]", help="Only this field or member.")] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Most entries to show.")] = 100,
+    redis: Redis = None,
+    data_dir: DataDir = None,
+    allow_plaintext: AllowPlaintext = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON Lines, as in an export.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Show the entries of a state, or one of them; may be used during a run.
+
+    A state with parts needs one; without it, its parts are shown. With a limit, which entries are shown is up to the
+    server, except for lists.
+    """
+    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
+        server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
+        with server.store(topology_id) as store:
+            chosen = chosen_state(store.export(), state)
+            if field is not None:
+                _show(field_line(store.records(), chosen, field), as_json=as_json, alone=True)
+                return
+            for place, line in enumerate(lines_of_state(store.records(), chosen)):
+                if place == limit:
+                    print(f"there is more than these {limit:,}; raise --limit, or name a FIELD", file=sys.stderr)
+                    return
+                _show(line, as_json=as_json)
+
+
+@app.command("export")
+def export_states(
+    *,
+    topology_id: TopologyId,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write here, and only once it is whole.  [default: -]"),
+    ] = None,
+    redis: Redis = None,
+    data_dir: DataDir = None,
+    allow_plaintext: AllowPlaintext = False,
+    debug: Debug = False,
+) -> None:
+    """Write state and position as JSON Lines, all as of one committed transaction.
+
+    Up to 100,000 entries are read at one moment, even while a run commits. More are read piece by piece, and again if a
+    run has written meanwhile; stop it, if that never ends.
+    """
+    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
+        server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
+        with server.store(topology_id) as store, _destination(output) as out:
+            done = export_state(store.export(), store.keys, out)
+        print(
+            f"exported topology {topology_id!r} as of txid {done.committed_txid:,}: {counted(done.line_count, 'line')}"
+            f"{f' in {str(output)!r}' if output else ''}",
+            file=sys.stderr,
+        )
+
+
+@app.command("import")
+def import_states(
+    *,
+    topology_id: TopologyId,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `txbatch state export` has written.")],
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Delete what the topology holds now, in the same step.")
+    ] = False,
+    fence: Annotated[
+        bool, typer.Option("--fence", help="Do so even if it is running: that run stops with exit code 3.")
+    ] = False,
+    rename: Annotated[bool, typer.Option("--rename", help="Accept an export of another topology id.")] = False,
+    redis: Redis = None,
+    data_dir: DataDir = None,
+    allow_plaintext: AllowPlaintext = False,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Put an export back: state and position together, or nothing.
+
+    The next run continues after the transaction as of which the export was made, and reads again what had been read
+    since. Its input must still have that. The whole file is checked before the server is changed.
+    """
+    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
+        server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
+        with _opened(file) as source:
+            export = checked_export(source)
+            if export.topology_id != topology_id and not rename:
+                raise TopologyError(
+                    f"{str(file)!r} is an export of topology {export.topology_id!r}, not of {topology_id!r}; give "
+                    "--rename if that is what you want"
+                )
+            with server.store(topology_id, may_create=True) as store:
+                store.check_server()
+                target = store.importer()
+                if target.existing() and not replace:
+                    raise TopologyError(
+                        f"topology {topology_id!r} exists on {server}; give --replace to delete what it holds"
+                    )
+                if store.connected_runs() and not fence:
+                    raise TopologyError(
+                        f"topology {topology_id!r} is running, and an import would take it over; stop that run, or "
+                        "give --fence"
+                    )
+                source.seek(0)
+                replaced = import_state(target, export, source, generation=secrets.token_hex(16), replaces=replace)
+        if as_json:
+            told = {"topology": topology_id, "committed": export.committed_txid, "lines": export.line_count}
+            print(json.dumps({**told, "replaced_keys": replaced}))
+        else:
+            gone = f", {counted(replaced, 'key')} replaced" if replaced else ""
+            print(
+                f"topology {topology_id!r} is as of txid {export.committed_txid:,} on {server}: "
+                f"{counted(export.line_count, 'line')} put in place{gone}; its next run continues from there"
+            )
+
+
+def _show(line: dict[str, Any], *, as_json: bool, alone: bool = False) -> None:
+    if as_json:
+        print(json.dumps(line, ensure_ascii=False))
+        return
+    head = ("state",) if line.keys() == {"state", "part"} else ("state", "part")
+    values = [value for name, value in line.items() if name not in head]
+    shown = values[-1:] if alone else values
+    print("\t".join(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in shown))
+
+
+def _table(totals: list[StateTotals]) -> Iterator[str]:
+    rows = [("KEY", "KIND", "HOLDS", "ENTRIES"), *(each.as_row() for each in totals)]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for row in rows:
+        cells = [one_line(cell, 200).ljust(width) for cell, width in zip(row, [*widths, 0], strict=True)]
+        yield "  ".join(cells).rstrip()
+
+
+@contextmanager
+def _destination(output: Path | None) -> Iterator[IO[bytes]]:
+    """Yields a file that can be begun again; what it holds becomes visible only if the block ends well."""
+    if output is None:
+        with tempfile.TemporaryFile() as spool:
+            yield spool
+            spool.seek(0)
+            shutil.copyfileobj(spool, sys.stdout.buffer)
+            sys.stdout.flush()
+        return
+    try:
+        written = tempfile.NamedTemporaryFile(dir=output.parent, prefix=f".{output.name}.", delete=False)  # noqa: SIM115
+    except OSError as error:
+        raise TopologyError(f"{str(output)!r} cannot be written: {error.strerror}") from error
+    try:
+        with written:
+            yield written
+            written.flush()
+            os.fsync(written.fileno())
+        Path(written.name).replace(output)
+    finally:
+        Path(written.name).unlink(missing_ok=True)
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[IO[bytes]]:
+    try:
+        opened = file.open("rb")
+    except OSError as error:
+        raise TopologyError(f"{str(file)!r} cannot be read: {error.strerror}") from error
+    with opened:
+        if not opened.seekable():
+            raise StateRefusedError(f"{str(file)!r} can be read only once, but has to be checked first; give a file")
+        yield opened

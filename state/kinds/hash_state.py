@@ -1,0 +1,147 @@
+"""A Redis hash."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from state.kinds.state_handle import FIELD_TYPES, StateHandle, declared_type
+from state.session import MISSING
+from state.state_kind import MAX_INTEGER, StateKind, ValueType
+from state.write_set import WriteSet
+
+_MIN_INTEGER = -MAX_INTEGER
+
+
+class HashState(StateHandle):
+    """A Redis hash: field -> value.
+
+    Args:
+        name: state name.
+        value: type of the values: ``int``, ``float``, ``str``, ``bytes``, ``Decimal`` or ``"json"``; or its name.
+        field: type of the fields, ``str``, ``int`` or ``bytes``, or its name.
+        scale: of Decimals, the digits after the point; they are kept as integers of the smallest unit, so that any
+            client reads 12.34 as 1234.
+    """
+
+    kind = StateKind.HASH
+
+    def __init__(
+        self, name: str, value: type | str = int, field: type | str = str, *, scale: int | None = None
+    ) -> None:
+        super().__init__(name)
+        self._declare_value("value", value, scale)
+        self.field_type = declared_type(f"field of state {name!r}", field, FIELD_TYPES)
+        self._counts: dict[Any, int] | None = None
+        self._is_text = self.field_type is ValueType.STR
+        self._plain_field: type[Any] = {ValueType.STR: str, ValueType.INT: int, ValueType.BYTES: bytes}[self.field_type]
+
+    def attach(self, write_set: WriteSet) -> None:
+        """Called by the session when it opens."""
+        super().attach(write_set)
+        self._counts = self._open().increments if self.value_type is ValueType.INT else None
+
+    def detach(self) -> None:
+        """Called by the session when it closes."""
+        super().detach()
+        self._counts = None
+
+    def increment(self, field: Any, by: Any = 1) -> None:
+        """Adds `by` to a field, starting from 0 if it is missing; the hot path of most committers.
+
+        Raises:
+            TypeError, ValueError: field or amount has the wrong type or is out of range.
+        """
+        counts = self._counts  # not None: the handle is open, holds integers, and was only incremented so far
+        if (
+            counts is not None
+            and type(by) is int
+            and type(field) is self._plain_field
+            and _MIN_INTEGER <= by <= MAX_INTEGER
+        ):
+            known = counts.get(field)
+            if known is not None:
+                counts[field] = known + by
+                return
+            if not self._is_text or field.isascii():
+                counts[field] = by
+                return
+        by = self._check_delta(by)
+        self._add(self._check("field", field, self.field_type), by)
+
+    def increment_many(self, fields: Mapping[Any, Any] | Iterable[Any], amounts: Iterable[Any] | None = None) -> None:
+        """Adds to many fields; like calling `increment` for each, but many times faster.
+
+        Args:
+            fields: the fields, any of them more than once; or a mapping of fields to amounts.
+            amounts: one for each field.
+
+        Raises:
+            TypeError, ValueError: as `increment`; some fields may already be incremented. Or these are not two columns
+                of one length.
+        """
+        keys, deltas = self._columns("increment_many", fields, amounts)
+        counts = self._counts
+        if counts is None or not self._are_plain(keys, self.field_type) or not self._are_plain(deltas, ValueType.INT):
+            for field, by in zip(keys, deltas, strict=True):
+                self.increment(field, by)
+            return
+        once = dict(zip(keys, deltas, strict=True))
+        if len(once) < len(keys):
+            for field, by in zip(keys, deltas, strict=True):
+                counts[field] = counts.get(field, 0) + by
+            return
+        for field in counts.keys() & once.keys():
+            once[field] += counts[field]
+        counts.update(once)
+
+    def put(self, field: Any, value: Any) -> None:
+        """Sets a field.
+
+        Raises:
+            TypeError, ValueError: field or value has the wrong type or is out of range.
+        """
+        value = self._to_stored("value", value)
+        self._open().put(self._check("field", field, self.field_type), value)
+        self._counts = None
+
+    def put_many(self, fields: Mapping[Any, Any] | Iterable[Any], values: Iterable[Any] | None = None) -> None:
+        """Sets many fields; like calling `put` for each in order, but many times faster.
+
+        Args:
+            fields: the fields; of one that is named twice the last value counts. Or a mapping of fields to values.
+            values: one for each field.
+
+        Raises:
+            TypeError, ValueError: as `put`; some fields may already be set. Or these are not two columns of one length.
+        """
+        keys, column = self._columns("put_many", fields, values)
+        if not self._put_plain(keys, column):
+            for field, value in zip(keys, column, strict=True):
+                self.put(field, value)
+        self._counts = None
+
+    def delete(self, field: Any) -> None:
+        """Removes a field if it exists."""
+        self._open().delete(self._check("field", field, self.field_type))
+        self._counts = None
+
+    def get(self, field: Any) -> Any:
+        """Returns the field's value, or None.
+
+        Raises:
+            StaleReadError: this attempt was overtaken and is replayed.
+            StateRefusedError: the stored value does not have the declared type.
+        """
+        (value,) = self.get_many([field]).values()
+        return value
+
+    def get_many(self, fields: Iterable[Any]) -> dict[Any, Any]:
+        """Returns field -> value or None, in one round trip.
+
+        Raises:
+            StaleReadError, StateRefusedError: as `get`.
+        """
+        wanted = list(dict.fromkeys(self._check("field", field, self.field_type) for field in fields))
+        found = self._read(wanted) if wanted else {}
+        return {field: None if value is MISSING else self._from_stored(value) for field, value in found.items()}

@@ -1,0 +1,203 @@
+"""One state for each part of something: a hash a day, a set a customer. Each part has a Redis key of its own.
+
+When the key of a part expires is a function of the part alone. Were it set call by call, the outcome would depend on
+when a commit happens to run: whether a key is extended before it has gone, or whether it was empty in between. As it
+is, a key holds exactly what was committed to it until its time, and nothing afterwards: a commit that runs, or is
+repeated, later than that writes the key and ends it in the same step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time
+from enum import StrEnum
+from operator import index
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+
+from state.errors import TopologyError
+from state.keys import RESERVED_NAME, check_name, member_name
+from state.session import StateSession
+from state.state_kind import MAX_INTEGER, Retention, StateKind, ValueType
+from state.write_set import WriteSet
+
+if TYPE_CHECKING:
+    from state.kinds.state_handle import StateHandle
+
+Handle = TypeVar("Handle", bound="StateHandle")
+ExpireAt = Callable[[Any], date | datetime | int]
+"""part -> when its key goes."""
+
+
+class PartType(StrEnum):
+    """Declared type of the parts of a state."""
+
+    STR = "str"
+    INT = "int"
+    DATE = "date"
+
+
+_TYPES: dict[PartType, type[Any]] = {PartType.STR: str, PartType.INT: int, PartType.DATE: date}
+
+
+class StateFamily(Generic[Handle]):
+    """A state with one Redis key for each part, made by ``per``: ``self.views[day]`` is the state of one part.
+
+    Each part is read, written and committed like a state of its own. Parts need not be known beforehand; a key begins
+    to exist with the first commit that writes to it.
+
+    Args:
+        template: what each part is.
+        part_name: what there is one of for each part.
+        part: type of the parts.
+        expire_at: when the key of a part goes.
+
+    Raises:
+        TopologyError: an argument is not valid.
+    """
+
+    def __init__(self, template: Handle, part_name: str, part: type | str, expire_at: ExpireAt | None) -> None:
+        self.template = template
+        self.name = template.name
+        self.part_name = check_name(f"part name of state {self.name!r}", part_name)
+        if self.name == RESERVED_NAME:
+            raise TopologyError(f"state {self.name!r} cannot have parts: such keys are txbatch's own; rename it")
+        declared = part.__name__ if isinstance(part, type) else part
+        if declared not in list(PartType):
+            raise TopologyError(
+                f"{part_name} of state {self.name!r} is declared as {declared!r}; use one of {', '.join(PartType)}"
+            )
+        if expire_at is not None and not callable(expire_at):
+            raise TopologyError(
+                f"expire_at of state {self.name!r} is {expire_at!r}; give a function of the {part_name}, as in "
+                f"lambda {part_name}: {part_name} + timedelta(days=90)"
+            )
+        self.part_type = PartType(declared)
+        self.expire_at = expire_at
+        self._session: StateSession | None = None
+        self._write_set: WriteSet | None = None
+        self._open: dict[Any, Handle] = {}
+
+    @property
+    def kind(self) -> StateKind:
+        """The Redis type of each part."""
+        return self.template.kind
+
+    @property
+    def value_type(self) -> ValueType:
+        """The type of the values of each part."""
+        return self.template.value_type
+
+    @property
+    def field_type(self) -> ValueType:
+        """The type of the fields of each part."""
+        return self.template.field_type
+
+    def bind(self, session: StateSession) -> Self:
+        """Returns a live copy that follows `session`; called by the executor for every instance."""
+        live = object.__new__(type(self))
+        live.__dict__.update(self.__dict__)
+        live._session, live._write_set, live._open = session, None, {}
+        session.register(live)
+        return live
+
+    def attach(self, write_set: WriteSet) -> None:
+        """Called by the session when it opens."""
+        self._write_set, self._open = write_set, {}
+
+    def detach(self) -> None:
+        """Called by the session when it closes."""
+        for handle in self._open.values():
+            handle.detach()
+        self._write_set, self._open = None, {}
+
+    def __getitem__(self, part: Any) -> Handle:
+        """Returns the state of one part, to be used like any other; valid until `finish_batch` returns.
+
+        Raises:
+            TopologyError: the state is not open.
+            TypeError, ValueError: the part has another type than declared, or cannot be part of a key.
+        """
+        found = self._open.get(part)
+        if found is None:
+            found = self._open[part] = self._opened(part)
+        return found
+
+    def __repr__(self) -> str:
+        return f"{self.template!r}.per({self.part_name!r})"
+
+    def member(self, text: str) -> Handle:
+        """Returns the state of the part that is spelled so, as a declaration; for readers of stored state."""
+        member = object.__new__(type(self.template))
+        member.__dict__.update(self.template.__dict__)
+        member.name = member_name(self.name, text)
+        return member
+
+    def _opened(self, part: Any) -> Handle:
+        if self._write_set is None or self._session is None:
+            raise TopologyError(
+                f"state {self.name!r} is open only in finish_batch, as an attribute of self; collect in execute and "
+                "write in finish_batch"
+            )
+        value = self._checked(part)
+        live = self.template.copied(self._session)
+        try:
+            live.name = member_name(self.name, part_text(value))
+        except ValueError as error:
+            raise ValueError(f"state {self.name!r} was given {self.part_name} {part!r:.250}, which {error}") from None
+        if self.expire_at is not None:
+            kept = self.template.retention
+            live.retention = Retention(kept.side, kept.most, self._expiry_ms(value, self.expire_at))
+        live.attach(self._write_set)
+        return live
+
+    def _checked(self, part: Any) -> Any:
+        """Returns a part of the declared type."""
+        if self.part_type is PartType.INT and type(part) is not bool and hasattr(type(part), "__index__"):
+            part = index(part)
+        if type(part) is not _TYPES[self.part_type]:
+            raise TypeError(
+                f"state {self.name!r} was given {self.part_name} {part!r} of type {type(part).__name__}, but declares "
+                f"{self.part_type.value}"
+            )
+        return part
+
+    def _expiry_ms(self, part: Any, expire_at: ExpireAt) -> int:
+        given = expire_at(part)
+        when = f"expire_at of state {self.name!r} returned {given!r} for {self.part_name} {part!r}"
+        if isinstance(given, datetime):
+            if given.tzinfo is None:
+                raise ValueError(f"{when}, a time without a time zone; give one, as in tzinfo=datetime.UTC")
+            seconds = given.timestamp()
+        elif isinstance(given, date):
+            seconds = datetime.combine(given, time(), UTC).timestamp()
+        elif type(given) is int:
+            seconds = given
+        else:
+            raise TypeError(f"{when}; give a date, a datetime with a time zone, or whole seconds since 1970")
+        expires_ms = round(seconds * 1000)
+        if not 0 < expires_ms <= MAX_INTEGER:
+            raise ValueError(f"{when}, which is before 1970 or too far in the future")
+        return expires_ms
+
+
+def part_text(part: Any) -> str:
+    """Returns how a part is spelled: dates as in 2026-11-21."""
+    return part.isoformat() if isinstance(part, date) else str(part)
+
+
+def part_of_text(text: str, part_type: PartType) -> Any:
+    """Inverse of `part_text`.
+
+    Raises:
+        ValueError: no part of that type is spelled so.
+    """
+    match part_type:
+        case PartType.INT:
+            part: Any = int(text)
+        case PartType.DATE:
+            part = date.fromisoformat(text)
+        case PartType.STR:
+            return text
+    if part_text(part) != text:
+        raise ValueError(f"{text!r} is not how {part!r} is spelled")
+    return part

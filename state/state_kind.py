@@ -1,0 +1,100 @@
+"""What a state is made of: its Redis type, the type of its values, and how much of it is kept, for how long. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+MAX_INTEGER = 2**53 - 1
+"""Largest magnitude of an integer in state; up to here Lua's numbers are exact."""
+
+Field = str | bytes | int
+VALUE_FIELD = ""
+"""The only field of a `ValueState` or a `ListState`."""
+
+
+class StateKind(StrEnum):
+    """The kind of a state; all but HYPERLOGLOG are spelled as the reply to TYPE."""
+
+    HASH = "hash"
+    VALUE = "string"
+    SET = "set"
+    SORTED_SET = "zset"
+    LIST = "list"
+    HYPERLOGLOG = "hyperloglog"
+
+    @property
+    def redis_type(self) -> str:
+        """What TYPE replies for such a key."""
+        return StateKind.VALUE.value if self is StateKind.HYPERLOGLOG else self.value
+
+
+class ValueType(StrEnum):
+    """Declared type of a state's values.
+
+    The last two are kept as one of the others (`stored`): a Decimal as an integer of its smallest units, JSON as text.
+    """
+
+    INT = "int"
+    FLOAT = "float"
+    STR = "str"
+    BYTES = "bytes"
+    DECIMAL = "Decimal"
+    JSON = "json"
+
+    @property
+    def stored(self) -> ValueType:
+        """The type that is written, added up and checked."""
+        return _STORED.get(self, self)
+
+
+_STORED = {ValueType.DECIMAL: ValueType.INT, ValueType.JSON: ValueType.STR}
+
+
+class Side(StrEnum):
+    """Which entries a bounded state keeps."""
+
+    HIGHEST = "highest"
+    LOWEST = "lowest"
+    LAST = "last"
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How much a state keeps, and for how long.
+
+    Attributes:
+        side: which entries stay; None if all do.
+        most: how many; 0 without a side.
+        expires_ms: when the key goes, in milliseconds since 1970; None if it stays. Every commit that writes to the key
+            sets it, so it is the same whatever else has become of the key.
+    """
+
+    side: Side | None = None
+    most: int = 0
+    expires_ms: int | None = None
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether the members with the best scores stay: then a member keeps the best score it was ever given."""
+        return self.side is Side.HIGHEST or self.side is Side.LOWEST
+
+    def is_better(self, score: float, than: float) -> bool:
+        """Whether a ranked member that has one score would take the other."""
+        return score > than if self.side is Side.HIGHEST else score < than
+
+    def to_wire(self) -> list[Any]:
+        """Returns plain data for the codec; empty if everything is kept."""
+        return [] if self is KEEP_ALL else [self.side and self.side.value, self.most, self.expires_ms]
+
+    @classmethod
+    def from_wire(cls, wire: list[Any]) -> Retention:
+        """Inverse of `to_wire`."""
+        if not wire:
+            return KEEP_ALL
+        side, most, expires_ms = wire
+        return cls(side and Side(side), most, expires_ms)
+
+
+KEEP_ALL = Retention()

@@ -1,0 +1,109 @@
+"""What a run tells of a transaction it has committed: attempts, times and counts, as values. Pure.
+
+Stories travel with the pulse, apart from the commits: those of the last second before a crash are lost. What is exact
+about a transaction is in its record; see `transaction_history`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+ATTEMPTS_TOLD = 10
+"""Most attempts in a story: the last ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptStory:
+    """An attempt at a transaction.
+
+    Attributes:
+        attempt_id: 16 hexadecimal digits.
+        wave: the wave that took it.
+        started_at: seconds since the epoch.
+        ended_at: when it was committed, failed or dropped.
+        failed: why it failed, in one of few words; "void" if it was dropped because a lower one had; "" if committed.
+        reason: the first line of what the failure said.
+    """
+
+    attempt_id: str
+    wave: int = 0
+    started_at: float = 0.0
+    ended_at: float = 0.0
+    failed: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentStory:
+    """What the tasks of a component have done for the committed attempt.
+
+    Attributes:
+        tuples_in: ``source component/stream`` -> tuples executed; an edge of the topology.
+        tuples_out: stream id -> tuples emitted.
+        busy_ms: time of its tasks, in milliseconds.
+        dead_letters: tuples refused.
+    """
+
+    tuples_in: dict[str, int] = field(default_factory=dict)
+    tuples_out: dict[str, int] = field(default_factory=dict)
+    busy_ms: float = 0.0
+    dead_letters: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionStory:
+    """What a run has told of a transaction.
+
+    Attributes:
+        cut_at: when the run first cut it, or took it over; seconds since the epoch, as the other times.
+        processed_at: when the processing phase of the committed attempt ended; 0 if there was none.
+        sent_at, committed_at: when its commit was sent, and answered.
+        attempts: the last of them, ascending.
+        attempt_count: all of them, in this run.
+        first_txid, last_txid: the group it was published with.
+        input_bytes: about how much input it read; 0 if unknown.
+        group_bytes: size of the group's commit.
+        tuples: tuples that the spout emitted.
+        components: component id -> what it has done.
+        set_aside: its batch was quarantined, and it was committed empty.
+        replay_of: the quarantined txid that it published; 0 if none.
+        replayed_letters: dead letters that it published.
+    """
+
+    cut_at: float = 0.0
+    processed_at: float = 0.0
+    sent_at: float = 0.0
+    committed_at: float = 0.0
+    attempts: tuple[AttemptStory, ...] = ()
+    attempt_count: int = 0
+    first_txid: int = 0
+    last_txid: int = 0
+    input_bytes: int = 0
+    group_bytes: int = 0
+    tuples: int = 0
+    components: dict[str, ComponentStory] = field(default_factory=dict)
+    set_aside: bool = False
+    replay_of: int = 0
+    replayed_letters: int = 0
+
+    def to_json(self) -> str:
+        """Returns the text that is stored."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, separators=(",", ":"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns plain data for JSON."""
+        return asdict(self)
+
+
+def story_of(text: str) -> TransactionStory | None:
+    """Returns the story in a stored text, None if it cannot be read: another version wrote it, or somebody else."""
+    try:
+        data = json.loads(text)
+        known = {name: data[name] for name in (entry.name for entry in fields(TransactionStory)) if name in data}
+        known["attempts"] = tuple(AttemptStory(**each) for each in known.get("attempts", ()))
+        known["components"] = {name: ComponentStory(**done) for name, done in known.get("components", {}).items()}
+        return TransactionStory(**known)
+    except (ValueError, TypeError, AttributeError):
+        return None

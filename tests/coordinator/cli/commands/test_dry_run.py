@@ -1,0 +1,103 @@
+"""``txbatch dry-run`` as users type it."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from coordinator.cli import main
+from tests.support.cli.jobs import PLAIN_JOB, JobFolder
+
+BAD_STORE = """
+
+class BadStore(Store):
+    def execute(self, tup):
+        print("hello")
+        raise ValueError("no such line")
+
+
+def bad(input="input.txt"):
+    builder = TransactionalTopologyBuilder("lines", "lines", TextFiles(input, 2))
+    builder.set_committer_bolt("store", BadStore()).global_grouping("lines")
+    return builder.build()
+"""
+
+
+def ended(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as end:
+        main(("dry-run", *arguments))
+    return int(end.value.code or 0)
+
+
+def test_it_shows_the_first_batch_and_touches_no_server(folder: JobFolder, capsys, monkeypatch):
+    folder.write_job()
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    assert ended("job_of_lines:topology", "-p", "lines_per_batch=2") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "lines: batch 1, not committed",
+        "  lines (spout TextFiles): 2 tuples emitted",
+        "    line='one'",
+        "    line='two'",
+        "  store (committer Store): 0 tuples emitted",
+        "  would write",
+        "    {lines}:lines (hash), by store: 1 change",
+        "      'all' += 2",
+    ]
+    assert not (folder.path / ".txbatch").exists()
+
+
+def test_it_shows_as_many_batches_and_tuples_as_it_is_told(folder: JobFolder, capsys):
+    folder.write_job()
+    assert ended("job_of_lines:topology", "-p", "lines_per_batch=2", "--batches", "5", "--limit", "1") == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert [line for line in shown if "batch" in line] == [
+        "lines: batch 1, not committed",
+        "lines: batch 2, not committed",
+    ]
+    assert "    … 1 more" in shown
+
+
+def test_with_json_there_is_one_line_of_it_even_after_an_error(folder: JobFolder, capsys):
+    folder.write_job(more=BAD_STORE)
+    assert ended("job_of_lines:topology", "--json", "--limit", "2") == 0
+    told = json.loads(capsys.readouterr().out)
+    (batch,) = told["batches"]
+    assert batch["components"][0]["emitted"] == 3
+    assert batch["components"][0]["tuples"][0] == {"stream": "default", "values": {"line": "one"}}
+    assert batch["writes"] == [
+        {
+            "component": "store",
+            "key": "{lines}:lines",
+            "type": "hash",
+            "count": 1,
+            "changes": [{"operation": "increment", "field": "all", "value": 3}],
+        }
+    ]
+    assert ended("job_of_lines:bad", "--json") == 1
+    assert json.loads(capsys.readouterr().out)["batches"][0]["writes"] is None
+
+
+def test_an_error_of_user_code_names_component_and_tuple_after_what_was_emitted(folder: JobFolder, capsys):
+    folder.write_job(more=BAD_STORE)
+    assert ended("job_of_lines:bad") == 1
+    shown = capsys.readouterr()
+    assert "    line='one'" in shown.out.splitlines()
+    assert "hello" not in shown.out
+    assert "component 'store'" in shown.err or "store[0]" in shown.err
+    assert "ValueError: no such line" in shown.err
+    assert "'one'" in shown.err
+
+
+def test_what_cannot_be_run_dry_and_an_empty_input_say_so(folder: JobFolder, capsys):
+    folder.write("plain_job.py", PLAIN_JOB)
+    assert ended("plain_job.py:topology", "--json") == 2
+    shown = capsys.readouterr()
+    assert (shown.out, "is a plain one" in shown.err) == ("", True)
+    folder.write_job()
+    folder.write("empty.txt", "")
+    assert ended("job_of_lines:topology", "-p", "input=empty.txt") == 0
+    assert capsys.readouterr().out == "lines: the input has no batch for now\n"
+    assert ended("job_of_lines:topology", "-p", "input=empty.txt", "--json") == 0
+    assert capsys.readouterr().out == '{"topology": "lines", "batches": []}\n'

@@ -1,0 +1,194 @@
+"""A run in the background: watched, drained, waited for, and left alone by whoever leaves the cell."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import subprocess
+import sys
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from coordinator import BackgroundRun, RunStatistics, RunStatus, start
+from state.errors import FailedException, TopologyError
+from tests.support.topologies.example_topologies import EXAMPLES
+
+LONG_S = 30.0
+"""A wait that a sound run never reaches the end of."""
+
+
+class HandRun:
+    """The work of a run, moved by the test: it runs until it is drained, or until the test ends it."""
+
+    def __init__(self, *, starts: bool = True) -> None:
+        self.statistics = RunStatistics()
+        self.may_start, self.has_begun, self.may_end = threading.Event(), threading.Event(), threading.Event()
+        self.drained = 0
+        self.error: BaseException | None = None
+        self.progressed: Any = None
+        if starts:
+            self.may_start.set()
+
+    def drain(self) -> None:
+        self.drained += 1
+        self.may_end.set()
+
+    def commit(self, txid: int) -> None:
+        """An event of the run, as its own thread would handle it."""
+        self.statistics.last_txid = self.statistics.committed = txid
+        self.progressed(self.statistics)
+
+    def __call__(self, begun: Any, progressed: Any) -> RunStatistics:
+        self.progressed = progressed
+        assert self.may_start.wait(LONG_S)
+        begun(SimpleNamespace(statistics=self.statistics, drain=self.drain))
+        self.has_begun.set()
+        assert self.may_end.wait(LONG_S)
+        if self.error is not None:
+            raise self.error
+        return self.statistics
+
+
+def started(work):
+    run = BackgroundRun("lines", work)
+    if work.may_start.is_set():
+        assert work.has_begun.wait(LONG_S)
+    return run
+
+
+def test_it_says_how_it_stands_and_what_it_has_done():
+    work = HandRun(starts=False)
+    run = started(work)
+    assert str(run.status) == "starting"
+    assert repr(run).startswith("BackgroundRun('lines', starting, RunStatistics(0 committed up to txid 0")
+    work.may_start.set()
+    assert work.has_begun.wait(LONG_S)
+    assert str(run.status) == "running"
+    before = run.statistics
+    work.commit(3)
+    assert (before.committed, run.statistics.committed) == (0, 3)
+    assert "lines: running" in run._repr_html_()
+    run.drain()
+    assert run.result(LONG_S).committed == 3
+    assert str(run.status) == "done"
+
+
+def test_figures_once_read_do_not_change():
+    work = HandRun()
+    run = started(work)
+    work.statistics.component("count").work.batches = 1
+    work.commit(1)
+    read = run.statistics
+    work.statistics.component("count").work.batches = 2
+    work.statistics.component("store")
+    work.statistics.processed(1.0, 0.5, 1)
+    assert {name: done.work.batches for name, done in read.components.items()} == {"count": 1}
+    assert read.history.waves.points() == []
+    run.drain()
+    assert run.wait(LONG_S)
+
+
+def test_a_wait_that_is_too_short_leaves_the_run_alone():
+    work = HandRun()
+    run = started(work)
+    assert run.wait(0) is False
+    with pytest.raises(TimeoutError, match="topology 'lines' has not ended within 0 s; it continues: wait again"):
+        run.result(0)
+    assert (work.drained, run.status) == (0, RunStatus.RUNNING)
+    run.drain()
+    assert run.wait(LONG_S) is True
+
+
+def test_a_run_that_is_drained_before_it_has_started_ends_once_it_has():
+    work = HandRun(starts=False)
+    run = started(work)
+    run.drain()
+    assert str(run.status) == "draining"
+    work.may_start.set()
+    assert run.wait(LONG_S)
+    assert work.drained == 1
+
+
+def test_its_error_is_raised_by_every_wait_and_logged_once(caplog):
+    work = HandRun()
+    work.error = FailedException("no such account")
+    run = started(work)
+    work.may_end.set()
+    for ask in (run.wait, run.result, run.wait):
+        with pytest.raises(FailedException, match="no such account"):
+            ask(LONG_S)
+    assert run.status is RunStatus.FAILED
+    assert caplog.messages == ["the run of topology 'lines' failed, wait() and result() raise it: no such account"]
+
+
+def test_a_block_drains_the_run_and_raises_what_the_run_raised():
+    work = HandRun()
+    work.error = FailedException("no")
+    with pytest.raises(FailedException), started(work):
+        pass
+    assert work.drained == 1
+
+
+def test_an_error_in_the_block_drains_the_run_and_is_the_one_that_is_raised():
+    work = HandRun()
+    work.error = FailedException("no")
+    run = started(work)
+    with pytest.raises(KeyError, match="mine"), run:
+        raise KeyError("mine")
+    assert (work.drained, run.status) == (1, RunStatus.FAILED)
+
+
+def test_ctrl_c_leaves_the_wait_and_not_the_run():
+    work = HandRun()
+    run = started(work)
+    ctrl_c = threading.Thread(target=signal.pthread_kill, args=(threading.get_ident(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - it may arrive before the wait
+        ctrl_c.start()
+        run.wait(LONG_S)
+    assert (work.drained, run.status) == (0, RunStatus.RUNNING)
+    run.drain()
+    assert run.result(LONG_S) == work.statistics
+
+
+def test_a_run_that_has_ended_holds_neither_its_coordinator_nor_its_thread():
+    work = HandRun()
+    run = started(work)
+    run.drain()
+    run.wait(LONG_S)
+    gc.collect()
+    held = [type(each).__name__ for each in gc.get_referents(run)]
+    assert "SimpleNamespace" not in held
+
+
+def test_the_end_of_the_process_drains_the_run():
+    program = """
+import threading
+from types import SimpleNamespace
+from coordinator import BackgroundRun, RunStatistics
+
+drained = threading.Event()
+
+def work(begun, progressed):
+    begun(SimpleNamespace(statistics=RunStatistics(), drain=drained.set))
+    assert drained.wait(30)
+    print("drained")
+    return RunStatistics()
+
+BackgroundRun("lines", work)
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "drained\n", "")
+
+
+def test_a_plain_topology_is_refused_at_once():
+    with pytest.raises(TopologyError, match="this function runs a Topology; run_plain runs a plain topology"):
+        start(EXAMPLES["plain_word_count"]())
+
+
+def test_what_run_refuses_is_raised_by_wait():
+    run = start(EXAMPLES["word_count"](), redis_url="localhost:6379")
+    with pytest.raises(TopologyError, match="has no scheme"):
+        run.wait(LONG_S)

@@ -1,0 +1,25 @@
+"""What a committer class writes in one transaction, without a topology around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from state.handles import bind_states
+from state.session import StateSession
+from state.write_set import WriteSet
+
+
+def written(committer: Any, change: Callable[[Any], None], reader: Any = None) -> WriteSet:
+    """Returns what `change` makes of an instance's declared states, as it is while `finish_batch` runs.
+
+    Args:
+        committer: an instance whose class declares states.
+        change: writes to them.
+        reader: reads committed state; None where nothing is read.
+    """
+    session = StateSession(reader)
+    bind_states(committer, session)
+    session.open(0)
+    change(committer)
+    return session.close()

@@ -1,0 +1,98 @@
+"""The jobs in both forms that docs/coming-from shows run, and count the same."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from coordinator import LocalCluster, run_bolt
+from tests.conftest import Backend
+from tests.support.documents import blocks
+
+PAGES = Path(__file__).resolve().parent.parent / "docs" / "coming-from"
+LINES = ["to be", "or not", "to be"]
+WORDS = {"to": 2, "be": 2, "or": 1, "not": 1}
+CLICKS = [("/", 1), ("/docs", 2), ("/", 3), ("/", 1)]
+TOTALS = {"/": 5, "/docs": 2}
+
+
+def run_blocks(page: str, *numbers: int) -> dict[str, Any]:
+    """Runs the blocks of a page that are run, in one namespace; all of them, or those with these numbers from 0."""
+    namespace: dict[str, Any] = {"__name__": page.removesuffix(".md").replace("-", "_")}
+    texts = [block.text for block in blocks(PAGES / page, "python") if not block.reason]
+    for number in numbers or range(len(texts)):
+        exec(compile(texts[number], f"docs/coming-from/{page}, block {number}", "exec"), namespace)
+    return namespace
+
+
+@pytest.fixture
+def lines(tmp_path: Path) -> str:
+    path = tmp_path / "lines.txt"
+    path.write_text("".join(f"{line}\n" for line in LINES))
+    return str(path)
+
+
+@pytest.fixture
+def clicks(tmp_path: Path) -> Path:
+    folder = tmp_path / "clicks"
+    folder.mkdir()
+    for number, (page, count) in enumerate(CLICKS):
+        (folder / f"{number}.json").write_text(json.dumps({"page": page, "clicks": count}) + "\n")
+    return folder
+
+
+def counted(topology: Any, state: str) -> Any:
+    with LocalCluster(seed=3) as cluster:
+        run = cluster.submit(topology)
+        run.run_until_idle()
+        return run.state(state)
+
+
+def test_the_word_count_of_storm(lines: str) -> None:
+    assert counted(run_blocks("storm.md")["topology"](lines), "counts") == WORDS
+
+
+def test_the_views_of_flink() -> None:
+    trial = run_bolt(run_blocks("flink.md")["CountViews"](), [["/"], ["/docs"], ["/"]], fields=["value"])
+    assert trial.states == {"views": {"/": 2, "/docs": 1}}
+
+
+def test_the_word_count_of_bytewax_here(lines: str) -> None:
+    pytest.importorskip("bytewax", reason="it has no wheels for Python 3.13")
+    assert counted(run_blocks("bytewax.md")["topology"](lines), "counts") == WORDS
+
+
+@pytest.mark.redis
+def test_the_word_count_of_bytewax_there(lines: str, redis_backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    testing = pytest.importorskip("bytewax.testing", reason="it has no wheels for Python 3.13")
+    monkeypatch.setitem(os.environ, "REDIS_URL", str(redis_backend.url))
+    testing.run_main(run_blocks("bytewax.md", 0)["dataflow"](lines))
+    stored = redis_backend.client(decode_responses=True).hgetall("counts")
+    assert {word: int(count) for word, count in stored.items()} == WORDS
+
+
+def test_the_clicks_of_foreach_batch_without_a_query(clicks: Path) -> None:
+    assert counted(run_blocks("foreach-batch.md", 1, 2)["topology"](f"{clicks}/*.json", 1), "pages") == TOTALS
+
+
+@pytest.mark.spark
+@pytest.mark.redis
+@pytest.mark.slow
+@pytest.mark.thorough
+def test_the_clicks_of_foreach_batch_as_a_query_and_exactly_once(
+    clicks: Path, tmp_path: Path, redis_backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(os.environ, "REDIS_URL", str(redis_backend.url))
+    shown = run_blocks("foreach-batch.md", 0, 1)
+    for start in ("start", "start_exactly_once"):
+        query = shown[start](str(clicks), str(tmp_path / start))
+        assert query.awaitTermination(120)
+    with redis.Redis.from_url(str(redis_backend.url), decode_responses=True) as client:
+        for key in ("pages", "{clicks}:pages"):
+            assert Counter({page: int(count) for page, count in client.hgetall(key).items()}) == TOTALS
