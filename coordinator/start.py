@@ -158,6 +158,9 @@ class BackgroundRun:
             self._ended.set()
 
     def _begun(self, coordinator: Coordinator) -> None:
+        # what is registered last is called first: before Spark's folders, registered since, are removed
+        atexit.unregister(self._end_with_process)
+        atexit.register(self._end_with_process)
         with self._lock:
             self._coordinator = coordinator
             is_draining = self._is_draining

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from coordinator import BackgroundRun, LocalCluster
 from coordinator.log_fields import FIELDS
 from coordinator.transactional.failure_cause import FailureCause
 from tests.architecture import PURE_MODULES
@@ -55,9 +56,24 @@ def test_every_block_on_testing_topologies_runs():
     assert run_blocks("docs/testing.md", "testing_guide") > 3
 
 
+def start_in_process(topology, **_where):
+    """Stands in for `start`: the same handle, and a LocalCluster instead of Spark and a server."""
+
+    def work(begun, progressed):
+        with LocalCluster() as cluster:
+            run = cluster.submit(topology)
+            begun(run._coordinator)
+            run.run_until_idle()
+            progressed(run.statistics)
+            return run.statistics
+
+    return BackgroundRun(topology.topology_id, work)
+
+
 def test_every_block_on_notebooks_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert run_blocks("docs/notebook.md", "notebook_guide") >= 3
+    monkeypatch.setattr("coordinator.start", start_in_process)
+    assert run_blocks("docs/notebook.md", "notebook_guide") == 6
 
 
 def test_every_block_on_state_runs():

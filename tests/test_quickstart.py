@@ -25,9 +25,8 @@ def script() -> str:
         if language == "python":
             typed.append(f"python - <<'END'\n{text}END")
             continue
-        for line in text.splitlines():
-            if not line.startswith(ALREADY_DONE):
-                typed.append(f"{line} || true" if line.startswith("timeout -s KILL") else line)
+        lines = [line for line in text.splitlines() if not line.startswith(ALREADY_DONE)]
+        typed += [f"{line} || true" if line.startswith("timeout -s KILL") else line for line in lines]
     reads = next(text for _, language, text in BLOCK.findall(DOCUMENT.read_text("utf-8")) if language == "python")
     return "\n".join([*typed, "echo THE ANSWER", f"python - <<'END'\n{reads}END"]) + "\n"
 

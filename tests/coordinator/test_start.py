@@ -163,24 +163,30 @@ def test_a_run_that_has_ended_holds_neither_its_coordinator_nor_its_thread():
     assert "SimpleNamespace" not in held
 
 
-def test_the_end_of_the_process_drains_the_run():
+def test_the_end_of_the_process_drains_the_run_before_what_the_run_has_opened_is_closed():
     program = """
+import atexit
 import threading
 from types import SimpleNamespace
 from coordinator import BackgroundRun, RunStatistics
 
 drained = threading.Event()
+begun_once = threading.Event()
 
 def work(begun, progressed):
+    atexit.register(print, "Spark's folder was removed")
     begun(SimpleNamespace(statistics=RunStatistics(), drain=drained.set))
+    begun_once.set()
     assert drained.wait(30)
     print("drained")
     return RunStatistics()
 
 BackgroundRun("lines", work)
+begun_once.wait(30)
 """
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "drained\n", "")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout == "drained\nSpark's folder was removed\n"
 
 
 def test_a_plain_topology_is_refused_at_once():

@@ -69,7 +69,8 @@ def _print_json(topology_id: str, batches: Iterator[DryBatch], fields: Fields, l
     shown: list[dict[str, Any]] = []
     is_refused = True
     try:
-        shown.extend(_plain(batch, fields, limit) for batch in batches)
+        for batch in batches:
+            shown.append(_plain(batch, fields, limit))  # noqa: PERF401 - an error leaves what came before it
         is_refused = False
     finally:
         if shown or not is_refused:

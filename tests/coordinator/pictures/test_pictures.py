@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -16,6 +17,7 @@ from coordinator.planning.topology_plan import plan
 from tests.support.topologies.example_topologies import EXAMPLES
 
 HOSTILE = '<script>alert("x")</script>`|#&\n'
+DOCUMENTED = Path(__file__).resolve().parents[3] / "docs" / "plan.svg"
 SVG = "{http://www.w3.org/2000/svg}"
 MERMAID_LINE = re.compile(
     r'flowchart LR|  subgraph g\d+\["[^"]*"\]|  end|\s+c\d+(\(\["[^"]+"\]\)|\["[^"]+"\]|\[\["[^"]+"\]\])'
@@ -68,6 +70,10 @@ def test_an_svg_has_colours_for_light_and_dark_pages():
 
 def test_the_svg_of_a_topology_is_always_the_same():
     assert plan(EXAMPLES["clickstream"]()).svg() == plan(EXAMPLES["clickstream"]()).svg()
+
+
+def test_the_picture_in_the_docs_is_the_one_that_is_drawn():
+    assert DOCUMENTED.read_text(encoding="utf-8") == plan(EXAMPLES["word_count"]()).svg()
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -38,6 +38,7 @@ def test_what_was_found_fades_while_sizes_stay_the_same_until_they_differ_again(
     cost = after((32, 0.42), (64, 0.74))
     for _ in range(20):
         cost.note(64, 0.74)
+    assert cost.fixed_s is not None
     assert 0.03 < cost.fixed_s < 0.08
     cost.note(32, 0.42)
     assert cost.fixed_s == pytest.approx(0.1)
