@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from coordinator.building.letter_streams import with_letter_streams
 from coordinator.building.topology import Topology
 from coordinator.building.topology_checks import check_is_a
-from coordinator.log_fields import fields, logs_of
+from coordinator.log_fields import logs_of
 from coordinator.planning.plan import Plan, make_plan
 from coordinator.rare_collections import rare_collections
 from coordinator.run_observer import Observer
@@ -152,8 +152,6 @@ def started(  # noqa: D417 - the others are those of `run`
     from coordinator.spark.shipping import pickle_spec, ship_topology
 
     plan = make_plan(topology, pickle_spec)
-    about = fields(topology=topology.topology_id)
-    _LOG.info("topology %r runs in stages: %s", topology.topology_id, " | ".join(plan.outline()), extra=about)
     nonce = secrets.token_hex(16)
     bounds = (options or RunOptions()).or_backoff(RETRY_BACKOFF_S)
     with (
@@ -163,6 +161,7 @@ def started(  # noqa: D417 - the others are those of `run`
         step(tell, f"starting Spark with master {master}" if spark is None else "using the given Spark session"),
         spark_lease(topology.topology_id, spark, master, conf or {}) as lease,
     ):
+        _LOG.info("topology %r runs in stages: %s", topology.topology_id, " | ".join(plan.outline()))
         tell(f"preparing {counted(len(plan.wirings), 'task')} in {counted(len(plan.outline()), 'stage')}")
         lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
         if intake is None and isinstance(topology.spout.spec, DataFrameBatches):
