@@ -106,11 +106,21 @@ def ours():
         known.add(path.stem)
         for node in ast.walk(ast.parse(path.read_bytes())) if path.suffix == ".py" else ():
             match node:
-                case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.arg(arg=name):
+                case ast.ClassDef(name=name, body=body):
+                    known |= {name, *declared_in(body)}
+                case ast.FunctionDef(name=name) | ast.arg(arg=name):
                     known.add(name)
                 case ast.AnnAssign(target=ast.Name(id=name)) | ast.Attribute(attr=name, ctx=ast.Store()):
                     known.add(name)
     return known
+
+
+def declared_in(body):
+    """What a class gives a name to, such as its states."""
+    for statement in body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                yield name
 
 
 def here(document):
