@@ -17,7 +17,7 @@ from coordinator.cli.exits import errors_reported
 from coordinator.cli.logs import RecordStream, logging_to_stderr
 from coordinator.cli.suggestions import server_options
 from coordinator.log_fields import logs_of
-from coordinator.server_choice import DEFAULT_DATA_DIR
+from coordinator.server_choice import DEFAULT_DATA_DIR, ServerChoice, choose_server
 from coordinator.telemetry.log_formats import LogFormat, formatter_of
 from state.durability import DurabilityLevel
 from state.redis_address import secrets_in
@@ -204,3 +204,12 @@ def command_errors(
         ),
     ):
         yield
+
+
+@contextmanager
+def server_of_command(
+    redis_url: str | None, data_dir: Path | None, *, allow_plaintext: bool, debug: bool
+) -> Iterator[ServerChoice]:
+    """Wraps a command that works on one server, as `command_errors` does, and yields the server it is to use."""
+    with command_errors(debug=debug, redis_url=redis_url, data_dir=data_dir):
+        yield choose_server(redis_url, data_dir, allow_plaintext=allow_plaintext)

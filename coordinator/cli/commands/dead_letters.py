@@ -23,7 +23,7 @@ from coordinator.cli.command_options import (
     SparkConf,
     SparkMaster,
     TopologyId,
-    command_errors,
+    server_of_command,
 )
 from coordinator.cli.commands.alone import alone
 from coordinator.cli.commands.letter_json import json_of
@@ -31,7 +31,7 @@ from coordinator.cli.run_arguments import RunArguments
 from coordinator.cli.run_command import RunRequest, execute
 from coordinator.cli.state_commands import ask
 from coordinator.run import run
-from coordinator.server_choice import ServerChoice, choose_server
+from coordinator.server_choice import ServerChoice
 from coordinator.transactional.options import RunOptions
 from state.dead_letters import DeadLetter
 from state.errors import TopologyError
@@ -73,8 +73,7 @@ def list_letters(
     debug: Debug = False,
 ) -> None:
     """Show dead letters in order of transactions, all as of one committed transaction; may be used during a run."""
-    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
-        server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
+    with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
         cursor = None if after is None else _parsed(after)
         with server.store(topology_id) as store:
             page = _known(store.dead_letters.page(after=cursor, until_txid=until, limit=limit), topology_id, server)
@@ -96,10 +95,11 @@ def export_letters(
     What is committed meanwhile is left out. Standard error says up to which transaction the letters are complete, and
     the command that deletes exactly these.
     """
-    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
-        server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
-        with server.store(topology_id) as store:
-            _export(store.dead_letters, topology_id, server, until)
+    with (
+        server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server,
+        server.store(topology_id) as store,
+    ):
+        _export(store.dead_letters, topology_id, server, until)
 
 
 @dead_letters.command("replay", cls=RunArguments)
@@ -125,8 +125,7 @@ def replay_letters(
     This is a run of its own, which reads no new input; stop the topology's run first. A letter is deleted by the
     commit that publishes it; if it is refused again, it becomes a letter of the new transaction.
     """
-    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
-        server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
+    with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
         options = RunOptions(accept_state_changes=accept_state_changes)
         request = RunRequest(target, parameters or (), server, master, conf or (), options, as_json)
         code = execute(request, runner=alone(partial(run, replay_letters=components or "all"), server))
@@ -148,8 +147,7 @@ def drop_letters(
     debug: Debug = False,
 ) -> None:
     """Delete the dead letters of all transactions up to a committed one; a run continues undisturbed."""
-    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
-        server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
+    with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
         with server.store(topology_id) as store:
             count = _drop(store.dead_letters, topology_id, server, until, confirm=None if yes else ask)
         if as_json:

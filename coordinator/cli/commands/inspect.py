@@ -15,11 +15,11 @@ from coordinator.cli.command_options import (
     Debug,
     Redis,
     TopologyId,
-    command_errors,
+    server_of_command,
 )
 from coordinator.cli.commands.run_lines import brief, moment
 from coordinator.cli.suggestions import server_options, with_server_options
-from coordinator.server_choice import ServerChoice, choose_server
+from coordinator.server_choice import ServerChoice
 from state.errors import TopologyError
 from state.printable import SENTENCE_LIMIT, counted, one_line
 from state.redis_history import KnownTransaction
@@ -40,8 +40,7 @@ def inspect(
     debug: Debug = False,
 ) -> None:
     """Show one transaction: what it contained, its attempts and why they failed, counts, group, receipt and times."""
-    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
-        server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
+    with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
         with server.store(topology_id) as store:
             known = store.transaction(txid)
         if known is None:

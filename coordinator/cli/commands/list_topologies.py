@@ -7,9 +7,9 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from coordinator.cli.command_options import AllowPlaintext, AsJson, DataDir, Debug, Redis, command_errors
+from coordinator.cli.command_options import AllowPlaintext, AsJson, DataDir, Debug, Redis, server_of_command
 from coordinator.cli.commands.run_lines import duration, moment
-from coordinator.server_choice import ServerChoice, choose_server
+from coordinator.server_choice import ServerChoice
 from state.printable import one_line
 from state.redis_list import ListedTopology
 from state.run_pulse import RunState, Standing, standing_of
@@ -27,8 +27,7 @@ def list_topologies(
     debug: Debug = False,
 ) -> None:
     """List the topologies on a server: what is committed, and which run, where and since when."""
-    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
-        server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
+    with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
         found, now = server.topologies(), time.time()
         if as_json:
             print(json.dumps([_plain(each, now) for each in found]))

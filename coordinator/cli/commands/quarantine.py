@@ -24,14 +24,14 @@ from coordinator.cli.command_options import (
     SparkConf,
     SparkMaster,
     TopologyId,
-    command_errors,
+    server_of_command,
 )
 from coordinator.cli.commands.alone import alone
 from coordinator.cli.run_arguments import RunArguments, adopt_option
 from coordinator.cli.run_command import RunRequest, execute
 from coordinator.cli.state_commands import ask
 from coordinator.run import run
-from coordinator.server_choice import ServerChoice, choose_server
+from coordinator.server_choice import ServerChoice
 from coordinator.transactional.options import RunOptions
 from state.errors import TopologyError
 from state.printable import block, counted, one_line
@@ -66,8 +66,7 @@ def list_batches(
     debug: Debug = False,
 ) -> None:
     """List the quarantined batches of a topology."""
-    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
-        server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
+    with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
         records = _records(topology_id, server)
         if as_json:
             print(json.dumps({"topology": topology_id, "quarantined": [_brief(record) for record in records]}))
@@ -87,8 +86,7 @@ def show(
     debug: Debug = False,
 ) -> None:
     """Show one quarantined batch: what failed, where, and what re-creates the batch."""
-    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
-        server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
+    with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
         (record,) = _chosen(topology_id, _records(topology_id, server), [txid])
         print(json.dumps(_whole(record), default=repr) if as_json else _told(record))
 
@@ -116,8 +114,7 @@ def replay(
     This is a run of its own, which reads no new input; stop the topology's run first. A batch leaves the quarantine
     in the same step that publishes it. If it fails again, the replay halts and the batch stays where it is.
     """
-    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
-        server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
+    with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
         options = RunOptions(
             max_attempts=max_attempts, adopt=adopt_option(adopt), accept_state_changes=accept_state_changes
         )
@@ -141,8 +138,7 @@ def drop_batches(
     debug: Debug = False,
 ) -> None:
     """Give quarantined batches up for good: they never reach the state. The topology may be running."""
-    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
-        server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
+    with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
         wanted = _wanted(txids, is_all=drop_all)
         with server.store(topology_id) as store:
             records = _chosen(topology_id, _found(store, server), wanted)

@@ -22,9 +22,8 @@ from coordinator.cli.command_options import (
     Debug,
     Redis,
     TopologyId,
-    command_errors,
+    server_of_command,
 )
-from coordinator.server_choice import choose_server
 from coordinator.transfer.exporting import export_state
 from coordinator.transfer.importing import checked_export, import_state
 from coordinator.transfer.looking import StateTotals, chosen_state, field_line, lines_of_state, state_totals
@@ -50,8 +49,7 @@ def list_states(
     debug: Debug = False,
 ) -> None:
     """Show the states that a topology has declared, their keys, types and sizes, as of one committed transaction."""
-    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
-        server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
+    with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
         with server.store(topology_id) as store:
             committed, totals = state_totals(store.export(), store.records())
         if as_json:
@@ -80,18 +78,19 @@ def get_state(
     A state with parts needs one; without it, its parts are shown. With a limit, which entries are shown is up to the
     server, except for lists.
     """
-    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
-        server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
-        with server.store(topology_id) as store:
-            chosen = chosen_state(store.export(), state)
-            if field is not None:
-                _show(field_line(store.records(), chosen, field), as_json=as_json, alone=True)
+    with (
+        server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server,
+        server.store(topology_id) as store,
+    ):
+        chosen = chosen_state(store.export(), state)
+        if field is not None:
+            _show(field_line(store.records(), chosen, field), as_json=as_json, alone=True)
+            return
+        for place, line in enumerate(lines_of_state(store.records(), chosen)):
+            if place == limit:
+                print(f"there is more than these {limit:,}; raise --limit, or name a FIELD", file=sys.stderr)
                 return
-            for place, line in enumerate(lines_of_state(store.records(), chosen)):
-                if place == limit:
-                    print(f"there is more than these {limit:,}; raise --limit, or name a FIELD", file=sys.stderr)
-                    return
-                _show(line, as_json=as_json)
+            _show(line, as_json=as_json)
 
 
 @app.command("export")
@@ -112,8 +111,7 @@ def export_states(
     Up to 100,000 entries are read at one moment, even while a run commits. More are read piece by piece, and again if a
     run has written meanwhile; stop it, if that never ends.
     """
-    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
-        server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
+    with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
         with server.store(topology_id) as store, _destination(output) as out:
             done = export_state(store.export(), store.keys, out)
         print(
@@ -146,8 +144,7 @@ def import_states(
     The next run continues after the transaction as of which the export was made, and reads again what had been read
     since. Its input must still have that. The whole file is checked before the server is changed.
     """
-    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
-        server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
+    with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
         with _opened(file) as source:
             export = checked_export(source)
             if export.topology_id != topology_id and not rename:

@@ -18,12 +18,12 @@ from coordinator.cli.command_options import (
     Debug,
     Redis,
     TopologyId,
-    command_errors,
+    server_of_command,
 )
 from coordinator.cli.commands.run_lines import run_details, run_line
 from coordinator.cli.commands.status_watch import watch_status
 from coordinator.cli.suggestions import server_options, with_server_options
-from coordinator.server_choice import ServerChoice, choose_server
+from coordinator.server_choice import ServerChoice
 from state.errors import TopologyError
 from state.printable import SENTENCE_LIMIT, counted, one_line
 from state.redis_topology import RedisTopology
@@ -69,8 +69,7 @@ def status(
     debug: Debug = False,
 ) -> None:
     """Show what is committed, and what the topology's run is doing: where, since when, how fast."""
-    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
-        server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
+    with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
         with server.store(topology_id) as store:
             if watch:
                 watch_status(topology_id, lambda: seen(store, server), as_json=as_json, to_dict=plain)

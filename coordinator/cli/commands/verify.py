@@ -22,7 +22,7 @@ from coordinator.cli.command_options import (
     SparkConf,
     SparkMaster,
     TopologyId,
-    command_errors,
+    server_of_command,
 )
 from coordinator.cli.commands.findings import lines_of
 from coordinator.cli.exits import ExitCode
@@ -32,7 +32,7 @@ from coordinator.cli.suggestions import server_options
 from coordinator.inspection.finding import Weight, count_of
 from coordinator.inspection.verify.refold import Runner, on_spark, refold, refuse_unrepeatable, scratch_server
 from coordinator.inspection.verify.verifier import Refold, Verdict, Verifier
-from coordinator.server_choice import ServerChoice, choose_server
+from coordinator.server_choice import ServerChoice
 from state.errors import TopologyError
 from state.printable import counted
 
@@ -63,8 +63,7 @@ def verify(
 
     Exit code 0: no damage found. 4: damage found. The last lines say what this can find, and what it cannot.
     """
-    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
-        server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
+    with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
         # standard output is for the result: what user code prints goes to standard error
         with contextlib.redirect_stdout(sys.stderr):
             repeated = _to_refold(topology_id, target, parameters or (), master, conf or ())
