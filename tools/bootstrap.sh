@@ -168,7 +168,8 @@ ensure_maven() {
 unpack_prometheus() {
     folder=$(mktemp -d)
     chmod 755 "$folder" # apt downloads as a user of its own
-    (cd "$folder" && run apt-get download prometheus) && run dpkg -x "$folder"/prometheus_*.deb .programs
+    (cd "$folder" && quietly "fetching Debian's prometheus" apt-get download prometheus) &&
+        quietly "unpacking prometheus into .programs" dpkg -x "$folder"/prometheus_*.deb .programs
     rm -rf "$folder"
 }
 
