@@ -22,6 +22,7 @@ pytestmark = [
     pytest.mark.spark,
     pytest.mark.redis,
     pytest.mark.slow,
+    pytest.mark.thorough,
     pytest.mark.timeout(8 * TIMEOUT_S),
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import time
@@ -74,11 +75,15 @@ def start_hanging(site: Site, marker: Path, *more: str) -> tuple[Job, int]:
     return job, java_of(job)
 
 
+SAID_BESIDES = re.compile(
+    r"^hanging: (starting|preparing|comparing|running)|durability memory\)$|^see docs/troubleshooting"
+)
+"""What a run says at its start, and the last line of every error."""
+
+
 def told(job: Job) -> list[str]:
     """What the job wrote to standard error after its start, none of it a stack."""
-    said_at_start = (": starting", ": running", "(durability memory)")
-    said = [line for line in job.complaint().splitlines() if not line.endswith(said_at_start)]
-    lines = [line for line in said if not line.startswith("see docs/troubleshooting.md#")]
+    lines = [line for line in job.complaint().splitlines() if not SAID_BESIDES.search(line)]
     assert not any(word in line for word in (*FORBIDDEN_WORDS, "\tat ", "EOFError") for line in lines), lines
     return lines
 

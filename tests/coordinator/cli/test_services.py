@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.redis]
 
 END = 3_000
 JOB = """
+import time
 from pathlib import Path
 
 from committers import ICommitter
@@ -40,13 +41,15 @@ class Numbers(ITransactionalSpout):
 
 class NumbersCoordinator(SpoutCoordinator):
     def __init__(self, end):
-        self.end, self.last = end, 0
+        self.end, self.first, self.last = end, 0, 0
 
     def resume(self, last_txid, last):
-        self.last = last_txid
+        self.first = self.last = last_txid
+        self.began = time.monotonic()
 
     def is_ready(self):
-        return self.last < self.end
+        arrived = self.first + 300 * (time.monotonic() - self.began)
+        return self.last < min(self.end, arrived)
 
     def initialize_transaction(self, txid, previous):
         self.last = txid

@@ -29,8 +29,8 @@ LATE_CRASH = Mutant(
     (
         Patch(
             "coordinator/transactional/machine/failures.py",
-            "live = [attempt for attempt in attempts if self._books.transactions.is_current(attempt)]",
-            "live = [attempt for attempt in attempts if attempt.txid in self._books.transactions]",
+            "live = tuple(attempt for attempt in attempts if self._books.transactions.is_current(attempt))",
+            "live = tuple(attempt for attempt in attempts if attempt.txid in self._books.transactions)",
         ),
     ),
     dies_in=RANDOM_RUNS,

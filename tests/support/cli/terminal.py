@@ -39,16 +39,17 @@ def on_terminal(
     Args:
         command: program and arguments.
         folder: where it runs.
-        environment: its variables.
+        environment: its variables; COLUMNS and LINES, which would hide the width of this terminal, are left out.
         columns: width of the terminal.
         timeout_s: longest time until it ends, in seconds.
     """
     ours, theirs = pty.openpty()
+    inherited = {name: value for name, value in environment.items() if name not in ("COLUMNS", "LINES")}
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     with subprocess.Popen(
         command,
         cwd=folder,
-        env={**environment, "TERM": "xterm-256color"},
+        env={**inherited, "TERM": "xterm-256color"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=theirs,
