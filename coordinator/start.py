@@ -42,7 +42,7 @@ class RunStatus(StrEnum):
 class BackgroundRun:
     """A run under way on a thread of its own; made by `start`, used from any thread.
 
-    Leaving a cell, a `wait` or a block by Ctrl-C leaves the run as it is: it goes on until its input ends or somebody
+    Leaving a cell, a `wait` or a block by Ctrl-C leaves the run as it is: it continues until its input ends or somebody
     calls `drain`. Its error is raised by `wait` and `result`, each time they are called, and is logged when it happens.
 
     As a context manager it drains the run at the end of the block, waits for it, and raises what the run raised; after
@@ -147,7 +147,7 @@ class BackgroundRun:
     def _run(self) -> None:
         try:
             self._statistics = self._work(self._begun, self._progressed).copied()
-        except BaseException as error:  # noqa: BLE001 - whoever waits raises it
+        except BaseException as error:  # noqa: BLE001 - `wait` and `result` raise it
             self._error = error
             _LOG.error(
                 "the run of topology %r failed, wait() and result() raise it: %s", self.topology_id, said_by(error)

@@ -189,7 +189,7 @@ class EmbeddedServer:
                     self._sleep(POLL_S)
 
     def _sync_always(self) -> None:
-        """Has it sync every write; a server that has just died is found out by whoever uses it next."""
+        """Has it sync every write; a server that has just died is noticed at its next use."""
         with self._client() as client, contextlib.suppress(redis.RedisError):
             client.config_set("appendfsync", "always")
 

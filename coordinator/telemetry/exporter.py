@@ -1,4 +1,4 @@
-"""Hands a run's measures to prometheus_client, and probes to whoever asks, as one WSGI application."""
+"""Hands a run's measures to prometheus_client, and answers probes, as one WSGI application."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a run is alive and ready, for whoever restarts it or waits for it. Pure."""
+"""Whether a run is alive and ready, as service managers and load balancers ask. Pure."""
 
 from __future__ import annotations
 

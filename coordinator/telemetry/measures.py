@@ -42,7 +42,7 @@ class Measure:
     Attributes:
         name: without the ``_total`` of a counter.
         kind: of the measure.
-        help: one sentence for whoever reads the figures.
+        help: one sentence that says what the figure means.
         samples: its numbers.
     """
 
@@ -68,7 +68,7 @@ class Histogram:
 
     Args:
         name: of the measure.
-        help: one sentence for whoever reads the figures.
+        help: one sentence that says what the figure means.
         bounds: the upper ends of the buckets, ascending; one more takes what is larger.
     """
 
