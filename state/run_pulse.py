@@ -157,7 +157,7 @@ class RunFigures:
         commit_s: what the server took for a commit, recent ones.
         wave_s: what the processing of a wave took, recent ones.
         components: component id -> what it has done.
-        failures: kind -> attempts that failed for it. "void" ones were dropped because a lower one had failed.
+        failures: kind -> attempts that failed for it. "lower failed" ones were dropped because a lower one had failed.
         last_failure: None if nothing has failed.
         server_away_count, server_away_s: how often the server did not answer, and for how long in all.
         quarantined, dead_letters: batches that this run has set aside, and tuples refused in what it has committed.

@@ -23,7 +23,8 @@ class AttemptStory:
         wave: the wave that took it.
         started_at: seconds since the epoch.
         ended_at: when it was committed, failed or dropped.
-        failed: why it failed, in one of few words; "void" if it was dropped because a lower one had; "" if committed.
+        failed: why it failed, in one of few words; "lower failed" if it was dropped because a lower
+            one had; "" if committed.
         reason: the first line of what the failure said.
     """
 

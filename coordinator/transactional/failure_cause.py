@@ -33,6 +33,11 @@ class FailureCause(StrEnum):
     LOWER_FAILED = "lower_failed"
     """Nothing was wrong with it, but a lower transaction failed, and later ones may depend on that."""
 
+    @property
+    def words(self) -> str:
+        """The cause as people read it: "worker lost"."""
+        return self.value.replace("_", " ")
+
     @classmethod
     def of_failure(cls, kind: FailureKind) -> FailureCause:
         """Returns the cause of an attempt that a task has failed."""

@@ -26,7 +26,7 @@ NOW = RunFigures(
     window={"waiting": 1, "processing": 2},
     latency_s=Spread(3, 0.1, 0.2, 0.3, 0.4),
     components={"count": ComponentFigures(tuples_in=5, busy_s=0.5)},
-    failures={"void": 2},
+    failures={"lower failed": 2},
     last_failure=LastFailure(4, "4:00ff", "worker lost", "an executor is gone", 150.0),
 )
 

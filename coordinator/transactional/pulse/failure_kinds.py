@@ -1,29 +1,15 @@
-"""Names for why attempts fail: few, and the same in every run, so that they can be counted and compared. Pure."""
+"""Tells the cause of each failure, in the words of `FailureCause`, from what is heard of a run. Pure."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 
-from coordinated_bolt.completeness.failure import FailureKind
-from coordinator.transactional.engine import CrashKind, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
+from coordinator.transactional.engine import GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
+from coordinator.transactional.failure_cause import FailureCause
 from coordinator.transactional.machine.run_events import Dropped, Refused, RunEvent
 from state.attempt import TransactionAttempt
 
-KINDS: Mapping[FailureKind | CrashKind, str] = {
-    FailureKind.USER: "user code raised",
-    FailureKind.RECORD: "bad record",
-    FailureKind.SOURCE: "source",
-    FailureKind.STATE: "state refused",
-    FailureKind.UNREACHABLE: "state unreachable",
-    FailureKind.FAILED: "replay asked for",
-    FailureKind.UNANSWERED: "read not answered",
-    FailureKind.INCOMPLETE: "incomplete",
-    CrashKind.LOST: "worker lost",
-    CrashKind.OVERDUE: "timeout",
-    CrashKind.CERTAIN: "engine",
-}
-REFUSED, VOID, OTHER = "commit refused", "void", "other"
+REFUSED, VOID, OTHER = FailureCause.STATE_REFUSED.words, FailureCause.LOWER_FAILED.words, "other"
 
 
 class FailureKinds:
@@ -38,15 +24,17 @@ class FailureKinds:
         match event:
             case WaveProcessed(outcomes=outcomes):
                 self._of_all = OTHER
-                self._of_attempts = {each.attempt: KINDS[each.failure.kind] for each in outcomes if each.failure}
+                self._of_attempts = {
+                    each.attempt: FailureCause.of_failure(each.failure.kind).words for each in outcomes if each.failure
+                }
             case GroupExecuted(attempts=attempts, reports=reports):
                 self._of_all, self._of_attempts = OTHER, {}
                 for report in reports:
                     for attempt, verdict in zip(attempts, report.verdicts, strict=False):
                         if verdict.failure is not None:
-                            self._of_attempts.setdefault(attempt, KINDS[verdict.failure.kind])
+                            self._of_attempts.setdefault(attempt, FailureCause.of_failure(verdict.failure.kind).words)
             case WaveCrashed(kind=kind) | GroupCrashed(kind=kind):
-                self._of_all, self._of_attempts = KINDS[kind], {}
+                self._of_all, self._of_attempts = FailureCause.of_crash(kind).words, {}
             case Refused():
                 self._of_all, self._of_attempts = REFUSED, {}
 

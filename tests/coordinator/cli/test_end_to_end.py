@@ -185,7 +185,7 @@ def test_a_bolt_that_raises_ends_with_1_and_its_traceback(job: JobFolder) -> Non
     assert "txbatch: component 'store', task 0, attempt 3:" in said
     assert 'raise ValueError("no such line")' in said
     pulse, third = looked_at(job, "lines", 3)
-    assert (pulse.now.state, pulse.now.last_failure.kind) == (RunState.FAILED, "user code raised")
+    assert (pulse.now.state, pulse.now.last_failure.kind) == (RunState.FAILED, "user code")
     assert "ValueError: no such line" in pulse.now.last_failure.reason
     assert (third.is_committed, bool(third.metadata)) == (False, True)
     assert stored(job, "{lines}:lines") == {"all": 20}

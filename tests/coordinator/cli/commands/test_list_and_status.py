@@ -56,7 +56,7 @@ FIGURES = RunFigures(
     latency_s=Spread(40, 0.41, 0.8, 0.9, 1.0),
     commit_s=Spread(10, 0.0021, 0.004, 0.004, 0.004),
     components={"count": ComponentFigures(1_000, 500, 3, 0, 1.5)},
-    failures={"worker lost": 1, "void": 2},
+    failures={"worker lost": 1, "lower failed": 2},
     last_failure=LastFailure(17, "17:00ff", "worker lost", "an executor is gone", NOW - 65),
 )
 STORED = TopologyStatus("words", 42, "g", "1:ab", "graph", "files", 3, 0, None, False)
@@ -72,7 +72,7 @@ class TestStatus:
         assert "running on node7, pid 4711, as ann, since " in shown
         assert "(3 min 21 s)" in shown
         assert "master local[4], durability fsync, pyspark 4.1.0, python 3.12.1" in shown
-        assert "40 transactions committed, 3 of 50 attempts failed: 1 worker lost, 2 void" in shown
+        assert "40 transactions committed, 3 of 50 attempts failed: 1 worker lost, 2 lower failed" in shown
         assert "12.5 transactions/s, 12,500 tuples/s, commit lag 0.4 s, 25% of the input cut" in shown
         assert "1 waiting, 2 processing, 3 processed, 4 committing" in shown
         assert "cut to commit 410 ms (95 %: 800 ms), commit call 2.1 ms (95 %: 4.0 ms)" in shown

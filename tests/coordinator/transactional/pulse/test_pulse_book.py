@@ -8,8 +8,9 @@ import pytest
 
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinator.transactional.engine import CrashKind
+from coordinator.transactional.failure_cause import FailureCause
 from coordinator.transactional.machine.run_events import Dropped
-from coordinator.transactional.pulse.failure_kinds import KINDS, FailureKinds
+from coordinator.transactional.pulse.failure_kinds import FailureKinds
 from coordinator.transactional.pulse.gist import gist
 from coordinator.transactional.pulse.pulse_book import PulseBook, sample_of, spread_of
 from coordinator.transactional.pulse.run_observer import RunObserver
@@ -79,14 +80,14 @@ def test_an_attempt_that_fails_is_counted_by_its_kind_and_the_later_ones_as_void
     watch.run.engine.on_wave = failing_at(watch.run, 2)
     watch.run()
     figures = last(watch)
-    assert figures.failures == {"replay asked for": 1, "void": figures.failed_attempts - 1}
+    assert figures.failures == {"asked for": 1, "lower failed": figures.failed_attempts - 1}
     assert figures.last_failure is not None
-    assert (figures.last_failure.txid, figures.last_failure.kind) == (2, "replay asked for")
+    assert (figures.last_failure.txid, figures.last_failure.kind) == (2, "asked for")
 
 
-def test_every_kind_of_failure_has_a_name() -> None:
-    assert KINDS.keys() == {*FailureKind, *CrashKind}
-    assert len(set(KINDS.values())) == len(KINDS)
+def test_every_kind_of_failure_has_a_cause() -> None:
+    causes = {*map(FailureCause.of_failure, FailureKind), *map(FailureCause.of_crash, CrashKind)}
+    assert causes == {*FailureCause} - {FailureCause.LOWER_FAILED}
 
 
 def test_a_run_that_fails_tells_the_first_line_of_its_error() -> None:
@@ -152,7 +153,7 @@ def test_a_run_that_user_code_ends_is_told_as_failed() -> None:
         watch.run()
     figures = last(watch)
     assert figures.state is RunState.FAILED
-    assert figures.failures["user code raised"] == 1
+    assert figures.failures["user code"] == 1
 
 
 class TestStories:
@@ -182,10 +183,11 @@ class TestStories:
         told = self.told(watch)
         assert told[1].attempt_count == 1
         assert [(each.failed, each.reason) for each in told[2].attempts] == [
-            ("replay asked for", "count[0]: not yet"),
+            ("asked for", "count[0]: not yet"),
             ("", ""),
         ]
-        assert [(each.failed, each.reason) for each in told[3].attempts] == [("void", "txid 2 failed"), ("", "")]
+        above = [(each.failed, each.reason) for each in told[3].attempts]
+        assert above == [("lower failed", "txid 2 failed"), ("", "")]
         assert told[2].attempts[0].ended_at > 0
 
     def test_a_wave_that_crashed_is_told_by_its_cause(self) -> None:
@@ -206,7 +208,7 @@ class TestStories:
         watch.run.engine.on_wave = failing_at(watch.run, 1, times=14)
         story = self.told(watch)[1]
         assert (story.attempt_count, len(story.attempts)) == (15, ATTEMPTS_TOLD)
-        assert [each.failed for each in story.attempts[-2:]] == ["replay asked for", ""]
+        assert [each.failed for each in story.attempts[-2:]] == ["asked for", ""]
 
 
 @pytest.mark.parametrize(
