@@ -29,7 +29,7 @@ import redis
 
 from benchmarks.process_tree import processor_seconds
 from examples.clickstream import DAY_S, EVENT, PAUSE_S, date_of, make_data
-from state.redis_embedded import EmbeddedServer, socket_path_of
+from state.redis_server.embedded import EmbeddedServer, socket_path_of
 
 TOPOLOGY_ID = "clickstream"
 KEYS = {name: f"{{{TOPOLOGY_ID}}}:{name}" for name in ("visits", "visitors", "views")}

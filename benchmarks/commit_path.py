@@ -37,9 +37,9 @@ from committers.group_commit import Group, Publish, decide_group
 from committers.task_report import AttemptVerdict, TaskReport
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
-from state.commit import Commit, CommitStatus
-from state.redis_store import RedisStore
-from state.write_set import StateKind, ValueType, WriteSet
+from state.commits.commit import Commit, CommitStatus
+from state.commits.write_set import StateKind, ValueType, WriteSet
+from state.redis_topology.store import RedisStore
 
 CASES = ("20:256", "100:128", "1000:1", "1000:32", "1000:64")
 TASKS = (2, 3)

@@ -24,7 +24,7 @@ from benchmarks.cut_batches import cut_batches
 from benchmarks.guarded_sink import COUNTS_KEY, GuardedSink
 from benchmarks.measurement import ControlCase, Result, median, percentile
 from benchmarks.txbatch_side import read_counts
-from state.redis_embedded import EmbeddedServer
+from state.redis_server.embedded import EmbeddedServer
 
 Counting = Callable[[DataFrame], Iterable[tuple[str, int]]]
 

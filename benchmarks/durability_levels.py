@@ -40,7 +40,7 @@ from coordinator.run import run
 from coordinator.spark.session import close_context, open_context
 from coordinator.transactional.options import RunOptions
 from examples.word_count import topology
-from state.redis_program import find_server_program
+from state.redis_server.program import find_server_program
 
 LEVELS = ("memory", "fsync", "replica")
 SYNCS = {"memory": "everysec", "fsync": "always", "replica": "everysec"}

@@ -37,7 +37,7 @@ from coordinator.run import run
 from coordinator.spark.session import close_context, open_context
 from coordinator.transactional.options import RunOptions
 from examples.word_count import topology
-from state.redis_embedded import EmbeddedServer
+from state.redis_server.embedded import EmbeddedServer
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ from coordinator.spark import engine as engine_module
 from coordinator.spark.engine import SparkEngine
 from coordinator.transactional.engine import EarlyCommit
 from state.attempt import TransactionAttempt
-from state.commit import Commit, CommitReply
-from state.redis_store import RedisStore
+from state.commits.commit import Commit, CommitReply
+from state.redis_topology.store import RedisStore
 
 
 class Stopwatch:

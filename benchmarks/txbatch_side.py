@@ -18,7 +18,7 @@ from benchmarks.stopwatch import Stopwatch
 from coordinator.run import run
 from coordinator.transactional.options import RunOptions
 from examples.word_count import topology
-from state.redis_embedded import EmbeddedServer
+from state.redis_server.embedded import EmbeddedServer
 
 if TYPE_CHECKING:
     from coordinator.transactional.coordinator import Coordinator

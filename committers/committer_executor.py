@@ -16,9 +16,9 @@ from coordinated_bolt.watching.metrics import no_clock
 from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
-from state.handles import bind_states
-from state.session import StateReader, StateSession
-from state.write_set import WriteSet
+from state.commits.write_set import WriteSet
+from state.kinds.handles import bind_states
+from state.kinds.session import StateReader, StateSession
 
 
 class CommitterExecutor(BatchBoltExecutor):

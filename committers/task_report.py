@@ -7,7 +7,7 @@ from typing import Any
 
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.watching.metrics import TaskMetrics
-from state.write_set import WriteSet
+from state.commits.write_set import WriteSet
 
 
 @dataclass(slots=True)

@@ -15,8 +15,8 @@ from coordinated_bolt.streams.routing import OutputStream
 from coordinated_bolt.streams.tuples import TupleOrigin
 from coordinated_bolt.transport.outbox import FRAME_TUPLES
 from state.attempt import TransactionAttempt
-from state.dead_letters import DEFAULT_LETTER_LIMITS, LetterLimits
-from state.own_copy import own_copy
+from state.commits.dead_letters import DEFAULT_LETTER_LIMITS, LetterLimits
+from state.values.own_copy import own_copy
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,12 +28,12 @@ from coordinator.transactional.pulse.start import observe_by_pulse
 from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.start.letter_choice import LetterChoice
 from coordinator.transactional.start.replay_choice import ReplayChoice
-from state.durability import Durability, DurabilityLevel
 from state.errors import TopologyError
 from state.printable import counted
-from state.redis_embedded import EmbeddedServer
-from state.redis_encryption import require_encryption
-from state.redis_store import RedisStore
+from state.records.durability import Durability, DurabilityLevel
+from state.redis_client.encryption import require_encryption
+from state.redis_server.embedded import EmbeddedServer
+from state.redis_topology.store import RedisStore
 
 if TYPE_CHECKING:
     from coordinator.spark.intake.intake import Intake

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from state.errors import StateRefusedError, TopologyError
-from state.redis_address import redact
-from state.redis_embedded import EmbeddedServer
-from state.redis_encryption import require_encryption
-from state.redis_list import ListedTopology
-from state.redis_reader import URL_VARIABLE
-from state.redis_topology import RedisTopology
+from state.redis_client.address import redact
+from state.redis_client.encryption import require_encryption
+from state.redis_server.embedded import EmbeddedServer
+from state.redis_topology.listing import ListedTopology
+from state.redis_topology.reader import URL_VARIABLE
+from state.redis_topology.topology import RedisTopology
 from state.troubles import Trouble
 
 DEFAULT_DATA_DIR = ".txbatch"

@@ -1,11 +1,11 @@
 """What a transaction is and where its effects are kept.
 
-Flat: a module's prefix is its room. Only the `redis_` modules talk to a server, and only `keys` spells key names.
-Nothing here runs bolts or decides which transaction commits next.
+Only the `redis_` rooms talk to a server, and only `keys` spells key names. Nothing here runs bolts or decides which
+transaction commits next.
 """
 
 from state.attempt import TransactionAttempt
-from state.dead_letters import DeadLetter
+from state.commits.dead_letters import DeadLetter
 from state.errors import (
     BadInputError,
     EngineError,
@@ -24,10 +24,10 @@ from state.errors import (
     UserCodeError,
     WaveCrashError,
 )
-from state.handles import HashState, HyperLogLogState, ListState, SetState, SortedSetState, ValueState
+from state.kinds.handles import HashState, HyperLogLogState, ListState, SetState, SortedSetState, ValueState
 from state.kinds.state_family import StateFamily
-from state.redis_embedded import EmbeddedServer
-from state.redis_snapshot import Snapshot, snapshot
+from state.redis_server.embedded import EmbeddedServer
+from state.redis_topology.snapshots import Snapshot, snapshot
 
 __all__ = [
     "BadInputError",

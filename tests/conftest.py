@@ -23,7 +23,7 @@ import pytest
 import redis
 
 from state.errors import StateRefusedError
-from state.redis_program import find_server_program
+from state.redis_server.program import find_server_program
 from tests.support.kafka.broker import Broker
 from tests.support.kafka.jars import NoBrokerError
 

@@ -90,7 +90,7 @@ def test_headings_have_the_anchors_that_github_gives_them(pages: dict[str, Links
 
 
 def test_source_files_are_shown_and_not_searched(built: Path, pages: dict[str, Links]) -> None:
-    assert "source/state/write_set.py.html" in pages
+    assert "source/state/commits/write_set.py.html" in pages
     index = json.loads((built / "search" / "search_index.json").read_text(encoding="utf-8"))
     found = {entry["location"].partition("#")[0] for entry in index["docs"]}
     assert {"index.html", "quickstart.html", "troubleshooting.html"} <= found | {"index.html"}
@@ -102,8 +102,8 @@ def test_a_link_keeps_its_meaning_on_the_site() -> None:
     assert for_the_site(text, "README.md") == (
         "[a](operations.md#values) [b](source/examples/word_count.py.md) [c](#state) [d](https://semver.org/)"
     )
-    assert for_the_site("[w](../../state/write_set.py)", "docs/decisions/waves.md") == (
-        "[w](../source/state/write_set.py.md)"
+    assert for_the_site("[w](../../state/commits/write_set.py)", "docs/decisions/waves.md") == (
+        "[w](../source/state/commits/write_set.py.md)"
     )
     assert for_the_site("[r](../README.md#state)", "docs/storm.md") == "[r](index.md#state)"
 

@@ -16,7 +16,7 @@ from coordinated_bolt.transport.edges import handed_edge
 from coordinated_bolt.transport.outbox import RowOutbox, check_tuple_size
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
-from state.own_copy import ATOMS
+from state.values.own_copy import ATOMS
 
 _PLAIN = ATOMS | {str}
 """Types whose values the codec returns unchanged, and which nobody can change."""

@@ -8,7 +8,7 @@ from typing import Any
 from coordinated_bolt.streams.tuples import Tuple, cut
 from coordinated_bolt.wiring import TaskWiring
 from state.codec import CodecError
-from state.dead_letters import pack_letter, too_many_letters
+from state.commits.dead_letters import pack_letter, too_many_letters
 from state.errors import BadInputError, TopologyError, TransactionError
 from state.troubles import Trouble
 

@@ -17,7 +17,7 @@ from zlib import crc32
 from coordinated_bolt.columns import Row, Rows, column_of, taken
 from coordinated_bolt.streams.canonical import canonical_bytes
 from state.codec import digest64
-from state.own_copy import own_copy
+from state.values.own_copy import own_copy
 
 
 def stable_hash(values: Sequence[Any]) -> int:

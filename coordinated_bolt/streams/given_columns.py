@@ -8,7 +8,7 @@ from typing import Any
 from coordinated_bolt.columns import Columns
 from coordinated_bolt.streams.rows import StreamRows
 from coordinated_bolt.streams.tuple_batch import TupleBatch
-from state.column_values import column_values, is_unordered
+from state.values.column_values import column_values, is_unordered
 
 
 def columns_given(stream_rows: StreamRows, batch: Any) -> Columns:

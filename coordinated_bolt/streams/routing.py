@@ -15,8 +15,8 @@ from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.given_columns import columns_given
 from coordinated_bolt.streams.groupings import Chooser, Grouping
 from coordinated_bolt.streams.rows import ORDINARY, StreamRows, listed
-from state.column_values import is_unordered
-from state.own_copy import ATOMS
+from state.values.column_values import is_unordered
+from state.values.own_copy import ATOMS
 
 
 @dataclass(frozen=True, slots=True)

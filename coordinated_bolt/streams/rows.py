@@ -13,9 +13,9 @@ from coordinated_bolt.columns import Columns
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.tuples import cut
 from state.codec import CodecError
-from state.column_values import is_unordered
-from state.own_copy import ATOMS, own_copy
 from state.printable import counted
+from state.values.column_values import is_unordered
+from state.values.own_copy import ATOMS, own_copy
 
 ORDINARY = frozenset({list, tuple})
 """The types of nearly all emitted rows; any other type is checked for an order."""

@@ -12,7 +12,7 @@ from coordinated_bolt.streams.plain_tuple import PlainTuple
 from coordinated_bolt.streams.tuples import Tuple
 from coordinated_bolt.watching.task_observer import TaskObserver
 from state.attempt import TransactionAttempt
-from state.own_copy import own_copy
+from state.values.own_copy import own_copy
 
 
 class HookObserver(TaskObserver):

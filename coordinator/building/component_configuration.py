@@ -10,7 +10,7 @@ from coordinated_bolt.streams.plain_tuple import TICK_TUPLE_FREQ_SECS
 from coordinator.building.topology_checks import check_parallelism
 from state.codec import CodecError, pack
 from state.errors import TopologyError
-from state.own_copy import own_copy
+from state.values.own_copy import own_copy
 
 
 class ComponentConfigurationDeclarer:

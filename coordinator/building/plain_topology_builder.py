@@ -17,7 +17,7 @@ from coordinator.building.topology_builder import BoltDeclarer, GraphBuilder, de
 from coordinator.building.topology_checks import check_message_timeout, check_parallelism
 from coordinator.spouts.kinds.kind_of import Spout
 from state.errors import TopologyError
-from state.handles import declared_states
+from state.kinds.handles import declared_states
 
 TRANSACTIONS_WAY = "for transactions, use a TransactionalTopologyBuilder"
 

@@ -15,7 +15,7 @@ from coordinated_bolt.components.task_hook import ITaskHook
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.groupings import Grouping
 from coordinator.spouts.kinds.kind_of import Spout
-from state.dead_letters import DEFAULT_LETTER_LIMITS, LetterLimits
+from state.commits.dead_letters import DEFAULT_LETTER_LIMITS, LetterLimits
 
 Spec = Spout | IBatchBolt | ISpout | IRichBolt | IBasicBolt
 

@@ -47,7 +47,7 @@ from coordinator.building.topology_checks import (
     in_flow_order,
 )
 from coordinator.spouts.kinds.kind_of import Spout
-from state.dead_letters import DEFAULT_LETTER_LIMITS, LetterLimits
+from state.commits.dead_letters import DEFAULT_LETTER_LIMITS, LetterLimits
 from state.errors import TopologyError
 from state.keys import check_name
 

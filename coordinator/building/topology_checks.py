@@ -7,7 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from coordinator.building.topology import Component, ComponentGraph, ComponentKind
 from state.errors import TopologyError
-from state.handles import declared_states
+from state.kinds.handles import declared_states
 
 MAX_PARALLELISM = 10_000
 

@@ -16,11 +16,11 @@ from coordinator.building.letter_streams import is_of_letters
 from coordinator.building.topology import Component, Topology
 from state.codec import digest64
 from state.errors import StateRefusedError
-from state.handles import DeclaredState, declared_states
+from state.kinds.handles import DeclaredState, declared_states
 from state.kinds.state_family import PartType, StateFamily
 from state.printable import one_line
-from state.state_kind import StateKind, ValueType
 from state.troubles import Trouble
+from state.values.state_kind import StateKind, ValueType
 
 Described = Mapping[str, Mapping[str, Any]]
 _PART_NAMES = {

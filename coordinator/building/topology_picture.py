@@ -19,10 +19,10 @@ from coordinated_bolt.streams.groupings import (
 from coordinator.building.letter_streams import is_of_letters
 from coordinator.building.topology import Component, ComponentGraph, Subscription, Topology
 from coordinator.pictures.topology_picture import Edge, Node, PicturedState, TopologyPicture
-from state.handles import DeclaredState, declared_states, key_shown
 from state.keys import Keys
+from state.kinds.handles import DeclaredState, declared_states, key_shown
 from state.printable import one_line
-from state.state_kind import StateKind
+from state.values.state_kind import StateKind
 
 _GROUPINGS: dict[type[Grouping], str] = {
     AllGrouping: "all",

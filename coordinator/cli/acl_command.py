@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from state.durability import DurabilityLevel
 from state.keys import Keys, check_name
-from state.redis_rights import acl_rules
+from state.records.durability import DurabilityLevel
+from state.redis_client.rights import acl_rules
 
 
 def show_acl(

@@ -62,7 +62,7 @@ from coordinator.cli.state_commands import drop as drop_topology
 from coordinator.server_choice import choose_server
 from coordinator.telemetry.metrics_server import DEFAULT_HOST
 from coordinator.transactional.options import RunOptions
-from state.durability import DurabilityLevel
+from state.records.durability import DurabilityLevel
 
 DEFAULTS = RunOptions()
 WAVE_TARGET_MS = round(1000 * DEFAULTS.wave_target_s)

@@ -19,10 +19,10 @@ from coordinator.cli.suggestions import server_options
 from coordinator.log_fields import logs_of
 from coordinator.server_choice import DEFAULT_DATA_DIR, ServerChoice, choose_server
 from coordinator.telemetry.log_formats import LogFormat, formatter_of
-from state.durability import DurabilityLevel
-from state.redis_address import secrets_in
-from state.redis_encryption import PLAINTEXT_VARIABLE
-from state.redis_reader import URL_VARIABLE
+from state.records.durability import DurabilityLevel
+from state.redis_client.address import secrets_in
+from state.redis_client.encryption import PLAINTEXT_VARIABLE
+from state.redis_topology.reader import URL_VARIABLE
 
 Redis = Annotated[
     str | None,

@@ -35,8 +35,8 @@ from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
 from state.errors import TopologyError
-from state.handles import declared_states, key_shown
 from state.keys import Keys
+from state.kinds.handles import declared_states, key_shown
 from state.printable import counted, one_line
 
 TXIDS_SHOWN = 10

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from coordinator.server_choice import ServerChoice
 from state.errors import StateRefusedError, TopologyError
 from state.printable import counted
-from state.redis_topology import RedisTopology
+from state.redis_topology.topology import RedisTopology
 from state.troubles import Trouble
 
 

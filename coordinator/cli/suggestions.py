@@ -9,7 +9,7 @@ import re
 import shlex
 from pathlib import Path
 
-from state.redis_address import redact
+from state.redis_client.address import redact
 
 _SUGGESTED = re.compile(r"`(txbatch (?:drop|quarantine list) [^`\s]+)`")
 

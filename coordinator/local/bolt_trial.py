@@ -13,7 +13,7 @@ from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.local.cluster import LocalCluster
 from coordinator.local.recorder import Emission
 from coordinator.spouts.memory import FixedBatchesSpout
-from state.dead_letters import DeadLetter
+from state.commits.dead_letters import DeadLetter
 from state.errors import TopologyError
 from state.html_tables import bounded_repr, bounded_table, section, states_table
 from state.printable import counted

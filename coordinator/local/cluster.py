@@ -22,10 +22,10 @@ from coordinator.planning.plan import make_plan
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.start.letter_choice import LetterChoice
 from state.errors import TopologyError
-from state.redis_address import redact
-from state.redis_connection import connect
-from state.redis_encryption import require_encryption
-from state.redis_in_memory import in_memory_client
+from state.redis_client.address import redact
+from state.redis_client.connection import connect
+from state.redis_client.encryption import require_encryption
+from state.redis_server.in_memory import in_memory_client
 
 IN_MEMORY = "memory://"
 LOCAL_WINDOW = 1

@@ -20,12 +20,12 @@ from coordinator.spouts.kinds.kind_of import kind_of
 from coordinator.transactional.assembly import has_external_effects
 from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE, REPLAYED_SCOPE
 from coordinator.transactional.options import RunOptions
-from state.dead_letters import DeadLetter
+from state.commits.dead_letters import DeadLetter
 from state.errors import TopologyError
 from state.keys import metadata_field, parse_metadata_field
-from state.redis_history import KnownTransaction
-from state.redis_store import RedisStore
-from state.stored_topology import FoundTopology
+from state.records.stored_topology import FoundTopology
+from state.redis_topology.history import KnownTransaction
+from state.redis_topology.store import RedisStore
 
 NONCE = "0" * 32
 

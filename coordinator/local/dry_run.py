@@ -20,10 +20,10 @@ from coordinator.local.recorder import Emission
 from coordinator.local.transactional_run import TransactionalRun
 from coordinator.spouts.row_spout import RowSpout
 from coordinator.transactional.options import RunOptions
-from state.dead_letters import DeadLetter
+from state.commits.dead_letters import DeadLetter
+from state.commits.write_set import StateWrites
 from state.errors import TopologyError, TransactionError
 from state.keys import Keys
-from state.write_set import StateWrites
 
 
 @dataclass(frozen=True, slots=True)

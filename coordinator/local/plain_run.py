@@ -36,8 +36,8 @@ from coordinator.plain.driving import end_on, has_emitted
 from coordinator.planning.plain_plan import PlainPlan
 from coordinator.spouts.feeder import FeederSpout
 from state.codec import digest64, pack, unpack
-from state.column_values import is_unordered
 from state.errors import TopologyError, TransactionError
+from state.values.column_values import is_unordered
 
 STEP_LIMIT = 1_000_000
 """Most steps that `run_until_idle` takes."""

@@ -10,7 +10,7 @@ from coordinated_bolt.streams.pending_message import PendingMessage
 from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinated_bolt.watching.task_observer import TaskObserver
 from state.attempt import TransactionAttempt
-from state.own_copy import own_copy
+from state.values.own_copy import own_copy
 
 Emission = tuple[str, list[Any]]
 """Stream id and values of one tuple."""

@@ -24,14 +24,14 @@ from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.start.letter_choice import LetterChoice
 from state.attempt import TransactionAttempt
-from state.dead_letters import DeadLetter
+from state.commits.dead_letters import DeadLetter
 from state.errors import TopologyError
-from state.handles import DeclaredState, declared_states
 from state.html_tables import bounded_table, section
-from state.redis_connection import RedisConnection
-from state.redis_reader import RedisReader
-from state.redis_snapshot import Snapshot, snapshot
-from state.redis_store import RedisStore
+from state.kinds.handles import DeclaredState, declared_states
+from state.redis_client.connection import RedisConnection
+from state.redis_topology.reader import RedisReader
+from state.redis_topology.snapshots import Snapshot, snapshot
+from state.redis_topology.store import RedisStore
 
 ANSWER_TIMEOUT_S = 10.0
 

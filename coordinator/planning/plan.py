@@ -20,7 +20,7 @@ from coordinator.planning.chaining import Chain, chained_wirings, chains_of, han
 from coordinator.planning.placement import workers
 from coordinator.planning.stage_chain import Stage, StageChain
 from coordinator.planning.task_wirings import PickleSpec, executors_of, make_wirings, number_tasks
-from state.dead_letters import DEFAULT_LETTER_LIMITS, LetterLimits
+from state.commits.dead_letters import DEFAULT_LETTER_LIMITS, LetterLimits
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from coordinator.spark.wave import Wave, deploy
 from coordinator.transactional.engine import CrashKind, EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed
 from state.attempt import TransactionAttempt
 from state.errors import EngineError
-from state.redis_reader import save_redis_url
+from state.redis_topology.reader import save_redis_url
 
 _LOG = logging.getLogger("txbatch")
 LANE_CLOSE_S = 30.0

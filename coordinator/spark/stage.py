@@ -30,7 +30,7 @@ from coordinator.spark.stage_entry import StageEntry, StageTask
 from coordinator.transactional.engine import EarlyCommit, GroupExecuted, WaveProcessed
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, pack, unpack
-from state.redis_reader import RedisReader, load_redis_url
+from state.redis_topology.reader import RedisReader, load_redis_url
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,9 +43,9 @@ from coordinator.transactional.start.takeover import TakenOver, Takeover
 from coordinator.transactional.store_side import Barriers, StoreSide
 from coordinator.transactional.watch_side import WatchSide
 from state.attempt import TransactionAttempt
-from state.own_copy import own_copy
-from state.redis_store import RECEIPTS_KEPT, RedisStore
-from state.redis_watch import ServerWatch
+from state.redis_server.watch import ServerWatch
+from state.redis_topology.store import RECEIPTS_KEPT, RedisStore
+from state.values.own_copy import own_copy
 
 
 @contextmanager

@@ -19,8 +19,8 @@ from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
 from state.codec import CodecError, pack_exact
 from state.errors import FailedException, TransactionError, UserCodeError
-from state.own_copy import own_copy
 from state.printable import said_by
+from state.values.own_copy import own_copy
 
 _LOG = logging.getLogger("txbatch")
 

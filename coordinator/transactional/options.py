@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields, replace
 
-from state.commit import COMMIT_OPERATIONS_LIMIT, HISTORY_KEPT
-from state.durability import Durability, DurabilityLevel
+from state.commits.commit import COMMIT_OPERATIONS_LIMIT, HISTORY_KEPT
 from state.errors import TopologyError
+from state.records.durability import Durability, DurabilityLevel
 
 SWITCHES = ("accept_state_changes", "early_commit", "pulse", "tells_spout")
 SECONDS = ("wave_target_s", "retry_backoff_s", "retry_backoff_max_s")

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from state.attempt import TransactionAttempt
-from state.commit import COMMIT_OPERATIONS_LIMIT, HISTORY_KEPT, Commit, CommitReply, CommitStatus, SetAside
+from state.commits.commit import COMMIT_OPERATIONS_LIMIT, HISTORY_KEPT, Commit, CommitReply, CommitStatus, SetAside
+from state.commits.write_set import WriteSet
 from state.errors import (
     FencedError,
     ProtocolError,
@@ -15,11 +16,10 @@ from state.errors import (
     TransactionError,
     TransactionTooLargeError,
 )
+from state.metadata.transactional_state import MetadataChanges
 from state.printable import one_line
-from state.redis_refusals import state_not_as_left, trouble_of
-from state.transactional_state import MetadataChanges
+from state.redis_topology.refusals import state_not_as_left, trouble_of
 from state.troubles import Trouble
-from state.write_set import WriteSet
 
 
 class Store(Protocol):

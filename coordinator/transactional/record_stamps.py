@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from coordinator.transactional.machine.poison import Poison
-from state.commit import SetAside
-from state.quarantine import QuarantineRecord
+from state.commits.commit import SetAside
+from state.commits.quarantine import QuarantineRecord
 
 
 @dataclass(frozen=True, slots=True)

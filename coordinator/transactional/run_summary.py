@@ -14,8 +14,8 @@ from coordinator.reports.run_report import RunReport
 from coordinator.reports.run_tables import tables_of
 from coordinator.transactional.failure_cause import FailureCause
 from coordinator.wave_statistics import WaveStatistics
-from state.durability import DurabilityReport
 from state.printable import counted
+from state.records.durability import DurabilityReport
 
 
 @dataclass(slots=True, repr=False)

@@ -21,7 +21,7 @@ from coordinator.transactional.run_summary import RunStatistics
 from state.attempt import TransactionAttempt
 from state.errors import ProtocolError, ReplayLimitError, StateRefusedError, TransactionError
 from state.printable import counted
-from state.redis_watch import ServerWatch
+from state.redis_server.watch import ServerWatch
 
 _LOG = logging.getLogger("txbatch")
 

@@ -11,7 +11,7 @@ from coordinator.building.topology_description import DescribedState, declared_s
 from coordinator.transfer.state_lines import lines_of
 from state.errors import StateRefusedError, TopologyError
 from state.keys import Keys
-from state.redis_export import TRIES, MovedError, RedisExport, busy_error
+from state.redis_topology.exporting import TRIES, MovedError, RedisExport, busy_error
 from state.troubles import Trouble
 
 VERSION = 1

@@ -13,11 +13,11 @@ from coordinator.transfer.exporting import EXPORTED_FIELDS, VERSION
 from coordinator.transfer.state_lines import LineReader
 from state.errors import StateRefusedError, TopologyError
 from state.keys import RESERVED_NAME, Keys
-from state.metadata_sum import MetadataSum
-from state.redis_connection import STORED_FORMAT
-from state.redis_import import RedisImport
-from state.redis_records import PIECE
-from state.stored_records import Entries, StoredPiece
+from state.metadata.metadata_sum import MetadataSum
+from state.records.stored_records import Entries, StoredPiece
+from state.redis_client.connection import STORED_FORMAT
+from state.redis_topology.all_records import PIECE
+from state.redis_topology.importing import RedisImport
 
 _METADATA = f"{RESERVED_NAME}:metadata"
 

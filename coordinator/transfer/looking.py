@@ -12,10 +12,10 @@ from coordinator.transfer.state_lines import lines_of
 from state.errors import TopologyError
 from state.keys import split_member
 from state.kinds.state_family import part_of_text
-from state.redis_export import RedisExport
-from state.redis_records import COUNT_COMMANDS, RedisRecords
-from state.state_kind import StateKind, ValueType
-from state.stored_records import StoredPiece
+from state.records.stored_records import StoredPiece
+from state.redis_topology.all_records import COUNT_COMMANDS, RedisRecords
+from state.redis_topology.exporting import RedisExport
+from state.values.state_kind import StateKind, ValueType
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from coordinator.building.topology_description import DescribedState
 from coordinator.transfer.typed_json import from_json, to_json
 from state.keys import RESERVED_NAME, member_name, split_member
 from state.kinds.state_family import PartType, part_of_text, part_text
-from state.state_kind import StateKind, ValueType
-from state.stored_records import OWN_KINDS, StoredPiece
+from state.records.stored_records import OWN_KINDS, StoredPiece
+from state.values.state_kind import StateKind, ValueType
 
 _COLUMNS = {
     StateKind.HASH: ("field", "value"),

@@ -11,9 +11,9 @@ import json
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from state.redis_arguments import float_text
-from state.state_kind import ValueType
-from state.value_form import canonical_json, scaled, unscaled
+from state.redis_topology.arguments import float_text
+from state.values.state_kind import ValueType
+from state.values.value_form import canonical_json, scaled, unscaled
 
 _RAW = "base64"
 

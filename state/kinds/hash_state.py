@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from state.commits.write_set import WriteSet
+from state.kinds.session import MISSING
 from state.kinds.state_handle import FIELD_TYPES, StateHandle, declared_type
-from state.session import MISSING
-from state.state_kind import MAX_INTEGER, StateKind, ValueType
-from state.write_set import WriteSet
+from state.values.state_kind import MAX_INTEGER, StateKind, ValueType
 
 _MIN_INTEGER = -MAX_INTEGER
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from state.kinds.state_handle import FIELD_TYPES, StateHandle, declared_type
-from state.state_kind import StateKind
+from state.values.state_kind import StateKind
 
 
 class HyperLogLogState(StateHandle):

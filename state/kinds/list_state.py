@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from state.kinds.state_handle import StateHandle, check_most
-from state.state_kind import VALUE_FIELD, Retention, Side, StateKind, ValueType
+from state.values.state_kind import VALUE_FIELD, Retention, Side, StateKind, ValueType
 
 
 class ListState(StateHandle):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from state.kinds.session import MISSING
 from state.kinds.state_handle import FIELD_TYPES, StateHandle, declared_type
-from state.session import MISSING
-from state.state_kind import StateKind
+from state.values.state_kind import StateKind
 
 
 class SetState(StateHandle):

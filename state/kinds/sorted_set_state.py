@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from state.errors import TopologyError
+from state.kinds.session import MISSING
 from state.kinds.state_handle import FIELD_TYPES, StateHandle, as_float, check_most, declared_type
-from state.session import MISSING
-from state.state_kind import KEEP_ALL, Retention, Side, StateKind, ValueType
+from state.values.state_kind import KEEP_ALL, Retention, Side, StateKind, ValueType
 
 
 class SortedSetState(StateHandle):

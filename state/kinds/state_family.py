@@ -14,11 +14,11 @@ from enum import StrEnum
 from operator import index
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
+from state.commits.write_set import WriteSet
 from state.errors import TopologyError
 from state.keys import RESERVED_NAME, check_name, member_name
-from state.session import StateSession
-from state.state_kind import MAX_INTEGER, Retention, StateKind, ValueType
-from state.write_set import WriteSet
+from state.kinds.session import StateSession
+from state.values.state_kind import MAX_INTEGER, Retention, StateKind, ValueType
 
 if TYPE_CHECKING:
     from state.kinds.state_handle import StateHandle

@@ -11,15 +11,15 @@ from collections.abc import Collection, Mapping, Set
 from operator import index
 from typing import Any, Self
 
-from state.column_values import column_values
+from state.commits.state_writes import StateWrites
+from state.commits.write_set import WriteSet
 from state.errors import TopologyError
 from state.keys import check_name
+from state.kinds.session import StateSession
 from state.kinds.state_family import ExpireAt, StateFamily
-from state.session import StateSession
-from state.state_kind import KEEP_ALL, MAX_INTEGER, Field, Retention, StateKind, ValueType
-from state.state_writes import StateWrites
-from state.value_form import ValueForm, check_scale, form_of
-from state.write_set import WriteSet
+from state.values.column_values import column_values
+from state.values.state_kind import KEEP_ALL, MAX_INTEGER, Field, Retention, StateKind, ValueType
+from state.values.value_form import ValueForm, check_scale, form_of
 
 _TYPES: dict[ValueType, type[Any]] = {
     ValueType.INT: int,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from state.kinds.session import MISSING
 from state.kinds.state_handle import StateHandle
-from state.session import MISSING
-from state.state_kind import VALUE_FIELD, StateKind, ValueType
+from state.values.state_kind import VALUE_FIELD, StateKind, ValueType
 
 
 class ValueState(StateHandle):

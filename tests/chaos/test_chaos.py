@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from state.redis_embedded import EmbeddedServer
+from state.redis_server.embedded import EmbeddedServer
 from tests.support.chaos.jobs import FORBIDDEN_WORDS, Site, await_true
 from tests.support.chaos.kill_word_count import PrefixCounter, counts_of, gather_corpus, kill_word_count
 from tests.support.chaos.ledger_reader import watch_ledger

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from state.redis_program import find_server_program
+from state.redis_server.program import find_server_program
 from tests.support.chaos.gone_back import set_back
 
 ROUNDS = int(os.environ.get("TXBATCH_CHAOS_ROUNDS", "12"))

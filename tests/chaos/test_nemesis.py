@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from state.redis_program import find_server_program
+from state.redis_server.program import find_server_program
 from tests.support.chaos.nemesis.arenas import (
     SHORT_SOCKET_TIMEOUT_S,
     Arena,

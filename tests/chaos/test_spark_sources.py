@@ -10,7 +10,7 @@ import random
 
 import pytest
 
-from state.redis_embedded import EmbeddedServer
+from state.redis_server.embedded import EmbeddedServer
 from tests.support.chaos.jobs import Site, await_true, kill_at_random_moments
 from tests.support.chaos.kill_word_count import counts_of
 from tests.support.chaos.source_jobs import KEYS, TOPOLOGY_ID, amount_of, sums

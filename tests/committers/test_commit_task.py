@@ -19,9 +19,9 @@ from coordinated_bolt.components.callbacks import FinishedCallback, TimeoutCallb
 from coordinated_bolt.transport.blocks import Inbox
 from coordinated_bolt.transport.wave_attempts import WaveAttempts
 from state.attempt import TransactionAttempt
+from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet
 from state.errors import FailedException
-from state.handles import HashState
-from state.write_set import StateKind, StateWrites, ValueType, WriteSet
+from state.kinds.handles import HashState
 from tests.support.stores.memory_store import MemoryStore
 from tests.support.tasks.wire import alone, arrived
 from tests.support.tasks.wirings import RecordingBolt, Sent, attempt, wire

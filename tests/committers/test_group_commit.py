@@ -14,7 +14,7 @@ from committers.task_report import AttemptVerdict, TaskReport
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
-from state.write_set import StateKind, StateWrites, ValueType, WriteSet, compose
+from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet, compose
 
 A = tuple(TransactionAttempt(txid, 100 + txid) for txid in range(4, 8))
 """The group: txids 4 to 7."""

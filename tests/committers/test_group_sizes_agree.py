@@ -33,9 +33,9 @@ from coordinator.planning.plan import Plan, make_plan
 from coordinator.spouts.transactional import ITransactionalSpout
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
+from state.commits.write_set import VALUE_FIELD
 from state.errors import FailedException
-from state.handles import HashState, HyperLogLogState, ListState, SetState, SortedSetState, ValueState
-from state.write_set import VALUE_FIELD
+from state.kinds.handles import HashState, HyperLogLogState, ListState, SetState, SortedSetState, ValueState
 from tests.support.stores.memory_store import MemoryStore
 from tests.support.tasks.wire import alone
 

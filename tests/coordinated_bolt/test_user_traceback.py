@@ -15,7 +15,7 @@ from coordinated_bolt.streams.tuples import Tuple, shortened
 from coordinated_bolt.user_traceback import user_traceback
 from state.codec import pack
 from state.errors import FailedException
-from state.handles import HashState
+from state.kinds.handles import HashState
 from tests.support.tasks.collectors import make
 from tests.support.tasks.wirings import RecordingBolt, attempt, origin_of, wire
 

@@ -11,7 +11,7 @@ import pytest
 from coordinator.run import run
 from coordinator.server_choice import choose_server
 from state.errors import TopologyError
-from state.redis_reader import URL_VARIABLE
+from state.redis_topology.reader import URL_VARIABLE
 from tests.support.runs.whole_runs import Count0
 from tests.support.topologies.components import Lines, build
 

@@ -21,7 +21,7 @@ from coordinator.cli.app import app
 from coordinator.cli.exits import ExitCode
 from coordinator.cli.signals import STOP_TIMEOUT_S
 from coordinator.telemetry.health import TURN_MAX_S
-from state.redis_reader import URL_VARIABLE
+from state.redis_topology.reader import URL_VARIABLE
 from tests.support.telemetry.metric_names import queried_names
 from tests.support.telemetry.prometheus import program
 

@@ -20,7 +20,7 @@ from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.local.cluster import LocalCluster
 from coordinator.transactional.options import RunOptions
 from state.errors import FailedException, FencedError, ReplayLimitError
-from state.handles import HashState
+from state.kinds.handles import HashState
 from tests.support.tasks.wirings import RecordingBolt, Sent, attempt, origin_of, wire
 from tests.support.topologies.components import Lines, Pass
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from state.errors import ProtocolError
-from state.rotating_transactional_state import RotatingTransactionalState
-from state.transactional_state import TransactionalState
+from state.metadata.rotating_transactional_state import RotatingTransactionalState
+from state.metadata.transactional_state import TransactionalState
 
 pytestmark = pytest.mark.case(id="G2")
 

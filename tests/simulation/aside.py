@@ -16,7 +16,7 @@ from coordinator.building.letter_streams import with_letter_streams
 from coordinator.transactional.start.letter_choice import LetterChoice
 from coordinator.transactional.start.replay_choice import ReplayChoice
 from state.attempt import TransactionAttempt
-from state.dead_letters import DEAD_LETTERS_STATE, DeadLetter, letter_of
+from state.commits.dead_letters import DEAD_LETTERS_STATE, DeadLetter, letter_of
 from tests.simulation.driver import Driver, Program
 from tests.simulation.durable import DurableServer, kept_by_a_level
 from tests.simulation.fault_plan import FaultPlan

@@ -15,9 +15,9 @@ from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.start.letter_choice import LetterChoice
 from coordinator.transactional.start.replay_choice import ReplayChoice
-from state.redis_connection import RedisConnection
-from state.redis_reader import READ_TIMEOUT_S, RedisReader
-from state.redis_store import RedisStore
+from state.redis_client.connection import RedisConnection
+from state.redis_topology.reader import READ_TIMEOUT_S, RedisReader
+from state.redis_topology.store import RedisStore
 from tests.simulation.fault_plan import FaultPlan
 from tests.simulation.process import Ended, Process
 from tests.simulation.sim_engine import SimEngine

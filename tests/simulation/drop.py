@@ -5,8 +5,8 @@ from __future__ import annotations
 from random import Random
 
 from state.keys import Keys
-from state.redis_connection import RedisConnection
-from state.redis_drop import drop_topology
+from state.redis_client.connection import RedisConnection
+from state.redis_topology.drop import drop_topology
 from tests.simulation.fault_plan import FaultPlan
 from tests.simulation.process import Ended, Process
 from tests.simulation.sim_server import Caller, SimServer

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from state.handles import HashState, ListState, SortedSetState
+from state.kinds.handles import HashState, ListState, SortedSetState
 from tests.simulation.invariants import ViolatedError, state_of
 from tests.simulation.memory_redis import MemoryRedis
 from tests.simulation.simulation import Simulation

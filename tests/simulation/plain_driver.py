@@ -19,8 +19,8 @@ from coordinator.spark.plain_wave import emitted_parts
 from coordinator.spark.stage_entry import StageEntry
 from coordinator.transactional.engine import CrashKind, WaveCrashed
 from state.codec import CodecError
-from state.redis_connection import RedisConnection
-from state.redis_offset_records import TIMEOUT_S, RedisOffsetRecords
+from state.redis_client.connection import RedisConnection
+from state.redis_topology.offset_records import TIMEOUT_S, RedisOffsetRecords
 from tests.simulation.executors import Executors, TaskDiedError
 from tests.simulation.fault_plan import TASK_POINTS, FaultPlan
 from tests.simulation.plain_workload import PLAIN_ID

@@ -16,6 +16,7 @@ from typing import Any
 from coordinator.transactional.start.letter_choice import LetterChoice
 from coordinator.transactional.start.replay_choice import ReplayChoice
 from state.attempt import TransactionAttempt
+from state.commits.quarantine import QuarantineRecord, unpack_record
 from state.errors import (
     FencedError,
     NotDurableError,
@@ -28,8 +29,7 @@ from state.errors import (
     UserCodeError,
 )
 from state.keys import Keys
-from state.quarantine import QuarantineRecord, unpack_record
-from state.redis_store import RECEIPTS_KEPT
+from state.redis_topology.store import RECEIPTS_KEPT
 from tests.simulation.driver import Driver, Program
 from tests.simulation.invariants import ViolatedError, records_of, state_of
 from tests.simulation.process import Process

@@ -16,7 +16,7 @@ from typing import Any
 
 import redis
 
-from state.redis_connection import STORED_FORMAT
+from state.redis_client.connection import STORED_FORMAT
 from tests.simulation.fault_plan import FaultPlan
 from tests.simulation.invariants import records_of
 from tests.simulation.memory_redis import INFO, Content, MemoryRedis

@@ -11,7 +11,7 @@ import pytest
 
 from coordinator.transactional.machine.committing import commits
 from coordinator.transactional.machine.releases import Releases
-from state.dead_letters import add_letters
+from state.commits.dead_letters import add_letters
 from tests.simulation.aside import LEVELS, AsideSimulation
 from tests.simulation.durable import released_at_once
 from tests.simulation.poison import kind_of

@@ -8,9 +8,9 @@ from unittest import mock
 
 import pytest
 
-from state import redis_arguments
-from state.state_kind import KEEP_ALL
-from state.state_writes import StateWrites
+from state.commits.state_writes import StateWrites
+from state.redis_topology import arguments as redis_arguments
+from state.values.state_kind import KEEP_ALL
 from tests.simulation.invariants import ViolatedError
 from tests.simulation.kept import KeptSimulation
 from tests.simulation.scenario import Scenario

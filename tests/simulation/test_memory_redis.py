@@ -8,8 +8,8 @@ import fakeredis
 import pytest
 import redis
 
-from state.redis_connection import LIBRARY_NAME, library_code
-from state.redis_store import RedisStore
+from state.redis_client.connection import LIBRARY_NAME, library_code
+from state.redis_topology.store import RedisStore
 from tests.simulation.memory_redis import MemoryRedis, SortedSet
 from tests.support.stores.builders import dump
 from tests.support.stores.random_calls import Story, sent

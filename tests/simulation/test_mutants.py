@@ -11,8 +11,8 @@ import pytest
 
 from coordinated_bolt.completeness import tracking
 from coordinator.transactional.machine.transaction_records import TransactionRecords
-from state import redis_connection
-from state.redis_connection import library_code
+from state.redis_client import connection as redis_connection
+from state.redis_client.connection import library_code
 from tests.simulation.mutants import results
 from tests.simulation.mutants.catalogue import MUTANTS, THEMES
 from tests.simulation.mutants.hunt import Hunt, hunt

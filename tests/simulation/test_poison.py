@@ -14,7 +14,7 @@ import pytest
 
 from coordinator.transactional.machine import failures
 from coordinator.transactional.machine.metadata_log import MetadataLog
-from state import redis_arguments
+from state.redis_topology import arguments as redis_arguments
 from tests.simulation.invariants import ViolatedError
 from tests.simulation.poison import PoisonSimulation, kind_of
 from tests.simulation.scenario import Scenario

@@ -32,9 +32,9 @@ from coordinator.spouts.partitioned import (
 )
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from state.attempt import TransactionAttempt
+from state.commits.write_set import MAX_INTEGER
 from state.errors import FailedException
-from state.handles import HashState
-from state.write_set import MAX_INTEGER
+from state.kinds.handles import HashState
 from tests.simulation.fault_plan import FaultPlan
 
 PARTITIONS, ROWS, ACCOUNTS, SHARDS = 3, 24, 5, 3

@@ -14,7 +14,7 @@ from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches, InputFiles, Versions
 from state.errors import FailedException, SourceError, TopologyError
-from state.handles import HashState
+from state.kinds.handles import HashState
 from tests.spark.conftest import Cluster
 from tests.support.spark.bolts import once
 from tests.support.spark.faults import OneFrame, tasks_of

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from state.dead_letters import DeadLetter
-from state.redis_topology import RedisTopology
+from state.commits.dead_letters import DeadLetter
+from state.redis_topology.topology import RedisTopology
 from tests.support.topologies import checked_orders
 from tests.support.topologies.orders import refused_in, write_orders
 from tests.support.topologies.refusing import AddBlindly, AddReading, expected_letters, refused_by, refusing

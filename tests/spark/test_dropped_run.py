@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from state.errors import FencedError
-from state.handles import HashState
-from state.redis_store import RedisStore
+from state.kinds.handles import HashState
+from state.redis_topology.store import RedisStore
 from tests.support.spark.bolts import Store, numbers_topology
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]

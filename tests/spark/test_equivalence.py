@@ -14,8 +14,8 @@ from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.local.cluster import LocalCluster
 from coordinator.transactional.options import RunOptions
 from examples import global_count, word_count
-from state.handles import DeclaredState, declared_states
-from state.redis_snapshot import snapshot
+from state.kinds.handles import DeclaredState, declared_states
+from state.redis_topology.snapshots import snapshot
 from tests.support.spark.bolts import Pass, Store, numbers_topology
 from tests.support.spark.partitioned import Ranges, RangesEmitter
 from tests.support.spark.shapes import (

@@ -19,7 +19,7 @@ from coordinator.sources.micro_batches import MicroBatches
 from coordinator.transactional.options import RunOptions
 from examples.streaming_bridge import topology
 from state.errors import TopologyError
-from state.handles import HashState
+from state.kinds.handles import HashState
 from tests.support.spark.bolts import Store
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]

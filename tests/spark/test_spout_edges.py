@@ -12,7 +12,7 @@ from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.sources.files.text_files import TextFiles
 from coordinator.spouts.memory import MemoryTransactionalSpout
 from state.errors import FailedException, SourceError, StateRefusedError, UserCodeError
-from state.handles import HashState
+from state.kinds.handles import HashState
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
 ROWS = [["a"], ["b"]]

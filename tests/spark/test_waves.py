@@ -15,7 +15,7 @@ from coordinator.run import run
 from coordinator.spark.wave import Wave
 from coordinator.transactional.options import RunOptions
 from examples import word_count
-from state.handles import HashState
+from state.kinds.handles import HashState
 from tests.support.spark.bolts import (
     Numbers,
     Pass,

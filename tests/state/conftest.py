@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from state.redis_store import RedisStore
+from state.redis_topology.store import RedisStore
 from tests.support.stores.builders import acquire
 
 OpenStore = Callable[..., RedisStore]

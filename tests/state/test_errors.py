@@ -10,8 +10,8 @@ import pytest
 
 from state import errors
 from state.codec import CodecError
-from state.redis_arguments import CommitTooLargeError
-from state.write_set import OrderMattersError
+from state.commits.write_set import OrderMattersError
+from state.redis_topology.arguments import CommitTooLargeError
 
 ARGUMENTS: dict[type, Any] = {
     errors.StaleReadError: ("{wc}:counts", 4, 5),

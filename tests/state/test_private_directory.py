@@ -10,7 +10,7 @@ import pytest
 from state import private_directory
 from state.errors import StateRefusedError
 from state.private_directory import make_private
-from state.redis_embedded import EmbeddedServer
+from state.redis_server.embedded import EmbeddedServer
 
 OURS = frozenset({"lock"})
 

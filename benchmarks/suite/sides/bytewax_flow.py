@@ -27,7 +27,7 @@ from benchmarks.suite.cells import Assignment, Measurement
 from benchmarks.suite.measured_span import MeasuredSpan
 from benchmarks.suite.text_input import Lines, load_corpus
 from benchmarks.txbatch_side import read_counts
-from state.redis_embedded import EmbeddedServer
+from state.redis_server.embedded import EmbeddedServer
 
 KEY = "counts"
 WORKER = "--worker"

@@ -27,7 +27,7 @@ from benchmarks.suite.cells import Assignment, Cell, Kind, Measurement
 from benchmarks.suite.open_loop import ArrivalSchedule, arrival_count, summarized_ms
 from benchmarks.suite.text_input import load_corpus, repeated_corpus
 from benchmarks.txbatch_side import read_counts
-from state.redis_embedded import EmbeddedServer
+from state.redis_server.embedded import EmbeddedServer
 
 LARGE_BATCH_LINES = 10_000
 """From this size on, a micro-batch is spread over one file per task."""

@@ -19,7 +19,7 @@ from benchmarks.suite.open_loop import ArrivalSchedule, arrival_count, summarize
 from benchmarks.suite.sides import processor_time
 from benchmarks.suite.text_input import load_corpus
 from benchmarks.suite.workloads.table import input_of, workload
-from state.redis_embedded import EmbeddedServer
+from state.redis_server.embedded import EmbeddedServer
 
 
 class Writer:

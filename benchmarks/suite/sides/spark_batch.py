@@ -28,7 +28,7 @@ from benchmarks.suite.measured_span import MeasuredSpan
 from benchmarks.suite.sides import processor_time
 from benchmarks.suite.text_input import load_corpus, repeated_corpus
 from benchmarks.txbatch_side import read_counts
-from state.redis_embedded import EmbeddedServer
+from state.redis_server.embedded import EmbeddedServer
 
 KEY = "counts"
 INPUTS = 3

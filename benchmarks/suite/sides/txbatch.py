@@ -27,7 +27,7 @@ from coordinator.run import run
 from coordinator.sources.files import file_spout
 from coordinator.sources.files.file_coordinator import FileCoordinator
 from coordinator.transactional.options import RunOptions
-from state.redis_embedded import EmbeddedServer
+from state.redis_server.embedded import EmbeddedServer
 
 if TYPE_CHECKING:
     from coordinator.transactional.coordinator import Coordinator

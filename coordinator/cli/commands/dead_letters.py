@@ -33,10 +33,10 @@ from coordinator.cli.state_commands import ask
 from coordinator.run import run
 from coordinator.server_choice import ServerChoice
 from coordinator.transactional.options import RunOptions
-from state.dead_letters import DeadLetter
+from state.commits.dead_letters import DeadLetter
 from state.errors import TopologyError
 from state.printable import counted, one_line
-from state.redis_dead_letters import LetterPage, RedisDeadLetters
+from state.redis_topology.dead_letter_pages import LetterPage, RedisDeadLetters
 from state.troubles import Trouble
 
 _LETTER_ID = re.compile(r"(\d{1,16})\.(\d{1,6})")

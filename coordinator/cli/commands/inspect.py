@@ -22,8 +22,8 @@ from coordinator.cli.suggestions import server_options, with_server_options
 from coordinator.server_choice import ServerChoice
 from state.errors import TopologyError
 from state.printable import SENTENCE_LIMIT, counted, one_line
-from state.redis_history import KnownTransaction
-from state.transaction_story import AttemptStory, ComponentStory, TransactionStory
+from state.records.transaction_story import AttemptStory, ComponentStory, TransactionStory
+from state.redis_topology.history import KnownTransaction
 
 Txid = Annotated[int, typer.Argument(min=1, metavar="TXID", help="Number of the transaction.")]
 COMMITTED, IN_FLIGHT, NOT_CUT = "committed", "in flight", "not cut"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any
 
-from state.dead_letters import DeadLetter
+from state.commits.dead_letters import DeadLetter
 
 
 def json_of(letter: DeadLetter) -> dict[str, Any]:

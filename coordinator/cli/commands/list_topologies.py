@@ -11,8 +11,8 @@ from coordinator.cli.command_options import AllowPlaintext, AsJson, DataDir, Deb
 from coordinator.cli.commands.run_lines import duration, moment
 from coordinator.server_choice import ServerChoice
 from state.printable import one_line
-from state.redis_list import ListedTopology
-from state.run_pulse import RunState, Standing, standing_of
+from state.records.run_pulse import RunState, Standing, standing_of
+from state.redis_topology.listing import ListedTopology
 
 HEADINGS = ("TOPOLOGY", "COMMITTED", "RUN", "SINCE", "LAG", "TRANSACTIONS/S", "WHERE")
 RIGHT = ("COMMITTED", "LAG", "TRANSACTIONS/S")

@@ -33,10 +33,10 @@ from coordinator.cli.state_commands import ask
 from coordinator.run import run
 from coordinator.server_choice import ServerChoice
 from coordinator.transactional.options import RunOptions
+from state.commits.quarantine import QuarantineRecord
 from state.errors import TopologyError
 from state.printable import block, counted, one_line
-from state.quarantine import QuarantineRecord
-from state.redis_topology import RedisTopology
+from state.redis_topology.topology import RedisTopology
 from state.troubles import Trouble
 
 DEFAULTS = RunOptions()

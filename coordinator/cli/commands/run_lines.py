@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from state.printable import counted, one_line
-from state.run_pulse import RunFigures, RunPulse, RunState, Spread, Standing
+from state.records.run_pulse import RunFigures, RunPulse, RunState, Spread, Standing
 
 MINUTE_S, HOUR_S, DAY_S = 60, 3_600, 86_400
 UNTOLD = "no run is known: none has told, and none is connected"

@@ -26,9 +26,9 @@ from coordinator.cli.suggestions import server_options, with_server_options
 from coordinator.server_choice import ServerChoice
 from state.errors import TopologyError
 from state.printable import SENTENCE_LIMIT, counted, one_line
-from state.redis_topology import RedisTopology
-from state.run_pulse import RunPulse, Standing, owners, standing_of
-from state.stored_topology import TopologyStatus
+from state.records.run_pulse import RunPulse, Standing, owners, standing_of
+from state.records.stored_topology import TopologyStatus
+from state.redis_topology.topology import RedisTopology
 from state.troubles import Trouble
 
 

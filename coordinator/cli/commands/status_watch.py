@@ -16,8 +16,8 @@ from rich.text import Text
 from coordinator.cli.commands.run_lines import duration, run_details, run_line, watch_line
 from state.errors import StateUnreachableError
 from state.printable import one_line, said_by
-from state.run_pulse import RunPulse, Standing
-from state.stored_topology import TopologyStatus
+from state.records.run_pulse import RunPulse, Standing
+from state.records.stored_topology import TopologyStatus
 
 LOOK_EVERY_S = 1.0
 LINE_EVERY_S = 5.0

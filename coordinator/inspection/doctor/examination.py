@@ -25,11 +25,11 @@ from coordinator.server_choice import ServerChoice
 from coordinator.transactional.start.spout_start import SpoutStart
 from state.errors import StateError, TopologyError, TransactionError
 from state.keys import Keys
-from state.redis_address import check_address, redact
-from state.redis_connection import RedisConnection, connect
-from state.redis_embedded import EmbeddedServer
-from state.redis_encryption import require_encryption
-from state.redis_facts import measure
+from state.redis_client.address import check_address, redact
+from state.redis_client.connection import RedisConnection, connect
+from state.redis_client.encryption import require_encryption
+from state.redis_server.embedded import EmbeddedServer
+from state.redis_server.measured_facts import measure
 
 ANSWER_TIMEOUT_S = 5.0
 STAND_IN_ID = "txbatch-doctor"

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from coordinator.inspection.finding import Finding, fail, ok
 from coordinator.inspection.verify.bounded import Faults
 from coordinator.inspection.verify.control_check import restore
-from state.dead_letters import letter_of
+from state.commits.dead_letters import letter_of
+from state.commits.quarantine import unpack_record
 from state.errors import StateRefusedError
 from state.keys import Keys
 from state.printable import counted
-from state.quarantine import unpack_record
 
 SUBJECT = "set aside"
 WHY = "what cannot be read cannot be replayed"

@@ -12,7 +12,7 @@ from coordinator.inspection.verify.bounded import Faults, first_few
 from coordinator.inspection.verify.control_check import restore
 from state.keys import Keys
 from state.printable import counted, one_line
-from state.stored_records import Content, StateImage, StoredRecords
+from state.records.stored_records import Content, StateImage, StoredRecords
 
 SUBJECT = "refold"
 

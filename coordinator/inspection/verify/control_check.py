@@ -6,10 +6,10 @@ import re
 
 from coordinator.building.topology_description import declared_states_of
 from coordinator.inspection.finding import Finding, fail, ok, warn
+from state.commits.write_set import MAX_INTEGER
 from state.keys import Keys
 from state.printable import one_line
-from state.stored_records import StoredRecords
-from state.write_set import MAX_INTEGER
+from state.records.stored_records import StoredRecords
 
 SUBJECT = "control"
 NUMBER = re.compile(r"0|[1-9][0-9]{0,15}")

@@ -10,7 +10,7 @@ from coordinator.inspection.verify.control_check import NUMBER, restore
 from state.errors import StateRefusedError
 from state.keys import Keys
 from state.printable import counted, one_line
-from state.transaction_history import parse_record
+from state.records.transaction_history import parse_record
 
 SUBJECT = "history"
 WHY = "a commit writes receipt and record in one step; one of the two was changed since; no run depends on the history"

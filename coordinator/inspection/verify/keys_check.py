@@ -9,11 +9,11 @@ from coordinator.inspection.finding import Finding, fail, ok, warn
 from coordinator.inspection.verify.bounded import Faults
 from coordinator.inspection.verify.control_check import restore
 from coordinator.inspection.verify.declared_keys import state_of_key
-from state.dead_letters import DEAD_LETTERS_STATE
+from state.commits.dead_letters import DEAD_LETTERS_STATE
+from state.commits.write_set import StateKind
 from state.keys import Keys
 from state.printable import counted, one_line
-from state.stored_records import StoredKey
-from state.write_set import StateKind
+from state.records.stored_records import StoredKey
 
 SUBJECT = "keys"
 HASH = "hash"

@@ -13,13 +13,13 @@ from coordinator.transactional.start.metadata_check import (
     check_partition_metadata,
     check_scopes,
 )
+from state.commits.write_set import MAX_INTEGER
 from state.errors import StateRefusedError
 from state.keys import Keys, parse_metadata_field
-from state.metadata_sum import MetadataSum
+from state.metadata.metadata_sum import MetadataSum
+from state.metadata.stored_metadata import unpack_metadata
 from state.printable import counted
-from state.stored_metadata import unpack_metadata
-from state.stored_records import StoredRecords
-from state.write_set import MAX_INTEGER
+from state.records.stored_records import StoredRecords
 
 SUBJECT = "metadata"
 WHY_SUM = "each write stores a checksum over all metadata, so entries were lost, altered or added since the last write"

@@ -29,12 +29,12 @@ from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE, is
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.start.spout_start import SpoutStart
 from state.codec import unpack
+from state.commits.write_set import StateKind
 from state.errors import TopologyError
 from state.keys import parse_metadata_field
-from state.redis_embedded import EmbeddedServer
-from state.redis_topology import RedisTopology
-from state.stored_records import StoredRecords
-from state.write_set import StateKind
+from state.records.stored_records import StoredRecords
+from state.redis_server.embedded import EmbeddedServer
+from state.redis_topology.topology import RedisTopology
 
 SCRATCH_PREFIX = "refold-"
 NAME_LENGTH_MAX = 64

@@ -11,9 +11,9 @@ from coordinator.building.topology_description import DescribedState
 from coordinator.inspection.finding import Finding, fail, ok
 from coordinator.inspection.verify.bounded import Faults
 from coordinator.inspection.verify.control_check import restore
+from state.commits.write_set import MAX_INTEGER, StateKind, ValueType
 from state.keys import Keys
 from state.printable import one_line
-from state.write_set import MAX_INTEGER, StateKind, ValueType
 
 SUBJECT = "values"
 _INTEGER = re.compile(rb"0|-?[1-9][0-9]*")

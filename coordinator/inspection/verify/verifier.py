@@ -22,13 +22,13 @@ from coordinator.inspection.verify.metadata_chain import check_metadata
 from coordinator.inspection.verify.receipts_check import check_receipts
 from coordinator.inspection.verify.values_check import ValuesCheck
 from coordinator.transactional.machine.metadata_log import REPLAYED_SCOPE
-from state.dead_letters import DEAD_LETTERS_STATE
+from state.commits.dead_letters import DEAD_LETTERS_STATE
+from state.commits.write_set import StateKind
 from state.errors import TopologyError
 from state.keys import parse_metadata_field
-from state.redis_connection import STORED_FORMAT
-from state.redis_records import RedisRecords
-from state.stored_records import MISSING, StoredKey, StoredRecords
-from state.write_set import StateKind
+from state.records.stored_records import MISSING, StoredKey, StoredRecords
+from state.redis_client.connection import STORED_FORMAT
+from state.redis_topology.all_records import RedisRecords
 
 IMAGE_TRIES = 5
 """How often records and states are read before they are of one transaction; a run may commit in between."""

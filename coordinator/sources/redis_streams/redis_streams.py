@@ -16,8 +16,8 @@ from coordinator.sources.redis_streams.stream_emitter import StreamEmitter
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
 from state.errors import TopologyError
-from state.redis_address import check_address, redact, secrets_in
-from state.redis_stream_reader import StreamReader
+from state.redis_client.address import check_address, redact, secrets_in
+from state.redis_topology.stream_reader import StreamReader
 
 URL_VARIABLE = "TXBATCH_STREAMS_URL"
 ORIGIN_FIELDS = ("stream", "entry_id")

@@ -14,7 +14,7 @@ from coordinator.spouts.partitioned import PartitionedCoordinator
 from state.attempt import TransactionAttempt
 from state.errors import FailedException
 from state.printable import said_by
-from state.redis_stream_reader import BEGINNING, StreamFacts, StreamReader, id_order
+from state.redis_topology.stream_reader import BEGINNING, StreamFacts, StreamReader, id_order
 
 _LOG = logging.getLogger("txbatch")
 

@@ -13,7 +13,7 @@ from coordinator.spouts.partitioned import PartitionedEmitter
 from state.attempt import TransactionAttempt
 from state.codec import pack
 from state.errors import SourceError
-from state.redis_stream_reader import BEGINNING, Entry, StreamFacts, StreamReader, id_order
+from state.redis_topology.stream_reader import BEGINNING, Entry, StreamFacts, StreamReader, id_order
 from state.troubles import Trouble
 
 EMITTED_ENTRIES = 1024

@@ -10,7 +10,7 @@ from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.kinds.partition_scopes import partition_of
 from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
-from state.own_copy import own_copy
+from state.values.own_copy import own_copy
 
 
 class Positions(Protocol):

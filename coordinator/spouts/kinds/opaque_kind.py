@@ -15,7 +15,7 @@ from coordinator.spouts.kinds.spout_kind import EmitOrder, SpoutKind, StoredPosi
 from coordinator.spouts.opaque import OpaquePartitionedCoordinator, OpaquePartitionedEmitter
 from coordinator.spouts.transactional import SpoutCoordinator
 from state.codec import pack_exact
-from state.own_copy import own_copy
+from state.values.own_copy import own_copy
 
 
 class OpaqueKind(SpoutKind):

@@ -16,9 +16,9 @@ from coordinator.spouts.partitioned import PartitionedCoordinator, PartitionedEm
 from coordinator.spouts.transactional import SpoutCoordinator
 from state.codec import pack_exact
 from state.keys import metadata_field
-from state.own_copy import own_copy
-from state.rotating_transactional_state import RotatingTransactionalState
-from state.transactional_state import TransactionalState
+from state.metadata.rotating_transactional_state import RotatingTransactionalState
+from state.metadata.transactional_state import TransactionalState
+from state.values.own_copy import own_copy
 
 
 class PartitionedKind(SpoutKind):

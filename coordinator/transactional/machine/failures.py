@@ -16,8 +16,8 @@ from coordinator.transactional.machine.run_books import RunBooks
 from coordinator.transactional.machine.run_events import Attempts, CancelWave, Decision, Dropped, Replayed
 from coordinator.transactional.phase import Phase
 from state.attempt import TransactionAttempt
+from state.commits.quarantine import PoisonCause
 from state.errors import EngineError, NotReplayableError, ReplayLimitError, TransactionError
-from state.quarantine import PoisonCause
 
 _LOG = logging.getLogger("txbatch")
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from state.keys import metadata_field, parse_metadata_field
-from state.transactional_state import MetadataChanges, TransactionalState
+from state.metadata.transactional_state import MetadataChanges, TransactionalState
 
 COORDINATOR_SCOPE = "coordinator"
 NOTE_SCOPE = "note."

@@ -15,8 +15,8 @@ from coordinator.spouts.kinds.partition_cut import link_to
 from coordinator.spouts.kinds.partition_scopes import partition_scope
 from coordinator.transactional.machine.attempt_record import TransactionRecord
 from coordinator.transactional.machine.run_plan import RunPlan
+from state.commits.quarantine import BatchInput, PoisonCause
 from state.errors import TransactionError
-from state.quarantine import BatchInput, PoisonCause
 
 
 @dataclass(frozen=True, slots=True)

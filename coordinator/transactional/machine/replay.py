@@ -10,7 +10,7 @@ from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.spouts.kinds.partition_cut import UNCHAINED
 from coordinator.transactional.machine.run_plan import RunPlan
-from state.quarantine import BatchInput
+from state.commits.quarantine import BatchInput
 
 
 @dataclass(frozen=True, slots=True)

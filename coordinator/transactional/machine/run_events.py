@@ -26,9 +26,9 @@ from coordinator.transactional.machine.poison import Poison
 from coordinator.transactional.machine.replay import Replay
 from coordinator.transactional.phase import Phase
 from state.attempt import TransactionAttempt
+from state.commits.write_set import WriteSet
 from state.errors import TransactionError
-from state.transactional_state import MetadataChanges
-from state.write_set import WriteSet
+from state.metadata.transactional_state import MetadataChanges
 
 Attempts = tuple[TransactionAttempt, ...]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from state.dead_letters import DEFAULT_LETTER_LIMITS, LetterLimits
+from state.commits.dead_letters import DEFAULT_LETTER_LIMITS, LetterLimits
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import platform
 import socket
 from importlib.metadata import PackageNotFoundError, version
 
-from state.run_pulse import RunIdentity
+from state.records.run_pulse import RunIdentity
 
 
 def identity_of_this_process(

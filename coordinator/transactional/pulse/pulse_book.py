@@ -22,7 +22,7 @@ from coordinator.transactional.pulse.failure_kinds import count_dropped
 from coordinator.transactional.pulse.gist import gist
 from coordinator.transactional.run_summary import RunStatistics
 from state.attempt import TransactionAttempt
-from state.run_pulse import ComponentFigures, LastFailure, PulseSample, RunFigures, RunState, Spread
+from state.records.run_pulse import ComponentFigures, LastFailure, PulseSample, RunFigures, RunState, Spread
 
 RECENT = 512
 """How many durations a spread is made of."""

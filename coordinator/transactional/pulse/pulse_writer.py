@@ -15,7 +15,7 @@ from typing import Protocol
 from coordinator.transactional.pulse.story_book import ClosedStory
 from state.errors import TransactionError
 from state.printable import said_by
-from state.run_pulse import NOW_FIELD, PULSE_EVERY_S, RUN_FIELD, SAMPLE_PREFIX, SAMPLES_KEPT, SEEN_FIELD
+from state.records.run_pulse import NOW_FIELD, PULSE_EVERY_S, RUN_FIELD, SAMPLE_PREFIX, SAMPLES_KEPT, SEEN_FIELD
 
 STORIES_PER_CALL = 1_000
 """Most stories in one call, which then takes the server a few milliseconds."""

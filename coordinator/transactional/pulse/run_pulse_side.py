@@ -13,7 +13,7 @@ from coordinator.transactional.pulse.run_observer import RunObserver
 from coordinator.transactional.pulse.story_book import StoryBook
 from coordinator.transactional.run_summary import RunStatistics
 from state.errors import Interruption
-from state.run_pulse import PULSE_EVERY_S, RunState, to_json
+from state.records.run_pulse import PULSE_EVERY_S, RunState, to_json
 
 _LOG = logging.getLogger("txbatch")
 

@@ -8,8 +8,8 @@ from coordinator.transactional.options import RunOptions
 from coordinator.transactional.pulse.identity import identity_of_this_process
 from coordinator.transactional.pulse.pulse_writer import PulseWriter
 from coordinator.transactional.pulse.run_pulse_side import RunPulseSide
-from state.redis_store import RedisStore
-from state.run_pulse import to_json
+from state.records.run_pulse import to_json
+from state.redis_topology.store import RedisStore
 
 
 def observe_by_pulse(store: RedisStore, options: RunOptions, master: str) -> RunPulseSide:

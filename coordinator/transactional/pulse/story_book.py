@@ -26,7 +26,7 @@ from coordinator.transactional.machine.run_events import (
 from coordinator.transactional.pulse.failure_kinds import VOID
 from coordinator.transactional.pulse.gist import gist
 from state.attempt import TransactionAttempt
-from state.transaction_story import ATTEMPTS_TOLD, TransactionStory, story_of
+from state.records.transaction_story import ATTEMPTS_TOLD, TransactionStory, story_of
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 

@@ -11,10 +11,10 @@ from coordinator.building.letter_streams import letter_stream
 from coordinator.building.topology import Topology
 from coordinator.sources.records.record_output import DEAD_LETTER_STREAM
 from coordinator.transactional.machine.replay import Replay
-from state.dead_letters import DeadLetter
+from state.commits.dead_letters import DeadLetter
+from state.commits.quarantine import BatchInput
 from state.errors import TopologyError
 from state.printable import counted
-from state.quarantine import BatchInput
 
 LETTERS_PER_TRANSACTION = 100
 LETTERS_PER_RUN = 20_000

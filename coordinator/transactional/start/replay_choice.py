@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from coordinator.transactional.machine.replay import Replay
 from coordinator.transactional.options import adopted_words
+from state.commits.quarantine import QuarantineRecord
 from state.errors import StateRefusedError, TopologyError
-from state.quarantine import QuarantineRecord
 from state.troubles import Trouble
 
 

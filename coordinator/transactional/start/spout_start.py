@@ -24,7 +24,7 @@ from coordinator.spouts.kinds.kind_of import kind_of
 from coordinator.spouts.transactional import SpoutCoordinator
 from state.codec import CodecError
 from state.errors import FailedException, SourceError, TransactionError, UserCodeError
-from state.own_copy import own_copy
+from state.values.own_copy import own_copy
 
 _LOG = logging.getLogger("txbatch")
 START_PAUSE_S = 0.5

@@ -30,11 +30,11 @@ from coordinator.transactional.start.replay_choice import ReplayChoice
 from coordinator.transactional.start.spout_start import SpoutStart
 from state.errors import StateRefusedError
 from state.fault_points import reached
-from state.handles import declared_states
 from state.keys import parse_metadata_field
+from state.kinds.handles import declared_states
 from state.kinds.state_family import StateFamily
-from state.redis_store import RedisStore
-from state.stored_topology import FoundTopology
+from state.records.stored_topology import FoundTopology
+from state.redis_topology.store import RedisStore
 from state.troubles import Trouble
 
 _LOG = logging.getLogger("txbatch")

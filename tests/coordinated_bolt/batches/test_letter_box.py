@@ -18,7 +18,7 @@ from coordinated_bolt.streams.tuples import Tuple
 from coordinated_bolt.transport.frames import Frame, FrameKind
 from coordinated_bolt.wiring import Coordination
 from state.codec import CodecError, pack, unpack
-from state.dead_letters import LetterLimits
+from state.commits.dead_letters import LetterLimits
 from state.errors import BadInputError, TopologyError
 from tests.support.tasks.wire import arrived
 from tests.support.tasks.wirings import Sent, attempt, origin_of, wire

@@ -20,7 +20,7 @@ from coordinator.local.cluster import LocalCluster
 from coordinator.planning.plain_plan import make_plain_plan
 from coordinator.spouts.feeder import FeederSpout
 from state.errors import TopologyError
-from state.handles import HashState
+from state.kinds.handles import HashState
 
 
 class Batch(BaseBatchBolt):

@@ -19,7 +19,7 @@ from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.planning.plain_plan import make_plain_plan
 from coordinator.spouts.feeder import FeederSpout
 from state.errors import TopologyError
-from state.handles import HashState
+from state.kinds.handles import HashState
 from tests.support.topologies.components import Lines, shape_of
 from tests.support.topologies.components import Pass as BatchPass
 

@@ -18,7 +18,7 @@ from coordinator.planning.plan import make_plan
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout
 from coordinator.spouts.transactional import ITransactionalSpout
 from state.errors import TopologyError
-from state.handles import HashState, SetState
+from state.kinds.handles import HashState, SetState
 from tests.support.topologies.components import Commit, Count, Lines, Pass, Sink, build, plan, shape_of
 
 

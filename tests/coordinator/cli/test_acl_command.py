@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coordinator.cli import main
-from state.redis_store import RedisStore
+from state.redis_topology.store import RedisStore
 from tests.conftest import Backend
 from tests.support.stores.builders import acquire
 

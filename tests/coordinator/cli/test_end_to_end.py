@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from state.redis_embedded import EmbeddedServer
-from state.redis_topology import RedisTopology
-from state.run_pulse import RunState
+from state.records.run_pulse import RunState
+from state.redis_server.embedded import EmbeddedServer
+from state.redis_topology.topology import RedisTopology
 from tests.support.cli.jobs import PLAIN_JOB, JobFolder
 from tests.support.cli.processes import ran, started, stored
 

@@ -22,7 +22,7 @@ from coordinator.cli.run_command import execute
 from coordinator.local.cluster import LocalCluster
 from coordinator.sources.files.text_files import TextFiles
 from coordinator.transactional.run_summary import RunStatistics
-from state import redis_topology
+from state.redis_topology import topology as redis_topology
 from tests.conftest import running_server
 from tests.support.cli.faulty_jobs import OTHER_MODULES
 from tests.support.cli.jobs import JobFolder
@@ -187,7 +187,7 @@ def on_local_cluster(topology: Any, *, options: Any, on_start: Any, **_others: A
 
 def be_impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redis_topology, "FIRST_CONTACT_TIMEOUT_S", 0.1)
-    monkeypatch.setattr("state.redis_connection.CONNECT_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("state.redis_client.connection.CONNECT_TIMEOUT_S", 0.3)
     monkeypatch.setattr("coordinator.server_choice.LOOK_TIMEOUT_S", 0.1)
 
 

@@ -16,8 +16,8 @@ from coordinator.cli.run_command import RunRequest, execute
 from coordinator.server_choice import ServerChoice
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
-from state.durability import Durability, DurabilityLevel, DurabilityReport
 from state.errors import TopologyError
+from state.records.durability import Durability, DurabilityLevel, DurabilityReport
 from tests.support.cli.jobs import JobFolder
 
 

@@ -12,10 +12,10 @@ import redis
 
 from coordinator.cli import main
 from coordinator.cli.exits import exit_code_of
-from state.durability import Durability, DurabilityLevel
 from state.errors import FencedError
-from state.redis_embedded import EmbeddedServer
-from state.redis_store import RedisStore
+from state.records.durability import Durability, DurabilityLevel
+from state.redis_server.embedded import EmbeddedServer
+from state.redis_topology.store import RedisStore
 from tests.conftest import Backend
 from tests.support.stores.builders import acquire, attempt, commit_of, counts
 

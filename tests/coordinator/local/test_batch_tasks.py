@@ -20,7 +20,7 @@ from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.local.batch_tasks import CommittingTask, ProcessingTask
 from state.attempt import TransactionAttempt
 from state.errors import FailedException
-from state.handles import HashState
+from state.kinds.handles import HashState
 from tests.support.scenarios.playing import task_leftovers
 from tests.support.stores.memory_store import MemoryStore
 from tests.support.topologies.components import Lines, plan

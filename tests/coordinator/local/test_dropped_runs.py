@@ -9,9 +9,9 @@ from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.local.cluster import LocalCluster
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from state.errors import FencedError, StateRefusedError
-from state.handles import HashState
 from state.keys import Keys
-from state.redis_store import RedisStore
+from state.kinds.handles import HashState
+from state.redis_topology.store import RedisStore
 from tests.support.topologies.components import Count, build
 
 ROWS = [["a", n] for n in range(8)]

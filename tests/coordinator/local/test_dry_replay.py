@@ -17,9 +17,9 @@ from coordinator.spouts.memory import MemoryTransactionalSpout, OpaqueMemoryTran
 from coordinator.transactional.options import RunOptions
 from examples.word_count import CountWords, StoreCounts
 from state.errors import TopologyError
-from state.redis_history import KnownTransaction
-from state.redis_topology import RedisTopology
-from state.transaction_story import TransactionStory
+from state.records.transaction_story import TransactionStory
+from state.redis_topology.history import KnownTransaction
+from state.redis_topology.topology import RedisTopology
 from tests.support.stores.builders import dump
 
 LINES = [f"a b{number} c{number % 3}" for number in range(12)]

@@ -11,7 +11,7 @@ from coordinator.local.dry_run import DryChange, dry_run
 from coordinator.spouts.committing import ICommitterTransactionalSpout
 from examples.word_count import CountWords, StoreCounts
 from state.errors import FailedException, ReplayLimitError, TopologyError, UserCodeError
-from state.handles import HashState, ListState, SetState, ValueState
+from state.kinds.handles import HashState, ListState, SetState, ValueState
 from tests.support.topologies.components import Pass
 from tests.support.topologies.example_topologies import EXAMPLES
 

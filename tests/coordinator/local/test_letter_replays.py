@@ -20,7 +20,7 @@ from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpou
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.start import letter_choice
 from state.errors import StateRefusedError, TopologyError, UserCodeError
-from state.handles import HashState, ListState
+from state.kinds.handles import HashState, ListState
 from tests.support.topologies.refusing import refused_by, refusing
 
 BATCHES = [[1, 2], [3, 4], [5, 7, 9], [8], [13]]

@@ -20,9 +20,9 @@ from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.local.cluster import LocalCluster
 from coordinator.spouts.memory import FixedBatchesSpout
 from coordinator.transactional.options import RunOptions
+from state.commits.write_set import MAX_INTEGER
 from state.errors import StateRefusedError
-from state.handles import HashState, SortedSetState, ValueState
-from state.write_set import MAX_INTEGER
+from state.kinds.handles import HashState, SortedSetState, ValueState
 
 SIZES = (1, 2, 7, 64)
 HUGE = sys.float_info.max

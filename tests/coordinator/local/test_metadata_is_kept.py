@@ -18,7 +18,7 @@ from coordinator.spouts.partitioned import PartitionedCoordinator, PartitionedEm
 from coordinator.spouts.transactional import SpoutCoordinator, SpoutEmitter
 from coordinator.transactional.options import RunOptions
 from state.errors import FailedException
-from state.handles import ListState
+from state.kinds.handles import ListState
 from tests.support.topologies.spout_kinds import OpaqueSpout, PartitionedSpout, WholeSpout
 
 ROWS, TAKE = 24, 2

@@ -12,7 +12,7 @@ from coordinator.local.cluster import LocalCluster
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.transactional.options import RunOptions
 from state.errors import FailedException, ReplayLimitError, StateRefusedError, TopologyError, UserCodeError
-from state.handles import HashState
+from state.kinds.handles import HashState
 from tests.support.scenarios.playing import leftovers
 from tests.support.topologies.components import Count, Lines, Pass, build
 

@@ -24,7 +24,7 @@ from coordinated_bolt.transport.edges import EdgeDigest
 from coordinator.local.batch_tasks import CommittingTask
 from coordinator.transactional.machine.attempt_record import AttemptState
 from coordinator.transactional.machine.transaction_records import TransactionRecords
-from state.session import StateSession
+from state.kinds.session import StateSession
 from tests.support.scenarios.playing import RandomFrameFaults, play
 from tests.support.scenarios.random_topologies import Scenario, random_scenario
 

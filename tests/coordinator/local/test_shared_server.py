@@ -6,7 +6,7 @@ import pytest
 
 from coordinator.local.cluster import LocalCluster
 from state.errors import FencedError
-from state.redis_store import RedisStore
+from state.redis_topology.store import RedisStore
 from tests.support.topologies.components import Count, Lines, build
 
 SEED = 7

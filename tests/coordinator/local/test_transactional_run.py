@@ -22,7 +22,7 @@ from state.errors import (
     TransactionTooLargeError,
     UserCodeError,
 )
-from state.handles import HashState
+from state.kinds.handles import HashState
 from tests.support.scenarios.playing import leftovers, play
 from tests.support.scenarios.random_bolts import LocalTally, topology_of
 from tests.support.scenarios.random_topologies import Input, Part, Scenario, Trip

@@ -18,7 +18,7 @@ from coordinator.local.cluster import LocalCluster
 from coordinator.spouts.memory import FixedBatchesSpout
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from state.errors import Interruption, UserCodeError
-from state.handles import HashState
+from state.kinds.handles import HashState
 
 CANCELLED = asyncio.CancelledError("user code was cancelled")
 RAISED = [SystemExit(3), GeneratorExit("done"), CANCELLED]

@@ -15,7 +15,7 @@ from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.local.cluster import LocalCluster
 from coordinator.transactional.options import RunOptions
 from state.errors import FailedException
-from state.handles import HashState
+from state.kinds.handles import HashState
 from tests.support.topologies.components import Lines
 
 

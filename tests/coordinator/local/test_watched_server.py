@@ -11,7 +11,7 @@ from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.local.cluster import LocalCluster
 from coordinator.spouts.memory import FixedBatchesSpout
 from state.errors import FailedException, StateRefusedError
-from state.handles import HashState
+from state.kinds.handles import HashState
 from tests.conftest import Backend
 
 

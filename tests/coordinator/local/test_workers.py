@@ -12,7 +12,7 @@ from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.local.cluster import LocalCluster
 from coordinator.spouts.feeder import FeederSpout
 from coordinator.spouts.memory import FixedBatchesSpout
-from state.handles import HashState
+from state.kinds.handles import HashState
 
 ROWS = [[number] for number in range(12)]
 

@@ -29,7 +29,7 @@ from coordinator.local.transactional_run import TransactionalRun
 from coordinator.transactional.options import RunOptions
 from state.codec import pack, unpack
 from state.errors import FailedException, SourceError, StateRefusedError, UserCodeError
-from state.handles import ListState
+from state.kinds.handles import ListState
 
 TOPOLOGY_ID = "source_contract"
 SPEC_BYTES_MAX = 10_000

@@ -16,7 +16,7 @@ from coordinator.local.cluster import LocalCluster
 from coordinator.sources.batches import MAX_BATCH_BYTES, Batches
 from coordinator.transactional.options import RunOptions
 from state.errors import FailedException, SourceError, TopologyError, UserCodeError
-from state.handles import HashState
+from state.kinds.handles import HashState
 from tests.coordinator.sources.contract import SPEC_BYTES_MAX, SourceContract, SourceWorld
 
 WORDS = [[["a"], ["b"]], [], [["a"]], [["c"], ["c"], ["a"]], [["b"]]]

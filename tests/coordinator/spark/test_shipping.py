@@ -80,7 +80,7 @@ def test_sources_are_shipped_too_for_executors_with_another_python(author: Path,
 
     with zipfile.ZipFile(context.archive) as archive:
         assert archive.read("package_of_ada/inner.py").decode() == SOURCE
-        assert {"state/errors.py", "state/errors.pyc", "state/redis_functions.lua"} <= set(archive.namelist())
+        assert {"state/errors.py", "state/errors.pyc", "state/redis_client/functions.lua"} <= set(archive.namelist())
 
 
 def test_a_file_that_does_not_compile_is_shipped_as_it_is(author: Path, tmp_path: Path) -> None:

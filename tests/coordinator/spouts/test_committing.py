@@ -18,9 +18,9 @@ from coordinator.transactional.assembly import group_max
 from coordinator.transactional.guarded_spout_committer import GuardedSpoutCommitter
 from coordinator.transactional.options import RunOptions
 from state.attempt import TransactionAttempt
-from state.commit import CommitReply, CommitStatus
+from state.commits.commit import CommitReply, CommitStatus
 from state.errors import FailedException, FencedError, SourceError, TopologyError, UserCodeError
-from state.redis_store import RECEIPTS_KEPT
+from state.redis_topology.store import RECEIPTS_KEPT
 from tests.support.runs.scripted import Run
 from tests.support.runs.whole_runs import (
     Count0,

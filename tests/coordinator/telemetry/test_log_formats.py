@@ -18,7 +18,7 @@ from coordinator.telemetry.log_formats import (
     formatter_of,
 )
 from state.attempt import TransactionAttempt
-from state.redis_address import secrets_in
+from state.redis_client.address import secrets_in
 from tests.support.case_names import shown
 
 URL = 'redis://app:p"ss\\wörd@db.example:6379/0'

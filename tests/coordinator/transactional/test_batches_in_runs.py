@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from state.commit import Commit, CommitReply
+from state.commits.commit import Commit, CommitReply
 from tests.support.runs.whole_runs import run
 from tests.support.scenarios.chained_topologies import chained_scenario
 from tests.support.scenarios.playing import play as play_in_process

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor
 from coordinator.building.topology import Topology
 from coordinator.planning.plan import Plan
-from state.commit import Commit, CommitReply
+from state.commits.commit import Commit, CommitReply
 from tests.support.runs.whole_runs import RandomFaults, run
 from tests.support.scenarios.chained_topologies import chained_scenario
 from tests.support.scenarios.random_bolts import LocalTally, topology_of

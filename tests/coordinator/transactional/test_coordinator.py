@@ -20,7 +20,8 @@ from coordinator.transactional.assembly import fitting, has_external_effects
 from coordinator.transactional.coordinator import IDLE_WAIT_S
 from coordinator.transactional.engine import CrashKind, GroupExecuted, WaveProcessed
 from coordinator.transactional.options import RunOptions
-from state.commit import CommitReply, CommitStatus
+from state.commits.commit import CommitReply, CommitStatus
+from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet
 from state.errors import (
     EngineError,
     FailedException,
@@ -32,7 +33,6 @@ from state.errors import (
     StateUnreachableError,
     UserCodeError,
 )
-from state.write_set import StateKind, StateWrites, ValueType, WriteSet
 from tests.support.runs.answers import (
     SOURCE,
     USER,

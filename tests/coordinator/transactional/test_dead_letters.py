@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from coordinator.transactional.run_summary import RunStatistics
-from state.dead_letters import DEAD_LETTERS_STATE, DeadLetter, letter_of
+from state.commits.dead_letters import DEAD_LETTERS_STATE, DeadLetter, letter_of
 from state.errors import BadInputError
 from tests.support.runs.whole_runs import CrashingStore, RandomFaults, bounds, crash_points, run, run_until_it_ends
 from tests.support.stores.memory_store import MemoryStore

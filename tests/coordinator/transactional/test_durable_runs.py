@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from coordinator.transactional.machine import releases
-from state.durability import ServerDurability
 from state.errors import NotDurableError, StateRefusedError, TransactionError
-from state.redis_barrier import Barrier
-from state.redis_program import find_server_program
+from state.records.durability import ServerDurability
+from state.redis_server.program import find_server_program
+from state.redis_topology.barrier import Barrier
 from tests.conftest import redis_program
 from tests.support.runs.durable_runs import Hearing, committed_on, is_a_prefix, run_on
 from tests.support.runs.forgetful_world import CONTROL, TRANSACTIONS

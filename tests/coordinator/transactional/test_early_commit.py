@@ -6,9 +6,9 @@ import pytest
 
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinator.transactional.engine import GroupExecuted
-from state.commit import CommitReply, CommitStatus
+from state.commits.commit import CommitReply, CommitStatus
+from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet
 from state.errors import UserCodeError
-from state.write_set import StateKind, StateWrites, ValueType, WriteSet
 from tests.support.runs.answers import USER, Endless, committing_fails_at, everything, failing_at, once, with_metadata
 from tests.support.runs.scripted import Run, counted, failed
 from tests.support.topologies.components import Commit, Count, Pass, build, plan

@@ -20,7 +20,7 @@ from coordinator.spouts.opaque import (
     OpaquePartitionedEmitter,
 )
 from state.attempt import TransactionAttempt
-from state.commit import CommitReply, CommitStatus
+from state.commits.commit import CommitReply, CommitStatus
 from state.errors import FailedException, FencedError, ReplayLimitError
 from tests.support.runs.whole_runs import (
     Count0,

@@ -10,7 +10,7 @@ from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
 from state.attempt import TransactionAttempt
-from state.commit import COMMIT_OPERATIONS_LIMIT
+from state.commits.commit import COMMIT_OPERATIONS_LIMIT
 from state.errors import TopologyError
 from tests.support.case_names import shown
 

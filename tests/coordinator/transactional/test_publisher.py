@@ -6,10 +6,10 @@ import pytest
 
 from coordinator.transactional.publisher import Publisher, RefusedGroup
 from state.attempt import TransactionAttempt
-from state.commit import COMMIT_OPERATIONS_LIMIT, Commit, CommitReply, CommitStatus
+from state.commits.commit import COMMIT_OPERATIONS_LIMIT, Commit, CommitReply, CommitStatus
+from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet
 from state.errors import FencedError, ProtocolError, StateRefusedError, StateUnreachableError, TransactionTooLargeError
-from state.transactional_state import MetadataChanges
-from state.write_set import StateKind, StateWrites, ValueType, WriteSet
+from state.metadata.transactional_state import MetadataChanges
 from tests.support.stores.memory_store import MemoryStore
 
 GROUP = (TransactionAttempt(1, 10), TransactionAttempt(2, 20))

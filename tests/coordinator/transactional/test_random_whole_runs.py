@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from state.commit import Commit, CommitReply
-from state.write_set import VALUE_FIELD
+from state.commits.commit import Commit, CommitReply
+from state.commits.write_set import VALUE_FIELD
 from tests.support.runs.whole_runs import RandomFaults, run
 from tests.support.scenarios.random_bolts import LocalTally, topology_of
 from tests.support.scenarios.random_topologies import Scenario, random_scenario

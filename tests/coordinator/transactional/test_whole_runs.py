@@ -24,7 +24,7 @@ from coordinator.building.topology import Topology
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
 from state.errors import FailedException
-from state.handles import HashState
+from state.kinds.handles import HashState
 from tests.support.runs.whole_runs import (
     Count0,
     Count1,

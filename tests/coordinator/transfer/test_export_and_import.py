@@ -13,12 +13,12 @@ from coordinator.local.cluster import LocalCluster
 from coordinator.transactional.options import RunOptions
 from coordinator.transfer.exporting import export_state
 from coordinator.transfer.importing import checked_export, import_state
-from state import redis_export
 from state.errors import FencedError, StateRefusedError, TopologyError
-from state.redis_records import RedisRecords
-from state.redis_store import RedisStore
-from state.redis_topology import RedisTopology
-from state.state_kind import StateKind
+from state.redis_topology import exporting as redis_export
+from state.redis_topology.all_records import RedisRecords
+from state.redis_topology.store import RedisStore
+from state.redis_topology.topology import RedisTopology
+from state.values.state_kind import StateKind
 from tests.conftest import Backend
 from tests.support.stores.builders import acquire, dump
 from tests.support.topologies.typed_states import TOPOLOGY_ID, WORDS, typed_topology

@@ -7,7 +7,7 @@ from tests.simulation.mutants.patch import Patch
 
 GROUP = "committers/group_commit.py"
 EXECUTOR = "committers/committer_executor.py"
-SESSION = "state/session.py"
+SESSION = "state/kinds/session.py"
 
 RESIDUE_IGNORED = Mutant(
     "residue-ignored",
@@ -135,12 +135,12 @@ SUMS_LOST = Mutant(
     "Where two tasks add to one field, the second wins.",
     (
         Patch(
-            "state/state_writes.py",
+            "state/commits/state_writes.py",
             "            other.increments[key] += self.increments[key]\n",
             "            other.increments[key] += 0\n",
         ),
     ),
-    dies_in="tests/state/test_write_set.py",
+    dies_in="tests/state/commits/test_write_set.py",
     spared="each of its fields is written by one task",
 )
 SHARED_FIELD_PACKED = Mutant(
@@ -148,12 +148,12 @@ SHARED_FIELD_PACKED = Mutant(
     "What two tasks packed is passed on although both add to one field; the server adds only one of them.",
     (
         Patch(
-            "state/packed_increments.py",
+            "state/commits/packed_increments.py",
             "            if not all(self._pieces",
             "            if False and not all(self._pieces",
         ),
     ),
-    dies_in="tests/state/test_packed_increments.py",
+    dies_in="tests/state/commits/test_packed_increments.py",
     spared="each of its fields is written by one task",
 )
 

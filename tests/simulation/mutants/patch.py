@@ -19,10 +19,10 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 from unittest import mock
 
-from state import redis_connection
+from state.redis_client import connection as redis_connection
 
 ROOT = Path(__file__).parents[3]
-LIBRARY = "state/redis_functions.lua"
+LIBRARY = "state/redis_client/functions.lua"
 
 
 class PatchError(Exception):

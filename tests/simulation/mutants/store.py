@@ -5,11 +5,11 @@ from __future__ import annotations
 from tests.simulation.mutants.mutant import Mutant, together
 from tests.simulation.mutants.patch import LIBRARY, Patch
 
-STORE = "state/redis_store.py"
+STORE = "state/redis_topology/store.py"
 REGRESSED = "if not revision or revision < owner.revision then"
 LATER = "elseif revision > owner.revision then"
-SUITE = "tests/state/test_redis_store.py"
-COMMITS = "tests/state/test_redis_commit.py"
+SUITE = "tests/state/redis_topology/test_store.py"
+COMMITS = "tests/state/redis_topology/test_commit.py"
 
 NO_FENCE = Mutant(
     "no-fence",
@@ -205,7 +205,7 @@ DIGEST_BEFORE_SUM = Mutant(
 SUM_IGNORED = Mutant(
     "metadata-sum-ignored",
     "A start does not compare the checksum over the stored metadata.",
-    (Patch("state/stored_metadata.py", "    if str(found_sum) != stored_sum:", "    if False:"),),
+    (Patch("state/metadata/stored_metadata.py", "    if str(found_sum) != stored_sum:", "    if False:"),),
     dies_in=SUITE,
     spared="the revision leaves no server with other metadata than the last write left",
 )
@@ -259,14 +259,14 @@ DROP_WITHOUT_FENCE = Mutant(
             "  return true",
         ),
     ),
-    dies_in="tests/state/test_redis_store.py",
+    dies_in="tests/state/redis_topology/test_store.py",
     spared="it takes a late call of a drop that finds a topology started since",
 )
 RIGHTS_UNCHECKED = Mutant(
     "rights-not-proved",
     "A commit does not prove its rights before the first write: one that lacks a right in the middle is torn.",
     (Patch(LIBRARY, "  require_steps(steps)\n", ""),),
-    dies_in="tests/state/test_redis_rights.py",
+    dies_in="tests/state/redis_client/test_rights.py",
     spared="fakeredis knows no rights",
 )
 UNCONFIRMED_DONE = Mutant(
@@ -287,8 +287,14 @@ STALE_READS = Mutant(
     "reads-of-any-moment",
     "An executor believes what it reads, at whatever txid and of whichever run the state is.",
     (
-        Patch("state/redis_reader.py", "        if not is_own or committed_txid != as_of_txid:", "        if False:"),
-        Patch("state/redis_reader.py", "        if is_own and committed_txid < as_of_txid:", "        if False:"),
+        Patch(
+            "state/redis_topology/reader.py",
+            "        if not is_own or committed_txid != as_of_txid:",
+            "        if False:",
+        ),
+        Patch(
+            "state/redis_topology/reader.py", "        if is_own and committed_txid < as_of_txid:", "        if False:"
+        ),
     ),
 )
 

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from state.errors import TopologyError
-from state.handles import HashState, SetState, ValueState, declared_states
 from state.keys import PART_LENGTH_MAX, Keys, member_name, split_member
+from state.kinds.handles import HashState, SetState, ValueState, declared_states
+from state.kinds.session import StateSession
 from state.kinds.state_family import PartType, part_of_text, part_text
-from state.session import StateSession
-from state.state_kind import MAX_INTEGER
+from state.values.state_kind import MAX_INTEGER
 from tests.support.stores.written import written
 
 DAY = date(2026, 11, 21)

@@ -29,8 +29,8 @@ from unittest import mock
 import redis
 
 from coordinator.spark import stage
-from state.redis_connection import connect
-from state.redis_program import find_server_program
+from state.redis_client.connection import connect
+from state.redis_server.program import find_server_program
 from tests.support.chaos.jobs import print_summary
 from tests.support.runs.forgetful_world import KINDS, TRANSACTIONS, Told, World, folded, spouts, topology_on
 

@@ -21,7 +21,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from state.keys import Keys
-from state.redis_embedded import socket_path_of
+from state.redis_server.embedded import socket_path_of
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 MARK = "TXBATCH_CHAOS"

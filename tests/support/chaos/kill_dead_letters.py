@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from state.dead_letters import DEAD_LETTERS_STATE, DeadLetter, letter_of
+from state.commits.dead_letters import DEAD_LETTERS_STATE, DeadLetter, letter_of
 from state.keys import Keys
-from state.redis_embedded import EmbeddedServer
-from state.redis_topology import RedisTopology
+from state.redis_server.embedded import EmbeddedServer
+from state.redis_topology.topology import RedisTopology
 from tests.support.chaos.jobs import Kill, Site, await_true, kill_at_random_moments, print_summary
 from tests.support.topologies.orders import Answer, refused_in, write_orders
 

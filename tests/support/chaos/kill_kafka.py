@@ -20,7 +20,7 @@ from typing import Any
 
 from confluent_kafka import Producer
 
-from state.redis_embedded import EmbeddedServer
+from state.redis_server.embedded import EmbeddedServer
 from tests.support.chaos.jobs import Kill, Site, await_true, kill_at_random_moments, print_summary
 from tests.support.chaos.kill_word_count import LEFTOVER_TIMEOUT_S, counts_of
 from tests.support.chaos.source_jobs import PARTITIONS

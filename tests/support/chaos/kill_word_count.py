@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from state.redis_embedded import EmbeddedServer
+from state.redis_server.embedded import EmbeddedServer
 from tests.support.chaos.jobs import Kill, Site, await_true, kill_at_random_moments, print_summary
 
 TOPOLOGY_ID = "word_count"

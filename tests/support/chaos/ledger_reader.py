@@ -22,7 +22,7 @@ import redis
 
 from benchmarks import transfers as ledger
 from state.keys import Keys
-from state.redis_embedded import EmbeddedServer
+from state.redis_server.embedded import EmbeddedServer
 from tests.support.chaos.jobs import Kill, Site, await_true, kill_at_random_moments, print_summary
 
 TOPOLOGY_ID = "ledger"

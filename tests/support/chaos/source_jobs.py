@@ -16,7 +16,7 @@ from coordinator.sources.kafka.opaque_spout import KafkaOpaqueSpout
 from coordinator.sources.records.text_line import TextLine
 from coordinator.sources.redis_streams.redis_streams import RedisStreams
 from examples.kafka_to_redis import topology as page_views
-from state.handles import HashState
+from state.kinds.handles import HashState
 
 TOPOLOGY_ID = "sources"
 KEYS = 17

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import redis
 
-from state.redis_embedded import EmbeddedServer
+from state.redis_server.embedded import EmbeddedServer
 from tests.support.cli.jobs import JobFolder
 
 TIMEOUT_S = 120.0

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from coordinator.spark.probing.spark_facts import ExecutorFacts, SparkFacts
-from state.server_facts import LibraryState, ServerFacts
+from state.records.server_facts import LibraryState, ServerFacts
 
 INFO = {
     "redis_version": "7.0.15",

@@ -14,7 +14,7 @@ from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.local.cluster import LocalCluster
 from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout
 from state.attempt import TransactionAttempt
-from state.handles import HashState, ListState
+from state.kinds.handles import HashState, ListState
 
 FLUSH_S = 30.0
 

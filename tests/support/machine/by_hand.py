@@ -46,8 +46,8 @@ from coordinator.transactional.machine.wave_records import WaveRecord, WaveRecor
 from coordinator.transactional.options import RunOptions
 from state.attempt import TransactionAttempt
 from state.codec import pack
+from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet, compose
 from state.errors import StateRefusedError
-from state.write_set import StateKind, StateWrites, ValueType, WriteSet, compose
 from tests.support.machine.links import linked
 
 TASK = 7

@@ -65,6 +65,7 @@ from coordinator.transactional.machine.run_plan import RunPlan
 from coordinator.transactional.options import RunOptions
 from state.attempt import TransactionAttempt
 from state.codec import unpack
+from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet, compose
 from state.errors import (
     EngineError,
     NotDurableError,
@@ -74,7 +75,6 @@ from state.errors import (
     TransactionError,
     UserCodeError,
 )
-from state.write_set import StateKind, StateWrites, ValueType, WriteSet, compose
 from tests.support.machine.links import linked
 
 TASKS = {7: "count", 8: "sum"}

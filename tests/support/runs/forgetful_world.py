@@ -24,10 +24,10 @@ from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
 from state.errors import TransactionError
-from state.handles import HashState, ValueState
-from state.redis_connection import RedisConnection
-from state.redis_reader import RedisReader
-from state.redis_store import RedisStore
+from state.kinds.handles import HashState, ValueState
+from state.redis_client.connection import RedisConnection
+from state.redis_topology.reader import RedisReader
+from state.redis_topology.store import RedisStore
 from tests.support.runs.in_process_engine import InProcessEngine
 from tests.support.topologies.components import plan
 

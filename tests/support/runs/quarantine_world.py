@@ -24,11 +24,11 @@ from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.start.replay_choice import ReplayChoice
 from state.errors import FailedException, StateRefusedError
-from state.handles import HashState
-from state.redis_connection import RedisConnection
-from state.redis_in_memory import in_memory_client
-from state.redis_reader import RedisReader
-from state.redis_store import RedisStore
+from state.kinds.handles import HashState
+from state.redis_client.connection import RedisConnection
+from state.redis_server.in_memory import in_memory_client
+from state.redis_topology.reader import RedisReader
+from state.redis_topology.store import RedisStore
 from tests.support.runs.in_process_engine import InProcessEngine
 from tests.support.topologies.components import plan
 

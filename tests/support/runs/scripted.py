@@ -34,8 +34,8 @@ from coordinator.transactional.publisher import Publisher
 from coordinator.transactional.run_summary import RunStatistics
 from state.attempt import TransactionAttempt
 from state.codec import unpack
-from state.commit import Commit, CommitReply
-from state.write_set import StateKind, StateWrites, ValueType, WriteSet, compose
+from state.commits.commit import Commit, CommitReply
+from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet, compose
 from tests.support.stores.memory_store import MemoryStore
 from tests.support.topologies.components import Count, LinesCoordinator, build, plan
 

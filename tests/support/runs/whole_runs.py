@@ -26,7 +26,7 @@ from coordinator.transactional.publisher import Publisher
 from coordinator.transactional.start.spout_start import SpoutStart
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
-from state.handles import HashState
+from state.kinds.handles import HashState
 from tests.support.runs.in_process_engine import InProcessEngine
 from tests.support.runs.scripted import validated
 from tests.support.stores.memory_store import MemoryStore

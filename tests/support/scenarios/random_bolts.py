@@ -16,7 +16,7 @@ from coordinator.building.topology_builder import BoltDeclarer, TransactionalTop
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from state.errors import FailedException
-from state.handles import HashState, ListState, SetState, SortedSetState, ValueState
+from state.kinds.handles import HashState, ListState, SetState, SortedSetState, ValueState
 from tests.support.scenarios.behaviours import code, fate, mapped, neighbour, sums
 from tests.support.scenarios.random_topologies import Input, Part, Scenario
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import redis
 
-from state.redis_embedded import EmbeddedServer, socket_path_of
+from state.redis_server.embedded import EmbeddedServer, socket_path_of
 from tests.support.topologies.page_sums import TOPOLOGY_ID
 
 FILES = 8

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from state.attempt import TransactionAttempt
-from state.commit import Commit
-from state.quarantine import BatchInput, PoisonCause, QuarantineRecord
-from state.redis_store import RedisStore
-from state.stored_topology import Acquired
-from state.write_set import StateKind, StateWrites, ValueType, WriteSet
+from state.commits.commit import Commit
+from state.commits.quarantine import BatchInput, PoisonCause, QuarantineRecord
+from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet
+from state.records.stored_topology import Acquired
+from state.redis_topology.store import RedisStore
 
 NONCE, GENERATION = "a" * 32, "b" * 32
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from state.attempt import TransactionAttempt
 from state.codec import pack_exact, unpack
-from state.commit import Commit, CommitReply, CommitStatus
+from state.commits.commit import Commit, CommitReply, CommitStatus
+from state.commits.quarantine import QuarantineRecord
+from state.commits.write_set import WriteSet
 from state.errors import StaleReadError
-from state.quarantine import QuarantineRecord
-from state.state_kind import VALUE_FIELD, Field, Retention, Side, StateKind
-from state.write_set import WriteSet
+from state.values.state_kind import VALUE_FIELD, Field, Retention, Side, StateKind
 
 
 class MemoryStore:

@@ -13,13 +13,13 @@ from typing import Any
 import redis
 
 from state.attempt import TransactionAttempt
-from state.commit import Commit
-from state.dead_letters import add_letters, pack_letter
+from state.commits.commit import Commit
+from state.commits.dead_letters import add_letters, pack_letter
+from state.commits.write_set import VALUE_FIELD, StateKind, WriteSet
 from state.errors import TransactionError
-from state.redis_connection import RedisConnection
-from state.redis_reader import RedisReader
-from state.redis_store import RedisStore
-from state.write_set import VALUE_FIELD, StateKind, WriteSet
+from state.redis_client.connection import RedisConnection
+from state.redis_topology.reader import RedisReader
+from state.redis_topology.store import RedisStore
 from tests.support.stores.builders import attempt
 from tests.support.stores.random_writes import random_write_set
 

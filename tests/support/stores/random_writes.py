@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from state.state_kind import MAX_INTEGER, VALUE_FIELD, Retention, Side, StateKind, ValueType
-from state.write_set import WriteSet
+from state.commits.write_set import WriteSet
+from state.values.state_kind import MAX_INTEGER, VALUE_FIELD, Retention, Side, StateKind, ValueType
 from tests.support.stores.builders import writes
 
 INTEGERS = [0, 1, -1, 127, 128, -129, 10**8, 10**15, MAX_INTEGER, -MAX_INTEGER]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from state.handles import bind_states
-from state.session import StateSession
-from state.write_set import WriteSet
+from state.commits.write_set import WriteSet
+from state.kinds.handles import bind_states
+from state.kinds.session import StateSession
 
 
 def written(committer: Any, change: Callable[[Any], None], reader: Any = None) -> WriteSet:

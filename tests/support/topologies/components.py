@@ -11,7 +11,7 @@ from coordinator.building.topology import ComponentGraph, Topology
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.planning.plan import Plan, make_plan
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
-from state.handles import HashState
+from state.kinds.handles import HashState
 
 
 def shape_of(topology: ComponentGraph) -> list[str]:

@@ -9,7 +9,7 @@ from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.building.topology import Topology
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.spouts.memory import MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
-from state.handles import HashState, ListState, SetState, SortedSetState, ValueState
+from state.kinds.handles import HashState, ListState, SetState, SortedSetState, ValueState
 
 LINES = tuple(f"word{number % 7}" for number in range(40))
 TOPOLOGY_ID = "kept"

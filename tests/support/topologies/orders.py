@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from state.dead_letters import DeadLetter
+from state.commits.dead_letters import DeadLetter
 
 BAD_LINES = ("", "{", '{"order": 7, "customer": "ann", "cents": 1}', '{"order": "x", "cents": 1}', "\\x00")
 

@@ -13,8 +13,8 @@ from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.spouts.memory import FixedBatchesSpout
 from coordinator.spouts.transactional import SpoutEmitter
 from state.attempt import TransactionAttempt
-from state.dead_letters import DeadLetter
-from state.handles import HashState
+from state.commits.dead_letters import DeadLetter
+from state.kinds.handles import HashState
 
 Refused = tuple[int, str, int]
 """(txid, component, number)."""

@@ -11,7 +11,7 @@ from coordinated_bolt.components.spouts import BaseSpout
 from coordinator.building.plain_topology_builder import TopologyBuilder
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.spouts.memory import FixedBatchesSpout
-from state.handles import HashState, ListState, SetState, ValueState
+from state.kinds.handles import HashState, ListState, SetState, ValueState
 from tests.support.spark.bolts import note
 
 

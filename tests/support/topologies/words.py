@@ -9,7 +9,7 @@ from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.building.topology import Topology
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.spouts.memory import MemoryTransactionalSpout
-from state.handles import HashState, ListState
+from state.kinds.handles import HashState, ListState
 
 WORDS = ("nathan", "bob", "joey", "nathan")
 

@@ -7,8 +7,8 @@ from statistics import median
 
 from coordinator.inspection.finding import Finding, fail, ok, warn
 from state.printable import counted
-from state.redis_server import product_of, unfitness
-from state.server_facts import LibraryState, ServerFacts
+from state.records.server_facts import LibraryState, ServerFacts
+from state.redis_server.fitness import product_of, unfitness
 
 MEMORY_WARN, MEMORY_FAIL = 0.80, 0.95
 """Shares of maxmemory."""

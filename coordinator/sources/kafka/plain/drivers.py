@@ -11,7 +11,7 @@ from coordinator.sources.kafka.kafka_input import KafkaInput
 from coordinator.sources.kafka.plain.offset_record import OffsetRecords
 from coordinator.sources.kafka.record_emission import KafkaMessage
 from coordinator.sources.kafka.topic import Topic
-from state.redis_offset_records import RedisOffsetRecords
+from state.redis_topology.offset_records import RedisOffsetRecords
 
 
 class Fetches(Protocol):

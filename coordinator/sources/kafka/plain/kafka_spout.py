@@ -26,8 +26,8 @@ from coordinator.sources.records.record_format import BadRecordError, RecordForm
 from coordinator.sources.records.record_output import DEAD_LETTER_FIELDS, DEAD_LETTER_STREAM, OnBadRecord
 from state.errors import SourceError, TopologyError
 from state.printable import one_line
-from state.redis_address import secrets_in
-from state.redis_reader import URL_VARIABLE
+from state.redis_client.address import secrets_in
+from state.redis_topology.reader import URL_VARIABLE
 
 FETCH_WAIT_S = 0.5
 _LOG = logging.getLogger("txbatch")

@@ -36,11 +36,11 @@ from coordinator.transactional.machine.run_events import (
 from coordinator.transactional.machine.transaction_records import IN_COMMIT_PHASE
 from coordinator.transactional.phase import Phase
 from coordinator.transactional.run_summary import work_of
-from state.commit import GROUP_BYTES_AIM
-from state.dead_letters import add_letters, letter_count
+from state.commits.commit import GROUP_BYTES_AIM
+from state.commits.dead_letters import add_letters, letter_count
+from state.commits.write_set import WriteSet
 from state.errors import ProtocolError
 from state.printable import counted
-from state.write_set import WriteSet
 
 _LOG = logging.getLogger("txbatch")
 

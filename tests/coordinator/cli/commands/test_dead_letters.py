@@ -12,9 +12,9 @@ import pytest
 from coordinator.cli import main
 from coordinator.cli.commands.letter_json import json_value
 from state.codec import pack, unpack
-from state.dead_letters import add_letters, pack_letter
-from state.redis_store import RedisStore
-from state.write_set import WriteSet
+from state.commits.dead_letters import add_letters, pack_letter
+from state.commits.write_set import WriteSet
+from state.redis_topology.store import RedisStore
 from tests.conftest import Backend
 from tests.support.stores.builders import acquire, attempt, commit_of
 

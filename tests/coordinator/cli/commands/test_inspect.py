@@ -10,9 +10,9 @@ import pytest
 from coordinator.cli import main
 from coordinator.cli.commands.inspect import lines
 from coordinator.server_choice import choose_server
-from state.redis_history import KnownTransaction
-from state.redis_store import RedisStore
-from state.transaction_story import AttemptStory, ComponentStory, TransactionStory
+from state.records.transaction_story import AttemptStory, ComponentStory, TransactionStory
+from state.redis_topology.history import KnownTransaction
+from state.redis_topology.store import RedisStore
 from tests.conftest import Backend
 from tests.support.stores.builders import acquire, attempt, commit_of, counts
 

@@ -16,8 +16,7 @@ from coordinator.cli.commands.status import Seen, lines, plain
 from coordinator.cli.commands.status_watch import view, watch_status
 from coordinator.server_choice import choose_server
 from state.errors import StateUnreachableError
-from state.redis_store import RedisStore
-from state.run_pulse import (
+from state.records.run_pulse import (
     ComponentFigures,
     LastFailure,
     RunFigures,
@@ -27,7 +26,8 @@ from state.run_pulse import (
     Spread,
     to_json,
 )
-from state.stored_topology import TopologyStatus
+from state.records.stored_topology import TopologyStatus
+from state.redis_topology.store import RedisStore
 from tests.conftest import Backend
 from tests.support.stores.builders import acquire, attempt, commit_of, counts
 

@@ -8,9 +8,9 @@ import pytest
 
 from coordinator.cli import main
 from coordinator.cli.commands import quarantine
-from state.commit import Commit, SetAside
-from state.redis_store import RedisStore
-from state.write_set import WriteSet
+from state.commits.commit import Commit, SetAside
+from state.commits.write_set import WriteSet
+from state.redis_topology.store import RedisStore
 from tests.conftest import Backend
 from tests.support.stores.builders import acquire, attempt, record_of
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from state.redis_embedded import EmbeddedServer
+from state.redis_server.embedded import EmbeddedServer
 from tests.support.cli.jobs import JobFolder
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1200)]

@@ -25,9 +25,9 @@ from coordinator.inspection.finding import Finding, Weight
 from coordinator.server_choice import ServerChoice
 from state.errors import StateRefusedError, TopologyError
 from state.keys import Keys
-from state.redis_connection import LIBRARY_NAME, RedisConnection, connect
-from state.redis_embedded import EmbeddedServer
-from state.redis_rights import acl_rules
+from state.redis_client.connection import LIBRARY_NAME, RedisConnection, connect
+from state.redis_client.rights import acl_rules
+from state.redis_server.embedded import EmbeddedServer
 from tests.conftest import Backend, ServerBackend, redis_program, running_server
 from tests.support.stores.builders import dump
 from tests.support.stores.tls_server import running_tls_server
@@ -223,7 +223,7 @@ def test_a_machine_without_a_server_program_is_told_how_to_get_one(tmp_path, mon
     def find_none() -> str:
         raise StateRefusedError("embedded server is not installed: run pip install it; or else")
 
-    monkeypatch.setattr("state.redis_embedded.find_server_program", find_none)
+    monkeypatch.setattr("state.redis_server.embedded.find_server_program", find_none)
     (finding,) = examine_server(choice(None, tmp_path / "data"), "words")
     assert (finding.subject, finding.weight, finding.remedy) == ("private server", Weight.FAIL, "or else")
     assert "not installed" in finding.found

@@ -12,8 +12,8 @@ from coordinator.inspection.finding import Finding, Weight
 from coordinator.inspection.verify.verifier import Verdict, Verifier
 from coordinator.local.cluster import LocalCluster
 from coordinator.transactional.options import RunOptions
-from state.redis_records import RedisRecords
-from state.redis_topology import RedisTopology
+from state.redis_topology.all_records import RedisRecords
+from state.redis_topology.topology import RedisTopology
 from tests.conftest import Backend
 from tests.support.topologies.kept_states import TOPOLOGY_ID, kept_topology
 

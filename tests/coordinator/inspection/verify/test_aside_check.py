@@ -9,10 +9,10 @@ from coordinator.inspection.verify.aside_check import check_aside
 from coordinator.inspection.verify.keys_check import own_keys
 from coordinator.inspection.verify.metadata_chain import check_metadata
 from state.codec import pack
-from state.dead_letters import pack_letter
+from state.commits.dead_letters import pack_letter
 from state.keys import Keys
-from state.metadata_sum import MetadataSum
-from state.stored_records import StoredRecords
+from state.metadata.metadata_sum import MetadataSum
+from state.records.stored_records import StoredRecords
 from tests.support.stores.builders import record_of
 
 KEYS = Keys("wc")

@@ -31,12 +31,12 @@ from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCom
 from coordinator.spouts.memory import MemoryTransactionalSpout
 from coordinator.transactional.options import RunOptions
 from state.codec import pack
+from state.commits.write_set import StateKind
 from state.errors import TopologyError, UserCodeError
-from state.metadata_sum import MetadataSum
-from state.redis_records import RedisRecords
-from state.redis_topology import RedisTopology
-from state.stored_records import StateImage
-from state.write_set import StateKind
+from state.metadata.metadata_sum import MetadataSum
+from state.records.stored_records import StateImage
+from state.redis_topology.all_records import RedisRecords
+from state.redis_topology.topology import RedisTopology
 from tests.conftest import Backend
 from tests.support.stores.builders import dump
 from tests.support.topologies.components import Count, Lines, build

@@ -13,7 +13,7 @@ from coordinator.inspection.finding import Finding, Weight
 from coordinator.inspection.verify.refold import refold
 from coordinator.inspection.verify.verifier import Verdict, Verifier
 from coordinator.local.cluster import LocalCluster
-from state.redis_topology import RedisTopology
+from state.redis_topology.topology import RedisTopology
 from tests.conftest import Backend
 from tests.support.topologies.typed_states import TOPOLOGY_ID, typed_topology
 

@@ -13,10 +13,10 @@ from coordinator.local.cluster import LocalCluster
 from coordinator.transactional.options import RunOptions
 from state.codec import pack
 from state.errors import TopologyError
-from state.metadata_sum import MetadataSum
-from state.redis_connection import STORED_FORMAT
-from state.redis_records import RedisRecords
-from state.redis_topology import RedisTopology
+from state.metadata.metadata_sum import MetadataSum
+from state.redis_client.connection import STORED_FORMAT
+from state.redis_topology.all_records import RedisRecords
+from state.redis_topology.topology import RedisTopology
 from tests.support.stores.builders import dump
 from tests.support.topologies.kept_states import TOPOLOGY_ID, kept_topology
 

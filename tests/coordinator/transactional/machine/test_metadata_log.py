@@ -7,7 +7,7 @@ import pytest
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from state.attempt import TransactionAttempt
-from state.transactional_state import MetadataChanges
+from state.metadata.transactional_state import MetadataChanges
 from tests.support.case_names import shown
 
 STORED = {

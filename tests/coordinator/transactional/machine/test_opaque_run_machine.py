@@ -9,7 +9,7 @@ from coordinator.transactional.engine import WaveProcessed
 from coordinator.transactional.guarded_spout import GuardedSpout
 from coordinator.transactional.machine.run_events import Cut, Publish, StartCommit, StartWave, StoreMetadata
 from state.errors import FailedException
-from state.transactional_state import MetadataChanges
+from state.metadata.transactional_state import MetadataChanges
 from tests.support.machine.by_hand import LATER, ByHand, ScriptedSource, att, emitted, ready, wave
 from tests.support.topologies.components import LinesCoordinator
 

@@ -25,6 +25,8 @@ from coordinator.transactional.machine.run_events import (
     TimePassed,
     Told,
 )
+from state.commits.quarantine import BatchInput, PoisonCause
+from state.commits.write_set import WriteSet
 from state.errors import (
     EngineError,
     QuarantineFullError,
@@ -33,9 +35,7 @@ from state.errors import (
     StateRefusedError,
     UserCodeError,
 )
-from state.quarantine import BatchInput, PoisonCause
-from state.transactional_state import MetadataChanges
-from state.write_set import WriteSet
+from state.metadata.transactional_state import MetadataChanges
 from tests.support.machine.by_hand import Driven, attempts_in, emitted, ready
 
 TRACEBACK = "Traceback (most recent call last):\n  File 'parse.py', line 3\nValueError: no number\n"

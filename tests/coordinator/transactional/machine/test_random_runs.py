@@ -42,7 +42,7 @@ from coordinator.transactional.machine.run_plan import RunPlan
 from coordinator.transactional.machine.transaction_records import TransactionRecords
 from coordinator.transactional.machine.wave_records import WaveRecords
 from coordinator.transactional.machine.wave_size import WaveSize
-from state.quarantine import BatchInput
+from state.commits.quarantine import BatchInput
 from tests.support.machine.random_runs import RandomRun
 
 RUNS = int(os.environ.get("TXBATCH_RANDOM_RUNS", "10000"))

@@ -21,9 +21,9 @@ from coordinator.transactional.machine.run_events import (
     StoreMetadata,
 )
 from state.codec import pack
+from state.commits.quarantine import BatchInput
 from state.errors import NotReplayableError, ReplayLimitError, StateRefusedError, UserCodeError
-from state.quarantine import BatchInput
-from state.transactional_state import MetadataChanges
+from state.metadata.transactional_state import MetadataChanges
 from tests.support.machine.by_hand import Driven
 
 WHOLE = Replay(2, BatchInput(2, "two"))

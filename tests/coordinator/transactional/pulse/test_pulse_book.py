@@ -17,8 +17,8 @@ from coordinator.transactional.pulse.run_observer import RunObserver
 from coordinator.transactional.pulse.story_book import StoryBook
 from coordinator.transactional.run_summary import RunStatistics
 from state.errors import ReplayLimitError, UserCodeError
-from state.run_pulse import RunFigures, RunState, Spread
-from state.transaction_story import ATTEMPTS_TOLD, ComponentStory, TransactionStory, story_of
+from state.records.run_pulse import RunFigures, RunState, Spread
+from state.records.transaction_story import ATTEMPTS_TOLD, ComponentStory, TransactionStory, story_of
 from tests.support.runs.answers import USER, committing_fails_at, failing_at, once
 from tests.support.runs.scripted import Run
 

@@ -12,7 +12,7 @@ from coordinator.transactional.pulse.run_pulse_side import RunPulseSide
 from coordinator.transactional.pulse.story_book import ClosedStory
 from coordinator.transactional.run_summary import RunStatistics
 from state.errors import FencedError, StateUnreachableError
-from state.run_pulse import RunFigures, RunState, pulse_of
+from state.records.run_pulse import RunFigures, RunState, pulse_of
 
 Story = tuple[int, str]
 TEXT = "a story"

@@ -24,7 +24,7 @@ from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.transactional.options import RunOptions
 from state.errors import SourceError, StateRefusedError, TopologyError, UserCodeError
-from state.handles import HashState
+from state.kinds.handles import HashState
 from tests.support.runs.whole_runs import Count0
 from tests.support.topologies.components import Lines, LinesCoordinator, build
 

@@ -15,7 +15,7 @@ from coordinator.spouts.input_change import InputChange
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.transactional.options import RunOptions
 from state.errors import SourceError, StateRefusedError, UserCodeError
-from state.handles import HashState, ListState
+from state.kinds.handles import HashState, ListState
 from tests.support.case_names import shown
 
 ROWS = [["a"], ["b"]]

@@ -18,7 +18,7 @@ from coordinator.spouts.memory import MemoryTransactionalSpout
 from coordinator.transactional.options import RunOptions
 from state.errors import Interruption, StateRefusedError
 from state.fault_points import installed
-from state.handles import HashState, SetState, ValueState
+from state.kinds.handles import HashState, SetState, ValueState
 
 ROWS = [["a"], ["b"], ["a"]]
 CONTROL = "{graph}:txbatch:control"

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-from state.redis_program import find_server_program
+from state.redis_server.program import find_server_program
 from tests.support.chaos.nemesis.arenas import ARENAS, MissingError, opened
 from tests.support.chaos.nemesis.campaign import Campaign
 from tests.support.chaos.nemesis.planted_bugs import BUGS

@@ -23,10 +23,11 @@ from coordinator.server_choice import ServerChoice
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
-from state import fault_points, redis_connection
+from state import fault_points
 from state.errors import TransactionError
-from state.redis_reader import URL_VARIABLE
-from state.redis_store import RedisStore
+from state.redis_client import connection as redis_connection
+from state.redis_topology.reader import URL_VARIABLE
+from state.redis_topology.store import RedisStore
 from tests.support.chaos.nemesis.driver_spec import DriverSpec, Notes, fate_visit
 from tests.support.chaos.nemesis.ledger_job import topology
 from tests.support.chaos.nemesis.planted_bugs import plant

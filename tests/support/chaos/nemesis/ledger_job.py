@@ -30,7 +30,7 @@ from coordinator.spouts.partition_positions import PartitionPositions
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from state.attempt import TransactionAttempt
-from state.handles import HashState, ValueState
+from state.kinds.handles import HashState, ValueState
 from tests.support.chaos.nemesis.transfers import PARTITIONS, chained, transfer, weight
 
 TAKE = 4

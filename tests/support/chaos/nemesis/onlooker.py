@@ -11,7 +11,7 @@ from typing import Any
 import redis
 
 from state.errors import StateUnreachableError
-from state.redis_snapshot import snapshot
+from state.redis_topology.snapshots import snapshot
 from tests.support.chaos.nemesis.ledger_job import STATES
 from tests.support.chaos.nemesis.verifier import HASHES, Complaint, Verifier, View, atomic_read
 

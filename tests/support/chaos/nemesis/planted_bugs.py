@@ -13,10 +13,12 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from coordinator.transactional.start import takeover
-from state import redis_connection, redis_store, redis_topology
-from state.commit import CommitStatus
+from state.commits.commit import CommitStatus
 from state.keys import Keys
-from state.metadata_sum import MetadataSum
+from state.metadata.metadata_sum import MetadataSum
+from state.redis_client import connection as redis_connection
+from state.redis_topology import store as redis_store
+from state.redis_topology import topology as redis_topology
 
 NO_FENCE = [("elseif found[2] ~= owner.fence then", "elseif false then")]
 NO_REVISION = [

@@ -9,7 +9,7 @@ import pytest
 
 from coordinator.inspection.doctor.checks.server_checks import check_server
 from coordinator.inspection.finding import Weight
-from state.server_facts import LibraryState
+from state.records.server_facts import LibraryState
 from tests.support.inspection.facts import INFO, SERVER, server
 
 WARN, FAIL = Weight.WARN, Weight.FAIL

@@ -22,7 +22,7 @@ from coordinator.sources.files.stores.file_store import name_in
 from coordinator.sources.files.text_files import TextFiles
 from coordinator.transactional.options import RunOptions
 from state.errors import SourceError, TransactionError, UserCodeError
-from state.handles import ListState
+from state.kinds.handles import ListState
 
 
 class Keep(BaseBatchBolt, ICommitter):

@@ -1,0 +1,106 @@
+"""The only request that changes live state, and the closed set of answers to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from state.attempt import TransactionAttempt
+from state.commits.quarantine import QuarantineRecord
+from state.commits.write_set import WriteSet
+
+COMMIT_OPERATIONS_LIMIT = 500_000
+"""Most operations in one commit: a larger one would block the server for more than a second."""
+
+GROUP_BYTES_AIM = 16 * 1024 * 1024
+"""Size that groups of more than one transaction aim to stay below: it blocks the server for about 0.1 s, as long as a
+full group of small operations does."""
+
+
+HISTORY_KEPT = 10_000
+"""How many transactions keep their receipt and metadata, unless a run asks for another number."""
+
+
+class CommitStatus(StrEnum):
+    """What the server answered to a commit."""
+
+    OK = "OK"
+    ALREADY = "ALREADY"
+    """The identical commit was applied before; nothing changed."""
+    CONFLICT = "CONFLICT"
+    """Someone else wrote in this owner's name: stop."""
+    FENCED = "FENCED"
+    """A newer coordinator owns the topology."""
+    DROPPED = "DROPPED"
+    """The topology was dropped after it was acquired, and perhaps started again."""
+    ORDER = "ORDER"
+    """The group does not start right after the last committed txid: a bug in the sender."""
+    TYPE = "TYPE"
+    """A key has another Redis type, or a field is not a number of the declared type."""
+    REGRESSED = "REGRESSED"
+    """The server holds an older state than this coordinator has seen, or none."""
+    TORN = "TORN"
+    """The server has applied part of a write that it had lost: its state is damaged."""
+    VERSION = "VERSION"
+    """The stored format has another version."""
+    LIMIT = "LIMIT"
+    """Too many operations, or a number out of range."""
+    FULL = "FULL"
+    """The topology has as many quarantined batches as it may."""
+    GONE = "GONE"
+    """The quarantined batch that the commit replays was dropped or replayed before."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """A batch to quarantine in the step that commits its transaction empty.
+
+    Attributes:
+        record: what is stored of it.
+        limit: the server refuses the commit (FULL) if the topology has this many quarantined batches already.
+    """
+
+    record: QuarantineRecord
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A group of consecutive transactions to publish in one atomic step.
+
+    Attributes:
+        attempts: the attempts, by consecutive ascending txids; the first follows the committed txid.
+        write_set: their composed changes.
+        metadata: metadata fields to store in the same step (positions of opaque spouts).
+        forget: metadata fields to delete in the same step.
+        told: the last txid that the spout's committer has heard of; None if it has heard of everything before.
+        set_aside: the batch that is quarantined by this commit, which changes nothing else of the user's state.
+        replayed_txid: txid of the quarantined batch that this commit publishes and whose record it removes.
+        history: how many transactions keep their receipt and metadata.
+    """
+
+    attempts: tuple[TransactionAttempt, ...]
+    write_set: WriteSet
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    forget: tuple[str, ...] = ()
+    told: int | None = None
+    set_aside: SetAside | None = None
+    replayed_txid: int | None = None
+    history: int = HISTORY_KEPT
+
+
+@dataclass(frozen=True, slots=True)
+class CommitReply:
+    """The answer to a commit.
+
+    Attributes:
+        status: the outcome.
+        detail: what the server found; for TYPE and LIMIT it names state key and field.
+        byte_count: size of the arguments that were sent; 0 if none were.
+    """
+
+    status: CommitStatus
+    detail: str = ""
+    byte_count: int = 0

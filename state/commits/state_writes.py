@@ -1,0 +1,294 @@
+"""What transactions change in one state, as a value that composes: at most one operation per field.
+
+There are two compositions, which must agree:
+
+* `StateWrites.then` is *in order*: what a later transaction does after an earlier one. Always defined.
+* `StateWrites.merge` joins what two tasks did over the same transactions. It is defined only where
+  order cannot matter, and raises `OrderMattersError` otherwise; the caller then composes transaction
+  by transaction.
+
+Integers add exactly, so their increments collapse into one. Floats do not, so theirs stay a list that the
+server adds up one by one. The result is the same for every group size.
+
+A ranked state keeps its best members and a bounded list its last items, by one cut after all writes of a commit. That
+is the same as a cut after each transaction, because a member's score only ever gets better: one that was cut once is
+below as many others for good, unless it is put again with a better score.
+
+Refusals must not depend on the group size either. On its own, a transaction that takes a number out of its range is
+refused; in a group, a later one may bring the number back. `then` therefore tracks how far numbers may have moved on
+the way (`StateWrites.reach`), and which increments were overwritten before the server could check them. If a number
+may have left its range, the server refuses the group, and its transactions are committed one by one.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from state.commits.packed_increments import IncrementBlock, PackedIncrements, pack_increments
+from state.errors import TransactionError
+from state.values.state_kind import KEEP_ALL, MAX_INTEGER, VALUE_FIELD, Field, Retention, Side, StateKind, ValueType
+
+_NUMBERED = (StateKind.HASH, StateKind.VALUE, StateKind.SORTED_SET)
+_MEMBERS = (StateKind.SET, StateKind.HYPERLOGLOG)
+
+
+class OrderMattersError(TransactionError):
+    """Two tasks changed one field in ways that do not commute."""
+
+
+@dataclass(slots=True)
+class StateWrites:
+    """The changes to one state. A field is in at most one of puts, increments and deletes.
+
+    Two are equal if they make the same changes, however they were composed.
+
+    Attributes:
+        kind: Redis type of the state.
+        value_type: declared type of its values; FLOAT for a sorted set, whose values are its scores.
+        puts: field -> new value (set, HyperLogLog: member -> True; sorted set: member -> score).
+        increments: field -> the integer to add, or the list of floats to add in order.
+        deletes: fields to remove (in a list state, `VALUE_FIELD` empties it first).
+        appends: values to append to a list state, after `deletes`.
+        overwritten: field -> how far its increments reached before a later transaction's put or delete voided them.
+        reach: the farthest that increments may have moved a field after any of the transactions composed here;
+            0 before anything is composed, infinite if a number is known to have left its range.
+        size_max: most members of the stored state after the commit, None for no limit. All puts must then be of new
+            members and all deletes of present ones, or the server refuses the commit. Set by the driver just before it
+            publishes, so it is neither composed nor sent.
+        packed: increments packed for the server, and then the only changes. Every method but `operations`, `fields`
+            and the two compositions wants them unpacked.
+        retention: how much of the state is kept once this is written, and for how long.
+    """
+
+    kind: StateKind
+    value_type: ValueType
+    puts: dict[Field, Any] = field(default_factory=dict)
+    increments: dict[Field, Any] = field(default_factory=dict)
+    deletes: dict[Field, bool] = field(default_factory=dict)
+    appends: list[Any] = field(default_factory=list)
+    overwritten: dict[Field, float] = field(default_factory=dict, compare=False)
+    reach: float = field(default=0, compare=False)
+    size_max: int | None = None
+    packed: PackedIncrements = field(default_factory=PackedIncrements)
+    retention: Retention = KEEP_ALL
+
+    def most(self) -> float:
+        """Returns the largest number a field may hold."""
+        return MAX_INTEGER if self.value_type is ValueType.INT else sys.float_info.max
+
+    def put(self, key: Field, value: Any) -> None:
+        """Sets a field, replacing earlier changes to it; a ranked member keeps the better score."""
+        if self.retention.is_ranked and key in self.puts and not self.retention.is_better(value, self.puts[key]):
+            return
+        self.deletes.pop(key, None)
+        self.increments.pop(key, None)
+        self.puts[key] = value
+
+    def delete(self, key: Field) -> None:
+        """Removes a field, or empties a list state."""
+        self.puts.pop(key, None)
+        self.increments.pop(key, None)
+        if self.kind is StateKind.LIST:
+            self.appends.clear()
+        self.deletes[key] = True
+
+    def increment(self, key: Field, deltas: Any) -> None:
+        """Adds an integer, or a list of floats one by one, to a field."""
+        if key in self.puts or key in self.deletes:
+            start = self.puts.get(key, 0)
+            self.deletes.pop(key, None)
+            self.puts[key] = _add(start, deltas)
+        elif key in self.increments:
+            self.increments[key] = self.increments[key] + deltas
+        else:
+            self.increments[key] = deltas
+
+    def operations(self) -> int:
+        """Returns how many changes the server will make; each float of a list is one."""
+        increments = self.increments
+        added = sum(map(len, increments.values())) if self.value_type is ValueType.FLOAT else len(increments)
+        return len(self.puts) + added + len(self.packed) + len(self.deletes) + len(self.appends) + len(self.overwritten)
+
+    def fields(self) -> Iterator[Field]:
+        """Yields every field this changes, each once."""
+        yield from self.puts
+        yield from self.increments
+        yield from (key for key, _ in self.packed.items())
+        yield from self.deletes
+        if self.appends and VALUE_FIELD not in self.deletes:
+            yield VALUE_FIELD
+
+    def then(self, later: StateWrites) -> None:
+        """Composes the changes of a later transaction into this."""
+        self.retention = later.retention
+        if self._joined_packed(later):
+            return
+        self.unpack()
+        later.unpack()
+        self.reach = self._reached() + later._reached()
+        if self.puts or self.deletes or later.puts or later.deletes or self.value_type is ValueType.FLOAT:
+            self._overwrite(later)
+            for key in later.deletes:
+                self.delete(key)
+            for key, value in later.puts.items():
+                self.put(key, value)
+            for key, deltas in later.increments.items():
+                self.increment(key, deltas)
+            self._note_range(later)
+        else:
+            increments = self.increments
+            for key, delta in later.increments.items():
+                increments[key] = increments.get(key, 0) + delta
+        self.appends.extend(later.appends)
+        if self.retention.side is Side.LAST:
+            del self.appends[: -self.retention.most]
+
+    def merge(self, other: StateWrites) -> None:
+        """Joins the changes of another task over the same transactions.
+
+        Raises:
+            OrderMattersError: both changed a field in ways that do not commute.
+        """
+        if self._joined_packed(other):
+            return
+        self.unpack()
+        other.unpack()
+        self._check_commutes(other)
+        self.reach = self._reached() + other._reached()
+        for key in self.increments.keys() & other.increments.keys():
+            other.increments[key] += self.increments[key]
+        if self.retention.is_ranked:
+            for key, score in other.puts.items():
+                self.put(key, score)
+        else:
+            self.puts.update(other.puts)
+        self.increments.update(other.increments)
+        self.deletes.update(other.deletes)
+        self.appends.extend(other.appends)
+        self.overwritten.update(other.overwritten)
+
+    def pack(self) -> None:
+        """Packs the increments, if there is nothing else and a server would take each; called by commit tasks, once.
+
+        Nothing may be changed afterwards.
+        """
+        increments = self.increments
+        if not increments or self.kind is not StateKind.HASH or self.value_type is not ValueType.INT:
+            return
+        if self.operations() > len(increments) or len({*map(type, increments)}) > 1:
+            return
+        if max(increments.values()) > MAX_INTEGER or min(increments.values()) < -MAX_INTEGER:
+            return
+        self.reach = self._reached()
+        self.packed = pack_increments(increments)
+        self.increments = {}
+
+    def unpack(self) -> None:
+        """Undoes `pack`: the same changes in the form that can be changed."""
+        if self.packed:
+            self.increments.update(self.packed.items())
+            self.packed = PackedIncrements()
+
+    def _joined_packed(self, other: StateWrites) -> bool:
+        """Adds what `other` has packed, if neither side changes anything else or anything in common.
+
+        Order does not matter then, so this does for both compositions.
+        """
+        if not other.packed or self.operations() > len(self.packed) or not self.packed.join(other.packed):
+            return False
+        self.reach += other.reach
+        return True
+
+    def _reached(self) -> float:
+        """Returns `reach`, computing it for a transaction not composed yet; floats are checked as they are added."""
+        if self.reach or not self.increments or self.value_type is not ValueType.INT:
+            return self.reach
+        amounts = self.increments.values()
+        highest: int = max(amounts)
+        lowest: int = min(amounts)
+        return max(highest, -lowest)
+
+    def _overwrite(self, later: StateWrites) -> None:
+        """Notes the increments that `later` voids: on its own, their transaction is refused if they reach too far."""
+        if not self.increments and not later.overwritten:
+            return
+        is_int = self.value_type is ValueType.INT
+        for changed in (later.puts, later.deletes):
+            if self.increments.keys().isdisjoint(changed):
+                continue
+            for key in filter(self.increments.__contains__, changed):
+                self.overwritten[key] = self.reach if is_int else sum(map(abs, self.increments[key]))
+        for key, reach in later.overwritten.items():
+            if key not in self.puts and key not in self.deletes:
+                before = 0 if is_int else sum(map(abs, self.increments.get(key, ())))
+                self.overwritten[key] = max(self.overwritten.get(key, 0), before + reach)
+        if not is_int and max(self.overwritten.values(), default=0) > self.most():
+            self.reach = math.inf
+
+    def _note_range(self, later: StateWrites) -> None:
+        """Notes if a number that was put is out of its range now; a later transaction may bring it back."""
+        if self.value_type not in (ValueType.INT, ValueType.FLOAT) or self.kind not in _NUMBERED:
+            return
+        most = self.most()
+        put, moved = later.puts.values(), self.puts.keys() & later.increments.keys()
+        if (put and not -most <= min(put) <= max(put) <= most) or not all(
+            -most <= self.puts[key] <= most for key in moved
+        ):
+            self.reach = math.inf
+
+    def _check_commutes(self, other: StateWrites) -> None:
+        if self.kind is StateKind.LIST:
+            clash = bool(self.operations() and other.operations())
+        else:
+            mine = (self.puts, self.increments, self.deletes)
+            theirs = (other.puts, other.increments, other.deletes)
+            pairs = [(a, b) for a in mine for b in theirs if not a.keys().isdisjoint(b.keys())]
+            clash = not all(self._same_effect(a, b, other) for a, b in pairs)
+        if clash:
+            raise OrderMattersError(f"two tasks changed the same field of a {self.kind} state")
+
+    def _same_effect(self, mine: dict[Field, Any], theirs: dict[Field, Any], other: StateWrites) -> bool:
+        if mine is self.puts and theirs is other.puts:
+            return self.kind in _MEMBERS or self.retention.is_ranked
+        if mine is self.deletes and theirs is other.deletes:
+            return True
+        both_add = mine is self.increments and theirs is other.increments
+        return both_add and self.value_type is ValueType.INT
+
+    def to_wire(self) -> list[Any]:
+        """Returns plain data for the codec."""
+        return [
+            self.kind.value,
+            self.value_type.value,
+            self.puts,
+            self.increments,
+            list(self.deletes),
+            self.appends,
+            self.overwritten,
+            self.reach,
+            [block.to_wire() for block in self.packed.blocks],
+            self.retention.to_wire(),
+        ]
+
+    @classmethod
+    def from_wire(cls, wire: list[Any]) -> StateWrites:
+        """Inverse of `to_wire`."""
+        kind, value_type, puts, increments, deletes, *others, packed, retention = wire
+        removed = dict.fromkeys(deletes, True)
+        writes = cls(StateKind(kind), ValueType(value_type), puts, increments, removed, *others)
+        writes.packed = PackedIncrements(map(IncrementBlock.from_wire, packed))
+        writes.retention = Retention.from_wire(retention)
+        return writes
+
+
+def _add(start: Any, deltas: Any) -> Any:
+    """Computes what the server computes: adds one integer, or floats one by one."""
+    if isinstance(deltas, list):
+        for delta in deltas:
+            start = start + delta
+        return start
+    return start + deltas

@@ -1,0 +1,145 @@
+"""What a committer's task may see and change while one of its `finish_batch` calls runs.
+
+A read sees the state committed when the group started, overlaid with this task's earlier writes of the same
+commit group and with its writes of this transaction. Reads are recorded, because the group must end before a
+transaction that read what another task wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from state.commits.state_writes import StateWrites
+from state.commits.write_set import WriteSet
+from state.errors import ProtocolError
+from state.values.state_kind import Field, StateKind, ValueType
+from state.values.stored_value import decode_stored
+
+MISSING = object()
+"""Stands for the value of a field that does not exist."""
+
+
+class StateReader(Protocol):
+    """Reads committed state; `RedisReader` on executors, a fake in tests."""
+
+    def read(self, name: str, kind: StateKind, fields: Sequence[Field], as_of_txid: int) -> list[bytes | None]:
+        """Returns the stored bytes of each field as of that committed txid.
+
+        Raises:
+            StaleReadError: the state is no longer at that txid.
+        """
+        ...
+
+
+class Binding(Protocol):
+    """A live handle; its session tells it when it opens and closes."""
+
+    name: str
+
+    def attach(self, write_set: WriteSet) -> None:
+        """The session has opened; changes go to `write_set`."""
+        ...
+
+    def detach(self) -> None:
+        """The session has closed; any use raises until it opens again."""
+        ...
+
+
+class StateSession:
+    """The state of one committer task; its executor opens it around each `finish_batch`.
+
+    Args:
+        reader: reads committed values; None where reads are impossible.
+
+    Attributes:
+        writes: changes made by the current, or just ended, transaction.
+        reads: every (state name, field) it read whose value another task may have written.
+        earlier: this task's composed writes of the lower transactions of the group.
+        as_of_txid: the committed txid of all reads.
+    """
+
+    def __init__(self, reader: StateReader | None = None) -> None:
+        self.reader = reader
+        self.writes, self.earlier = WriteSet(), WriteSet()
+        self.reads: set[tuple[str, Field]] = set()
+        self.as_of_txid = 0
+        self.is_open = False
+        self._bindings: dict[str, Binding] = {}
+
+    def open(self, as_of_txid: int, earlier: WriteSet | None = None) -> None:
+        """Starts a transaction with nothing written and nothing read; handles become usable.
+
+        Args:
+            as_of_txid: the committed txid before the group.
+            earlier: what this task wrote in lower transactions of the group; it is not changed.
+        """
+        self.writes, self.earlier = WriteSet(), earlier if earlier is not None else WriteSet()
+        self.reads = set()
+        self.as_of_txid = as_of_txid
+        self.is_open = True
+        for binding in self._bindings.values():
+            binding.attach(self.writes)
+
+    def close(self) -> WriteSet:
+        """Ends the transaction and returns its writes; handles raise until the next `open`."""
+        self.is_open = False
+        for binding in self._bindings.values():
+            binding.detach()
+        for name in [name for name, writes in self.writes.states.items() if not writes.operations()]:
+            del self.writes.states[name]
+        return self.writes
+
+    def register(self, binding: Binding) -> None:
+        """Makes a live handle follow this session; it replaces an earlier one of the same state."""
+        former = self._bindings.get(binding.name)
+        if former is not None:
+            former.detach()
+        self._bindings[binding.name] = binding
+        if self.is_open:
+            binding.attach(self.writes)
+
+    def read(self, name: str, kind: StateKind, value_type: ValueType, fields: Sequence[Field]) -> dict[Field, Any]:
+        """Returns field -> decoded value or `MISSING`, in at most one round trip; called by handles.
+
+        Raises:
+            StaleReadError: the committed state is no longer at `as_of_txid`.
+            StateRefusedError: a stored value does not have the declared type.
+        """
+        layers = [writes.states[name] for writes in (self.earlier, self.writes) if name in writes.states]
+        own = self.writes.states.get(name)
+        open_fields = [field for field in fields if own is None or not _decides(own, field)]
+        self.reads.update((name, field) for field in open_fields)
+        needed = [field for field in open_fields if not any(_decides(layer, field) for layer in layers)]
+        values: dict[Field, Any] = dict.fromkeys(fields, MISSING)
+        if needed:
+            if self.reader is None:
+                raise ProtocolError(f"state {name!r} was read in a task that has no reader")
+            raw = self.reader.read(name, kind, needed, self.as_of_txid)
+            for field, stored in zip(needed, raw, strict=True):
+                if stored is not None:
+                    is_member = kind is StateKind.SET
+                    values[field] = is_member or decode_stored(stored, value_type, f"field {field!r} of state {name!r}")
+        for layer in layers:
+            for field in fields:
+                values[field] = _overlaid(layer, field, values[field])
+        return values
+
+
+def _decides(writes: StateWrites, field: Field) -> bool:
+    return field in writes.puts or field in writes.deletes
+
+
+def _overlaid(writes: StateWrites, field: Field, value: Any) -> Any:
+    """Returns the value after these writes; floats are added one by one, as the server does."""
+    if field in writes.puts:
+        return writes.puts[field]
+    if field in writes.deletes:
+        return MISSING
+    deltas = writes.increments.get(field)
+    if deltas is None:
+        return value
+    total = 0 if value is MISSING else value
+    for delta in deltas if isinstance(deltas, list) else (deltas,):
+        total = total + delta
+    return total

@@ -1,0 +1,1 @@
+"""What a server holds of a topology and tells of itself, as values. Pure: `redis_topology` reads and writes them."""

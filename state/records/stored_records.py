@@ -1,0 +1,92 @@
+"""Everything a server holds of a topology, as values: its records at one moment, its keys, and whole states. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from state.commits.dead_letters import DEAD_LETTERS_STATE
+from state.keys import RESERVED_NAME
+from state.values.state_kind import StateKind
+
+MISSING = "none"
+"""What TYPE replies for a key that does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRecords:
+    """What txbatch itself stores of a topology, all of one moment.
+
+    Attributes:
+        kinds: key -> its Redis type, `MISSING` if there is none; of the control, metadata and receipts keys.
+        control: the control hash, empty if its key is not a hash.
+        metadata: metadata field -> packed value, empty likewise.
+        receipts: txid -> receipt as stored, empty likewise.
+    """
+
+    kinds: Mapping[str, str]
+    control: Mapping[str, str]
+    metadata: Mapping[str, bytes]
+    receipts: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredKey:
+    """A key below a topology's hash tag.
+
+    Attributes:
+        key: its name; bytes that are not valid UTF-8 are escaped.
+        kind: its Redis type.
+        ttl_ms: how long it still lives, in milliseconds; -1 for ever, which is what txbatch leaves every key at.
+    """
+
+    key: str
+    kind: str
+    ttl_ms: int = -1
+
+
+Content = Mapping[bytes, bytes] | frozenset[bytes] | tuple[bytes, ...] | bytes | None
+"""A whole state as stored: field -> value, member -> score, members, list items, or the value; None if it has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateImage:
+    """Whole states at one moment.
+
+    Attributes:
+        committed: last committed txid, as stored; "" if there is none.
+        states: state name -> content; an empty one if its key is missing.
+    """
+
+    committed: str
+    states: Mapping[str, Content]
+
+
+Entries = list[tuple[bytes, bytes]]
+"""Field and value, or member and score; an empty one stands for what a kind has none of."""
+
+OWN_KINDS: Mapping[str, StateKind] = {
+    f"{RESERVED_NAME}:metadata": StateKind.HASH,
+    f"{RESERVED_NAME}:receipts": StateKind.HASH,
+    f"{RESERVED_NAME}:quarantine": StateKind.HASH,
+    f"{RESERVED_NAME}:history": StateKind.HASH,
+    DEAD_LETTERS_STATE: StateKind.SORTED_SET,
+}
+"""What txbatch keeps for a topology, apart from the control hash: name -> kind. It is exported as it is stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPiece:
+    """Some entries of one key.
+
+    Attributes:
+        name: of the state, or of one part of it, as `Keys.state` takes it.
+        kind: of the state.
+        entries: field and value, or member and score; an empty one stands for what a kind has none of.
+        expires_ms: when the key goes, in milliseconds since 1970; None if it stays.
+    """
+
+    name: str
+    kind: StateKind
+    entries: Entries
+    expires_ms: int | None = None

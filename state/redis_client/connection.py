@@ -1,0 +1,210 @@
+"""Sends one idempotent call to a server, repeatedly until it is answered or the time is up.
+
+redis-py re-sends a command up to ten times on its own; that is switched off. Our loop is bounded and wraps only
+calls that are idempotent and fenced, so after an unknown outcome it is safe to send the call again.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from state.errors import ProtocolError, StateRefusedError, StateUnreachableError, TransactionError
+from state.fault_points import reached
+from state.printable import said_by
+from state.redis_client.address import check_address
+from state.redis_client.redis_errors import Remedy, hint_for, library_replaced_error, remedy_of, stop_error
+
+LIBRARY_NAME = "txbatch_5"
+"""Changes with the arguments of the functions, so that drivers of two versions can use one server."""
+STORED_FORMAT = "3"
+"""The format of what is stored; functions.lua has the same number."""
+SOCKET_TIMEOUT_S = 30.0
+"""A commit of 500,000 operations may block the server for three seconds, a slow disk for longer."""
+CONNECT_TIMEOUT_S = 5.0
+FIRST_PAUSE_S, LAST_PAUSE_S = 0.02, 1.0
+REFRESH_LIMIT = 3
+AWAY_MIN_S = 1.0
+"""A server that fails to answer for longer than this is reported: in the log at once, and in the summary."""
+SLOW_MIN_S = 5.0
+"""So is one that answers the first try but takes longer than this: it, or its disk, was stalled."""
+
+_LOG = logging.getLogger("txbatch")
+
+
+@cache
+def library_code() -> str:
+    """Returns the source of the function library."""
+    return Path(__file__).with_name("functions.lua").read_text(encoding="utf-8")
+
+
+def connect(url: str) -> redis.Redis:
+    """Returns a client that is not connected yet and never retries on its own.
+
+    Raises:
+        TopologyError: the URL is malformed; see `check_address`.
+    """
+    check_address(url)
+    client: redis.Redis = redis.Redis.from_url(
+        url,
+        retry=Retry(NoBackoff(), 0),
+        retry_on_timeout=False,
+        socket_timeout=SOCKET_TIMEOUT_S,
+        socket_connect_timeout=CONNECT_TIMEOUT_S,
+        decode_responses=False,
+        protocol=2,
+    )
+    if url.startswith("rediss://"):
+        client.connection_pool.connection_class = _Encrypted
+    return client
+
+
+class _Encrypted(redis.SSLConnection):
+    """Limits the TLS handshake to the connect timeout: a port without TLS never answers it."""
+
+    def _wrap_socket_with_ssl(self, sock: Any) -> Any:
+        sock.settimeout(CONNECT_TIMEOUT_S)
+        encrypted = super()._wrap_socket_with_ssl(sock)  # type: ignore[no-untyped-call] # redis-py's own
+        encrypted.settimeout(self.socket_timeout)
+        return encrypted
+
+
+class RedisConnection:
+    """Wraps a client in our retry loop; used by `RedisStore` and `RedisReader`, from any thread.
+
+    Args:
+        client: a redis-py or fakeredis client.
+        server: how messages name the server, without credentials.
+        timeout_s: how long one call is repeated before giving up.
+        revive: restarts an embedded server; called after a lost connection, before the next try.
+        clock, sleep: in seconds; injected by tests.
+
+    Attributes:
+        away_count: how often the server did not answer for more than `AWAY_MIN_S`, or was slow.
+        away_s: the total of those times, in seconds.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        server: str,
+        *,
+        timeout_s: float,
+        revive: Callable[[], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.client, self.server = client, server
+        self._timeout_s, self._revive = timeout_s, revive
+        self._clock, self._sleep = clock, sleep
+        self.away_count, self.away_s = 0, 0.0
+
+    def call(self, *arguments: str | bytes, timeout_s: float | None = None) -> Any:
+        """Sends one idempotent command until it is answered.
+
+        Raises:
+            StateRefusedError: the server refused the command.
+            StateUnreachableError: no answer in time; the outcome is unknown.
+            ProtocolError: the arguments cannot be encoded.
+        """
+        limit_s = self._timeout_s if timeout_s is None else timeout_s
+        started, pause, refreshes, loads = self._clock(), FIRST_PAUSE_S, 0, 0
+        last: redis.RedisError | None = None
+        while True:
+            try:
+                reply = self.client.execute_command(*arguments)
+            except redis.DataError as error:
+                raise ProtocolError(f"command {arguments[0]!r} cannot be sent: {said_by(error)}") from error
+            except redis.RedisError as error:
+                remedy, last = remedy_of(error), error
+            else:
+                self._answered(self._clock() - started, last)
+                return reply
+            if remedy is Remedy.REFRESH and refreshes < REFRESH_LIMIT:
+                refreshes += 1
+                loads += self.load_library()
+                continue
+            if remedy is Remedy.REFRESH and loads == REFRESH_LIMIT:
+                raise library_replaced_error(self.server, loads) from last
+            if remedy is not Remedy.RETRY:
+                raise stop_error(last, self.server) from last
+            waited_s = self._clock() - started
+            if waited_s + pause > limit_s:
+                raise self._unreachable(limit_s, last) from last
+            if waited_s <= AWAY_MIN_S < waited_s + pause:
+                _LOG.warning("server %s does not answer (%s); trying again", self.server, said_by(last))
+            self._sleep(pause)
+            pause = min(2 * pause, LAST_PAUSE_S)
+            if self._revive is not None and isinstance(last, (redis.ConnectionError, redis.TimeoutError)):
+                self._revive()
+
+    def _answered(self, took_s: float, last: redis.RedisError | None) -> None:
+        """Reports an answer that took long; `last` is the error before it, None on the first try."""
+        if took_s < (SLOW_MIN_S if last is None else AWAY_MIN_S):
+            return
+        self.away_count += 1
+        self.away_s += took_s
+        if last is None:
+            _LOG.warning("server %s took %.1f s to answer one call; nothing is lost", self.server, took_s)
+        else:
+            reason = said_by(last)
+            _LOG.warning("server %s was away for %.1f s (%s); nothing is lost", self.server, took_s, reason)
+
+    def _unreachable(self, limit_s: float, last: redis.RedisError) -> TransactionError:
+        return StateUnreachableError(
+            f"server {self.server} did not answer for {limit_s:g} s; last error: {said_by(last)}"
+            f"{hint_for(last, self.server)}; start it or check its address, then run again; nothing is lost"
+        )
+
+    def function(self, name: str, *arguments: str | bytes, read_only: bool = False) -> Any:
+        """Calls function `name` of the library; `arguments` start with the number of keys.
+
+        Raises:
+            StateRefusedError, StateUnreachableError, ProtocolError: as `call`.
+        """
+        return self.call("FCALL_RO" if read_only else "FCALL", f"{LIBRARY_NAME}_{name}", *arguments)
+
+    def load_library(self) -> bool:
+        """Loads the function library unless the server already has exactly this code.
+
+        A user without the right to manage functions gets no error here: another user loads the library for them.
+
+        Returns:
+            Whether the server has the library now, as far as this user may know.
+
+        Raises:
+            StateRefusedError, StateUnreachableError: as `call`.
+        """
+        code = library_code()
+        try:
+            found = self.call("FUNCTION", "LIST", "LIBRARYNAME", LIBRARY_NAME, "WITHCODE")
+            if not holds_code(found, code.encode()):
+                reached("library.loading")
+                self.call("FUNCTION", "LOAD", "REPLACE", code)
+                reached("library.loaded")
+        except StateRefusedError as error:
+            if not isinstance(error.__cause__, redis.exceptions.NoPermissionError):
+                raise
+            return False
+        return True
+
+    def close(self) -> None:
+        """Closes the sockets."""
+        self.client.close()
+
+
+def holds_code(reply: Any, code: bytes) -> bool:
+    """Whether the reply to FUNCTION LIST WITHCODE has a library with exactly this code."""
+    if isinstance(reply, dict):
+        return any(holds_code(item, code) for item in reply.values())
+    if isinstance(reply, (list, tuple)):
+        return any(holds_code(item, code) for item in reply)
+    return bool(reply == code)

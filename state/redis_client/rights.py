@@ -1,0 +1,121 @@
+"""Which commands txbatch uses on a server: the least a user must be allowed in order to run a topology.
+
+Lua does not roll back: a function that found a right missing after its first write would leave a torn commit.
+The rights are therefore checked when a run starts, and every function checks those it needs before it writes.
+"""
+
+from __future__ import annotations
+
+from state.errors import StateRefusedError
+from state.keys import Keys
+from state.records.durability import DurabilityLevel
+from state.redis_client.connection import RedisConnection
+from state.troubles import Trouble
+
+COMMANDS_ON_KEYS = (
+    "DEL",
+    "EXISTS",
+    "GET",
+    "GETRANGE",
+    "HDEL",
+    "HEXISTS",
+    "HGET",
+    "HGETALL",
+    "HINCRBY",
+    "HLEN",
+    "HMGET",
+    "HSET",
+    "LTRIM",
+    "PEXPIREAT",
+    "PFADD",
+    "RPUSH",
+    "SADD",
+    "SET",
+    "SMISMEMBER",
+    "SREM",
+    "TYPE",
+    "UNLINK",
+    "ZADD",
+    "ZCARD",
+    "ZCOUNT",
+    "ZMSCORE",
+    "ZRANGEBYSCORE",
+    "ZREM",
+    "ZREMRANGEBYRANK",
+    "ZREMRANGEBYSCORE",
+)
+"""Every command that a run has the function library call on keys, whatever state the topology declares."""
+
+COMMANDS = (
+    "CLIENT|LIST",
+    "CLIENT|SETNAME",
+    "FCALL",
+    "FCALL_RO",
+    "FUNCTION|LIST",
+    "FUNCTION|LOAD",
+    "INFO",
+    "SCAN",
+    "SELECT",
+)
+"""Commands that the driver and its readers send directly: SELECT if the URL names a database, CLIENT to tell a drop
+that a run is connected."""
+
+COMMANDS_OF_LEVEL = {DurabilityLevel.FSYNC: ("CONFIG|GET",), DurabilityLevel.REPLICA: ("WAIT",)}
+"""What confirming a level takes in addition. CONFIG GET also shows a server's passwords, so only level fsync has it."""
+
+
+COMMANDS_TO_VERIFY = (
+    "EXEC",
+    "HSCAN",
+    "KEYS",
+    "LLEN",
+    "LRANGE",
+    "MULTI",
+    "PEXPIRETIME",
+    "PFCOUNT",
+    "PTTL",
+    "RENAME",
+    "SCARD",
+    "SISMEMBER",
+    "SMEMBERS",
+    "SSCAN",
+    "ZCARD",
+    "ZRANGE",
+    "ZSCAN",
+    "ZSCORE",
+)
+"""Commands that `txbatch verify` and `txbatch state` send and no run does; a run starts without the right to use
+them."""
+
+
+def require_all_rights(connection: RedisConnection, keys: Keys) -> None:
+    """Checks that the user may run every command of the function library; called once at start.
+
+    Raises:
+        StateRefusedError: the user lacks rights, or the server lacks commands; the message names all of them.
+        StateUnreachableError: no answer in time.
+    """
+    reply = connection.function("lacking", "1", keys.control, *COMMANDS_ON_KEYS, read_only=True)
+    lacking = [name.decode() if isinstance(name, bytes) else str(name) for name in reply]
+    if lacking:
+        raise StateRefusedError(
+            f"server {connection.server} does not let this user run {', '.join(lacking)} on keys "
+            f"{keys.pattern!r}, or lacks these commands; nothing was written; grant what "
+            f"`txbatch acl {keys.topology_id}` prints, and undo any rename-command"
+        ).about(Trouble.SERVER_RIGHTS)
+
+
+def acl_rules(
+    keys: Keys, *, loads_functions: bool = True, level: DurabilityLevel = DurabilityLevel.MEMORY
+) -> list[str]:
+    """Returns the ACL rules of a user that can run, inspect and drop this topology, and do nothing else.
+
+    Args:
+        keys: of the topology.
+        loads_functions: False if another user loads the function library, which this one then cannot change.
+        level: the durability that its runs ask for.
+    """
+    commands = [*COMMANDS_ON_KEYS, *COMMANDS, *COMMANDS_TO_VERIFY, *COMMANDS_OF_LEVEL.get(level, ())]
+    if not loads_functions:
+        commands.remove("FUNCTION|LOAD")
+    return ["reset", "on", f"~{keys.pattern}", *(f"+{command.lower()}" for command in sorted(commands))]

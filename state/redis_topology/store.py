@@ -1,0 +1,311 @@
+"""A topology's state as its owner writes it: acquire, store metadata, commit, confirm.
+
+The owner's writes are one sequence. Each carries the revision it expects, and the server applies it at that
+revision or not at all. A server that has lost its last writes therefore refuses the next one before it changes
+anything; see functions.lua.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Unpack
+
+from state.attempt import TransactionAttempt
+from state.codec import pack_exact
+from state.commits.commit import Commit, CommitReply, CommitStatus
+from state.errors import FencedError, ProtocolError, StateRefusedError
+from state.fault_points import reached
+from state.metadata.metadata_sum import MetadataSum, MetadataSumChange
+from state.metadata.stored_metadata import unpack_metadata, verified_metadata
+from state.records.durability import durable_field
+from state.records.receipt import parse_receipt
+from state.records.stored_topology import Acquired, FoundTopology
+from state.redis_client.connection import RedisConnection
+from state.redis_client.presence import announce_run
+from state.redis_client.replies import text_of
+from state.redis_topology.arguments import (
+    Argument,
+    CommitTooLargeError,
+    call_digest,
+    commit_arguments,
+    metadata_arguments,
+)
+from state.redis_topology.barrier import Barrier
+from state.redis_topology.pulse import CALL_TIMEOUT_S, PulseSender
+from state.redis_topology.refusals import acquire_refusal, state_not_as_left, trouble_of
+from state.redis_topology.topology import CallOptions, ConnectionOptions, RedisTopology
+
+ACQUIRE_TRIES = 20
+RECEIPTS_KEPT = 1024
+"""How many txids keep their receipt; functions.lua has the same number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """What every call of the owner carries.
+
+    Attributes:
+        fence: identifies the owner.
+        generation: identifies this life of the topology; drawn when it was first started.
+        revision: the exact number of writes that the server must have applied before this call.
+    """
+
+    fence: str
+    generation: str
+    revision: int
+
+    def arguments(self) -> list[Argument]:
+        """Returns them in the order the function library reads them."""
+        return [self.fence, self.generation, str(self.revision)]
+
+
+class RedisStore(RedisTopology):
+    """The only writer of a topology's state; lives in the driver, safe to use from several threads.
+
+    Args and errors are those of `RedisTopology`.
+    """
+
+    def __init__(self, url: str, topology_id: str, **options: Unpack[ConnectionOptions]) -> None:
+        super().__init__(url, topology_id, **options)
+        self._owned: Ownership | None = None
+        self._metadata_sum = MetadataSum({})
+        self._new_descriptions = ("", "")  # source fingerprint and topology, until a write has stored them
+        self._sequence = threading.Lock()
+        self._barrier: Barrier | None = None
+
+    def acquire(
+        self,
+        *,
+        nonce: str,
+        new_generation: str,
+        topology: str,
+        source_fingerprint: str,
+        accepted: FoundTopology | None = None,
+    ) -> Acquired:
+        """Becomes the owner of the topology; the newer owner wins and the older one is fenced from then on.
+
+        Called once at start; repeating it with the same nonce gives the same answer. It leaves the stored topology and
+        input unchanged: the owner's first write stores a change of either, in the same step.
+
+        Args:
+            nonce: 128 random bits in hexadecimal, new for every run.
+            new_generation: 128 random bits in hexadecimal, used at the topology's first start.
+            topology: description of the topology.
+            source_fingerprint: of the input.
+            accepted: what the caller found stored and agrees to replace; if None, topology and input must equal
+                what is stored.
+
+        Raises:
+            StateRefusedError: input, topology or format differ, state or metadata is lost, or a drop was left
+                unfinished.
+            StateUnreachableError: no answer in time.
+            FencedError: other coordinators keep taking over at the same time.
+        """
+        own = [self.keys.control, self.keys.metadata, self.keys.receipts, self.keys.quarantine]
+        given = [nonce, new_generation, topology, source_fingerprint]
+        given += ["", ""] if accepted is None else [accepted.topology, accepted.source_fingerprint]
+        previous = self._control().get("fence", "")
+        for _ in range(ACQUIRE_TRIES):
+            reached("acquire.sending")
+            reply = self._connection.function("acquire", "4", *own, previous, *given)
+            reached("acquire.answered")
+            status = text_of(reply[0])
+            if status == "OK":
+                acquired = self._acquired(reply, source_fingerprint, topology)
+                announce_run(self._connection, self.keys)
+                return acquired
+            if status != "RACED":
+                raise acquire_refusal(self.keys.topology_id, status, [text_of(item) for item in reply[1:]])
+            previous = text_of(reply[1])
+        raise FencedError(self.keys.topology_id)
+
+    def store_metadata(self, entries: Mapping[str, Any], forget: Sequence[str] = ()) -> None:
+        """Stores all entries and deletes `forget` in one fenced step; called before attempts are emitted.
+
+        Raises:
+            CodecError: a value would not be read back unchanged; nothing was stored.
+            FencedError: a newer coordinator owns the topology.
+            StateRefusedError: the server's state was lost or replaced, or has another version.
+            StateUnreachableError: no answer in time.
+        """
+        packed = {field: pack_exact(value) for field, value in entries.items()}
+        keys = [self.keys.control, self.keys.metadata]
+        change = self._metadata_sum.change(packed, forget)
+        reached("metadata.sending")
+        reply = self._write("metadata", keys, metadata_arguments(packed, forget), change)
+        reached("metadata.answered")
+        self._refuse_strangers(reply.status)
+        if reply.status not in (CommitStatus.OK, CommitStatus.ALREADY):
+            raise self._not_as_left("cannot store metadata", reply)
+
+    def commit(self, commit: Commit) -> CommitReply:
+        """Publishes a group in one atomic step, repeating the identical call until it is answered.
+
+        Every answer is returned as a status; OK and ALREADY both mean that the group is published exactly once.
+
+        Raises:
+            CodecError: a metadata value would not be read back unchanged; nothing was changed.
+            StateRefusedError: the server cannot do it (out of memory, read-only, no rights).
+            StateUnreachableError: no answer in time; the commit may or may not be applied, and a later `acquire`
+                tells which.
+        """
+        packed = {field: pack_exact(value) for field, value in commit.metadata.items()}
+        try:
+            keys, arguments = commit_arguments(self.keys, commit, packed)
+        except CommitTooLargeError as error:
+            return CommitReply(CommitStatus.LIMIT, str(error))
+        reached("commit.sending")
+        reply = self._write("commit", keys, arguments, self._metadata_sum.change(packed, commit.forget))
+        reached("commit.answered")
+        return replace(reply, byte_count=sum(map(len, arguments)))
+
+    def ask_barrier(self, confirmed_txid: int) -> None:
+        """Asks whether everything written so far is as durable as `check_server` was told; see `barrier_answer`.
+
+        Called by the coordinator, one question at a time.
+
+        Args:
+            confirmed_txid: the last txid known to be, which is stored on this occasion; 0 if none is.
+
+        Raises:
+            FencedError: a newer coordinator owns the topology.
+            StateRefusedError: the server's state was lost or replaced.
+            StateUnreachableError: no answer in time.
+        """
+        if self._barrier is None:
+            self._barrier = self._new_barrier()
+        wrapped = self._barrier.wrapped
+        self._barrier.ask(lambda: self._write_barrier(wrapped, confirmed_txid))
+
+    def barrier_answer(self, timeout_s: float = 0.0) -> bool:
+        """Returns whether the question is answered with yes by now; the server is asked again until it is.
+
+        Args:
+            timeout_s: longest wait for the server.
+
+        Raises:
+            FencedError, StateRefusedError, StateUnreachableError: as `ask_barrier`; the server can no longer give the
+                level.
+        """
+        return self._barrier is not None and self._barrier.is_open and self._barrier.answer(timeout_s)
+
+    def note_durable(self, confirmed_txid: int) -> None:
+        """Stores the last txid known to be as durable as was asked, for display; called once, when a run is done.
+
+        Raises:
+            FencedError, StateRefusedError, StateUnreachableError: as `ask_barrier`.
+        """
+        self._write_barrier(self._connection, confirmed_txid)
+
+    def pulse_sender(self) -> PulseSender:
+        """Returns what writes the pulse of this run, from another thread; called once, after `acquire`."""
+        owned = self._ownership()
+        options: CallOptions = {**self._call_options, "timeout_s": CALL_TIMEOUT_S, "revive": None}
+        connection = RedisConnection(self._connection.client, self.server, **options)
+        return PulseSender(connection, self.keys, fence=owned.fence, generation=owned.generation)
+
+    def close(self) -> None:
+        """Closes the connections; the state stays."""
+        if self._barrier is not None:
+            self._barrier.close()
+        super().close()
+
+    def confirm(self) -> None:
+        """Checks that the server still holds every write of this owner; called before a run reports success.
+
+        Raises:
+            FencedError: a newer coordinator owns the topology.
+            StateRefusedError: the server has lost writes it had confirmed.
+            StateUnreachableError: no answer in time.
+        """
+        if any(self._new_descriptions):  # accepted, but no write has stored them yet
+            self.store_metadata({})
+        reached("confirm.sending")
+        self._owned_reply("confirm", self.keys.control)
+        reached("confirm.answered")
+
+    def last_group(self) -> tuple[TransactionAttempt, ...]:
+        """Returns the attempts that the spout's committer may not have heard of, in order; at most `RECEIPTS_KEPT`.
+
+        That is the last committed group, or more after a run that told late. Only for the owner, so that no spout is
+        told of a group that the server no longer holds.
+
+        Raises:
+            FencedError, StateRefusedError, StateUnreachableError: as `confirm`.
+        """
+        items = self._owned_reply("last_group", self.keys.control, self.keys.receipts)
+        receipts = {int(items[i]): parse_receipt(self.keys, text_of(items[i + 1])) for i in range(0, len(items), 2)}
+        return tuple(TransactionAttempt(txid, receipt.attempt_id) for txid, receipt in receipts.items() if receipt)
+
+    def _acquired(self, reply: Sequence[Any], source_fingerprint: str, topology: str) -> Acquired:
+        fence, generation, revision, committed, stored_sum, stored_source, stored_topology = map(text_of, reply[1:8])
+        packed, found_sum = verified_metadata(self.keys, reply[8:], stored_sum)
+        metadata = unpack_metadata(self.keys, packed)
+        self._owned = Ownership(fence, generation, int(revision))
+        self._metadata_sum = found_sum
+        self._new_descriptions = (
+            "" if source_fingerprint == stored_source else source_fingerprint,
+            "" if topology == stored_topology else topology,
+        )
+        return Acquired(int(committed), metadata)
+
+    def _new_barrier(self) -> Barrier:
+        own = self._own_connection(self._connection.client)
+        wrapped = RedisConnection(own, self.server, **self._call_options)
+        return Barrier(own, wrapped, self._asked, clock=self._clock)
+
+    def _write_barrier(self, connection: RedisConnection, confirmed_txid: int) -> None:
+        told = [durable_field(self._asked.level), str(confirmed_txid)] if confirmed_txid else ["", ""]
+        change = self._metadata_sum.change({}, ())
+        reply = self._write("barrier", [self.keys.control], told, change, connection)
+        self._refuse_strangers(reply.status)
+        if reply.status not in (CommitStatus.OK, CommitStatus.ALREADY):
+            raise self._not_as_left("cannot confirm what is durable", reply)
+
+    def _ownership(self) -> Ownership:
+        if self._owned is None:
+            raise ProtocolError(f"topology {self.keys.topology_id!r} was used before it was acquired")
+        return self._owned
+
+    def _write(
+        self,
+        name: str,
+        keys: Sequence[str],
+        arguments: Sequence[Argument],
+        change: MetadataSumChange,
+        connection: RedisConnection | None = None,
+    ) -> CommitReply:
+        """Makes the owner's next write, which is applied at the revision it expects or refused without effect."""
+        with self._sequence:
+            owned = self._ownership()
+            descriptions = self._new_descriptions
+            digest = call_digest([*descriptions, *arguments])
+            head = [*owned.arguments(), digest, str(change), *descriptions]
+            send = (connection or self._connection).function
+            reply = send(name, str(len(keys)), *keys, *head, *arguments)
+            status = CommitStatus(text_of(reply[0]))
+            if status in (CommitStatus.OK, CommitStatus.ALREADY):
+                self._owned = Ownership(owned.fence, owned.generation, owned.revision + 1)
+                self._metadata_sum.accept(change)
+                self._new_descriptions = ("", "")
+            return CommitReply(status, text_of(reply[1]))
+
+    def _owned_reply(self, name: str, *keys: str) -> list[Any]:
+        """Calls a read-only function that answers the owner alone, and returns its reply."""
+        reply = self._connection.function(name, str(len(keys)), *keys, *self._ownership().arguments(), read_only=True)
+        status = CommitStatus(text_of(reply[0]))
+        self._refuse_strangers(status)
+        if status is not CommitStatus.OK:
+            raise self._not_as_left("was stopped", CommitReply(status, text_of(reply[1])))
+        return list(reply[2:])
+
+    def _refuse_strangers(self, status: CommitStatus) -> None:
+        if status in (CommitStatus.FENCED, CommitStatus.DROPPED):
+            raise FencedError(self.keys.topology_id, status is CommitStatus.DROPPED)
+
+    def _not_as_left(self, what: str, reply: CommitReply) -> StateRefusedError:
+        return StateRefusedError(
+            f"topology {self.keys.topology_id!r} {what}: {reply.status}: {reply.detail}; {state_not_as_left(reply)}"
+        ).about(trouble_of(reply.status))

@@ -1,0 +1,170 @@
+"""Reads Redis Streams by ranges of ids, and trims them; from the driver and from executors.
+
+Every question is one round trip. One that gets no answer is a `FailedException`, so the transaction is tried again;
+what a server refuses is a `SourceError`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import redis
+
+from state.errors import FailedException, SourceError
+from state.printable import said_by
+from state.redis_client.address import redact
+from state.redis_client.connection import connect
+from state.redis_client.encryption import require_encryption
+from state.redis_client.redis_errors import Remedy, remedy_of
+
+BEGINNING = "0-0"
+"""An id before all entries."""
+Entry = tuple[str, list[bytes]]
+"""Id, and fields and values by turns."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamFacts:
+    """A stream at one moment; one that is not there is empty.
+
+    Attributes:
+        length: entries in it.
+        added: entries that were ever added.
+        last_id: of the last one that was added, in it or not.
+    """
+
+    length: int = 0
+    added: int = 0
+    last_id: str = BEGINNING
+
+    @property
+    def removed(self) -> int:
+        """Entries that were trimmed or deleted."""
+        return self.added - self.length
+
+
+def id_order(entry_id: str) -> tuple[int, int]:
+    """What ids are compared by."""
+    milliseconds, _, sequence = entry_id.partition("-")
+    return int(milliseconds), int(sequence or 0)
+
+
+class StreamReader:
+    """Streams of one server; connections are kept per process and URL (driver, executor).
+
+    Args:
+        url: redis://, rediss:// or unix://.
+
+    Raises:
+        TopologyError: the URL cannot be used, or leads to another machine in plain text.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._client = _process_client(url, os.getpid())
+        self._server = redact(url)
+
+    def facts(self, key: str) -> StreamFacts:
+        """How long a stream is.
+
+        Raises:
+            SourceError: the key is not a stream, or the server does not let us read it.
+            FailedException: no answer.
+        """
+        facts: StreamFacts
+        (facts,) = self._ask(key, lambda pipeline: pipeline.execute_command("XINFO", "STREAM", key))
+        return facts
+
+    def after(self, key: str, entry_id: str, count: int) -> tuple[StreamFacts, list[Entry]]:
+        """The first entries after an id, and how long the stream was at that moment.
+
+        Raises:
+            SourceError, FailedException: as `facts`.
+        """
+
+        def ask(pipeline: Any) -> None:
+            pipeline.execute_command("XINFO", "STREAM", key)
+            pipeline.execute_command("XRANGE", key, f"({entry_id}", "+", "COUNT", count)
+
+        facts, entries = self._ask(key, ask)
+        return facts, _entries(entries)
+
+    def between(self, key: str, first_id: str, last_id: str, count: int) -> list[Entry]:
+        """The entries of a range of ids, both included, at most `count` of them.
+
+        Raises:
+            SourceError, FailedException: as `facts`.
+        """
+        (entries,) = self._ask(
+            key, lambda pipeline: pipeline.execute_command("XRANGE", key, first_id, last_id, "COUNT", count)
+        )
+        return _entries(entries)
+
+    def trim(self, key: str, through_id: str) -> None:
+        """Removes every entry up to an id, that one included.
+
+        Raises:
+            SourceError, FailedException: as `facts`.
+        """
+        milliseconds, sequence = id_order(through_id)
+        keep_from = f"{milliseconds}-{sequence + 1}"
+        self._ask(key, lambda pipeline: pipeline.execute_command("XTRIM", key, "MINID", keep_from))
+
+    def _ask(self, key: str, ask: Callable[[Any], object]) -> list[Any]:
+        """Sends commands as one transaction."""
+        try:
+            with self._client.pipeline(transaction=True) as pipeline:
+                ask(pipeline)
+                replies = pipeline.execute(raise_on_error=False)
+        except redis.RedisError as error:
+            raise self._error(key, error) from error
+        return [self._answer(key, reply) for reply in replies]
+
+    def _answer(self, key: str, reply: Any) -> Any:
+        if isinstance(reply, redis.ResponseError) and "no such key" in str(reply):
+            return StreamFacts()
+        if isinstance(reply, redis.RedisError):
+            raise self._error(key, reply) from reply
+        if isinstance(reply, (dict, list)) and (facts := _facts(reply)) is not None:
+            return facts
+        return reply
+
+    def _error(self, key: str, error: redis.RedisError) -> FailedException | SourceError:
+        if remedy_of(error) is Remedy.RETRY:
+            return FailedException(f"stream server {self._server} gave no answer for {key!r}: {said_by(error)}")
+        return SourceError(
+            f"stream {key!r} of server {self._server} cannot be read: {said_by(error)}; check that the key is a stream "
+            "and that this user may use XINFO, XRANGE, MULTI, and XTRIM if it is to be trimmed"
+        )
+
+
+@lru_cache(maxsize=8)
+def _process_client(url: str, _process_id: int) -> redis.Redis:
+    """One client for all emitters of a process; a forked one makes its own."""
+    require_encryption(url)
+    client = connect(url)
+    client.response_callbacks.pop("XRANGE", None)  # it makes a dict of an entry, and may lose a field given twice
+    return client
+
+
+def _entries(reply: Sequence[Any]) -> list[Entry]:
+    return [(entry_id.decode(), list(flat)) for entry_id, flat in reply if flat is not None]
+
+
+def _facts(reply: Any) -> StreamFacts | None:
+    """The answer to XINFO STREAM; None if it is that of another command."""
+    if isinstance(reply, list):
+        if not reply or not isinstance(reply[0], bytes):
+            return None
+        reply = dict(zip(reply[::2], reply[1::2], strict=False))
+    found = {name.decode() if isinstance(name, bytes) else name: value for name, value in reply.items()}
+    if "last-generated-id" not in found:
+        return None
+    last_id = found["last-generated-id"]
+    length = int(found["length"])
+    return StreamFacts(
+        length, int(found.get("entries-added", length)), last_id.decode() if isinstance(last_id, bytes) else last_id
+    )

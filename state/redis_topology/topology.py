@@ -1,0 +1,316 @@
+"""A topology on its server, used without owning it: check the server, look, show, drop."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypedDict
+
+from state.commits.quarantine import QuarantineRecord, unpack_record
+from state.errors import StateRefusedError
+from state.keys import Keys
+from state.metadata.stored_metadata import checked_control, unpack_metadata, verified_metadata
+from state.records.durability import Durability, DurabilityReport, ServerDurability, durable_txids
+from state.records.receipt import parse_receipt
+from state.records.run_pulse import RunPulse
+from state.records.stored_topology import FoundTopology, TopologyStatus
+from state.redis_client.address import redact
+from state.redis_client.connection import RedisConnection, connect
+from state.redis_client.own_connection import OwnConnection, PooledConnection
+from state.redis_client.presence import connected_runs
+from state.redis_client.replies import text_of, texts_by_name
+from state.redis_client.rights import require_all_rights
+from state.redis_server.fitness import evicted_keys, refuse_unfit_server
+from state.redis_server.measured_durability import measure_durability
+from state.redis_server.watch import ServerWatch
+from state.redis_topology.all_records import RedisRecords
+from state.redis_topology.dead_letter_pages import RedisDeadLetters
+from state.redis_topology.drop import drop_topology
+from state.redis_topology.exporting import RedisExport
+from state.redis_topology.history import KnownTransaction, known_transaction
+from state.redis_topology.importing import RedisImport
+from state.redis_topology.listing import ListedTopology, list_topologies
+from state.redis_topology.pulse import read_pulse
+from state.troubles import Trouble
+
+FIRST_CONTACT_TIMEOUT_S = 10.0
+"""How long `RedisTopology.check_server` waits for a server that may not exist."""
+
+
+class ConnectionOptions(TypedDict, total=False):
+    """What `RedisTopology` takes beyond the address and the topology."""
+
+    client: Any
+    revive: Callable[[], None] | None
+    clock: Callable[[], float]
+    sleep: Callable[[float], None]
+    unreachable_timeout_s: float
+    own_connection: Callable[[Any], OwnConnection]
+
+
+class CallOptions(TypedDict):
+    """What every `RedisConnection` of a topology takes."""
+
+    timeout_s: float
+    revive: Callable[[], None] | None
+    clock: Callable[[], float]
+    sleep: Callable[[float], None]
+
+
+class RedisTopology:
+    """One topology on its server, as anyone may look at it or remove it; safe to use from several threads.
+
+    Args:
+        url: redis://, rediss:// or unix:// address. Messages never show its credentials.
+        topology_id: a valid name.
+        client: used instead of connecting to `url` (fakeredis in tests).
+        revive: restarts an embedded server after a lost connection.
+        clock, sleep: in seconds; injected by tests.
+        unreachable_timeout_s: how long an unanswered call is repeated.
+        own_connection: takes one connection of a client; injected by the simulator.
+
+    Raises:
+        TopologyError: the URL is malformed, or the topology id is not a valid name.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        topology_id: str,
+        *,
+        client: Any = None,
+        revive: Callable[[], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+        unreachable_timeout_s: float = 60.0,
+        own_connection: Callable[[Any], OwnConnection] = PooledConnection,
+    ) -> None:
+        self.keys = Keys(topology_id)
+        self.server = redact(url)
+        self._is_injected = client is not None
+        self.unreachable_timeout_s = unreachable_timeout_s
+        self._evicted_keys = 0
+        self._asked = Durability()
+        self._gives = ServerDurability()
+        self._clock = clock
+        self._own_connection = own_connection
+        self._call_options: CallOptions = {
+            "timeout_s": unreachable_timeout_s,
+            "revive": revive,
+            "clock": clock,
+            "sleep": sleep,
+        }
+        made = client if client is not None else connect(url)
+        self._connection = RedisConnection(made, self.server, **self._call_options)
+
+    def check_server(self, asked: Durability | None = None) -> None:
+        """Checks that the server is fit and loads the function library; called once at start.
+
+        Args:
+            asked: what the run wants the server to confirm; None for level memory.
+
+        Raises:
+            StateRefusedError: the server is too old, a replica or evicting, refuses the password, lacks a
+                command or the right to use one, or cannot give the durability that was asked for.
+            StateUnreachableError: no answer within ten seconds.
+        """
+        self._asked = asked or Durability()
+        info = self._info()
+        if info is not None:
+            refuse_unfit_server(info, self.server)
+            self._evicted_keys = evicted_keys(info)
+            self._gives = measure_durability(self._connection, info, self._asked.level)
+        lacking = self._gives.lacks(self._asked)
+        if lacking:
+            raise StateRefusedError(
+                f"server {self.server} cannot confirm durability {self._asked.level.value}: {lacking}; or run with "
+                "durability memory, which waits for nothing"
+            ).about(Trouble.DURABILITY)
+        self._connection.load_library()
+        require_all_rights(self._connection, self.keys)
+
+    @property
+    def durability(self) -> DurabilityReport:
+        """What the run waits for, and what the server was found to do for its data."""
+        return DurabilityReport(self._asked, self._gives.can_lose())
+
+    def watch(self, clock: Callable[[], float]) -> ServerWatch:
+        """Returns what checks the server during a run; called once, after `check_server`."""
+        return ServerWatch(self._connection, evicted_before=self._evicted_keys, clock=clock)
+
+    def look(self) -> FoundTopology | None:
+        """Returns what `acquire` would take over, or None if there is nothing; changes nothing.
+
+        Called once at start, before `acquire`, so that a start refused for what it finds fences nobody out.
+
+        Raises:
+            StateRefusedError: some of the stored metadata is lost or altered.
+            StateUnreachableError: no answer in time.
+        """
+        reply = self._connection.function("look", "2", self.keys.control, self.keys.metadata, read_only=True)
+        if not reply:
+            return None
+        committed, source, topology, stored_sum = map(text_of, reply[:4])
+        checked_control(self.keys, {"committed": committed})
+        packed = verified_metadata(self.keys, reply[4:], stored_sum)[0]
+        return FoundTopology(int(committed), source, topology, unpack_metadata(self.keys, packed))
+
+    def status(self) -> TopologyStatus | None:
+        """Returns what is stored about the topology, or None; needs no ownership.
+
+        Raises:
+            StateRefusedError, StateUnreachableError: as `acquire`.
+        """
+        reply = self._status()
+        control = checked_control(self.keys, texts_by_name(reply[3:]))
+        if not control:
+            return None
+        return TopologyStatus(
+            topology_id=self.keys.topology_id,
+            committed_txid=int(control.get("committed", "0")),
+            generation=control.get("generation", ""),
+            fence=control.get("fence", ""),
+            topology=control.get("topology", ""),
+            source_fingerprint=control.get("source_fingerprint", ""),
+            metadata_count=int(reply[0]),
+            quarantined_count=int(reply[1]),
+            last_receipt=parse_receipt(self.keys, text_of(reply[2])),
+            is_dropping="dropping" in control,
+            durable=durable_txids(control),
+        )
+
+    def server_can_lose(self) -> str:
+        """Returns what a power cut may take from the server, for display; see `ServerDurability.can_lose`.
+
+        Raises:
+            StateRefusedError, StateUnreachableError: as `acquire`.
+        """
+        info = self._info()
+        return (ServerDurability() if info is None else measure_durability(self._connection, info)).can_lose()
+
+    @property
+    def dead_letters(self) -> RedisDeadLetters:
+        """The topology's dead letters; needs no ownership."""
+        return RedisDeadLetters(self._connection, self.keys)
+
+    def has_records(self) -> bool:
+        """Whether the topology's control key exists, readable or not."""
+        return bool(int(self._connection.call("EXISTS", self.keys.control)))
+
+    def existing_states(self, names: Iterable[str], with_parts: Iterable[str] = ()) -> list[str]:
+        """Returns those of the named states that exist on the server; called once at start, before `acquire`.
+
+        Args:
+            names: of states with one key.
+            with_parts: of states with one key for each part; any of them will do.
+        """
+        existing = [name for name in names if int(self._connection.call("EXISTS", self.keys.state(name)))]
+        records = self.records()
+        return existing + [name for name in with_parts if records.has_keys(self.keys.parts_pattern(name))]
+
+    def quarantined(self) -> list[QuarantineRecord]:
+        """Returns the quarantined batches, by txid; needs no ownership and changes nothing.
+
+        Raises:
+            StateRefusedError: a record cannot be read.
+            StateUnreachableError: no answer in time.
+        """
+        found = self._connection.function("quarantined", "1", self.keys.quarantine, read_only=True)
+        records = [
+            unpack_record(self.keys, str(found[i], "utf-8", "backslashreplace"), bytes(found[i + 1]))
+            for i in range(0, len(found), 2)
+        ]
+        return sorted(records, key=lambda record: record.txid)
+
+    def discard(self, record: QuarantineRecord) -> bool:
+        """Removes a quarantined batch for good, in one step; called for an operator, at any time and by anybody.
+
+        A run that replays the batch meanwhile either has published it before, or finds the record gone and publishes
+        nothing of it.
+
+        Returns:
+            Whether this call has removed exactly that record. False if it was gone, or another one was in its place.
+
+        Raises:
+            StateRefusedError, StateUnreachableError: as `quarantined`.
+        """
+        txid, packed = str(record.txid), record.packed()
+        return text_of(self._connection.function("discard", "1", self.keys.quarantine, txid, packed)[0]) == "OK"
+
+    def pulse(self, *, with_samples: bool = False) -> RunPulse | None:
+        """Returns what the topology's last run has told, None if no run has; needs no ownership.
+
+        Args:
+            with_samples: read the samples of the last minutes too.
+
+        Raises:
+            StateRefusedError, StateUnreachableError: as `acquire`.
+        """
+        return read_pulse(self._connection, self.keys, with_samples=with_samples)
+
+    def transaction(self, txid: int) -> KnownTransaction | None:
+        """Returns what is known of a transaction, None if the topology is not stored; needs no ownership.
+
+        Raises:
+            StateRefusedError, StateUnreachableError: as `acquire`.
+        """
+        return known_transaction(self._connection, self.keys, txid)
+
+    def connected_runs(self) -> int:
+        """Returns how many runs of the topology are connected, 0 if the server does not say; needs no ownership."""
+        return connected_runs(self._connection, self.keys)
+
+    def all_topologies(self) -> list[ListedTopology]:
+        """Returns every topology on the same server, by id.
+
+        Raises:
+            StateRefusedError, StateUnreachableError: as `acquire`.
+        """
+        return list_topologies(self._connection)
+
+    def records(self) -> RedisRecords:
+        """Returns what reads everything that is stored, without the function library; for `txbatch verify`."""
+        return RedisRecords(self._connection, self.keys)
+
+    def export(self) -> RedisExport:
+        """Returns what reads everything that is stored as of one transaction; for `txbatch state`."""
+        return RedisExport(self._connection, self.keys)
+
+    def importer(self) -> RedisImport:
+        """Returns what puts exported state back; for `txbatch state import`."""
+        return RedisImport(self._connection, self.keys, nonce=secrets.token_hex(16))
+
+    def drop(self) -> int:
+        """Deletes every key of the topology and returns how many there were.
+
+        It fences a running coordinator first and deletes the control key last, so nothing of the topology can
+        reappear. If it is interrupted, the topology stays unusable until it is dropped again.
+
+        Raises:
+            StateRefusedError, StateUnreachableError: as `acquire`.
+            FencedError: other coordinators keep taking over at the same time.
+        """
+        return drop_topology(self._connection, self.keys, nonce=secrets.token_hex(16))
+
+    def close(self) -> None:
+        """Closes the connection; the state stays."""
+        self._connection.close()
+
+    def _info(self) -> Mapping[str, Any] | None:
+        """Returns the reply to INFO; None if the client is an injected one of a server in memory, which has none."""
+        try:
+            first_contact_s = min(FIRST_CONTACT_TIMEOUT_S, self.unreachable_timeout_s)
+            info: Mapping[str, Any] = self._connection.call("INFO", timeout_s=first_contact_s)
+        except StateRefusedError as error:
+            if not self._is_injected or "unknown command" not in str(error.__cause__):
+                raise
+            return None
+        return info
+
+    def _status(self) -> list[Any]:
+        own = [self.keys.control, self.keys.metadata, self.keys.receipts, self.keys.quarantine]
+        return list(self._connection.function("status", "4", *own, read_only=True))
+
+    def _control(self) -> dict[str, str]:
+        return checked_control(self.keys, texts_by_name(self._status()[3:]))

@@ -1,0 +1,119 @@
+"""Values that Redis keeps in another form than they are given: Decimals as integers, JSON as text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from state.errors import TopologyError
+from state.values.state_kind import MAX_INTEGER, ValueType
+
+SCALE_MAX = 15
+"""Most digits after the point: an integer in state has 15 digits in full."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueForm:
+    """How values are written and read back.
+
+    Attributes:
+        to_stored: a user's value -> what is written; called by handles (executor).
+        from_stored: the inverse.
+    """
+
+    to_stored: Callable[[Any], Any]
+    from_stored: Callable[[Any], Any]
+
+
+def form_of(value_type: ValueType, scale: int = 0) -> ValueForm | None:
+    """Returns the form of a declared type; None if values are written as they are."""
+    match value_type:
+        case ValueType.DECIMAL:
+            return ValueForm(lambda value: scaled(value, scale), lambda stored: unscaled(stored, scale))
+        case ValueType.JSON:
+            return ValueForm(canonical_json, json.loads)
+    return None
+
+
+def check_scale(what: str, value_type: ValueType, scale: int | None) -> int:
+    """Returns the digits after the point that a declaration gives; 0 for values other than Decimals.
+
+    Raises:
+        TopologyError: it gives none, or not as many as can be kept, or the values have no point.
+    """
+    if value_type is not ValueType.DECIMAL:
+        if scale is not None:
+            raise TopologyError(f"{what} is given scale {scale!r}, which only Decimal values have; leave it out")
+        return 0
+    if isinstance(scale, bool) or not isinstance(scale, int) or not 0 <= scale <= SCALE_MAX:
+        raise TopologyError(
+            f"{what} holds Decimals and is given scale {scale!r}; give the digits after the point, from 0 to "
+            f"{SCALE_MAX}, as in scale=2"
+        )
+    return scale
+
+
+def scaled(value: Any, scale: int) -> int:
+    """Returns a Decimal, or an int, as a number of its smallest units; exact, or refused.
+
+    Raises:
+        TypeError: the value is something else. A float is refused because it rarely is the number that was meant.
+        ValueError: it has more digits after the point, is out of range, or is not finite.
+    """
+    if type(value) is int:
+        units = value * _power(scale)
+    elif type(value) is Decimal:
+        units = _units(value, scale)
+    else:
+        raise TypeError(f"is a {type(value).__name__}; give a Decimal or an int")
+    if not -MAX_INTEGER <= units <= MAX_INTEGER:
+        raise ValueError(f"is outside ±{unscaled(MAX_INTEGER, scale)}")
+    return units
+
+
+def _units(value: Decimal, scale: int) -> int:
+    sign, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int):
+        raise ValueError("is not a finite number")  # noqa: TRY004 - the type is right
+    if not any(digits):
+        return 0
+    if value.adjusted() > len(str(MAX_INTEGER)):
+        raise ValueError(f"is outside ±{unscaled(MAX_INTEGER, scale)}")
+    whole = int("".join(map(str, digits)))
+    shift = exponent + scale
+    if shift < 0:
+        whole, rest = divmod(whole, _power(-shift)) if -shift <= len(digits) else (0, 1)
+        if rest:
+            raise ValueError(f"has more than {scale} digits after the point; round it first")
+        shift = 0
+    return (-1 if sign else 1) * whole * _power(shift)
+
+
+def _power(exponent: int) -> int:
+    return int(10**exponent)
+
+
+def unscaled(units: int, scale: int) -> Decimal:
+    """Inverse of `scaled`: always with `scale` digits after the point, whatever the decimal context."""
+    return Decimal((int(units < 0), tuple(map(int, str(abs(units)))), -scale))
+
+
+def canonical_json(value: Any) -> str:
+    """Returns the one text of a JSON value: keys sorted, no spaces, characters as they are.
+
+    Raises:
+        TypeError: the value would be read back as another one, as a tuple or a key that is not a string would.
+        ValueError: it holds a number that is not finite, or invalid Unicode.
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+    restored = json.loads(text)
+    if restored != value:
+        raise TypeError(f"would be read back as {restored!r:.100}; use dicts with text as keys, and lists")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("is not valid Unicode") from None
+    return text

@@ -1,0 +1,197 @@
+"""Write sets compose as if every transaction had been applied by itself."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from state.codec import pack, unpack
+from state.commits.write_set import (
+    VALUE_FIELD,
+    OrderMattersError,
+    StateKind,
+    StateWrites,
+    ValueType,
+    WriteSet,
+    compose,
+)
+
+FIELDS = ["a", "b", "c"]
+INT_HASH = (StateKind.HASH, ValueType.INT)
+FLOAT_HASH = (StateKind.HASH, ValueType.FLOAT)
+SCORES = (StateKind.SORTED_SET, ValueType.FLOAT)
+MEMBERS = (StateKind.SET, ValueType.STR)
+ITEMS = (StateKind.LIST, ValueType.INT)
+
+floats = st.floats(allow_nan=False, allow_infinity=False, width=32)
+amounts = {INT_HASH: st.integers(-5, 5), FLOAT_HASH: floats, SCORES: floats}
+
+
+def steps_of(shape):
+    field = st.sampled_from(FIELDS)
+    if shape == ITEMS:
+        return st.tuples(st.just("append"), st.integers(0, 9)) | st.just(("delete", VALUE_FIELD))
+    if shape == MEMBERS:
+        return st.tuples(st.just("put"), field, st.just(True)) | st.tuples(st.just("delete"), field)
+    amount = amounts[shape]
+    return (
+        st.tuples(st.just("put"), field, amount)
+        | st.tuples(st.just("increment"), field, amount)
+        | st.tuples(st.just("delete"), field)
+    )
+
+
+shapes = st.sampled_from([INT_HASH, FLOAT_HASH, SCORES, MEMBERS, ITEMS])
+runs = shapes.flatmap(
+    lambda shape: st.tuples(st.just(shape), st.lists(st.lists(steps_of(shape), max_size=4), max_size=5))
+)
+pairs = shapes.flatmap(
+    lambda shape: st.tuples(
+        st.just(shape),
+        st.lists(st.lists(steps_of(shape), max_size=2), min_size=1, max_size=3),
+        st.lists(st.lists(steps_of(shape), max_size=2), min_size=1, max_size=3),
+    )
+)
+
+
+def write(shape, steps):
+    """One transaction's write set, as the handles would make it."""
+    write_set = WriteSet()
+    state = write_set.state("s", *shape)
+    for name, *arguments in steps:
+        if name == "append":
+            state.appends.append(arguments[0])
+        elif name == "increment" and shape[1] is ValueType.FLOAT:
+            state.increment(arguments[0], [arguments[1]])
+        else:
+            getattr(state, name)(*arguments)
+    return write_set
+
+
+def apply(write_set, model):
+    """What the server does with one commit."""
+    for state in write_set.states.values():
+        for field in state.deletes:
+            model.pop(field, None)
+        model.update(state.puts)
+        for field, deltas in state.increments.items():
+            for delta in deltas if isinstance(deltas, list) else [deltas]:
+                model[field] = model.get(field, 0) + delta
+        if state.appends:
+            model[VALUE_FIELD] = model.get(VALUE_FIELD, ()) + tuple(state.appends)
+    return model
+
+
+def start(shape):
+    return {} if shape == ITEMS else {"a": 1, "z": 2}
+
+
+@given(runs)
+def test_composed_transactions_equal_the_same_one_by_one(run):
+    shape, transactions = run
+    one_by_one = start(shape)
+    for steps in transactions:
+        apply(write(shape, steps), one_by_one)
+    composed = compose(write(shape, steps) for steps in transactions)
+    assert apply(composed, start(shape)) == one_by_one
+
+
+@given(runs)
+def test_a_field_is_in_one_place_only(run):
+    shape, transactions = run
+    for state in compose(write(shape, steps) for steps in transactions).states.values():
+        assert not (state.puts.keys() & state.increments.keys())
+        assert not (state.puts.keys() & state.deletes.keys())
+        assert not (state.increments.keys() & state.deletes.keys())
+        assert len(list(state.fields())) == len(set(state.fields()))
+
+
+@given(runs)
+def test_write_set_survives_the_wire(run):
+    shape, transactions = run
+    composed = compose(write(shape, steps) for steps in transactions)
+    restored = WriteSet.from_wire(unpack(pack(composed.to_wire())))
+    assert restored == composed
+    assert restored.to_wire() == composed.to_wire()
+
+
+@given(pairs, st.randoms(use_true_random=False))
+def test_tasks_side_by_side_equal_every_interleaving(pair, random):
+    shape, left, right = pair
+    joined = compose(write(shape, steps) for steps in left)
+    try:
+        joined.merge(compose(write(shape, steps) for steps in right))
+    except OrderMattersError:
+        return
+    left, right, interleaved = list(left), list(right), start(shape)
+    while left or right:
+        side = left if left and (not right or random.random() < 0.5) else right
+        apply(write(shape, side.pop(0)), interleaved)
+    assert apply(joined, start(shape)) == interleaved
+
+
+def test_what_two_tasks_add_to_one_field_is_added_up():
+    total = StateWrites(*INT_HASH, increments={"a": 2, "b": 1})
+    total.merge(StateWrites(*INT_HASH, increments={"a": 3, "c": 1}))
+    assert total == StateWrites(*INT_HASH, increments={"a": 5, "b": 1, "c": 1})
+    assert total.reach == 5
+
+
+def test_floats_of_two_transactions_are_added_one_after_the_other():
+    total = StateWrites(*FLOAT_HASH, increments={"a": [0.1]})
+    total.then(StateWrites(*FLOAT_HASH, increments={"a": [0.2]}))
+    total.then(StateWrites(*FLOAT_HASH, increments={"a": [0.3]}))
+    assert total.increments == {"a": [0.1, 0.2, 0.3]}
+    assert total.operations() == 3
+
+
+def test_composing_leaves_the_parts_as_they_were():
+    first, second = (
+        write(FLOAT_HASH, [("increment", "a", 0.5)]),
+        write(FLOAT_HASH, [("increment", "a", 0.25)]),
+    )
+    compose([first, second])
+    assert first.states["s"].increments == {"a": [0.5]}
+    assert second.states["s"].increments == {"a": [0.25]}
+
+
+def test_two_tasks_that_put_one_field_need_an_order():
+    left, right = write(INT_HASH, [("put", "a", 1)]), write(INT_HASH, [("put", "a", 1)])
+    with pytest.raises(OrderMattersError):
+        left.merge(right)
+
+
+def test_reach_is_how_far_any_field_may_have_been_after_any_transaction():
+    total = compose(write(INT_HASH, [("increment", "a", by), ("increment", "b", 1)]) for by in (5, -7, 2))
+    assert total.states["s"].increments == {"a": 0, "b": 3}
+    assert total.states["s"].reach == 14
+    other = compose([write(INT_HASH, [("increment", "a", -3)])])
+    total.merge(other)
+    assert total.states["s"].reach == 17
+
+
+def test_increments_that_a_later_transaction_makes_void_are_remembered_with_their_reach():
+    total = compose(
+        write(INT_HASH, steps) for steps in ([("increment", "a", 5)], [("put", "a", 1)], [("increment", "a", 1)])
+    )
+    assert total.states["s"].puts == {"a": 2}
+    assert total.states["s"].overwritten == {"a": 5}
+    total = compose(
+        write(FLOAT_HASH, steps) for steps in ([("increment", "a", 0.5)], [("increment", "a", -1.5)], [("delete", "a")])
+    )
+    assert total.states["s"].overwritten == {"a": 2.0}
+
+
+def test_what_one_transaction_itself_makes_void_is_not_remembered():
+    total = compose([write(INT_HASH, [("increment", "a", 5), ("put", "a", 1)])])
+    assert total.states["s"].overwritten == {}
+
+
+@pytest.mark.parametrize("shape", [INT_HASH, FLOAT_HASH, SCORES])
+def test_a_number_known_to_have_left_its_range_reaches_infinitely_far(shape):
+    most = StateWrites(*shape).most()
+    steps = ([("put", "a", most)], [("increment", "a", most)], [("put", "a", most - most)])
+    assert compose(write(shape, one) for one in steps).states["s"].reach == math.inf

@@ -1,0 +1,325 @@
+"""Handles check what they are given, and reads see what this task has written."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from state.commits.write_set import MAX_INTEGER, VALUE_FIELD, StateKind, ValueType, WriteSet
+from state.errors import ProtocolError, StateRefusedError, TopologyError
+from state.kinds import handles
+from state.kinds.handles import HashState, ListState, SetState, SortedSetState, ValueState, bind_states
+from state.kinds.session import StateSession
+
+
+class Stored:
+    """A reader over a plain dict (name -> field -> bytes) that counts its round trips."""
+
+    def __init__(self, **states):
+        self.states, self.calls = states, []
+
+    def read(self, name, kind, fields, as_of_txid):
+        self.calls.append((name, kind, list(fields), as_of_txid))
+        return [self.states.get(name, {}).get(field) for field in fields]
+
+
+def opened(handle, reader=None, earlier=None):
+    session = StateSession(reader)
+    live = handle.bind(session)
+    session.open(7, earlier)
+    return live, session
+
+
+class TestDeclaration:
+    def test_states_of_bases_are_found_and_may_be_replaced(self):
+        class Base:
+            a = HashState("a")
+            b = ValueState("b")
+
+        class Derived(Base):
+            b = None  # type: ignore[assignment]
+            c = SetState("c")
+
+        assert sorted(handles.declared_states(Derived)) == ["a", "c"]
+
+    def test_two_attributes_of_one_state_are_refused(self):
+        class Twice:
+            a = HashState("same")
+            b = ValueState("same")
+
+        with pytest.raises(TopologyError, match="'same' is declared twice in Twice"):
+            handles.declared_states(Twice)
+
+    @pytest.mark.parametrize(
+        ("make", "message"),
+        [
+            (lambda: HashState("a b"), "not a valid name"),
+            (lambda: HashState("a", value=list), "declared as 'list'; use one of int, float, str, bytes"),
+            (lambda: HashState("a", field=float), "field of state 'a' is declared as 'float'"),
+            (lambda: SetState("a", value="float"), "member of state 'a' is declared as 'float'"),
+            (lambda: ValueState("a", value=bool), "declared as 'bool'"),
+        ],
+    )
+    def test_unusable_declaration_is_refused(self, make, message):
+        with pytest.raises(TopologyError, match=message):
+            make()
+
+    def test_types_may_be_given_by_name(self):
+        assert HashState("a", value="float", field="bytes").value_type is ValueType.FLOAT
+
+    def test_a_handle_made_by_code_that_runs_says_that_it_has_to_be_declared(self):
+        for made in (HashState("counts"), pickle.loads(pickle.dumps(HashState("counts")))):
+            with pytest.raises(TopologyError, match=r"state 'counts' is not declared: HashState\('counts'\) was"):
+                made.increment("a")
+        with pytest.raises(TopologyError, match=r"write `seen = SetState\('seen'\)` in the class body"):
+            SetState("seen").contains("a")
+
+    def test_a_state_is_only_open_while_finish_batch_runs(self):
+        class Store:
+            counts = HashState("counts")
+
+        store, session = Store(), StateSession()
+        for handle in (Store.counts, store.counts):
+            with pytest.raises(TopologyError, match="'counts' is open only in finish_batch"):
+                handle.increment("a")
+        bind_states(store, session)
+        with pytest.raises(TopologyError, match="open only"):
+            store.counts.increment("a")
+        session.open(0)
+        store.counts.increment("a")
+        kept = store.counts.increment
+        assert session.close().states["counts"].increments == {"a": 1}
+        with pytest.raises(TopologyError, match="open only"):
+            kept("a")
+        with pytest.raises(TopologyError, match="open only"):
+            Store.counts.increment("a")
+
+    def test_a_new_instance_takes_the_place_of_the_old(self):
+        class Store:
+            counts = HashState("counts")
+
+        first, second, session = Store(), Store(), StateSession()
+        bind_states(first, session)
+        bind_states(second, session)
+        session.open(0)
+        second.counts.increment("a")
+        with pytest.raises(TopologyError, match="open only"):
+            first.counts.increment("a")
+        assert session.close().states["counts"].increments == {"a": 1}
+
+    def test_slots_without_dict_are_refused(self):
+        class Store:
+            __slots__ = ()
+            counts = HashState("counts")
+
+        with pytest.raises(TopologyError, match="__slots__"):
+            bind_states(Store(), StateSession())
+
+
+class TestChecks:
+    @pytest.mark.parametrize(
+        ("field", "by", "error"),
+        [
+            (1, 1, TypeError),
+            (b"a", 1, TypeError),
+            (None, 1, TypeError),
+            ("\ud800", 1, ValueError),
+            ("a", True, TypeError),
+            ("a", 1.0, TypeError),
+            ("a", "1", TypeError),
+            ("a", MAX_INTEGER + 1, ValueError),
+            ("a", -MAX_INTEGER - 1, ValueError),
+        ],
+    )
+    def test_increment_refuses_other_types(self, field, by, error):
+        live, session = opened(HashState("counts"))
+        with pytest.raises(error, match="state 'counts' was given"):
+            live.increment(field, by)
+        assert session.close().states == {}
+
+    @pytest.mark.parametrize(
+        ("handle", "value", "error"),
+        [
+            (HashState("s", value=int), True, TypeError),
+            (HashState("s", value=int), 2**53, ValueError),
+            (HashState("s", value=float), 1, TypeError),
+            (HashState("s", value=float), float("nan"), ValueError),
+            (HashState("s", value=float), float("inf"), ValueError),
+            (HashState("s", value=str), b"x", TypeError),
+            (HashState("s", value=str), "\udcff", ValueError),
+            (HashState("s", value=bytes), bytearray(b"x"), TypeError),
+        ],
+    )
+    def test_put_refuses_other_types(self, handle, value, error):
+        live, _ = opened(handle)
+        with pytest.raises(error, match="state 's' was given value"):
+            live.put("f", value)
+
+    def test_text_cannot_be_incremented(self):
+        live, _ = opened(HashState("s", value=str))
+        with pytest.raises(TypeError, match="state 's' holds str values and cannot be incremented"):
+            live.increment("f")
+
+    def test_fields_of_each_type(self):
+        for field_type, field in ((str, "ä"), (int, -3), (bytes, b"\xff")):
+            live, session = opened(HashState("s", field=field_type))
+            live.increment(field)
+            live.increment(field, 2)
+            assert session.close().states["s"].increments == {field: 3}
+
+    def test_sorted_set_takes_whole_numbers_as_scores(self):
+        live, session = opened(SortedSetState("z"))
+        live.put("a", 3)
+        live.increment("b", 2)
+        live.increment("b")
+        state = session.close().states["z"]
+        assert (state.value_type, state.puts, state.increments) == (ValueType.FLOAT, {"a": 3.0}, {"b": [3.0]})
+        assert type(state.puts["a"]) is float
+
+
+class TestWrites:
+    def test_floats_of_one_transaction_collapse_to_one_delta(self):
+        live, session = opened(HashState("f", value=float))
+        for delta in (0.1, 0.2, 0.3):
+            live.increment("a", delta)
+        assert session.close().states["f"].increments == {"a": [0.1 + 0.2 + 0.3]}
+
+    def test_increment_after_put_and_delete_is_a_put(self):
+        live, session = opened(HashState("h"))
+        live.put("a", 5)
+        live.increment("a", 2)
+        live.delete("b")
+        live.increment("b", 2)
+        live.increment("c")
+        state = session.close().states["h"]
+        assert (state.puts, state.increments, state.deletes) == ({"a": 7, "b": 2}, {"c": 1}, {})
+
+    def test_list_delete_empties_and_appends_go_on(self):
+        live, session = opened(ListState("l", value=int))
+        live.append(1)
+        live.delete()
+        live.extend([2, 3])
+        state = session.close().states["l"]
+        assert (state.deletes, state.appends) == ({VALUE_FIELD: True}, [2, 3])
+
+    def test_extend_with_one_bad_item_adds_none(self):
+        live, session = opened(ListState("l", value=int))
+        with pytest.raises(TypeError):
+            live.extend([1, "2"])
+        assert session.close().states == {}
+
+    def test_an_untouched_state_is_not_in_the_write_set(self):
+        _, session = opened(SetState("s"))
+        assert session.close() == WriteSet()
+
+
+class TestReads:
+    def test_read_sees_committed_then_earlier_then_own(self):
+        earlier = WriteSet()
+        earlier.state("h", StateKind.HASH, ValueType.INT).increments.update({"a": 10, "b": 1})
+        earlier.state("h", StateKind.HASH, ValueType.INT).put("p", 5)
+        earlier.state("h", StateKind.HASH, ValueType.INT).delete("d")
+        reader = Stored(h={"a": b"100", "d": b"7", "p": b"8", "x": b"3"})
+        live, session = opened(HashState("h"), reader, earlier)
+        assert live.get_many(["a", "b", "p", "d", "x", "none"]) == {
+            "a": 110,
+            "b": 1,
+            "p": 5,
+            "d": None,
+            "x": 3,
+            "none": None,
+        }
+        assert reader.calls == [("h", StateKind.HASH, ["a", "b", "x", "none"], 7)]
+        live.increment("a", 1)
+        live.put("x", 4)
+        live.delete("p")
+        live.increment("d", 2)
+        assert (live.get("a"), live.get("x"), live.get("p"), live.get("d")) == (111, 4, None, 2)
+        assert session.reads == {("h", field) for field in ("a", "b", "p", "d", "x", "none")}
+
+    def test_what_this_transaction_put_is_not_a_read(self):
+        reader = Stored()
+        live, session = opened(HashState("h"), reader)
+        live.put("a", 1)
+        assert live.get("a") == 1
+        assert session.reads == set()
+        assert reader.calls == []
+
+    def test_what_an_earlier_transaction_put_is_a_read_without_a_round_trip(self):
+        earlier = WriteSet()
+        earlier.state("v", StateKind.VALUE, ValueType.STR).put(VALUE_FIELD, "x")
+        reader = Stored()
+        live, session = opened(ValueState("v", value=str), reader, earlier)
+        assert live.get() == "x"
+        assert session.reads == {("v", VALUE_FIELD)}
+        assert reader.calls == []
+
+    def test_floats_are_added_in_the_servers_order(self):
+        earlier = WriteSet()
+        earlier.state("f", StateKind.HASH, ValueType.FLOAT).increments["a"] = [0.2, 0.3]
+        live, _ = opened(HashState("f", value=float), Stored(f={"a": b"0.1"}), earlier)
+        live.increment("a", 0.4)
+        assert live.get("a") == ((0.1 + 0.2) + 0.3) + 0.4
+
+    def test_set_and_scores(self):
+        live, session = opened(SetState("s"), Stored(s={"a": b"1", "b": b"1"}))
+        live.remove("b")
+        live.add("c")
+        assert live.contains_many(["a", "b", "c", "d"]) == {"a": True, "b": False, "c": True, "d": False}
+        assert live.contains("a")
+        assert session.reads == {("s", "a"), ("s", "d")}
+        scores, _ = opened(SortedSetState("z"), Stored(z={"a": b"1.5"}))
+        scores.increment("a", 0.5)
+        assert (scores.score("a"), scores.score("b")) == (2.0, None)
+
+    @pytest.mark.parametrize(
+        ("value", "stored", "message"),
+        [(int, b"x1", "declared as int"), (float, b"", "declared as float"), (str, b"\xff", "declared as str")],
+    )
+    def test_stored_value_of_another_type_is_refused(self, value, stored, message):
+        live, _ = opened(HashState("h", value=value), Stored(h={"a": stored}))
+        with pytest.raises(StateRefusedError, match=message):
+            live.get("a")
+
+    def test_reading_without_a_reader_is_our_bug(self):
+        live, _ = opened(HashState("h"))
+        with pytest.raises(ProtocolError):
+            live.get("a")
+
+    def test_get_many_of_nothing_asks_nobody(self):
+        reader = Stored()
+        live, _ = opened(HashState("h"), reader)
+        assert live.get_many([]) == {}
+        assert reader.calls == []
+
+
+steps = st.lists(
+    st.tuples(st.sampled_from(["put", "increment"]), st.sampled_from("ab"), st.integers(-9, 9))
+    | st.tuples(st.just("delete"), st.sampled_from("ab"), st.none()),
+    max_size=12,
+)
+
+
+@given(steps, steps)
+def test_reads_equal_a_plain_dictionary(before, now):
+    model = {"a": 100}
+    session = StateSession(Stored(h={"a": b"100"}))
+    live = HashState("h").bind(session)
+    earlier = WriteSet()
+    for run in (before, now):
+        session.open(1, earlier)
+        for name, field, amount in run:
+            if name == "put":
+                live.put(field, amount)
+                model[field] = amount
+            elif name == "increment":
+                live.increment(field, amount)
+                model[field] = model.get(field, 0) + amount
+            else:
+                live.delete(field)
+                model.pop(field, None)
+            assert live.get_many(["a", "b"]) == {"a": model.get("a"), "b": model.get("b")}
+        earlier.then(session.close())

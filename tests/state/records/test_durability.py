@@ -1,0 +1,136 @@
+"""What a server can lose, and which levels it can confirm: every case a sentence."""
+
+from __future__ import annotations
+
+import fakeredis
+import pytest
+import redis
+
+from state.errors import StateRefusedError
+from state.records.durability import (
+    ALMOST_ALWAYS,
+    Durability,
+    DurabilityLevel,
+    DurabilityReport,
+    ServerDurability,
+    durable_txids,
+)
+from state.redis_client.connection import RedisConnection
+from state.redis_server.measured_durability import measure_durability
+from state.redis_server.program import find_server_program
+from state.redis_topology.topology import RedisTopology
+from tests.conftest import redis_program, running_server
+
+FSYNC, REPLICA = Durability(DurabilityLevel.FSYNC), Durability(DurabilityLevel.REPLICA, 2)
+
+
+@pytest.mark.parametrize(
+    ("found", "sentence"),
+    [
+        (ServerDurability(), "everything: it does not say that it keeps anything on disk"),
+        (ServerDurability(has_append_file=True, appendfsync="always"), "nothing it has answered (appendfsync always)"),
+        (
+            ServerDurability(has_append_file=True, appendfsync=ALMOST_ALWAYS),
+            "what it has answered while it rewrote its file (no-appendfsync-on-rewrite yes)",
+        ),
+        (
+            ServerDurability(has_append_file=True, appendfsync="everysec"),
+            "its last second or two of commits (appendfsync everysec)",
+        ),
+        (
+            ServerDurability(has_append_file=True, appendfsync="no"),
+            "its last half minute of commits or more (appendfsync no)",
+        ),
+        (
+            ServerDurability(has_append_file=True),
+            "its last commits (it keeps an append-only file; this user may not read how often it syncs it)",
+        ),
+        (ServerDurability(has_append_file=False, snapshots=True), "everything since its last snapshot (appendonly no)"),
+        (ServerDurability(has_append_file=False, snapshots=False), "everything (appendonly no, no snapshots)"),
+        (
+            ServerDurability(has_append_file=False),
+            "everything since its last snapshot, if it makes any (appendonly no)",
+        ),
+    ],
+)
+def test_what_a_power_cut_may_take_is_said(found, sentence):
+    assert found.can_lose() == sentence
+
+
+@pytest.mark.parametrize("level", DurabilityLevel)
+def test_only_the_levels_above_memory_wait(level):
+    assert Durability(level).waits == (level is not DurabilityLevel.MEMORY)
+
+
+def test_any_server_can_confirm_level_memory():
+    assert ServerDurability().lacks(Durability()) == ""
+
+
+def test_a_server_that_syncs_always_can_confirm_level_fsync():
+    assert ServerDurability(has_append_file=True, appendfsync="always").lacks(FSYNC) == ""
+
+
+@pytest.mark.parametrize(
+    ("found", "part"),
+    [
+        (ServerDurability(), "it does not say that it keeps anything on disk"),
+        (ServerDurability(has_append_file=False), "CONFIG SET appendonly yes"),
+        (ServerDurability(has_append_file=True), "grant what `txbatch acl TOPOLOGY --durability fsync` prints"),
+        (ServerDurability("valkey 9.1.2", has_append_file=True, appendfsync="everysec"), "under which valkey 9.1.2 "),
+        (ServerDurability(has_append_file=True, appendfsync=ALMOST_ALWAYS), "set no-appendfsync-on-rewrite no"),
+    ],
+)
+def test_a_server_that_cannot_confirm_level_fsync_lacks_something_that_is_named(found, part):
+    assert part in found.lacks(FSYNC)
+
+
+def test_level_replica_takes_as_many_replicas_as_have_to_confirm():
+    one = ServerDurability(confirms_replicas=True, replicas=1)
+    assert "it has 1 connected replica, and 2 must confirm" in one.lacks(REPLICA)
+    assert "does not let this user call WAIT" in ServerDurability(replicas=3).lacks(REPLICA)
+    assert ServerDurability(confirms_replicas=True, replicas=2).lacks(REPLICA) == ""
+
+
+def test_the_last_line_says_what_was_confirmed_or_what_can_still_be_lost():
+    assert DurabilityReport(FSYNC, "x").last_line(1_234) == (
+        "on disk up to txid 1,234, confirmed by the server (durability fsync)"
+    )
+    assert DurabilityReport(REPLICA, "x").last_line(7) == "on 2 replicas up to txid 7, confirmed (durability replica)"
+    assert "durability memory" in DurabilityReport(Durability(), "a lot").last_line(7)
+
+
+def test_what_is_durable_is_read_from_the_control_key():
+    assert durable_txids({"durable_fsync": "12", "durable_replica": "x", "committed": "40"}) == {"fsync": 12}
+
+
+def test_a_server_in_memory_is_refused_at_any_level_that_waits():
+    store = RedisTopology("redis://in-memory", "wc", client=fakeredis.FakeRedis(version=(7,)))
+    with pytest.raises(StateRefusedError, match="cannot confirm durability fsync: it does not say that it keeps any"):
+        store.check_server(FSYNC)
+
+
+# Real servers
+
+
+@pytest.mark.redis
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        (("--appendonly", "yes", "--appendfsync", "everysec"), (True, "everysec", False)),
+        (("--appendonly", "yes", "--appendfsync", "always"), (True, "always", False)),
+        (("--appendonly", "no", "--save", "900 1"), (False, "", True)),
+        (("--appendonly", "no", "--save", ""), (False, "", False)),
+    ],
+)
+def test_a_real_server_is_measured(options, found):
+    for program in (find_server_program(), redis_program()):
+        with running_server(program, *options) as url, redis.Redis.from_url(url) as client:
+            connection = RedisConnection(client, url, timeout_s=5.0)
+            measured = measure_durability(connection, client.info(), DurabilityLevel.REPLICA)
+            assert (measured.has_append_file, measured.appendfsync, measured.snapshots) == found
+            assert measured.confirms_replicas
+            assert measured.replicas == 0
+            client.execute_command("ACL", "SETUSER", "default", "-config", "-wait")
+            measured = measure_durability(connection, client.info(), DurabilityLevel.REPLICA)
+            assert (measured.has_append_file, measured.appendfsync, measured.snapshots) == (found[0], "", None)
+            assert not measured.confirms_replicas

@@ -1,0 +1,159 @@
+"""Decimals are kept as integers of their smallest unit, JSON as its one text: exact, or refused."""
+
+from __future__ import annotations
+
+from decimal import Decimal, localcontext
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from state.errors import StateRefusedError, TopologyError
+from state.kinds.handles import HashState, ListState, ValueState
+from state.kinds.session import StateSession
+from state.values.state_kind import MAX_INTEGER, ValueType
+from state.values.stored_value import decode_stored
+from state.values.value_form import SCALE_MAX, canonical_json, scaled, unscaled
+from tests.support.stores.written import written
+
+
+class Ledger:
+    """Declares every state whose values have a form of their own."""
+
+    money = HashState("money", value=Decimal, scale=2)
+    total = ValueState("total", value=Decimal, scale=0)
+    log = ListState("log", value=Decimal, scale=1)
+    notes = HashState("notes", value="json")
+
+
+@given(st.integers(-MAX_INTEGER, MAX_INTEGER), st.integers(0, SCALE_MAX))
+def test_every_number_of_units_comes_back_whatever_the_context(units, scale):
+    with localcontext() as context:
+        context.prec = 3
+        value = unscaled(units, scale)
+        assert scaled(value, scale) == units
+    assert value == Decimal(units) / Decimal(10**scale)
+    assert value.as_tuple().exponent == -scale
+
+
+@pytest.mark.parametrize(
+    ("value", "units"),
+    [
+        (Decimal("12.34"), 1234),
+        (Decimal("-0.01"), -1),
+        (Decimal("1E+3"), 100_000),
+        (Decimal("12.3400000"), 1234),
+        (Decimal("-0E-99"), 0),
+        (7, 700),
+    ],
+    ids=str,
+)
+def test_a_decimal_is_scaled_exactly(value, units):
+    assert scaled(value, 2) == units
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "message"),
+    [
+        (Decimal("0.001"), ValueError, "has more than 2 digits after the point; round it first"),
+        (Decimal("1E-999999"), ValueError, "has more than 2 digits"),
+        (Decimal("1E+999999"), ValueError, "is outside ±90071992547409.91"),
+        (Decimal("90071992547409.92"), ValueError, "is outside"),
+        (Decimal("NaN"), ValueError, "not a finite number"),
+        (Decimal("-Infinity"), ValueError, "not a finite number"),
+        (0.1, TypeError, "is a float; give a Decimal or an int"),
+        (True, TypeError, "is a bool"),
+        ("1.00", TypeError, "is a str"),
+    ],
+    ids=str,
+)
+def test_what_would_have_to_be_rounded_is_refused(value, error, message):
+    with pytest.raises(error, match=rf"'money' was given value .*, but declares Decimal: .*{message}"):
+        written(Ledger(), lambda own: own.money.put("a", value))
+
+
+def test_decimals_add_up_as_integers_and_are_read_as_decimals():
+    class Stored:
+        def read(self, name, kind, fields, as_of_txid):
+            return [b"1234" if field == "b" else None for field in fields]
+
+    seen = []
+
+    def change(own):
+        own.money.increment("a", Decimal("0.10"))
+        own.money.increment_many({"a": Decimal("0.20"), "b": 1})
+        own.money.put("c", Decimal("-3.5"))
+        own.total.increment(Decimal(5))
+        own.log.extend([Decimal("0.5"), 2])
+        seen.append(own.money.get_many(["b", "c", "d"]))
+
+    found = written(Ledger(), change, Stored()).states
+    assert found["money"].value_type is ValueType.INT
+    assert (found["money"].increments, found["money"].puts) == ({"a": 30, "b": 100}, {"c": -350})
+    assert found["total"].increments == {"": 5}
+    assert found["log"].appends == [5, 20]
+    assert seen == [{"b": Decimal("13.34"), "c": Decimal("-3.50"), "d": None}]
+
+
+def test_json_is_kept_as_one_text_and_read_as_a_value_of_its_own():
+    seen = []
+    given_value = {"b": [1, 2.5, None, True], "ä": {"x": "y"}}
+
+    def change(own):
+        own.notes.put("a", given_value)
+        seen.append(own.notes.get("a"))
+        seen[0]["b"].append("changed by the reader")
+        seen.append(own.notes.get("a"))
+
+    found = written(Ledger(), change).states["notes"]
+    assert found.puts == {"a": '{"b":[1,2.5,null,true],"ä":{"x":"y"}}'}
+    assert seen[1] == given_value
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        ({1: "a"}, TypeError),
+        ([(1, 2)], TypeError),
+        ({"a": {1, 2}}, TypeError),
+        (float("nan"), ValueError),
+        ("\ud800", ValueError),
+        (Decimal(1), TypeError),
+    ],
+    ids=str,
+)
+def test_json_that_would_come_back_as_something_else_is_refused(value, error):
+    with pytest.raises(error):
+        canonical_json(value)
+    with pytest.raises(error, match=r"'notes' was given value .* but declares json"):
+        written(Ledger(), lambda own: own.notes.put("a", value))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: HashState("a", value=Decimal), "holds Decimals and is given scale None; give the digits"),
+        (lambda: HashState("a", value=Decimal, scale=16), "is given scale 16"),
+        (lambda: ValueState("a", value=Decimal, scale=True), "is given scale True"),
+        (lambda: ListState("a", value=int, scale=2), "is given scale 2, which only Decimal values have"),
+        (lambda: HashState("a", value=dict), "declared as 'dict'; use one of int, float, str, bytes, Decimal, json"),
+    ],
+    ids=["missing", "too large", "bool", "of an int", "dict"],
+)
+def test_an_unusable_declaration_is_refused(make, message):
+    with pytest.raises(TopologyError, match=message):
+        make()
+
+
+def test_text_cannot_be_incremented_though_it_is_json():
+    session = StateSession()
+    live = Ledger.notes.bind(session)
+    session.open(0)
+    with pytest.raises(TypeError, match="'notes' holds json values and cannot be incremented"):
+        live.increment("a", 1)
+
+
+@pytest.mark.parametrize(("stored", "declared"), [(b"1.5", ValueType.DECIMAL), (b"{", ValueType.JSON)], ids=str)
+def test_a_stored_value_of_another_form_is_refused(stored, declared):
+    with pytest.raises(StateRefusedError, match=f"is declared as {declared.value}"):
+        decode_stored(stored, declared, "field 'a' of state 's'", 2)
