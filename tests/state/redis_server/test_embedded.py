@@ -23,7 +23,7 @@ from state.redis_topology.store import RedisStore
 from tests.support.stores.builders import acquire, attempt, commit_of, counts
 
 pytestmark = pytest.mark.redis
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 WAIT_S = 20.0
 
 # A driver: opens the directory's server, adds to a counter when told, says what it sees, ends when told.
