@@ -73,8 +73,10 @@ class RotatingMap(Generic[Key, Value]):
 
     def pop(self, key: Key, default: Value | None = None) -> Value | None:
         """Removes a key without a callback and returns its value."""
-        bucket = self._bucket_of(key)
-        return default if bucket is None else bucket.pop(key)
+        for bucket in self._buckets:
+            if key in bucket:
+                return bucket.pop(key)
+        return default
 
     def rotate(self) -> dict[Key, Value]:
         """Drops the oldest bucket, calls `on_expire` for each of its entries, and returns it."""

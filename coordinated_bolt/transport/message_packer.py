@@ -36,16 +36,20 @@ _STRETCH = 0
 """Stands where a message has its kind."""
 
 
+Columns = tuple[tuple[int, ...], tuple[int, ...]]
+"""Roots, and of each the xor of some of its edges."""
+
+
 class Trees(NamedTuple):
     """What a frame tells an acker about trees.
 
     Attributes:
-        begun: (root, xor of the first edges) of every INIT.
-        acked: (root, xor of the edges of all ACKs).
+        begun: roots with their first edges, of every INIT.
+        acked: roots with the edges of all ACKs.
     """
 
-    begun: list[tuple[int, int]]
-    acked: list[tuple[int, int]]
+    begun: Columns
+    acked: Columns
 
 
 class _TargetBox:
@@ -62,7 +66,7 @@ class _TargetBox:
         self.rows: list[list[Any]] = []
         self.trees: list[dict[int, int]] = []
         self.held: list[bytes] = []
-        self.begun: list[tuple[int, int]] = []
+        self.begun: dict[int, int] = {}
         self.acks: dict[int, int] = {}
         self.item_count = 0
         self.byte_count = 0
@@ -124,15 +128,34 @@ class MessagePacker:
             box.pack_rows()
             box.held.append(packed)
             size = len(packed)
-        self._added(target, box, size + EDGE_BYTES * len(roots))
+        size += EDGE_BYTES * len(roots)
+        box.byte_count += size
+        self.byte_count += size
+        box.item_count += 1
+        if box.item_count >= self._frame_messages or box.byte_count >= FRAME_BYTES:
+            self._flush(target, box)
 
     def init(self, root: int, edges: int) -> None:
         """Tells the acker of a root that a spout has emitted it."""
-        self._init(self._acker_tasks[root % self._acker_count], root, edges)
+        target = self._acker_tasks[root % self._acker_count]
+        box = self._boxes.get(target) or self._new_box(target)
+        box.begun[root] = edges
+        self.byte_count += EDGE_BYTES
+        box.item_count += 1
+        if box.item_count >= self._frame_messages:
+            self._flush(target, box)
 
     def ack(self, root: int, edges: int) -> None:
         """Tells the acker of a root some edges that the task has received and sent."""
-        self._ack(self._acker_tasks[root % self._acker_count], root, edges)
+        target = self._acker_tasks[root % self._acker_count]
+        box = self._boxes.get(target) or self._new_box(target)
+        if root in box.acks:
+            box.acks[root] ^= edges
+            return
+        box.acks[root] = edges
+        box.item_count += 1
+        if box.item_count >= self._frame_messages:
+            self._flush(target, box)
 
     def fail(self, root: int) -> None:
         """Tells the acker of a root that it has failed."""
@@ -153,16 +176,20 @@ class MessagePacker:
             case MessageKind.TUPLE:
                 self.add(target, *payload)
             case MessageKind.INIT:
-                self._init(target, *payload)
+                self.init(*payload)
             case MessageKind.ACK:
-                self._ack(target, *payload)
+                self.ack(*payload)
             case _:
                 packed = pack([int(kind), *payload])
                 check_tuple_size(packed)
                 box = self._boxes.get(target) or self._new_box(target)
                 box.pack_rows()
                 box.held.append(packed)
-                self._added(target, box, len(packed))
+                box.byte_count += len(packed)
+                self.byte_count += len(packed)
+                box.item_count += 1
+                if box.item_count >= self._frame_messages or box.byte_count >= FRAME_BYTES:
+                    self._flush(target, box)
 
     def close(self) -> None:
         """Sends what is left; nothing may be added afterwards."""
@@ -170,28 +197,8 @@ class MessagePacker:
             if box.item_count:
                 self._flush(target, box)
 
-    def _init(self, target: int, root: int, edges: int) -> None:
-        box = self._boxes.get(target) or self._new_box(target)
-        box.begun.append((root, edges))
-        self._added(target, box, EDGE_BYTES)
-
-    def _ack(self, target: int, root: int, edges: int) -> None:
-        box = self._boxes.get(target) or self._new_box(target)
-        if root in box.acks:
-            box.acks[root] ^= edges
-        else:
-            box.acks[root] = edges
-            self._added(target, box, EDGE_BYTES)
-
     def _send_root(self, kind: MessageKind, root: int) -> None:
         self.send(tree_message(kind, self._sender, self._acker_tasks[root % self._acker_count], root))
-
-    def _added(self, target: int, box: _TargetBox, size: int) -> None:
-        box.item_count += 1
-        box.byte_count += size
-        self.byte_count += size
-        if box.item_count >= self._frame_messages or box.byte_count >= FRAME_BYTES:
-            self._flush(target, box)
 
     def _new_box(self, target: int) -> _TargetBox:
         box = self._boxes[target] = _TargetBox()
@@ -199,11 +206,22 @@ class MessagePacker:
 
     def _flush(self, target: int, box: _TargetBox) -> None:
         box.pack_rows()
-        payload = pack([box.held, _columns(box.begun), _columns(box.acks.items())])
+        payload = pack([box.held, _columns_wire(box.begun), _columns_wire(box.acks)])
         frame = WaveFrame(self._wave_id, self._sender, box.sequence, target, WaveFrameKind.MESSAGES, payload)
         box.sequence += 1
         box.clear()
         self._send_frame(frame)
+
+
+def pack_numbers(numbers: Iterable[int]) -> bytes:
+    """Returns numbers of 64 bits as one piece of bytes."""
+    listed = tuple(numbers)
+    return struct.pack(f"<{len(listed)}Q", *listed)
+
+
+def unpack_numbers(packed: bytes) -> tuple[int, ...]:
+    """Inverse of `pack_numbers`."""
+    return struct.unpack(f"<{len(packed) // 8}Q", packed)
 
 
 def parcels_of(frame: WaveFrame) -> list[Parcel]:
@@ -233,7 +251,7 @@ def trees_of(frame: WaveFrame) -> Trees:
         CodecError: the frame does not hold messages.
     """
     _, begun, acked = _content(frame)
-    return Trees(_pairs(begun), _pairs(acked))
+    return Trees(_columns(begun), _columns(acked))
 
 
 def _content(frame: WaveFrame) -> list[Any]:
@@ -250,7 +268,7 @@ def _parcel(sender: int, target: int, wire: list[Any]) -> Parcel:
     if roots is None:
         trees = edges or [{} for _ in rows]
     else:
-        trees = [{root: edge} for root, edge in zip(_numbers(roots), _numbers(edges), strict=True)]
+        trees = [{root: edge} for root, edge in zip(unpack_numbers(roots), unpack_numbers(edges), strict=True)]
     return TupleStretch(sender, target, stream_index, rows, trees)
 
 
@@ -258,25 +276,17 @@ def _trees_wire(trees: list[dict[int, int]]) -> tuple[bytes | None, Any]:
     """Returns roots and edges as columns if every tuple has one root, else None and the trees, if there are any."""
     sizes = {*map(len, trees)}
     if sizes == {1}:
-        return _column(chain.from_iterable(trees)), _column(chain.from_iterable(map(dict.values, trees)))
+        return pack_numbers(chain.from_iterable(trees)), pack_numbers(chain.from_iterable(map(dict.values, trees)))
     return None, None if sizes == {0} else trees
 
 
-def _columns(pairs: Iterable[tuple[int, int]]) -> list[bytes]:
-    return [_column(column) for column in zip(*pairs, strict=True)]
+def _columns_wire(pairs: dict[int, int]) -> list[bytes]:
+    return [pack_numbers(pairs), pack_numbers(pairs.values())]
 
 
-def _pairs(columns: list[bytes]) -> list[tuple[int, int]]:
-    return list(zip(*map(_numbers, columns), strict=True))
-
-
-def _column(numbers: Iterable[int]) -> bytes:
-    listed = tuple(numbers)
-    return struct.pack(f"<{len(listed)}Q", *listed)
-
-
-def _numbers(column: bytes) -> tuple[int, ...]:
-    return struct.unpack(f"<{len(column) // 8}Q", column)
+def _columns(wire: list[bytes]) -> Columns:
+    roots, edges = map(unpack_numbers, wire)
+    return roots, edges
 
 
 def _room_left(row: Sequence[Any]) -> int:

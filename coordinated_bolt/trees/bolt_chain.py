@@ -148,9 +148,10 @@ class BoltChain:
             if failure is not None:
                 return ChainFailed(member.wiring.task_id, failure)
         for parcels in frames:
-            failed = self._received(self._members[0], parcels) or self._handed_over(1)
-            if failed is not None:
-                return failed
+            for parcel in parcels:
+                failed = self._received(self._members[0], (parcel,)) or self._handed_over(1)
+                if failed is not None:
+                    return failed
             yield
         for place, member in enumerate(self._members, start=1):
             self._begin(member.wiring)

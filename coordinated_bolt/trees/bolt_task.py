@@ -122,19 +122,22 @@ class BoltTask:
             if tup.status is TupleStatus.ACKED:  # too late to fail it
                 return self._user.failure(error, shortened(tup))
             failure = self._user.call(self.collector.fail, tup) if tup.status is _OPEN else None
-            return failure or self._user.call(self._executed, tup)
+            if failure is not None:
+                return failure
         except BaseException as error:
             if is_interruption(error):
                 raise
             return self._user.failure(error, shortened(tup))
-        return self._user.call(self._executed, tup)
-
-    def _executed(self, tup: PlainTuple) -> None:
-        """Acks a basic bolt's tuple unless it has failed, and tells the observer."""
-        if self._is_basic and tup.status is _OPEN:
-            self.collector.ack(tup)
-        watched = self._observer
-        (watched if watched.hooks else watched.observer).executed(tup, self._clock() - tup.received_ns)
+        try:  # hooks, too, are user code
+            if self._is_basic and tup.status is _OPEN:
+                self.collector.ack(tup)
+            watched = self._observer
+            (watched if watched.hooks else watched.observer).executed(tup, self._clock() - tup.received_ns)
+        except BaseException as error:
+            if is_interruption(error):
+                raise
+            return self._user.failure(error)
+        return None
 
     def _origin(self, upstream_task: int, stream_index: int) -> TupleOrigin:
         origin = self._origins.get((upstream_task, stream_index))

@@ -18,6 +18,7 @@ from coordinated_bolt.transport.messages import Message, MessageKind
 from coordinated_bolt.transport.tree_outbox import RootOutbox
 from coordinated_bolt.trees.spout_output_collector import TreeSpoutOutputCollector
 from coordinated_bolt.trees.user_calls import UserCalls
+from coordinated_bolt.user_code import is_interruption
 from coordinated_bolt.watching.hook_observer import HookObserver
 from coordinated_bolt.watching.metrics import no_clock
 from coordinated_bolt.watching.task_observer import TaskObserver
@@ -99,11 +100,17 @@ class SpoutTask:
     def is_ready(self) -> bool:
         """Whether `next_tuple` may be called now."""
         limit = self._max_spout_pending
-        return self._is_active and (limit is None or self.pending_count < limit)
+        return self._is_active and (limit is None or len(self._collector.pending) < limit)
 
     def next_tuple(self) -> Failure | None:
         """Asks the spout for a tuple; if `emitted_count` has grown, it is worth asking again."""
-        return self._user.call(self.spout.next_tuple) or (self._ack_done() if self._collector.done else None)
+        try:
+            self.spout.next_tuple()
+        except BaseException as error:
+            if is_interruption(error):
+                raise
+            return self._user.failure(error)
+        return self._ack_done() if self._collector.done else None
 
     def receive(self, message: Message) -> Failure | None:
         """Handles an ACKED, FAILED or RESET_TIMEOUT; ignores it if the message has already timed out.
@@ -143,16 +150,19 @@ class SpoutTask:
         return self._user.close((self.spout.close, *(hook.cleanup for hook in self._context.hooks)))
 
     def _ack(self, message: PendingMessage) -> Failure | None:
-        return self._user.call(self._tell_acked, message)
-
-    def _tell_acked(self, message: PendingMessage) -> None:
-        if self._is_told_values:
-            self.spout.ack(message.message_id, message.values)  # type: ignore[call-arg]
-        else:
-            self.spout.ack(message.message_id)
-        watched = self._observer
-        latency_ns = self._clock() - message.emitted_ns
-        (watched if watched.hooks else watched.observer).message_acked(message, latency_ns)
+        try:
+            if self._is_told_values:
+                self.spout.ack(message.message_id, message.values)  # type: ignore[call-arg]
+            else:
+                self.spout.ack(message.message_id)
+            watched = self._observer
+            latency_ns = self._clock() - message.emitted_ns
+            (watched if watched.hooks else watched.observer).message_acked(message, latency_ns)
+        except BaseException as error:
+            if is_interruption(error):
+                raise
+            return self._user.failure(error)
+        return None
 
     def _fail(self, message: PendingMessage) -> Failure | None:
         return self._user.call(self._tell_failed, message)

@@ -210,7 +210,9 @@ class PlainCoordinator:
         else:
             self._crashed(ended, tuple_count)
         for task, root in wave.roots:  # in the order of their emission
-            end_on(self._spouts[task].end(root, is_acked=root in acked))
+            failure = self._spouts[task].end(root, is_acked=root in acked)
+            if failure is not None:
+                end_on(failure)
             reached("plain_message.told")
         self._count()
         self.statistics.moment(ended_s, self.statistics.acked, self.statistics.failed)
@@ -232,7 +234,7 @@ class PlainCoordinator:
             raise WaveCrashError(self._size.crashes_alone, crashed.reason)
 
     def _now_ns(self) -> int:
-        return round(self._clock() * 1_000_000_000)
+        return int(self._clock() * 1e9)
 
     def _new_wave(self) -> SpoutWave:
         self._wave_count += 1

@@ -14,11 +14,11 @@ from random import Random
 from time import perf_counter_ns
 from typing import TypeVar
 
-from coordinated_bolt.completeness.acker import Acker, AckOutcome
 from coordinated_bolt.completeness.failure import Failure
+from coordinated_bolt.completeness.wave_trees import WaveTrees
 from coordinated_bolt.subtopology.coordinated_task import make_task
 from coordinated_bolt.transport.edges import DRIVER
-from coordinated_bolt.transport.message_packer import MessagePacker, parcels_of, trees_of
+from coordinated_bolt.transport.message_packer import MessagePacker, pack_numbers, parcels_of, trees_of, unpack_numbers
 from coordinated_bolt.transport.tree_outbox import TreeOutbox
 from coordinated_bolt.transport.tuple_stretch import Parcel
 from coordinated_bolt.transport.wave_frames import (
@@ -124,13 +124,13 @@ class PlainAckerStage:
     def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[Addressed]:
         task = self.entry.task(self.stage_index, partition)
         frames = yield from task.read(records)
-        acker = Acker[int]()
-        acked: list[int] = []  # what did not end well has failed, so nothing else matters
-        for trees in _unpacked(frames, self.wave_id, trees_of):
-            acked += [root for root, edges in trees.begun if acker.init(root, edges) is AckOutcome.ACKED]
-            acked += [root for root, edges in trees.acked if acker.ack(root, edges) is AckOutcome.ACKED]
+        trees = WaveTrees()
+        for told in _unpacked(frames, self.wave_id, trees_of):
+            trees.begin(*told.begun)
+            trees.ack(*told.acked)
+        acked = pack_numbers(trees.complete())  # what did not end well has failed, so nothing else matters
         post = Post(task.routes, pack_wave_frame)
-        post.send(WaveFrame(self.wave_id, task.task_id, 0, DRIVER, WaveFrameKind.ACKED, pack(acked)))
+        post.send(WaveFrame(self.wave_id, task.task_id, 0, DRIVER, WaveFrameKind.ACKED, acked))
         yield from post.take()
 
 
@@ -155,7 +155,7 @@ def wave_drained(collected: Iterable[Addressed]) -> WaveDrained:
             component_id, done = unpack(frame.payload)
             metrics.setdefault(component_id, ComponentMetrics()).merge(ComponentMetrics.from_wire(done))
         else:
-            acked.update(unpack(frame.payload))
+            acked.update(unpack_numbers(frame.payload))
     failures.sort(key=lambda sent: sent[0])
     return WaveDrained(frozenset(acked), tuple(failure for _, failure in failures), metrics)
 

@@ -34,7 +34,7 @@ def test_messages_come_out_as_they_went_in_target_by_target():
 
 def test_an_acker_is_told_of_each_tree_once_a_frame():
     sent: list[WaveFrame] = []
-    packer = MessagePacker(WAVE, 1, sent.append)
+    packer = MessagePacker(WAVE, 1, sent.append, acker_tasks=(9,))
     large = (1 << 64) - 1
     packer.send(edges_message(MessageKind.INIT, 1, 9, root=large, edges=5))
     for edges in (1, large, 2):
@@ -42,7 +42,7 @@ def test_an_acker_is_told_of_each_tree_once_a_frame():
     packer.send(edges_message(MessageKind.ACK, 1, 9, root=8, edges=4))
     packer.close()
 
-    assert [trees_of(frame) for frame in sent] == [([(large, 5)], [(7, 1 ^ large ^ 2), (8, 4)])]
+    assert [trees_of(frame) for frame in sent] == [(((large,), (5,)), ((7, 8), (1 ^ large ^ 2, 4)))]
     assert messages_of(sent[0]) == []
 
 
