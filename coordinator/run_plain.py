@@ -113,6 +113,7 @@ def run_plain(
                 engine,
                 options or PlainRunOptions(),
                 clock=time.monotonic,
+                clock_ns=time.monotonic_ns,
                 sleep=time.sleep,
                 draw_bits=secrets.randbits,
                 on_progress=on_progress,
