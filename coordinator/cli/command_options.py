@@ -12,9 +12,9 @@ from typing import Annotated, Any
 
 import typer
 
-from coordinator.cli.commands.log_style import LogLevel, LogStyle, log_error
 from coordinator.cli.exits import errors_reported
 from coordinator.cli.logs import RecordStream, logging_to_stderr
+from coordinator.cli.streams.log_style import LogLevel, LogStyle, log_error
 from coordinator.cli.suggestions import server_options
 from coordinator.log_fields import logs_of
 from coordinator.server_choice import DEFAULT_DATA_DIR, ServerChoice, choose_server
