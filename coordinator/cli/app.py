@@ -43,6 +43,7 @@ from coordinator.cli.command_options import (
 from coordinator.cli.commands.dead_letters import dead_letters
 from coordinator.cli.commands.doctor import doctor
 from coordinator.cli.commands.dry_run import dry_run
+from coordinator.cli.commands.explain import explain
 from coordinator.cli.commands.init import init
 from coordinator.cli.commands.inspect import inspect
 from coordinator.cli.commands.list_topologies import list_topologies
@@ -228,6 +229,7 @@ app.command()(status)
 app.command()(inspect)
 app.command()(replay)
 app.command()(doctor)
+app.command()(explain)
 app.command()(plan)
 app.command("dry-run")(dry_run)
 app.command()(verify)

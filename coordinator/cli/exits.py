@@ -83,7 +83,7 @@ def pointer_of(error: BaseException) -> str:
     if isinstance(error, (StoppedError, KeyboardInterrupt)) or _is_full_disk(error):
         return ""
     trouble = error.trouble if isinstance(error, TransactionError) else Trouble.UNEXPECTED
-    return f"\nsee {trouble.place}"
+    return f"\n`{trouble.command}` says more"
 
 
 def _is_full_disk(error: BaseException) -> bool:
