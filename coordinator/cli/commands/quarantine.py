@@ -27,6 +27,7 @@ from coordinator.cli.command_options import (
     server_of_command,
 )
 from coordinator.cli.commands.alone import alone
+from coordinator.cli.commands.run_lines import moment
 from coordinator.cli.run_arguments import RunArguments, adopt_option
 from coordinator.cli.run_command import RunRequest, execute
 from coordinator.cli.state_commands import ask
@@ -212,15 +213,15 @@ def _dropped(
 def _line(record: QuarantineRecord) -> str:
     cause = record.cause
     return (
-        f"txid {record.txid:>6,}  {_time(record)}  {_place(record):<20}  {counted(cause.attempt_count, 'attempt')}  "
-        f"{one_line(cause.reason, 200)}"
+        f"txid {record.txid:>6,}  {moment(record.set_aside_at_s)}  {_place(record):<20}  "
+        f"{counted(cause.attempt_count, 'attempt')}  {one_line(cause.reason, 200)}"
     )
 
 
 def _told(record: QuarantineRecord) -> str:
     batch, cause = record.batch, record.cause
     lines = [
-        f"txid {record.txid:,}, quarantined {_time(record)}",
+        f"txid {record.txid:,}, quarantined {moment(record.set_aside_at_s)}",
         f"  failed in         {_place(record)}, {counted(cause.attempt_count, 'attempt')}",
         f"  reason            {one_line(cause.reason, 1_000)}",
         *([f"  tuple             {one_line(cause.tuple_text, 1_000)}"] if cause.tuple_text else []),
@@ -244,15 +245,11 @@ def _place(record: QuarantineRecord) -> str:
     return f"{cause.component_id}[{cause.task_index}]" if cause.component_id else "no known component"
 
 
-def _time(record: QuarantineRecord) -> str:
-    return datetime.fromtimestamp(record.set_aside_at_s, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
-
-
 def _brief(record: QuarantineRecord) -> dict[str, Any]:
     cause = record.cause
     return {
         "txid": record.txid,
-        "time": _time(record),
+        "time": datetime.fromtimestamp(record.set_aside_at_s, UTC).strftime("%Y-%m-%d %H:%M:%SZ"),
         "component": cause.component_id,
         "task": cause.task_index,
         "attempts": cause.attempt_count,

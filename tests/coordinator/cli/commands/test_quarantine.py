@@ -8,6 +8,7 @@ import pytest
 
 from coordinator.cli import main
 from coordinator.cli.commands import quarantine
+from coordinator.cli.commands.run_lines import moment
 from state.commits.commit import Commit, SetAside
 from state.commits.write_set import WriteSet
 from state.redis_topology.store import RedisStore
@@ -42,7 +43,7 @@ def url(redis_backend: Backend) -> str:
 def test_list_has_a_line_for_each_batch(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert ended("quarantine", "list", "words", "--redis", url) == 0
     first, second = capsys.readouterr().out.splitlines()
-    assert first.startswith("txid      1  1970-01-01 00:00:01Z  parse[1]")
+    assert first.startswith(f"txid      1  {moment(1)}  parse[1]")
     assert first.endswith("5 attempts  ValueError: no number")
     assert second.startswith("txid      2")
 
