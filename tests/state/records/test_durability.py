@@ -67,7 +67,7 @@ EVERY_SECOND = ServerDurability(has_append_file=True, appendfsync="everysec")
         (
             EVERY_SECOND,
             7,
-            "nothing up to txid 7, which is on disk; of later ones, as the server is set now, a power cut",
+            "nothing up to txid 7, which is on disk; of later ones, as the server is set now, a ",
         ),
         (EVERY_SECOND, 9, "nothing of this topology: all that is committed is on disk; the server, as it is set now,"),
         (ServerDurability(has_append_file=True, appendfsync="always"), 7, "a power cut may take from this server noth"),
