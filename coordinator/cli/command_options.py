@@ -68,6 +68,15 @@ Parameters = Annotated[
     typer.Option("-p", "--param", metavar="KEY=VALUE", help="Parameter of the factory; may be repeated."),
 ]
 
+Describing = Annotated[
+    str | None,
+    typer.Option(
+        "--factory",
+        metavar="MODULE:FACTORY",
+        help="Have the spout of this topology describe what was read; spouts of txbatch need no telling.",
+    ),
+]
+
 Adopt = Annotated[
     str | None,
     typer.Option(
