@@ -25,6 +25,7 @@ WordsByScope = Mapping[str, list[str]]
 """Scope -> what was read, a line each."""
 SOURCES: Mapping[str, Words] = {
     "text files ": record_ranges.words_of,
+    "JSON lines ": record_ranges.words_of,
     "CSV files ": record_ranges.words_of,
     "Parquet files ": record_ranges.words_of,
     "kafka topic ": offset_ranges.words_of,
@@ -63,10 +64,8 @@ def words_of_spout(spec: Any, metadata: Mapping[str, Any]) -> dict[str, list[str
     def words(scope: str, value: Any) -> list[str]:
         try:
             if not partitioned:
-                return [str(line) for line in spec.describe(value)]
-            return (
-                [str(line) for line in spec.describe(partition_of(scope), value)] if is_partition_scope(scope) else []
-            )
+                return list(map(str, spec.describe(value)))
+            return list(map(str, spec.describe(partition_of(scope), value))) if is_partition_scope(scope) else []
         except TransactionError:
             raise
         except Exception as error:  # noqa: BLE001 - user code

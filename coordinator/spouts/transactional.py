@@ -171,11 +171,11 @@ class ITransactionalSpout(IComponent):
         """Makes an emitter (executor, once per task and wave)."""
 
     def describe(self, metadata: Any) -> Sequence[str]:
-        """Returns what a transaction read, in the words of the input, a line each; called by ``txbatch replay --dry-run``, and by
-        ``inspect`` and ``quarantine show`` with ``--factory`` (any process).
+        """Returns what a transaction read, in the words of the input, a line each.
 
-        It is for people and changes nothing: a function of the metadata alone, which opens neither files nor connections.
-        None of it is stored. The default is no words, and then the metadata itself is shown.
+        Called by ``txbatch replay --dry-run``, and by ``inspect`` and ``quarantine show`` with ``--factory``, in their
+        process. It is a function of the metadata alone, which opens neither files nor connections. Nothing depends on
+        it, and it is not stored. The default has no words: the metadata itself is shown.
 
         Args:
             metadata: of the transaction, as the coordinator made it.

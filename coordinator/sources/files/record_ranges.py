@@ -97,7 +97,8 @@ def words_of(metadata: Any) -> list[str]:
         SourceError: it is not the metadata of files.
     """
     return [
-        f"{each.path}: records {each.first + 1:,} to {each.first + each.count:,}, in bytes {each.start:,} to {each.end:,}"
+        f"{each.path}: records {each.first + 1:,} to {each.first + each.count:,}, "
+        f"in bytes {each.start:,} to {each.end:,}"
         for each in parse_ranges(metadata)
     ]
 

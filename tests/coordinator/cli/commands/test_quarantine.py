@@ -67,8 +67,8 @@ def test_show_has_the_traceback_and_what_re_creates_the_batch(url: str, capsys: 
     shown = capsys.readouterr().out
     assert "  failed in         parse[1], 5 attempts\n" in shown
     assert "  tuple             ('x',)\n" in shown
-    assert "  metadata          {'file': b'a', 'range': (1, 2)}\n" in shown
-    assert "  position          partition.0: 7\n" in shown
+    assert "  contained         coordinator: {'file': b'a', 'range': (1, 2)}\n" in shown
+    assert "  contained         partition.0: 7\n" in shown
     assert "  | Traceback\n  | ValueError: no number\n" in shown
 
 
