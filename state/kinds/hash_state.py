@@ -6,14 +6,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from state.commits.write_set import WriteSet
+from state.kinds.keyed_state import KeyedState
 from state.kinds.session import MISSING
-from state.kinds.state_handle import FIELD_TYPES, StateHandle, declared_type
+from state.kinds.state_handle import FIELD_TYPES, declared_type
 from state.values.state_kind import MAX_INTEGER, StateKind, ValueType
 
 _MIN_INTEGER = -MAX_INTEGER
 
 
-class HashState(StateHandle):
+class HashState(KeyedState):
     """A Redis hash: field -> value.
 
     Args:

@@ -48,6 +48,8 @@ class StateHandle:
     field_type: ValueType
     scale = 0
     retention: Retention = KEEP_ALL
+    prefetched_by: tuple[str, ...] = ()
+    """Names of the tuple fields that hold keys to be read; see `KeyedState.prefetch`."""
 
     def __init__(self, name: str) -> None:
         self.name = check_name("state name", name)

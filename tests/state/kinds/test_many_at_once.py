@@ -33,7 +33,7 @@ def outcome(state, *calls) -> tuple[Any, ...]:
     """The writes, in order, or the error; and what a later single call makes of them."""
     session = StateSession()
     live = state.bind(session)
-    session.open(1)
+    session.open()
     error = None
     try:
         for name, *arguments in calls:
