@@ -1094,8 +1094,8 @@ local function look(keys, argv)
     return {}
   end
   local found = redis.call('HMGET', keys[1], 'committed', 'source_fingerprint', 'topology', 'metadata_sum', 'format',
-    'dropping')
-  if found[5] ~= FORMAT or found[6] or not found[1] then
+    'dropping', 'begun', 'ended')
+  if found[5] ~= FORMAT or found[6] or not found[1] or half_written(found[7], found[8]) then
     return {}
   end
   local reply = {found[1], found[2] or '', found[3] or '', found[4] or ''}
@@ -1109,8 +1109,11 @@ end
      ARGV kind field...
      -> {committed txid, fence, value or nil...}; for a set, '1' stands for a member --]]
 local function read(keys, argv)
-  local found = redis.call('HMGET', keys[1], 'committed', 'fence')
-  if not found[1] then
+  local found = redis.call('HMGET', keys[1], 'committed', 'fence', 'begun', 'ended')
+  local torn = half_written(found[3], found[4])
+  if torn then
+    return redis.error_reply('TORN ' .. torn)
+  elseif not found[1] then
     return redis.error_reply('REGRESSED key ' .. shown(keys[1]) .. ' is gone')
   end
   local kind, reply = argv[1], {found[1], found[2] or ''}
@@ -1202,7 +1205,8 @@ end
 --[[ Takes the topology over for good: from then on only its drop may touch it.
      KEYS control metadata receipts
      ARGV previous_fence nonce
-     -> {'OK', fence} or {'RACED', fence}, with the current owner's fence; {'GONE', ''} without a control hash --]]
+     -> {'OK', fence, topology} or {'RACED', fence}, with the current owner's fence; {'GONE', ''} without a control
+        hash --]]
 local function drop_begin(keys, argv)
   local control, previous_fence, nonce = keys[1], argv[1], argv[2]
   require_rights(control, 'HGET', 'HSET', 'DEL', 'UNLINK')
@@ -1213,14 +1217,14 @@ local function drop_begin(keys, argv)
   end
   local fence = redis.call('HGET', control, 'fence') or ''
   if string.sub(fence, -#nonce - 1) == ':' .. nonce then
-    return {'OK', fence}
+    return {'OK', fence, redis.call('HGET', control, 'topology') or ''}
   elseif fence ~= previous_fence then
     return {'RACED', fence}
   end
   local ours = decimal((fence_counter(fence) or 0) + 1) .. ':' .. nonce
   redis.call('HSET', control, 'fence', ours, 'dropping', '0')
   note_dropped(redis.call('HGET', control, 'generation') or '')
-  return {'OK', ours}
+  return {'OK', ours, redis.call('HGET', control, 'topology') or ''}
 end
 
 -- Whether the drop with that fence is under way; an empty fence stands for a control key that is missing or not a hash.
@@ -1254,8 +1258,10 @@ local function drop_keys(keys, argv)
   return {'OK', ''}
 end
 
---[[ Deletes txbatch's own keys, the control key last: the topology is gone.
-     KEYS control metadata receipts
+--[[ Deletes txbatch's own keys, the control key last: the topology is gone. The other keys are long deleted, or never
+     were; they are in the same command because that is written to the append-only file whole, and half of a lost write
+     that lies there and would create them goes with it.
+     KEYS control metadata receipts key...
      ARGV fence number_of_calls_that_have_deleted_keys
      -> {status, sentence} --]]
 local function drop_end(keys, argv)
@@ -1269,7 +1275,9 @@ local function drop_end(keys, argv)
   for _, key in ipairs(keys) do
     require_right('DEL', key)
   end
-  redis.call('DEL', keys[2], keys[3], keys[1])
+  local gone = {unpack(keys, 2)}
+  gone[#gone + 1] = keys[1]
+  redis.call('DEL', unpack(gone))
   return {'OK', ''}
 end
 
