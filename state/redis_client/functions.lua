@@ -1283,6 +1283,20 @@ end
 
 local STAGED = {hash = 'HSET', zset = 'ZADD', set = 'SADD', list = 'RPUSH', string = 'SET'}
 
+-- Appends at most SECTION_LIMIT items to a staged list, and one more, which it cuts off again at the length that the list
+-- has to have: so items of the same call that a torn append-only file has put in before are cut off, too. A cut that takes
+-- nothing away would not be in the file.
+local function append_staged(key, argv, first)
+  require_rights(key, 'LLEN', 'LTRIM')
+  if #argv - first >= SECTION_LIMIT then
+    error('malformed stage: ' .. #argv - first + 1 .. ' items')
+  end
+  local length = redis.call('LLEN', key) + #argv - first + 1
+  redis.call('RPUSH', key, unpack(argv, first))
+  redis.call('RPUSH', key, '')
+  redis.call('LTRIM', key, 0, length - 1)
+end
+
 --[[ Adds entries to a staged key of an import. The calls are counted, so that one which the server has lost is missed.
      KEYS staging staged
      ARGV nonce number_of_this_call kind item...    kind is begin in the first call, which has no items
@@ -1314,8 +1328,12 @@ local function stage(keys, argv)
     return {'TYPE', sentence}
   end
   require_right(command, keys[2])
-  for i = 4, #argv, 2 * SECTION_LIMIT do
-    redis.call(command, keys[2], unpack(argv, i, math.min(i + 2 * SECTION_LIMIT - 1, #argv)))
+  if kind == 'list' then
+    append_staged(keys[2], argv, 4)
+  else
+    for i = 4, #argv, 2 * SECTION_LIMIT do
+      redis.call(command, keys[2], unpack(argv, i, math.min(i + 2 * SECTION_LIMIT - 1, #argv)))
+    end
   end
   redis.call('HSET', staging, 'calls', argv[2])
   return {'OK', ''}
@@ -1333,7 +1351,7 @@ local function restore(keys, argv)
     return {'TYPE', sentence}
   end
   local held = redis.call('HMGET', control, 'fence', 'revision', 'generation')
-  if held[1] and string.sub(held[1], -#argv[1] - 1) == ':' .. argv[1] then
+  if held[3] == argv[2] then -- perhaps a run has taken it over since
     return {'ALREADY', ''}
   elseif (held[1] or '') ~= argv[3] or (held[2] or '') ~= argv[4] then
     return {'RACED', ''}

@@ -412,3 +412,12 @@ _COMMANDS: dict[str, Callable[..., Any]] = {
     "ZREMRANGEBYRANK": _zremrangebyrank,
     "ZREMRANGEBYSCORE": _zremrangebyscore,
 }
+
+
+def dump_of(server: MemoryRedis) -> Content:
+    """Every key with its type and content, as `tests.support.stores.builders.dump` tells of other servers."""
+
+    def ordered(value: Any) -> Any:
+        return sorted(value.items(), key=lambda item: (item[1], item[0])) if type(value) is SortedSet else value
+
+    return {key: (_KINDS[type(value)].encode(), ordered(value)) for key, value in server.content().items()}

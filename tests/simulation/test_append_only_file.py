@@ -10,8 +10,7 @@ from random import Random
 import pytest
 
 from tests.simulation.append_only_file import AppendOnlyFile
-from tests.simulation.memory_redis import MemoryRedis, Unit
-from tests.simulation.test_memory_redis import dump_of
+from tests.simulation.memory_redis import MemoryRedis, Unit, dump_of
 from tests.support.chaos.nemesis.servers import ALWAYS, Server
 from tests.support.stores.builders import dump
 

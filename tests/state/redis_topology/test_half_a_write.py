@@ -18,6 +18,7 @@ import redis
 from state.commits.commit import CommitStatus
 from state.errors import StateRefusedError
 from state.kinds.handles import HashState
+from state.records.stored_records import StoredPiece
 from state.redis_server.embedded import EmbeddedServer
 from state.redis_server.program import find_server_program
 from state.redis_topology.reader import RedisReader
@@ -26,7 +27,7 @@ from state.redis_topology.store import RedisStore
 from state.values.state_kind import StateKind
 from tests.support.chaos.jobs import await_true
 from tests.support.chaos.nemesis.servers import ALWAYS, Server
-from tests.support.stores.builders import acquire, attempt, commit_of, counts, dump
+from tests.support.stores.builders import EXPORTED, acquire, attempt, commit_of, counts, dump
 
 pytestmark = [pytest.mark.redis, pytest.mark.timeout(120)]
 EVERY_BYTES = 61
@@ -200,6 +201,35 @@ def test_half_a_write_is_not_in_the_next_life_of_a_topology_that_was_dropped(ser
     assert stored(server) == {b"z": b"1"}
     second.confirm()
     second.close()
+
+
+def test_half_of_what_an_import_has_staged_is_not_put_in_twice(server):
+    """The import repeats the call that a power failure has torn, and succeeds; the server is started once more."""
+    server.start()
+    store = RedisStore(server.url, "t")
+    store.check_server()
+    target = store.importer()
+    target.begin()
+    target.stage(items("a", "b"))
+    whole = log_of(server).stat().st_size
+    target.stage(items("c", "d"))
+    server.kill()
+    data = log_of(server).read_bytes()
+    log_of(server).write_bytes(data[: data.index(b"\r\nd\r\n", whole) + 8])
+    server.start()
+    target._calls -= 1
+    target.stage(items("c", "d"))
+    target.restore(EXPORTED, generation="d" * 32, replaces=False)
+    store.close()
+    for _ in range(2):
+        with server.client() as client:
+            assert client.lrange("{t}:lines", 0, -1) == [b"a", b"b", b"c", b"d"]
+        server.kill()
+        server.start()
+
+
+def items(*found: str) -> StoredPiece:
+    return StoredPiece("lines", StateKind.LIST, [(b"", item.encode()) for item in found])
 
 
 def test_no_reader_takes_state_with_half_a_write_in_it_for_committed(backend):
