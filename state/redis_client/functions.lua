@@ -1453,9 +1453,12 @@ local function pulse(keys, argv)
   require_rights(keys[3], 'HSET', 'HDEL')
   local stories = 5 + 2 * tonumber(argv[4])
   put_pairs(keys[2], argv, 5, stories - 1)
+  local first = tonumber(redis.call('HGET', keys[2], 'stories_from') or argv[stories] or '')
+  while stories < #argv and tonumber(argv[stories]) < first do
+    stories = stories + 2 -- forgotten already: this call is late
+  end
   if stories < #argv then
     put_pairs(keys[3], argv, stories, #argv)
-    local first = tonumber(redis.call('HGET', keys[2], 'stories_from') or argv[stories])
     local target = tonumber(argv[#argv - 1]) - tonumber(argv[3]) + 1
     local left = forget_below(keys[3], first, target, #argv - stories + PULSE_FORGETS)
     redis.call('HSET', keys[2], 'stories_from', decimal(left))
