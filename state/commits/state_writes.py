@@ -86,16 +86,25 @@ class StateWrites:
 
     def put(self, key: Field, value: Any) -> None:
         """Sets a field, replacing earlier changes to it; a ranked member keeps the better score."""
-        self.settle()
+        if self.columns:
+            self.settle()
         if self.retention.is_ranked and key in self.puts and not self.retention.is_better(value, self.puts[key]):
             return
         self.deletes.pop(key, None)
         self.increments.pop(key, None)
         self.puts[key] = value
 
+    def _put_all(self, puts: dict[Field, Any]) -> None:
+        if self.deletes or self.increments or self.retention.is_ranked:
+            for key, value in puts.items():
+                self.put(key, value)
+        else:
+            self.puts.update(puts)
+
     def delete(self, key: Field) -> None:
         """Removes a field, or empties a list state."""
-        self.settle()
+        if self.columns:
+            self.settle()
         self.puts.pop(key, None)
         self.increments.pop(key, None)
         if self.kind is StateKind.LIST:
@@ -142,8 +151,7 @@ class StateWrites:
             self._overwrite(later)
             for key in later.deletes:
                 self.delete(key)
-            for key, value in later.puts.items():
-                self.put(key, value)
+            self._put_all(later.puts)
             for key, deltas in later.increments.items():
                 self.increment(key, deltas)
             self._note_range(later)
