@@ -7,6 +7,7 @@ import pytest
 from coordinated_bolt.transport import message_packer as module
 from coordinated_bolt.transport.message_packer import MessagePacker, messages_of, parcels_of, trees_of
 from coordinated_bolt.transport.messages import MessageKind, edges_message, tree_message, tuple_message
+from coordinated_bolt.transport.tuple_stretch import TupleStretch
 from coordinated_bolt.transport.wave_frames import WaveFrame, WaveFrameKind, WaveId
 from state.codec import CodecError
 
@@ -59,10 +60,9 @@ def test_tuples_keep_their_trees(trees):
             packer.add(2, stream_index, [stream_index], dict(roots))
     packer.close()
 
-    stretches = parcels_of(sent[0])
-    assert [(s.stream_index, s.rows, s.trees) for s in stretches] == [
-        (0, [[0]] * 4, trees * 2),
-        (3, [[3]] * 2, trees),
+    assert parcels_of(sent[0]) == [
+        TupleStretch(1, 2, 0, [[0]] * 4, trees * 2),
+        TupleStretch(1, 2, 3, [[3]] * 2, trees),
     ]
 
 
