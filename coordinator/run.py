@@ -19,12 +19,13 @@ from coordinator.rare_collections import rare_collections
 from coordinator.run_observer import Observer
 from coordinator.server_choice import ServerChoice, choose_server
 from coordinator.sources.data_frame_batches import DataFrameBatches
+from coordinator.telemetry.progress_callback import ProgressCallback
 from coordinator.telemetry.slow_log import SlowLog
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import Engine
 from coordinator.transactional.options import RunOptions
-from coordinator.transactional.pulse.start import observe_by_pulse
+from coordinator.transactional.pulse.start import pulse_observer
 from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.start.letter_choice import LetterChoice
 from coordinator.transactional.start.replay_choice import ReplayChoice
@@ -234,12 +235,15 @@ def _coordinated(
         new_generation=secrets.token_hex(16),
         clock=time.monotonic,
         draw_bits=secrets.randbits,
-        on_progress=on_progress,
         pause=time.sleep,
         wall_clock=time.time,
         replay=replay,
-        observers=[SlowLog(time.monotonic), *observers],
-        observe=(lambda: observe_by_pulse(store, options, master)) if options.pulse else None,
+        observers=[
+            *([] if on_progress is None else [ProgressCallback(on_progress)]),
+            SlowLog(time.monotonic),
+            *([pulse_observer(store, options, master)] if options.pulse else []),
+            *observers,
+        ],
     )
 
 
