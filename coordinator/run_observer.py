@@ -1,7 +1,7 @@
 """What may be observed of a run, of either kind: progress, pulse, logs, metrics and traces are all made of this.
 
 An observer is a function. The driver calls it on the run's thread, with one of the values below, right after it has
-happened. It is called a few times for each wave, transaction and commit group, never for each tuple.
+happened. It is called a few times for each wave and commit group, never for each tuple.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from committers.task_report import TaskReport
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
@@ -66,16 +67,17 @@ class TurnEnded:
     has_progressed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TransactionCut:
-    """The spout has cut a transaction.
+class TransactionCut(NamedTuple):
+    """A transaction that the spout has cut.
 
     Attributes:
         txid: of the transaction.
+        cut_s: when, in seconds on the run's clock.
         byte_count: how much input it has by the spout's estimate, 0 if that is unknown.
     """
 
     txid: int
+    cut_s: float
     byte_count: int
 
 
@@ -85,9 +87,11 @@ class AttemptsIssued:
 
     Attributes:
         attempts: ascending.
+        cuts: the transactions among them that this run has cut, each with its first attempt.
     """
 
     attempts: Attempts
+    cuts: tuple[TransactionCut, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,15 +190,7 @@ class RunEnded:
 
 
 Observation = (
-    RunBegan
-    | TransactionCut
-    | AttemptsIssued
-    | WaveStarted
-    | WaveEnded
-    | GroupCommitted
-    | AttemptsFailed
-    | TurnEnded
-    | RunEnded
+    RunBegan | AttemptsIssued | WaveStarted | WaveEnded | GroupCommitted | AttemptsFailed | TurnEnded | RunEnded
 )
 Observer = Callable[[Observation], None]
 

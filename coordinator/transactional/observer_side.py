@@ -43,6 +43,7 @@ class ObserverSide:
     def __init__(self, observers: Observers, clock: Callable[[], float]) -> None:
         self._observers, self._clock = observers, clock
         self._waves: dict[int, tuple[Attempts, float]] = {}
+        self._cuts: list[BatchCut] = []
         self._executed: GroupExecuted | None = None
         self._error: BaseException | None = None
 
@@ -94,9 +95,11 @@ class ObserverSide:
         match decision:
             case Cut():
                 if isinstance(answer, BatchCut):
-                    self._observers.tell(TransactionCut(answer.txid, answer.byte_count))
+                    self._cuts.append(answer)
             case Issued(attempts):
-                self._observers.tell(AttemptsIssued(attempts))
+                cuts = tuple(TransactionCut(cut.txid, cut.now_s, cut.byte_count) for cut in self._cuts)
+                self._cuts.clear()
+                self._observers.tell(AttemptsIssued(attempts, cuts))
             case StartWave(wave_id, batches):
                 attempts = tuple(batch.attempt for batch in batches)
                 self._waves[wave_id] = attempts, self._clock()

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from coordinated_bolt.watching.metrics import ComponentMetrics
 from coordinator.run_observer import (
     AttemptsFailed,
+    AttemptsIssued,
     GroupCommitted,
     Observation,
     Standing,
-    TransactionCut,
     WaveEnded,
     WaveStarted,
 )
@@ -46,8 +46,9 @@ class PulseBook:
     def note(self, observation: Observation, now_s: float) -> None:
         """Takes what was observed just now."""
         match observation:
-            case TransactionCut(txid):
-                self._first_cut_s.setdefault(txid, now_s)
+            case AttemptsIssued(cuts=cuts):
+                for cut in cuts:
+                    self._first_cut_s.setdefault(cut.txid, cut.cut_s)
             case WaveStarted(attempts=attempts):
                 for attempt in attempts:
                     self._first_cut_s.setdefault(attempt.txid, now_s)  # cut by an earlier run

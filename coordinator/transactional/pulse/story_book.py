@@ -13,9 +13,9 @@ from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinator.run_observer import (
     AttemptsFailed,
+    AttemptsIssued,
     GroupCommitted,
     Observation,
-    TransactionCut,
     WaveEnded,
     WaveStarted,
 )
@@ -157,8 +157,9 @@ class StoryBook:
     def note(self, observation: Observation, now_s: float) -> None:
         """Takes what was observed just now."""
         match observation:
-            case TransactionCut(txid, byte_count):
-                self._opened(txid, now_s).input_bytes = byte_count
+            case AttemptsIssued(cuts=cuts):
+                for txid, cut_s, byte_count in cuts:
+                    self._opened(txid, cut_s).input_bytes = byte_count
             case WaveStarted(wave_id, attempts):
                 for attempt in attempts:
                     self._opened(attempt.txid, now_s).began(_Try(attempt, wave_id, now_s))

@@ -13,7 +13,6 @@ from coordinator.run_observer import (
     GroupCommitted,
     RunBegan,
     RunEnded,
-    TransactionCut,
     TurnEnded,
     WaveEnded,
     WaveStarted,
@@ -32,8 +31,6 @@ def told(observation):
     match observation:
         case AttemptsIssued() | GroupCommitted():
             return (type(observation).__name__, txids(observation))
-        case TransactionCut(txid):
-            return ("TransactionCut", txid)
         case WaveStarted(wave_id) | WaveEnded(wave_id):
             return (type(observation).__name__, wave_id, txids(observation))
         case AttemptsFailed(phase=phase, cause=cause):
@@ -46,9 +43,6 @@ def test_waves_and_commits_are_told_in_the_order_in_which_they_happen():
     Run(3, max_spout_pending=4, observers=[seen.append])()
     assert [told(one) for one in seen if not isinstance(one, TurnEnded)] == [
         ("RunBegan",),
-        ("TransactionCut", 1),
-        ("TransactionCut", 2),
-        ("TransactionCut", 3),
         ("AttemptsIssued", [1, 2, 3]),
         ("WaveStarted", 1, [1, 2]),
         ("WaveEnded", 1, [1, 2]),
@@ -58,6 +52,16 @@ def test_waves_and_commits_are_told_in_the_order_in_which_they_happen():
         ("GroupCommitted", [3]),
     ]
     assert sum(isinstance(one, TurnEnded) for one in seen) >= 3
+
+
+def test_transactions_are_told_as_cut_with_their_first_attempt_only():
+    seen: list[Any] = []
+    run = Run(3, max_spout_pending=6, observers=[seen.append])
+    run.engine.on_wave = failing_at(run, 2)
+    run()
+    issued = [one for one in seen if isinstance(one, AttemptsIssued)]
+    assert [txids(one) for one in issued] == [[1, 2, 3], [2, 3]]
+    assert [[cut.txid for cut in one.cuts] for one in issued] == [[1, 2, 3], []]
 
 
 def test_a_failure_is_told_with_its_cause_and_those_it_takes_with_it():

@@ -12,8 +12,8 @@ from coordinator.run_observer import (
     RunBegan,
     RunEnded,
     Standing,
-    TransactionCut,
     TurnEnded,
+    WaveStarted,
 )
 from coordinator.transactional.pulse.pulse_observer import PulseObserver
 from coordinator.transactional.pulse.pulse_writer import PulseWriter
@@ -114,7 +114,7 @@ def test_a_fault_of_its_own_ends_the_pulse_and_not_the_run(caplog: pytest.LogCap
     observers = Observers([pulse, heard.append])
     observers.tell(RunBegan("test", run.statistics, 60.0, lambda: run.standing))
     run.pulse._book.note = None  # type: ignore[method-assign, assignment]
-    observers.tell(TransactionCut(1, 0))
+    observers.tell(WaveStarted(1))
     observers.tell(RunEnded(None))
     assert (run.writer.states, run.writer.closed, len(heard)) == ([RunState.STARTING], 1, 3)
     assert "is told nothing more; the run continues" in caplog.text
