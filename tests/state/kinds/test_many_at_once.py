@@ -150,6 +150,6 @@ def test_a_list_takes_items_as_they_are_or_none():
 def test_increments_of_nothing_leave_no_change_to_send():
     session = StateSession()
     live = HashState("s").bind(session)
-    session.open(1)
+    session.open()
     live.increment_many([], [])
     assert not session.close().states
