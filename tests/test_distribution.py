@@ -24,7 +24,7 @@ STEPS = (
     "running the first wave",
     "12 transactions committed in ",
 )
-DATA = {".lua", ".properties", ".py", ".typed"}
+DATA = {".css", ".html", ".js", ".lua", ".properties", ".py", ".svg", ".typed"}
 
 
 @pytest.fixture(scope="module")
