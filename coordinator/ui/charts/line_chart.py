@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from coordinator.ui.charts.scale import Point, round_above, thinned, unbroken
+from coordinator.ui.charts.scale import Point, round_above, thinned, unbroken, usual_height
 from coordinator.ui.charts.svg import Svg, label_width, number, rule, svg, text
 
 WIDTH, HEIGHT = 280.0, 104.0
@@ -48,20 +48,29 @@ class Frame:
 
 
 def line_chart(
-    title: str, points: Sequence[Point], *, said: Callable[[float], str], clock: Callable[[float], str]
+    title: str,
+    points: Sequence[Point],
+    *,
+    said: Callable[[float], str],
+    clock: Callable[[float], str],
+    peak: Callable[[float], str],
 ) -> Svg:
-    """Returns the chart of a figure.
+    """Returns the chart of a figure; what rises far above the rest leaves it at the top, and is said below.
 
     Args:
         title: what the figure is.
         points: ascending; none at all is said so.
         said: shows a value with its unit.
         clock: shows a time of day.
+        peak: shows a value that is not round.
     """
     if not points:
         return nothing(title)
-    frame = frame_of(points, said)
+    frame = frame_of(points, said, usual_height([value for _, value in points]))
+    most = max(value for _, value in points)
     parts = [*grid(frame, said, clock)]
+    if most > frame.highest:
+        parts.append(text((frame.left + WIDTH) / 2, HEIGHT - 5, f"peak {peak(most)}", anchor="middle"))
     shown = thinned(points, MOST_POINTS)
     for stretch in unbroken(shown, _gap(points, shown)):
         if len(stretch) > 1:
@@ -71,14 +80,13 @@ def line_chart(
             parts.append(f'<path class="line" d="{frame.path(stretch)}"/>')
     at, value = points[-1]
     parts.append(f'<circle class="tip" cx="{number(frame.x(at))}" cy="{number(frame.y(value))}" r="2.5"/>')
-    most = max(value for _, value in points)
-    label = f"{title}, {clock(points[0][0])} to {clock(at)}: last {said(value)}, at most {said(most)}"
+    label = f"{title}, {clock(points[0][0])} to {clock(at)}: last {peak(value)}, at most {peak(most)}"
     return svg(WIDTH, HEIGHT, parts, label=label, kind="chart")
 
 
-def frame_of(points: Sequence[Point], said: Callable[[float], str]) -> Frame:
-    """Returns the place for these points."""
-    highest = round_above(max(value for _, value in points))
+def frame_of(points: Sequence[Point], said: Callable[[float], str], height: float) -> Frame:
+    """Returns the place for these points; one that is above `height` may stand at the upper edge."""
+    highest = round_above(height)
     left = max(label_width(said(value)) for value in (0.0, highest / 2, highest)) + _ARROW
     return Frame(left, points[0][0], points[-1][0], highest)
 

@@ -8,7 +8,8 @@ from itertools import pairwise
 
 Point = tuple[float, float]
 """Seconds since the epoch, and a value."""
-_STEPS = (1.0, 2.0, 4.0, 6.0, 8.0, 10.0)
+_PEAK = 6.0
+_STEPS = (1.0, 1.2, 1.6, 2.0, 2.4, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
 
 def round_above(value: float) -> float:
@@ -17,6 +18,13 @@ def round_above(value: float) -> float:
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))
     return next((step * power for step in _STEPS if value <= step * power * (1 + 1e-9)), 10 * power)
+
+
+def usual_height(values: Sequence[float]) -> float:
+    """Returns how high most values reach: a start or a pause that is many times as long must not flatten the rest."""
+    ordered = sorted(values)
+    usual, most = ordered[int(0.95 * (len(ordered) - 1))], ordered[-1]
+    return 1.5 * usual if 0 < usual < most / _PEAK else most
 
 
 def thinned(points: Sequence[Point], most: int) -> list[Point]:

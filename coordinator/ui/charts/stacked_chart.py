@@ -41,7 +41,7 @@ def stacked_chart(
     step = -(-len(layers[0].points) // MOST_POINTS)
     kept = [layer.points[::-step][::-1] for layer in layers]
     sums = [total(kept[: number + 1]) for number in range(len(kept))]
-    frame = frame_of(sums[-1], said)
+    frame = frame_of(sums[-1], said, max(value for _, value in sums[-1]))
     parts = [*grid(frame, said, clock)]
     floor = [(at, 0.0) for at, _ in sums[0]]
     for layer, lower, upper in zip(layers, [floor, *sums], sums, strict=False):

@@ -41,9 +41,10 @@ def charts_of(samples: Sequence[PulseSample], figures: RunFigures, clock: Clock)
     """Returns the charts of a run's last minutes."""
 
     def drawn(name: str, field: str, said: Callable[[float], str]) -> Svg:
+        peak = brief if said is words.span else words.rate
         value = attrgetter(field)
         points = [(sample.at, float(value(sample))) for sample in samples]
-        return line_chart(name, points, said=said, clock=clock.time_of_day)
+        return line_chart(name, points, said=said, clock=clock.time_of_day, peak=peak)
 
     shown = [
         ("transactions/s", "transactions_per_s", words.short, words.rate(figures.transactions_per_s), ""),
@@ -63,9 +64,9 @@ def _window(samples: Sequence[PulseSample], figures: RunFigures, clock: Clock) -
         Layer(state, state, tuple((sample.at, float(getattr(sample, state))) for sample in samples))
         for state in WINDOW_STATES
     ]
-    drawing = stacked_chart("attempts in flight", layers, said=words.short, clock=clock.time_of_day)
-    now = words.count(sum(figures.window.values()))
-    return Chart("in flight", now, "attempts", drawing, tuple((state, state) for state in WINDOW_STATES))
+    drawing = stacked_chart("attempts in work", layers, said=words.short, clock=clock.time_of_day)
+    now = words.count(sum(figures.window.get(state, 0) for state in WINDOW_STATES))
+    return Chart("in work", now, "attempts", drawing, tuple((state, state) for state in WINDOW_STATES))
 
 
 def _median(spread: Spread) -> str:

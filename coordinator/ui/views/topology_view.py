@@ -15,6 +15,7 @@ from coordinator.ui.views.flow_rates import FlowRate
 from coordinator.ui.views.heading import Heading, heading_of
 from coordinator.ui.views.run_charts import Chart, charts_of
 from state.records.run_pulse import RunFigures, RunPulse, Standing
+from state.records.story_choice import LOWER_FAILED
 from state.records.topology_overview import TopologyOverview
 
 WINDOW_ORDER = ("waiting", "processing", "processed", "committing")
@@ -154,8 +155,10 @@ def _figures(seen: TopologyOverview) -> tuple[Figure, ...]:
         shown.append(Figure("tuples", words.rate(now.tuples), "by the spout"))
     if now.fraction is not None:
         shown.append(Figure("input cut", f"{now.fraction:.0%}"))
-    failed = sum(now.failures.values())
-    shown.append(Figure("attempts failed", words.count(failed), f"of {words.count(now.attempts)}"))
+    void = now.failures.get(LOWER_FAILED, 0)
+    with_them = f", and {words.count(void)} with them" if void else ""
+    failed = words.count(sum(now.failures.values()) - void)
+    shown.append(Figure("attempts failed", failed, f"of {words.count(now.attempts)}{with_them}"))
     return tuple(shown)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from coordinator.reports.durations import brief
 from coordinator.ui.charts.line_chart import line_chart
 from coordinator.ui.charts.scale import Point
 from coordinator.ui.charts.stacked_chart import Layer, stacked_chart
@@ -19,11 +20,12 @@ SERIES: dict[str, list[Point]] = {
     "two with a gap": [(1.0, 1.0), (100.0, 2.0)],
     "10,000": [(float(at), 1_234_567.0 * (at % 13)) for at in range(10_000)],
     "tiny": [(1.0, 0.00021), (2.0, 0.0004)],
+    "a slow start": [(0.0, 29_600_000.0), *((float(at), 1.1) for at in range(1, 60))],
 }
 
 
 def chart(points: list[Point]) -> str:
-    return line_chart("rate", points, said=short, clock=CLOCK.time_of_day)
+    return line_chart("rate", points, said=short, clock=CLOCK.time_of_day, peak=short)
 
 
 @pytest.mark.parametrize("points", SERIES.values(), ids=SERIES.keys())
@@ -56,8 +58,14 @@ def test_one_point_is_a_dot_at_the_right() -> None:
 
 
 def test_a_chart_says_in_words_what_it_shows() -> None:
-    said = line_chart("wave", [(0.0, 0.3), (60.0, 0.2)], said=span, clock=CLOCK.time_of_day)
+    said = line_chart("wave", [(0.0, 0.3), (60.0, 0.2)], said=span, clock=CLOCK.time_of_day, peak=brief)
     assert element_of(said).attrib["aria-label"] == "wave, 00:00:00 to 00:01:00: last 200 ms, at most 300 ms"
+
+
+def test_a_peak_that_leaves_the_chart_is_said_below() -> None:
+    drawn = chart(SERIES["a slow start"])
+    assert [label.text for label in labels_of(drawn)][-1] == "peak 29.6 M"
+    assert [label.text for label in labels_of(drawn)][2] == "2"
 
 
 def test_a_line_is_broken_where_nothing_was_told() -> None:

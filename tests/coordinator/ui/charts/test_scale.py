@@ -6,12 +6,12 @@ import math
 
 import pytest
 
-from coordinator.ui.charts.scale import round_above, thinned, total, unbroken
+from coordinator.ui.charts.scale import round_above, thinned, total, unbroken, usual_height
 
 
 @pytest.mark.parametrize(
     ("value", "highest"),
-    [(0.0, 1.0), (0.7, 0.8), (1.0, 1.0), (1.1, 2.0), (12.5, 20.0), (99.0, 100.0), (4_300.0, 6_000.0), (math.inf, 1.0)],
+    [(0.0, 1.0), (0.7, 0.8), (1.0, 1.0), (1.1, 1.2), (12.5, 16.0), (99.0, 100.0), (4_300.0, 5_000.0), (math.inf, 1.0)],
 )
 def test_a_chart_ends_at_a_round_number_above_its_values(value: float, highest: float) -> None:
     assert round_above(value) == pytest.approx(highest)
@@ -39,3 +39,10 @@ def test_nothing_is_drawn_where_nothing_was_told() -> None:
 
 def test_layers_add_up() -> None:
     assert total([[(1.0, 2.0), (2.0, 0.0)], [(1.0, 3.0), (2.0, 1.0)]]) == [(1.0, 5.0), (2.0, 1.0)]
+
+
+def test_a_slow_start_does_not_flatten_what_follows() -> None:
+    assert usual_height([30.0, *[1.0] * 99]) == 1.5
+    assert usual_height([5.0, *[1.0] * 99]) == 5.0, "it is not that much higher"
+    assert usual_height([30.0]) == 30.0
+    assert usual_height([0.0] * 99 + [1.0]) == 1.0

@@ -43,7 +43,7 @@ def test_a_run_is_shown_with_its_figures() -> None:
         ("tuples/s", "12.5 k", "last 10 s"),
         ("commit lag", "0.4 s", "since the last commit"),
         ("input cut", "25%", ""),
-        ("attempts failed", "3", "of 50"),
+        ("attempts failed", "1", "of 50, and 2 with them"),
     ]
     heading = shown.heading
     assert (heading.state, heading.tone, heading.story) == (
@@ -112,11 +112,11 @@ def test_what_the_server_can_lose_is_said() -> None:
 def test_charts_say_what_they_cover() -> None:
     shown = topology_view(SEEN, {}, CLOCK)
     assert [chart.name for chart in shown.charts] == [
-        *("transactions/s", "tuples/s", "commit lag", "in flight"),
+        *("transactions/s", "tuples/s", "commit lag", "in work"),
         *("cut to commit", "wave", "commit call", "committed"),
     ]
     assert [chart.now for chart in shown.charts] == [
-        *("12.5", "12.5 k", "0.4 s", "10"),
+        *("12.5", "12.5 k", "0.4 s", "9"),
         *("410 ms", "300 ms", "2.1 ms", "42"),
     ]
     assert shown.charts_told == "22:12:21 to 22:13:20"
