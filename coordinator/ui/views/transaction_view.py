@@ -72,7 +72,7 @@ class TransactionView:
         untold: why nothing was told, "" if something was.
         attempts: the last of them; attempts_note says if there were more.
         chart: of the attempts, None if nothing was told.
-        flow: of the committed attempt.
+        flow: what components did, for the attempt that flow_note names.
         previous, following: txids of its neighbours; 0 for none.
         quarantined: its batch is in the quarantine.
     """
@@ -91,6 +91,7 @@ class TransactionView:
     attempts_note: str = ""
     chart: Svg | None = None
     flow: tuple[FlowRow, ...] = ()
+    flow_note: str = ""
     previous: int = 0
     following: int = 0
     quarantined: bool = False
@@ -118,6 +119,7 @@ def transaction_view(heading: Heading, known: KnownTransaction, clock: Clock) ->
         attempts_note="" if told is None else _attempts_note(told),
         chart=None if told is None else _chart(known.txid, told),
         flow=() if told is None else tuple(_flow(name, done) for name, done in told.components.items()),
+        flow_note="" if told is None else _flow_note(told),
         previous=known.txid - 1,
         following=known.txid + 1 if known.txid < newest else 0,
         quarantined=known.is_quarantined,
@@ -165,6 +167,10 @@ def _told(story: TransactionStory, clock: Clock) -> tuple[tuple[str, str], ...]:
     if story.replayed_letters:
         shown.append(("replay of", counted(story.replayed_letters, "dead letter")))
     return tuple(shown)
+
+
+def _flow_note(story: TransactionStory) -> str:
+    return "of the last attempt; none of it was published" if story.set_aside else "of the committed attempt"
 
 
 def _no_contents(known: KnownTransaction) -> str:

@@ -143,6 +143,11 @@ class TestOneTransaction:
     def test_an_attempt_that_a_lower_one_made_void_did_not_fail(self) -> None:
         assert shown(known(story=failed_story(42, "lower failed"))).attempts[0].tone is Tone.WAITS
 
+    def test_nothing_of_a_batch_that_was_set_aside_was_published(self) -> None:
+        assert shown(known(story=story(42))).flow_note == "of the committed attempt"
+        aside = shown(known(story=story(42, set_aside=True), is_quarantined=True))
+        assert (aside.flow_note, aside.quarantined) == ("of the last attempt; none of it was published", True)
+
     def test_attempts_that_are_no_longer_told_are_counted(self) -> None:
         assert shown(known(story=story(42, attempt_count=14))).attempts_note == "14 in all, the last 1 of them"
 
