@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from datetime import datetime
 
 from coordinator.reports.durations import brief, duration
 from state.printable import counted, one_line
@@ -13,8 +13,8 @@ CONNECTED = "running, and tells nothing of itself: it has just begun, or was sta
 
 
 def moment(at: float) -> str:
-    """Returns a time of day with its date, in the reader's zone."""
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+    """Returns a time with its date, in the reader's zone and with its offset, as log records have it."""
+    return datetime.fromtimestamp(at).astimezone().isoformat(" ", timespec="seconds")
 
 
 def run_line(pulse: RunPulse | None, standing: Standing, now: float) -> str:

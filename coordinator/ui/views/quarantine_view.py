@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from coordinator.sources.wording import words_by_scope, words_or_values
+from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE
 from coordinator.ui.views import words
 from coordinator.ui.views.clock import Clock, Moment
 from coordinator.ui.views.heading import Heading
@@ -26,7 +28,7 @@ class QuarantineRow:
         reason: what the last failure said.
         tuple_text: the tuple at which it failed, "" if it was none.
         traceback: lines of the user's traceback, "" if there is none.
-        contained: what re-creates the batch.
+        contained: what re-creates the batch, a line each.
     """
 
     txid: int
@@ -36,7 +38,7 @@ class QuarantineRow:
     reason: str
     tuple_text: str
     traceback: str
-    contained: tuple[tuple[str, str], ...]
+    contained: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +56,10 @@ def quarantine_view(heading: Heading, found: Sequence[QuarantineRecord], clock: 
 
 def _row(record: QuarantineRecord, clock: Clock) -> QuarantineRow:
     cause, batch = record.cause, record.batch
-    contained = [("number", f"{batch.number:,} of the spout's batches"), ("metadata", words.value(batch.metadata))]
-    contained += [(f"position {words.name(scope)}", words.value(at)) for scope, at in sorted(batch.positions.items())]
-    contained += [(f"began at {words.name(scope)}", words.value(at)) for scope, at in sorted(batch.starts.items())]
+    metadata = {COORDINATOR_SCOPE: batch.metadata, **batch.positions}
+    contained = words_or_values(metadata, words_by_scope(record.source_fingerprint, metadata))
+    contained += [f"began at {scope}: {words.value(at)}" for scope, at in sorted(batch.starts.items())]
+    contained.append(f"number {batch.number:,} of the spout's batches")
     return QuarantineRow(
         txid=record.txid,
         at=clock.moment(record.set_aside_at_s),
@@ -65,5 +68,5 @@ def _row(record: QuarantineRecord, clock: Clock) -> QuarantineRow:
         reason=words.reason(cause.reason),
         tuple_text=words.reason(cause.tuple_text),
         traceback=block(cause.traceback_text, lines_max=_TRACEBACK_LINES).rstrip() if cause.traceback_text else "",
-        contained=tuple(contained),
+        contained=tuple(words.line(each) for each in contained),
     )

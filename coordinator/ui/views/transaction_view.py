@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from coordinator.reports.durations import brief
+from coordinator.sources.wording import words_by_scope, words_or_values
 from coordinator.ui.charts.attempt_chart import AttemptBar, Mark, attempt_chart
 from coordinator.ui.charts.svg import Svg
 from coordinator.ui.views import words
@@ -67,7 +68,7 @@ class TransactionView:
         story: that state in a sentence.
         exact: what the commit itself has kept: names and texts.
         told: what the run has told, likewise.
-        contained: what it was cut from: scope and metadata.
+        contained: what it was cut from, in the words of its source, a line each.
         contained_note: why there is none of it, "" if there is.
         untold: why nothing was told, "" if something was.
         attempts: the last of them; attempts_note says if there were more.
@@ -84,7 +85,7 @@ class TransactionView:
     story: str
     exact: tuple[tuple[str, str], ...]
     told: tuple[tuple[str, str], ...] = ()
-    contained: tuple[tuple[str, str], ...] = ()
+    contained: tuple[str, ...] = ()
     contained_note: str = ""
     untold: str = ""
     attempts: tuple[AttemptRow, ...] = ()
@@ -101,8 +102,8 @@ def transaction_view(heading: Heading, known: KnownTransaction, clock: Clock) ->
     """Returns the page of a transaction."""
     state, tone, sentence = _state(known)
     told = known.story
-    contained = [(words.name(scope), words.value(value)) for scope, value in sorted(known.metadata.items())]
-    contained += [(words.name(s), f"{size:,} bytes, too long to be kept") for s, size in sorted(known.left_out.items())]
+    contained = words_or_values(known.metadata, words_by_scope(known.source_fingerprint, known.metadata))
+    contained += [f"{scope}: {size:,} bytes, too long to be kept" for scope, size in sorted(known.left_out.items())]
     newest = max(known.committed_txid, known.txid if known.metadata else 0)
     return TransactionView(
         heading=heading,
@@ -112,7 +113,7 @@ def transaction_view(heading: Heading, known: KnownTransaction, clock: Clock) ->
         story=sentence,
         exact=_exact(known),
         told=() if told is None else _told(told, clock),
-        contained=tuple(contained),
+        contained=tuple(words.line(each) for each in contained),
         contained_note="" if contained else _no_contents(known),
         untold=_untold(known) if told is None else "",
         attempts=() if told is None else tuple(_attempt(each, clock) for each in told.attempts),

@@ -52,6 +52,11 @@ def reason(text: str) -> str:
     return one_line(text, REASON_LIMIT)
 
 
+def line(text: str) -> str:
+    """Returns a line about something that a user's code or a source has made."""
+    return one_line(text, VALUE_LIMIT)
+
+
 def value(shown: Any, limit: int = VALUE_LIMIT) -> str:
     """Returns a value that a user's code or a source has made."""
     return one_line(repr(shown), limit)

@@ -56,8 +56,4 @@ def test_a_batch_that_was_set_aside_says_where_and_why() -> None:
     assert (newest.place, newest.attempts, newest.reason) == ("parse[1]", "5", "ValueError: no number")
     assert newest.traceback == "Traceback\nValueError: no number"
     assert newest.at.text == "1970-01-01 00:00:01"
-    assert dict(newest.contained) == {
-        "number": "31 of the spout's batches",
-        "metadata": "[31, 32]",
-        "position p.1": "5",
-    }
+    assert newest.contained == ("coordinator: [31, 32]", "p.1: 5", "number 31 of the spout's batches")

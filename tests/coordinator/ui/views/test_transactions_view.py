@@ -127,7 +127,7 @@ class TestOneTransaction:
             "committed": "after 410 ms",
             "commit call": "10.0 ms, 16.0 kB for the whole group",
         }
-        assert found.contained == (("coordinator", "['/data', 1, 2]"),)
+        assert found.contained == ("coordinator: ['/data', 1, 2]",)
         assert (found.previous, found.following) == (41, 43)
 
     def test_attempts_have_their_reasons(self) -> None:
@@ -195,7 +195,7 @@ class TestOneTransaction:
 
     def test_metadata_that_was_too_long_is_named(self) -> None:
         assert shown(known(left_out={"partition.3": 5_000})).contained == (
-            ("partition.3", "5,000 bytes, too long to be kept"),
+            "partition.3: 5,000 bytes, too long to be kept",
         )
 
     def test_the_newest_has_no_next_one(self) -> None:
