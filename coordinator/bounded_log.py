@@ -40,6 +40,6 @@ class BoundedLog:
 
     def _say(self) -> None:
         message, about = self._last
-        more = f" ({self._left_out:,} more before it)" if self._left_out else ""
+        more = f" ({self._left_out:,} more like it, earlier, not shown)" if self._left_out else ""
         _LOG.warning("%s%s", message, more, extra=dict(about))
         self._left_out = 0

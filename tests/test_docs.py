@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,33 @@ def run_blocks(document, name):
     return len(blocks)
 
 
+@pytest.fixture
+def saved_word_count(tmp_path, monkeypatch):
+    """A reader's folder: the current one, with nothing of ours in it but the README's program."""
+    (tmp_path / "word_count.py").write_text(PYTHON_BLOCK.findall(read("README.md"))[0])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "word_count", raising=False)
+    yield tmp_path
+    sys.modules.pop("word_count", None)
+
+
+@pytest.mark.parametrize("document", [document for document in DOCUMENTS if not document.startswith("docs/examples/")])
+def test_no_block_imports_what_is_not_installed(document):
+    imported = [
+        name
+        for block in PYTHON_BLOCK.findall(read(document))
+        for node in ast.walk(ast.parse(block))
+        for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else names_imported(node))
+    ]
+    assert [name for name in imported if name.partition(".")[0] in {*COMPANIONS, "tests"}] == []
+
+
+def names_imported(node):
+    return [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+
+
+@pytest.mark.usefixtures("saved_word_count")
 def test_every_block_on_testing_topologies_runs():
     assert run_blocks("docs/testing.md", "testing_guide") > 3
 
@@ -70,8 +98,8 @@ def start_in_process(topology, **_where):
     return BackgroundRun(topology.topology_id, work)
 
 
-def test_every_block_on_notebooks_runs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("saved_word_count")
+def test_every_block_on_notebooks_runs(monkeypatch):
     monkeypatch.setattr("coordinator.start", start_in_process)
     assert run_blocks("docs/notebook.md", "notebook_guide") == 6
 
@@ -85,10 +113,8 @@ def test_every_block_on_dead_letters_runs():
 
 
 @pytest.mark.redis
-def test_every_block_of_the_readme_runs_and_counts(tmp_path, monkeypatch, capsys):
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "lines.md").write_text("the cat\nthe dog\n")
-    monkeypatch.chdir(tmp_path)
+def test_every_block_of_the_readme_runs_and_counts(saved_word_count, capsys):
+    (saved_word_count / "lines.txt").write_text("the cat\nthe dog\n")
     assert run_blocks("README.md", "readme") == 3
     counted_before_any_run, counted_in_process = capsys.readouterr().out.splitlines()
     assert (counted_before_any_run, counted_in_process) == ("None", "2")

@@ -148,7 +148,8 @@ class Failure:
         return cls(FailureKind(wire[0]), *wire[1:])
 
     def __str__(self) -> str:
-        return f"{self.component_id}[{self.task_index}]: {self.text}"
+        at = f", at tuple {self.tuple_text}" if self.kind is FailureKind.FAILED and self.tuple_text else ""
+        return f"{self.component_id}[{self.task_index}]: {self.text}{at}"
 
 
 def most_telling(failures: Iterable[Failure | None]) -> Failure | None:

@@ -90,8 +90,8 @@ def changes(stored: str, given: str) -> TopologyChange:
         before, after = json.loads(stored), json.loads(given)
         said = [*_of_kind("component", before["components"], after["components"])]
         owners = _without_owner(before["states"]), _without_owner(after["states"])
-        states = [sentence for sentence in _of_kind("state", *owners) if not sentence.endswith(" is new")]
-        said += [sentence for sentence in _of_kind("state", *owners) if sentence.endswith(" is new")]
+        states = [sentence for sentence in _of_kind("state", *owners) if not _is_of_new_state(sentence)]
+        said += [sentence for sentence in _of_kind("state", *owners) if _is_of_new_state(sentence)]
         said += _moved(before["states"], after["states"])
     except (ValueError, TypeError, KeyError, AttributeError):
         return TopologyChange((), (f"its stored description {one_line(stored, 100)!r} cannot be read",))
@@ -161,7 +161,13 @@ def check_topology(
             f"was, start over with `txbatch drop {topology_id}`, choose another topology id, or accept the change with "
             "--accept-state-changes (in Python RunOptions.accept_state_changes)"
         ).about(Trouble.STATE_CHANGED)
-    return [*change.said, *change.states]
+    late = f"; what was committed up to txid {committed_txid} is not read again for it, so it is not in there"
+    said = [sentence + late if committed_txid and _is_of_new_state(sentence) else sentence for sentence in change.said]
+    return [*said, *change.states]
+
+
+def _is_of_new_state(sentence: str) -> bool:
+    return sentence.startswith("state ") and sentence.endswith(" is new")
 
 
 def _of_component(component: Component) -> dict[str, Any]:

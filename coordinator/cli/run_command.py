@@ -20,6 +20,7 @@ from coordinator.cli.parameters import parse_pairs
 from coordinator.cli.plain_figures import PlainFigures, plain_summary_line
 from coordinator.cli.progress import RunProgress, progress_on_stderr
 from coordinator.cli.signals import STOP_TIMEOUT_S, DrainOnSignal
+from coordinator.cli.streams.failure_line import Reached, failure_told
 from coordinator.cli.streams.log_style import LoggedProgress, log_sentence
 from coordinator.log_fields import name_topology
 from coordinator.plain.coordinator import PlainCoordinator
@@ -38,6 +39,7 @@ from state.errors import TopologyError
 from state.keys import Keys
 from state.kinds.handles import declared_states, key_shown
 from state.printable import counted, one_line
+from state.redis_client.address import secrets_in
 
 TXIDS_SHOWN = 10
 Statistics = TypeVar("Statistics")
@@ -69,7 +71,7 @@ class RunRequest:
         master: Spark master.
         conf: ``key=value`` texts for Spark.
         options: limits of a transactional run.
-        as_json: end with one line of JSON on standard output.
+        as_json: end with one line of JSON on standard output, also after an error.
         replay: quarantined batches to publish instead of reading the input; see `run`.
         stop_when_idle: end a plain run once its spouts have nothing more to emit.
         stop_timeout_s: longest time from SIGTERM to the end of the process.
@@ -110,16 +112,17 @@ def execute(request: RunRequest, runner: Runner = run, plain_runner: PlainRunner
     given, conf = parse_pairs("-p", request.parameters), parse_pairs("--conf", request.conf)
     # with --json, standard output carries one line only: what user code prints goes to standard error
     quiet = contextlib.redirect_stdout(sys.stderr) if request.as_json else contextlib.nullcontext()
-    with quiet:
+    with failure_told(secrets_in(request.server.redis_url or ""), is_wanted=request.as_json) as reached, quiet:
         factory, module_name = load_factory(request.target)
         topology = make_topology(factory, request.target, given)
         name_topology(topology.topology_id)
+        reached.topology_id = topology.topology_id
         statistics: RunStatistics | PlainStatistics
         if isinstance(topology, PlainTopology):
-            statistics, signal_number = _run_plain(topology, request, plain_runner, conf, module_name)
+            statistics, signal_number = _run_plain(topology, request, plain_runner, conf, module_name, reached=reached)
             told = plain_summary(topology, statistics)
         else:
-            statistics, signal_number = _run(topology, request, runner, conf, module_name)
+            statistics, signal_number = _run(topology, request, runner, conf, module_name, reached=reached)
             told = summary(topology, statistics, request.server)
     _tell_result(request, topology.topology_id, statistics, told)
     if statistics.is_interrupted and signal_number is not None:
@@ -157,7 +160,13 @@ def _observers(request: RunRequest, topology_id: str, note: Callable[[str], None
 
 
 def _run(
-    topology: Topology, request: RunRequest, runner: Runner, conf: Mapping[str, str], module_name: str
+    topology: Topology,
+    request: RunRequest,
+    runner: Runner,
+    conf: Mapping[str, str],
+    module_name: str,
+    *,
+    reached: Reached,
 ) -> tuple[RunStatistics, int | None]:
     if request.stop_when_idle:
         raise TopologyError(
@@ -172,6 +181,7 @@ def _run(
     ):
 
         def begun(coordinator: Coordinator) -> None:
+            reached.statistics = coordinator.statistics
             signals.drain_by(coordinator.drain)
             progress.begun()
             if coordinator.statistics.durability is not None and not request.is_logged:  # the run logs it too
@@ -197,7 +207,13 @@ def _run(
 
 
 def _run_plain(
-    topology: PlainTopology, request: RunRequest, runner: PlainRunner, conf: Mapping[str, str], module_name: str
+    topology: PlainTopology,
+    request: RunRequest,
+    runner: PlainRunner,
+    conf: Mapping[str, str],
+    module_name: str,
+    *,
+    reached: Reached,
 ) -> tuple[PlainStatistics, int | None]:
     if request.options != RunOptions():
         raise TopologyError(
@@ -219,6 +235,7 @@ def _run_plain(
     ):
 
         def begun(coordinator: PlainCoordinator) -> None:
+            reached.statistics = coordinator.statistics
             signals.drain_by(coordinator.drain)
             progress.begun()
 

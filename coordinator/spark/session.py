@@ -47,6 +47,8 @@ LOCAL_SETTINGS = {
     # Java only moves bytes here; compiling it a second time took half of all its processor time
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
 }
+OUR_NAMES = "txbatch "
+"""What the name of a context of our own begins with; the topology id follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ def open_context(topology_id: str, master: str, settings: Mapping[str, str]) -> 
         EngineError: the master gives no answer, or the Java process ends or freezes.
     """
     local = master.startswith("local")
-    conf = SparkConf().setMaster(master).setAppName(f"txbatch {topology_id}")
+    conf = SparkConf().setMaster(master).setAppName(f"{OUR_NAMES}{topology_id}")
     for key, value in {**OUR_SETTINGS, **_settings_for(master)}.items():
         if not conf.contains(key):
             conf.set(key, value)
@@ -82,6 +84,13 @@ def open_context(topology_id: str, master: str, settings: Mapping[str, str]) -> 
         # the workers need the interpreter, and so the packages, of the driver
         os.environ["PYSPARK_PYTHON"] = sys.executable
     if SparkContext._active_spark_context is not None:  # noqa: SLF001 - there is no public question
+        running = SparkContext._active_spark_context.appName  # noqa: SLF001 - as above
+        if running.startswith(OUR_NAMES):
+            raise TopologyError(
+                f"the Spark session of the run of topology {running.removeprefix(OUR_NAMES)!r} is running in this "
+                "process, which can hold one session: drain that run and wait for it, or start a session of your own "
+                "and pass it to both runs as spark=…"
+            )
         raise TopologyError("a SparkContext is running in this process already; pass it as spark=…")
     check_reachable(master)
     try:

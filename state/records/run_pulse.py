@@ -53,7 +53,7 @@ class Standing(StrEnum):
     RUNNING = "running"
     ENDED = "ended"
     SILENT = "silent"
-    """It has not said that it ended, and is not heard of any more."""
+    """It has not said that it ended, and is gone or not heard of any more."""
     UNTOLD = "untold"
     """It has never written a pulse, and none is connected."""
 
@@ -71,6 +71,7 @@ class RunIdentity:
         durability: the level that the run waits for.
         server_can_lose: what a power cut may take from the server.
         history: how many transactions keep their receipt, metadata and story.
+        pid_space: where `pid` counts; see `state.processes`.
     """
 
     fence: str = ""
@@ -83,6 +84,7 @@ class RunIdentity:
     durability: str = ""
     server_can_lose: str = ""
     history: int = 0
+    pid_space: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,12 +224,14 @@ class RunPulse:
         now: its last figures.
         seen_at: when it last wrote, seconds since the epoch by its own clock.
         samples: of the last minutes, ascending; of earlier runs too, if they are as recent.
+        is_gone: its process ran where the reader runs, and is not there any more.
     """
 
     run: RunIdentity
     now: RunFigures
     seen_at: float
     samples: tuple[PulseSample, ...] = ()
+    is_gone: bool = False
 
     def standing(self, *, now: float, connected: int) -> Standing:
         """Returns what to conclude about the run.
@@ -238,7 +242,9 @@ class RunPulse:
         """
         if self.now.state.has_ended:
             return Standing.ENDED
-        return Standing.RUNNING if connected or now - self.seen_at < SILENT_AFTER_S else Standing.SILENT
+        if connected:
+            return Standing.RUNNING
+        return Standing.SILENT if self.is_gone or now - self.seen_at >= SILENT_AFTER_S else Standing.RUNNING
 
     def to_dict(self) -> dict[str, Any]:
         """Returns plain data for JSON, without the samples."""

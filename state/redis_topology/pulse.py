@@ -7,9 +7,11 @@ a run that was fenced out writes nothing, and none of it belongs to the owner's 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from state.errors import StateRefusedError
 from state.keys import Keys
+from state.processes import is_gone
 from state.records.run_pulse import NOW_FIELD, RUN_FIELD, SEEN_FIELD, RunPulse, pulse_of
 from state.redis_client.connection import RedisConnection
 from state.redis_client.replies import text_of, texts_by_name
@@ -70,7 +72,14 @@ def read_pulse(connection: RedisConnection, keys: Keys, *, with_samples: bool = 
         StateUnreachableError: no answer in time.
     """
     if with_samples:
-        return pulse_of(texts_by_name(connection.call("HGETALL", keys.pulse)))
+        return _looked_after(pulse_of(texts_by_name(connection.call("HGETALL", keys.pulse))))
     names = (RUN_FIELD, NOW_FIELD, SEEN_FIELD)
     found = zip(names, connection.call("HMGET", keys.pulse, *names), strict=True)
-    return pulse_of({name: text_of(value) for name, value in found if value is not None})
+    return _looked_after(pulse_of({name: text_of(value) for name, value in found if value is not None}))
+
+
+def _looked_after(pulse: RunPulse | None) -> RunPulse | None:
+    """Returns the pulse with whether its process is gone, which only the reader's machine can tell."""
+    if pulse is None or pulse.now.state.has_ended:
+        return pulse
+    return replace(pulse, is_gone=is_gone(pulse.run.pid, pulse.run.pid_space))

@@ -23,6 +23,11 @@ def run_line(pulse: RunPulse | None, standing: Standing, now: float) -> str:
         return CONNECTED if standing is Standing.RUNNING else UNTOLD
     run, figures = pulse.run, pulse.now
     where = f"on {one_line(run.host)}, pid {run.pid}, as {one_line(run.user)}"
+    if standing is Standing.SILENT and pulse.is_gone:
+        return (
+            f"killed: its process is gone, and it did not say that it ended; it was last {figures.state}, {where}, "
+            f"heard of {duration(now - pulse.seen_at)} ago, started {moment(run.started_at)}"
+        )
     if standing is Standing.SILENT:
         return (
             f"silent for {duration(now - pulse.seen_at)}: it was killed, or cannot reach this server; it was last "

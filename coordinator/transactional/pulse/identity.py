@@ -8,6 +8,7 @@ import platform
 import socket
 from importlib.metadata import PackageNotFoundError, version
 
+from state.processes import pid_space
 from state.records.run_pulse import RunIdentity
 
 
@@ -28,6 +29,7 @@ def identity_of_this_process(
         durability=durability,
         server_can_lose=server_can_lose,
         history=history,
+        pid_space=pid_space(),
     )
 
 

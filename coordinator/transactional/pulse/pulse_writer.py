@@ -100,7 +100,11 @@ class PulseWriter:
         except TransactionError as error:
             self._keep(news, stories)
             if not self._has_failed:
-                _LOG.warning("the run's pulse cannot be written, which changes nothing else: %s", said_by(error))
+                _LOG.warning(
+                    "the run's pulse cannot be written, so `txbatch status` shows nothing new until it can; the run "
+                    "continues by itself: %s",
+                    said_by(error),
+                )
             self._has_failed = True
         except Exception:  # noqa: BLE001 - our own fault, which would return with the same stories: give them up
             _LOG.exception("the run's pulse has a fault; the run continues")

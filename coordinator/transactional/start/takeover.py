@@ -164,9 +164,10 @@ class Takeover:
             topology_id = self._topology.topology_id
             raise StateRefusedError(
                 f"topology {topology_id!r} has no record of writing {', '.join(map(repr, existing))}, but the server "
-                "holds such state: its records were lost, or something else wrote it; restore the server's data from a "
-                f"consistent backup, start over with `txbatch drop {topology_id}`, choose another topology id, or "
-                "accept what is there with --accept-state-changes (in Python RunOptions.accept_state_changes)"
+                "holds such state: its records were lost, or something else wrote it; if you put it there to be added "
+                "to, continue from it with --accept-state-changes (in Python RunOptions.accept_state_changes); else "
+                "restore the server's data from a consistent backup, choose another topology id, or delete that state "
+                f"and start over with `txbatch drop {topology_id}`"
             ).about(Trouble.STATE_CHANGED)
 
     def _refuse_another_kind(self, found: FoundTopology, log: MetadataLog) -> None:

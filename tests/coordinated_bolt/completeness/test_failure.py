@@ -80,6 +80,8 @@ def test_what_an_error_is_about_reaches_the_driver():
 
 def test_a_failure_reads_as_where_and_what():
     assert str(Failure(FailureKind.FAILED, "store", 2, "FailedException: later")) == "store[2]: FailedException: later"
+    with_tuple = Failure(FailureKind.FAILED, "store", 2, "FailedException: later", "Tuple(lines/default: id=333)")
+    assert str(with_tuple) == "store[2]: FailedException: later, at tuple Tuple(lines/default: id=333)"
 
 
 def test_the_users_error_has_component_task_attempt_tuple_and_traceback():

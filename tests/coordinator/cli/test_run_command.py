@@ -16,7 +16,7 @@ from coordinator.cli.run_command import RunRequest, execute
 from coordinator.server_choice import ServerChoice
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
-from state.errors import TopologyError
+from state.errors import ReplayLimitError, TopologyError
 from state.records.durability import Durability, DurabilityLevel, DurabilityReport
 from tests.support.cli.jobs import JobFolder
 
@@ -96,6 +96,65 @@ def test_json_is_the_only_line_on_standard_output(folder: JobFolder, capsys: pyt
     }
     assert shown.out.count("\n") == 1
     assert "imported" in shown.err
+
+
+@pytest.mark.parametrize("has_begun", [True, False], ids=["under way", "before it has begun"])
+def test_json_tells_how_far_a_run_got_that_failed(
+    folder: JobFolder, capsys: pytest.CaptureFixture[str], has_begun: bool
+) -> None:
+    folder.write_job()
+
+    def fails(_: Any, **arguments: Any) -> RunStatistics:
+        if has_begun:
+            arguments["on_start"](FakeCoordinator(RunStatistics(**DONE)))
+        raise ReplayLimitError(13, 5, "redis://:hunter22@host:1 is away")
+
+    server = ServerChoice("redis://:hunter22@host:1", Path("data"))
+    with pytest.raises(ReplayLimitError):
+        execute(request(server=server), fails)
+
+    out = capsys.readouterr().out
+    told = json.loads(out)
+    assert out.count("\n") == 1
+    assert (told["topology"], told.get("committed")) == ("lines", 10 if has_begun else None)
+    assert (told["error"]["exit_code"], told["error"]["trouble"]) == (1, "replay-limit")
+    assert told["error"]["message"].startswith("txid 13 failed 5 times")
+    assert "hunter22" not in out
+
+
+def test_json_tells_of_a_topology_that_was_refused(folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.write_job()
+
+    with pytest.raises(TopologyError):
+        execute(request(parameters=["x=1"]), FakeRunner())
+
+    told = json.loads(capsys.readouterr().out)
+    assert told["topology"] is None
+    assert (told["error"]["exit_code"], told["error"]["trouble"]) == (2, "parameter")
+
+
+def test_json_has_no_trouble_for_a_signal(folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.write_job()
+
+    def stopped(_: Any, **_arguments: Any) -> RunStatistics:
+        raise StoppedError(signal.SIGTERM)
+
+    with pytest.raises(StoppedError):
+        execute(request(), stopped)
+
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert error == {"exit_code": 143, "message": "stopped; run again to continue after the last commit"}
+
+
+def test_without_json_a_run_that_failed_prints_nothing_on_standard_output(
+    folder: JobFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder.write_job()
+
+    with pytest.raises(TopologyError):
+        execute(request(parameters=["x=1"], as_json=False), FakeRunner())
+
+    assert capsys.readouterr().out == ""
 
 
 def test_people_are_told_rates_counters_and_keys(folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,9 +31,9 @@ def test_many_replays_are_one_line_in_five_seconds_and_none_is_uncounted(caplog)
     log.close()
     assert [message.partition("replayed: ")[2] for message in caplog.messages] == [
         "reason 1",
-        "reason 41 (39 more before it)",
-        "reason 81 (39 more before it)",
-        "reason 100 (18 more before it)",
+        "reason 41 (39 more like it, earlier, not shown)",
+        "reason 81 (39 more like it, earlier, not shown)",
+        "reason 100 (18 more like it, earlier, not shown)",
     ]
     log.close()
     assert len(caplog.messages) == 4

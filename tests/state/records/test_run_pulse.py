@@ -10,6 +10,7 @@ from state.records.run_pulse import (
     PulseSample,
     RunFigures,
     RunIdentity,
+    RunPulse,
     RunState,
     Spread,
     Standing,
@@ -89,6 +90,12 @@ def test_what_a_newer_version_tells_is_left_out() -> None:
 def test_what_a_reader_concludes(state: RunState, seen_s_ago: float, connected: int, standing: Standing) -> None:
     pulse = pulse_of(stored(now=to_json(RunFigures(state=state)), seen="1000.0"))
     assert standing_of(pulse, now=1000.0 + seen_s_ago, connected=connected) is standing
+
+
+@pytest.mark.parametrize(("connected", "standing"), [(0, Standing.SILENT), (1, Standing.RUNNING)])
+def test_a_run_whose_process_is_gone_is_silent_at_once(connected: int, standing: Standing) -> None:
+    pulse = RunPulse(RUN, RunFigures(state=RunState.RUNNING), seen_at=1000.0, is_gone=True)
+    assert standing_of(pulse, now=1000.1, connected=connected) is standing
 
 
 def test_the_pulse_of_a_run_that_no_longer_owns_the_topology_is_not_the_owners() -> None:

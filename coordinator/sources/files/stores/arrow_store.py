@@ -15,6 +15,7 @@ from coordinator.sources.files.stores.file_store import FileFacts, FileStore, na
 from coordinator.sources.files.stores.input_file import FAULT, InputFile, stamp_of
 from state.codec import digest64
 from state.errors import SourceError, TopologyError
+from state.troubles import Trouble
 
 _WILD = re.compile(r"[*\[]")
 BUCKETS = ("s3", "gs", "gcs")
@@ -65,11 +66,13 @@ class ArrowStore(FileStore):
             try:
                 matching = self._matching(pattern)
             except (OSError, self._arrow_error) as error:
-                raise TopologyError(f"files that match {pattern!r} cannot be listed: {error}") from error
+                raise TopologyError(f"files that match {pattern!r} cannot be listed: {error}").about(
+                    Trouble.INPUT
+                ) from error
             if not matching:
                 raise TopologyError(
                     f"no file matches {pattern!r}; give the address of a file, or a glob such as s3://bucket/logs/*.json"
-                )
+                ).about(Trouble.INPUT)
             found |= matching
         return tuple(sorted(found))
 

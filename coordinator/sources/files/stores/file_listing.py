@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from state.errors import TopologyError
+from state.troubles import Trouble
 
 
 def list_files(patterns: Iterable[str], folder: str) -> tuple[str, ...]:
@@ -25,7 +26,7 @@ def list_files(patterns: Iterable[str], folder: str) -> tuple[str, ...]:
     for pattern in patterns:
         paths = [path for path in candidates(pattern, folder) if _is_taken(path)]
         if not paths:
-            raise TopologyError(_nothing_matches(pattern, folder))
+            raise TopologyError(_nothing_matches(pattern, folder)).about(Trouble.INPUT)
         found.update(paths)
     return tuple(sorted(found))
 

@@ -93,6 +93,10 @@ class TestStatus:
         ("found", "said"),
         [
             (seen(at=NOW + 100, connected=0), "silent for 1 min 40 s: it was killed, or cannot reach this server"),
+            (
+                replace(seen(connected=0), pulse=RunPulse(RUN, FIGURES, NOW, is_gone=True)),
+                "killed: its process is gone, and it did not say that it ended; it was last running, on node7",
+            ),
             (seen(replace(FIGURES, state=RunState.DONE), at=NOW + 60), "done 1 min ago, after 3 min 20 s, on node7"),
             (
                 seen(replace(FIGURES, state=RunState.FAILED, error="disk full\x1b[2J")),
@@ -101,7 +105,7 @@ class TestStatus:
             (replace(seen(), pulse=None, connected=0), "no run is known"),
             (replace(seen(), pulse=None), "running, and tells nothing of itself"),
         ],
-        ids=["killed", "done", "failed", "no pulse", "no pulse, but connected"],
+        ids=["silent", "killed", "done", "failed", "no pulse", "no pulse, but connected"],
     )
     def test_a_run_that_does_not_run(self, found: Seen, said: str) -> None:
         assert said in "\n".join(lines(found, choose_server("redis://h:1", None)))

@@ -9,6 +9,7 @@ import pytest
 
 from coordinator.sources.files.stores.file_listing import list_files
 from state.errors import TopologyError
+from state.troubles import Trouble
 
 
 @pytest.fixture
@@ -74,6 +75,12 @@ def refusal(folder: Path, *patterns: str) -> str:
     with pytest.raises(TopologyError) as caught:
         listed(folder, *patterns)
     return str(caught.value)
+
+
+def test_a_missing_file_is_explained_with_the_input(folder: Path) -> None:
+    with pytest.raises(TopologyError) as caught:
+        listed(folder, "logs/*.txt")
+    assert caught.value.trouble is Trouble.INPUT
 
 
 def test_a_pattern_without_a_match_is_named(folder: Path) -> None:

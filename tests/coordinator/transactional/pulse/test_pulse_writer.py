@@ -72,7 +72,8 @@ def test_a_pulse_that_fails_is_logged_once_and_sent_with_the_next_one(caplog: py
         pulse.send_once()
         pulse.send_once()
     assert [record.getMessage() for record in caplog.records] == [
-        "the run's pulse cannot be written, which changes nothing else: server redis://h did not answer"
+        "the run's pulse cannot be written, so `txbatch status` shows nothing new until it can; the run continues by "
+        "itself: server redis://h did not answer"
     ]
     assert sent.fields["now"] == "figures 2"
     assert sent.fields["run"] == "who"
