@@ -246,7 +246,7 @@ def start(
     spark: Any = None,
     master: str = "local[*]",
     conf: Mapping[str, str] | None = None,
-    options: RunOptions | PlainRunOptions | None = None,
+    options: Any = None,
     on_progress: Callable[[Any], None] | None = None,
     factory_module: str | None = None,
 ) -> BackgroundRun[Any]:
@@ -282,8 +282,8 @@ def start(
     Raises:
         TopologyError: this is no topology, or an argument is not for its kind.
     """
-    server = {"redis_url": redis_url, "data_dir": data_dir, "allow_plaintext": allow_plaintext}
-    where = {"spark": spark, "master": master, "conf": conf, "factory_module": factory_module}
+    server: dict[str, Any] = {"redis_url": redis_url, "data_dir": data_dir, "allow_plaintext": allow_plaintext}
+    where: dict[str, Any] = {"spark": spark, "master": master, "conf": conf, "factory_module": factory_module}
     runner: Callable[..., RunStatistics | PlainStatistics]
     statistics: RunStatistics | PlainStatistics
     if isinstance(topology, PlainTopology):
