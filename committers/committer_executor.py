@@ -134,6 +134,7 @@ class CommitTask:
         if result.failure is not None:
             return False
         if not self.report.composed:
+            session.writes.settle()
             self.report.write_sets.append(session.writes)
         self._executor.earlier.then(session.writes)
         return True

@@ -86,8 +86,9 @@ class StateSession:
         self.is_open = False
         for binding in self._bindings.values():
             binding.detach()
-        for name in [name for name, writes in self.writes.states.items() if not writes.operations()]:
-            del self.writes.states[name]
+        states = self.writes.states
+        for name in [name for name, writes in states.items() if not writes.columns and not writes.operations()]:
+            del states[name]
         return self.writes
 
     def register(self, binding: Binding) -> None:
