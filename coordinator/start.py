@@ -6,6 +6,7 @@ import atexit
 import logging
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -19,8 +20,9 @@ from coordinator.building.topology_checks import check_is_a
 from coordinator.plain.options import PlainRunOptions
 from coordinator.plain.run_summary import PlainStatistics
 from coordinator.reports.run_tables import Figures, tables_of
-from coordinator.run import run
+from coordinator.run import run_as
 from coordinator.run_plain import run_plain
+from coordinator.run_request import RunRequest
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
 from state.errors import TopologyError
@@ -296,7 +298,7 @@ def start(
             Topology, topology, "give the result of build() of a TransactionalTopologyBuilder or TopologyBuilder"
         )
         _check_options(options, RunOptions, "transactional")
-        runner, statistics = partial(run, topology, **server, **where), RunStatistics()
+        runner, statistics = partial(_run, topology, RunRequest(**server, **where)), RunStatistics()
 
     def work(begun: Callable[[Any], None], progressed: Callable[[Any], None]) -> Any:
         def told(figures: Any) -> None:
@@ -307,6 +309,10 @@ def start(
         return runner(options=options, on_start=begun, on_progress=told)
 
     return BackgroundRun(topology.topology_id, work, statistics)
+
+
+def _run(topology: Topology, request: RunRequest, *, options: Any, on_start: Any, on_progress: Any) -> RunStatistics:
+    return run_as(topology, replace(request, options=options, on_progress=on_progress), on_start)
 
 
 def _check_options(options: object, wanted: type, kind: str) -> None:

@@ -53,6 +53,7 @@ from coordinator.cli.commands.quarantine import app as quarantine_app
 from coordinator.cli.commands.replay import replay
 from coordinator.cli.commands.state import app as state_app
 from coordinator.cli.commands.status import status
+from coordinator.cli.commands.ui import ui
 from coordinator.cli.commands.verify import verify
 from coordinator.cli.run_arguments import RunArguments, adopt_option
 from coordinator.cli.run_command import MetricsAddress, RunRequest, execute
@@ -227,6 +228,7 @@ app.command()(init)
 app.command("list")(list_topologies)
 app.command()(status)
 app.command()(inspect)
+app.command()(ui)
 app.command()(replay)
 app.command()(doctor)
 app.command()(explain)
