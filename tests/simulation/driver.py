@@ -10,6 +10,7 @@ from typing import Any
 
 from coordinator.building.topology import Topology
 from coordinator.planning.plan import make_plan
+from coordinator.planning.slots import in_slots
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
@@ -25,6 +26,8 @@ from tests.simulation.sim_server import Caller, SimServer
 from tests.simulation.timeline import Timeline
 from tests.simulation.workload import TOPOLOGY_ID
 
+SLOTS = (None, 1, 2)
+"""Partitions of a stage, for runs with one nonce or another; None: one for each task."""
 WINDOWS = (1, 2, 4, 8)
 WAVES_IN_FLIGHT = 2
 HISTORY = 5
@@ -115,7 +118,7 @@ class Driver(Process):
 
     def _start(self) -> None:
         random, timeline, program = self._random, self.timeline, self.program
-        plan = make_plan(program.topology, self._pickle)
+        plan = in_slots(make_plan(program.topology, self._pickle), SLOTS[int(self.nonce, 16) % len(SLOTS)])
         caller = Caller(self.name, self.wait)
         store = RedisStore(
             "redis://sim",
