@@ -51,6 +51,10 @@ class CommitterExecutor(BatchBoltExecutor):
         finally:
             self.session.close()
 
+    def _skip(self) -> None:
+        self.session.open(self.as_of_txid, self.earlier)
+        self.session.close()  # with nothing read and nothing written
+
 
 class CommitTask:
     """One commit task (executor); runs one group after the other.
@@ -108,12 +112,21 @@ class CommitTask:
         self.begin(attempts[0].txid, composed=composed)
         for attempt in attempts:
             begin(attempt)
-            self.task.take(attempt, inbox.take(attempt))
+            arrived = inbox.take(attempt)
+            if self.task.skip(attempt, arrived):
+                self._add_skipped()
+                continue
+            self.task.take(attempt, arrived)
             if self._wiring.needs_id:
                 self.task.id(attempt)
             if not self.conclude(attempt):
                 break
         return self.close()
+
+    def _add_skipped(self) -> None:
+        self.report.verdicts.append(AttemptVerdict(None))
+        if not self.report.composed:
+            self.report.write_sets.append(WriteSet())
 
     def begin(self, first_txid: int, *, composed: bool) -> None:
         """Begins a group; everything below its first txid is committed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -53,7 +54,8 @@ def test_the_switches_are_no_bounds():
 
 
 def test_every_bound_may_be_one():
-    least = RunOptions(**dict.fromkeys(BOUNDS, 1))
+    ones: dict[str, Any] = dict.fromkeys(BOUNDS, 1)
+    least = RunOptions(**ones)
     assert [getattr(least, name) for name in BOUNDS] == [1] * len(BOUNDS)
 
 
