@@ -83,9 +83,7 @@ class StageSlot(Generic[PlanT]):
         fault = self.entry.frame_fault
         if fault is not None:
             own = {task: fault(task, frames, wave) for task, frames in own.items()}
-        for frames in own.values():
-            frames.sort()
-        return own
+        return {task: sorted(frames) for task, frames in own.items()}
 
     def alarm(self, first: TaskWiring) -> AbstractContextManager[Alarm]:
         """Ends user code that runs in the block when the deadline is near; one for all tasks, see `Alarm.through`."""

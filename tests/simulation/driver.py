@@ -26,8 +26,8 @@ from tests.simulation.sim_server import Caller, SimServer
 from tests.simulation.timeline import Timeline
 from tests.simulation.workload import TOPOLOGY_ID
 
-SLOTS = (None, 1, 2)
-"""Partitions of a stage, for runs with one nonce or another; None: one for each task."""
+SLOTS = (None, None, None, 1, 2)
+"""Partitions of a stage, by the run's nonce; None: one for each task, so that many executions of tasks can differ."""
 WINDOWS = (1, 2, 4, 8)
 WAVES_IN_FLIGHT = 2
 HISTORY = 5
