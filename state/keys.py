@@ -91,7 +91,7 @@ class Keys:
 
     @property
     def staging(self) -> str:
-        """Hash: the import under way; what it has staged is under this key with a number after it."""
+        """Hash: the import under way; what it has staged is under this key, its nonce and a number."""
         return f"{{{self.topology_id}}}:{RESERVED_NAME}:import"
 
     @property

@@ -12,6 +12,7 @@ from coordinator.transfer.state_lines import lines_of
 from state.errors import StateRefusedError, TopologyError
 from state.keys import Keys
 from state.redis_topology.exporting import TRIES, MovedError, RedisExport, busy_error
+from state.redis_topology.refusals import TORN_REMEDY
 from state.troubles import Trouble
 
 VERSION = 1
@@ -80,7 +81,8 @@ def described_states(keys: Keys, control: dict[str, str]) -> dict[str, Described
 
     Raises:
         TopologyError: nothing is stored.
-        StateRefusedError: a drop was left unfinished, or the description cannot be read.
+        StateRefusedError: a drop was left unfinished, the state has half of a lost write in it, or the description
+            cannot be read.
     """
     if not control:
         raise TopologyError(f"topology {keys.topology_id!r} is not stored there; check its id and the server").about(
@@ -91,6 +93,10 @@ def described_states(keys: Keys, control: dict[str, str]) -> dict[str, Described
             f"topology {keys.topology_id!r} is being dropped, and what is left of it is no state; run `txbatch drop "
             f"{keys.topology_id}` again"
         ).about(Trouble.DROPPING)
+    if control.get("begun") != control.get("ended"):
+        raise StateRefusedError(f"the state of topology {keys.topology_id!r} is torn: {TORN_REMEDY}").about(
+            Trouble.TORN
+        )
     try:
         return declared_states_of(control.get("topology", ""))
     except ValueError as error:

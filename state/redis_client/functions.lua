@@ -1094,8 +1094,8 @@ local function look(keys, argv)
     return {}
   end
   local found = redis.call('HMGET', keys[1], 'committed', 'source_fingerprint', 'topology', 'metadata_sum', 'format',
-    'dropping')
-  if found[5] ~= FORMAT or found[6] or not found[1] then
+    'dropping', 'begun', 'ended')
+  if found[5] ~= FORMAT or found[6] or not found[1] or half_written(found[7], found[8]) then
     return {}
   end
   local reply = {found[1], found[2] or '', found[3] or '', found[4] or ''}
@@ -1109,8 +1109,11 @@ end
      ARGV kind field...
      -> {committed txid, fence, value or nil...}; for a set, '1' stands for a member --]]
 local function read(keys, argv)
-  local found = redis.call('HMGET', keys[1], 'committed', 'fence')
-  if not found[1] then
+  local found = redis.call('HMGET', keys[1], 'committed', 'fence', 'begun', 'ended')
+  local torn = half_written(found[3], found[4])
+  if torn then
+    return redis.error_reply('TORN ' .. torn)
+  elseif not found[1] then
     return redis.error_reply('REGRESSED key ' .. shown(keys[1]) .. ' is gone')
   end
   local kind, reply = argv[1], {found[1], found[2] or ''}
@@ -1202,7 +1205,8 @@ end
 --[[ Takes the topology over for good: from then on only its drop may touch it.
      KEYS control metadata receipts
      ARGV previous_fence nonce
-     -> {'OK', fence} or {'RACED', fence}, with the current owner's fence; {'GONE', ''} without a control hash --]]
+     -> {'OK', fence, topology} or {'RACED', fence}, with the current owner's fence; {'GONE', ''} without a control
+        hash --]]
 local function drop_begin(keys, argv)
   local control, previous_fence, nonce = keys[1], argv[1], argv[2]
   require_rights(control, 'HGET', 'HSET', 'DEL', 'UNLINK')
@@ -1213,14 +1217,14 @@ local function drop_begin(keys, argv)
   end
   local fence = redis.call('HGET', control, 'fence') or ''
   if string.sub(fence, -#nonce - 1) == ':' .. nonce then
-    return {'OK', fence}
+    return {'OK', fence, redis.call('HGET', control, 'topology') or ''}
   elseif fence ~= previous_fence then
     return {'RACED', fence}
   end
   local ours = decimal((fence_counter(fence) or 0) + 1) .. ':' .. nonce
   redis.call('HSET', control, 'fence', ours, 'dropping', '0')
   note_dropped(redis.call('HGET', control, 'generation') or '')
-  return {'OK', ours}
+  return {'OK', ours, redis.call('HGET', control, 'topology') or ''}
 end
 
 -- Whether the drop with that fence is under way; an empty fence stands for a control key that is missing or not a hash.
@@ -1254,8 +1258,10 @@ local function drop_keys(keys, argv)
   return {'OK', ''}
 end
 
---[[ Deletes txbatch's own keys, the control key last: the topology is gone.
-     KEYS control metadata receipts
+--[[ Deletes txbatch's own keys, the control key last: the topology is gone. The other keys are long deleted, or never
+     were; they are in the same command because that is written to the append-only file whole, and half of a lost write
+     that lies there and would create them goes with it.
+     KEYS control metadata receipts key...
      ARGV fence number_of_calls_that_have_deleted_keys
      -> {status, sentence} --]]
 local function drop_end(keys, argv)
@@ -1269,11 +1275,27 @@ local function drop_end(keys, argv)
   for _, key in ipairs(keys) do
     require_right('DEL', key)
   end
-  redis.call('DEL', keys[2], keys[3], keys[1])
+  local gone = {unpack(keys, 2)}
+  gone[#gone + 1] = keys[1]
+  redis.call('DEL', unpack(gone))
   return {'OK', ''}
 end
 
 local STAGED = {hash = 'HSET', zset = 'ZADD', set = 'SADD', list = 'RPUSH', string = 'SET'}
+
+-- Appends at most SECTION_LIMIT items to a staged list, and one more, which it cuts off again at the length that the list
+-- has to have: so items of the same call that a torn append-only file has put in before are cut off, too. A cut that takes
+-- nothing away would not be in the file.
+local function append_staged(key, argv, first)
+  require_rights(key, 'LLEN', 'LTRIM')
+  if #argv - first >= SECTION_LIMIT then
+    error('malformed stage: ' .. #argv - first + 1 .. ' items')
+  end
+  local length = redis.call('LLEN', key) + #argv - first + 1
+  redis.call('RPUSH', key, unpack(argv, first))
+  redis.call('RPUSH', key, '')
+  redis.call('LTRIM', key, 0, length - 1)
+end
 
 --[[ Adds entries to a staged key of an import. The calls are counted, so that one which the server has lost is missed.
      KEYS staging staged
@@ -1306,8 +1328,12 @@ local function stage(keys, argv)
     return {'TYPE', sentence}
   end
   require_right(command, keys[2])
-  for i = 4, #argv, 2 * SECTION_LIMIT do
-    redis.call(command, keys[2], unpack(argv, i, math.min(i + 2 * SECTION_LIMIT - 1, #argv)))
+  if kind == 'list' then
+    append_staged(keys[2], argv, 4)
+  else
+    for i = 4, #argv, 2 * SECTION_LIMIT do
+      redis.call(command, keys[2], unpack(argv, i, math.min(i + 2 * SECTION_LIMIT - 1, #argv)))
+    end
   end
   redis.call('HSET', staging, 'calls', argv[2])
   return {'OK', ''}
@@ -1325,7 +1351,7 @@ local function restore(keys, argv)
     return {'TYPE', sentence}
   end
   local held = redis.call('HMGET', control, 'fence', 'revision', 'generation')
-  if held[1] and string.sub(held[1], -#argv[1] - 1) == ':' .. argv[1] then
+  if held[3] == argv[2] then -- perhaps a run has taken it over since
     return {'ALREADY', ''}
   elseif (held[1] or '') ~= argv[3] or (held[2] or '') ~= argv[4] then
     return {'RACED', ''}
@@ -1427,9 +1453,12 @@ local function pulse(keys, argv)
   require_rights(keys[3], 'HSET', 'HDEL')
   local stories = 5 + 2 * tonumber(argv[4])
   put_pairs(keys[2], argv, 5, stories - 1)
+  local first = tonumber(redis.call('HGET', keys[2], 'stories_from') or argv[stories] or '')
+  while stories < #argv and tonumber(argv[stories]) < first do
+    stories = stories + 2 -- forgotten already: this call is late
+  end
   if stories < #argv then
     put_pairs(keys[3], argv, stories, #argv)
-    local first = tonumber(redis.call('HGET', keys[2], 'stories_from') or argv[stories])
     local target = tonumber(argv[#argv - 1]) - tonumber(argv[3]) + 1
     local left = forget_below(keys[3], first, target, #argv - stories + PULSE_FORGETS)
     redis.call('HSET', keys[2], 'stories_from', decimal(left))

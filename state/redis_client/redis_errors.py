@@ -39,6 +39,7 @@ _STOP_SENTENCES = {
     "ASK": "is a cluster node that is handing this topology to another; try again when that is done",
     "CROSSSLOT": "is a cluster that spreads this topology's keys over several slots",
     "REGRESSED": "has lost this topology's state, or holds an older one",
+    "TORN": "has applied part of a write that it had lost in a power failure; restore a copy taken at one moment",
     "TYPE": "holds state of another type than declared",
     "NOPROTO": "speaks no protocol version that txbatch knows",
 }
@@ -50,6 +51,7 @@ _TROUBLES = {
     **dict.fromkeys(("MISCONF", "OOM"), Trouble.SERVER_FULL),
     **dict.fromkeys(("WRONGTYPE", "TYPE"), Trouble.STATE_VALUE),
     "REGRESSED": Trouble.REGRESSED,
+    "TORN": Trouble.TORN,
 }
 """What the answers in `_STOP_SENTENCES` are about."""
 

@@ -3,12 +3,18 @@
 The drop becomes the topology's last owner. It takes the fence, so that no coordinator can write any more, deletes
 the state keys under that fence, and then our own keys, the control key last. A delayed call finds another fence,
 or a topology started since, and deletes nothing.
+
+The last call names every key that the topology may have, there or not, but for those of parts. An append-only file
+that was cut in the middle of a write may hold its first commands, to be applied at the next restart (see
+functions.lua): what they would create must not be there in the topology's next life.
 """
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+from state.commits.dead_letters import DEAD_LETTERS_STATE
 from state.errors import FencedError, StateRefusedError
 from state.fault_points import reached
 from state.keys import Keys
@@ -39,7 +45,7 @@ def drop_topology(connection: RedisConnection, keys: Keys, *, nonce: str) -> int
     if not found:
         return 0
     reached("drop.scanned")
-    fence = _begin(connection, keys, own, nonce)
+    fence, topology = _begin(connection, keys, own, nonce)
     reached("drop.fenced")
     found |= _scan(connection, keys.pattern)  # again: the last owner may have written until it was fenced
     states = sorted(found - {name.encode() for name in own})
@@ -48,20 +54,30 @@ def drop_topology(connection: RedisConnection, keys: Keys, *, nonce: str) -> int
         batch, calls = states[start : start + KEYS_PER_CALL], calls + 1
         _check(keys, connection.function("drop_keys", str(1 + len(batch)), keys.control, *batch, fence, str(calls)))
         reached("drop.states_deleted")
-    _check(keys, connection.function("drop_end", "3", *own, fence, str(calls)))
+    ours = [*own, *_possible(keys, topology)]
+    _check(keys, connection.function("drop_end", str(len(ours)), *ours, fence, str(calls)))
     reached("drop.ended")
     return len(found)
 
 
-def _begin(connection: RedisConnection, keys: Keys, own: list[str], nonce: str) -> str:
-    """Takes and returns the fence; "" if there is no control hash to take it from."""
+def _begin(connection: RedisConnection, keys: Keys, own: list[str], nonce: str) -> tuple[str, str]:
+    """Takes the fence; returns it and the description; "" if there is no control hash to take them from."""
     previous = ""
     for _ in range(BEGIN_TRIES):
-        status, fence = map(text_of, connection.function("drop_begin", "3", *own, previous, nonce))
+        status, fence, *topology = map(text_of, connection.function("drop_begin", "3", *own, previous, nonce))
         if status != "RACED":
-            return fence
+            return fence, "".join(topology)
         previous = fence
     raise FencedError(keys.topology_id)
+
+
+def _possible(keys: Keys, topology: str) -> list[str]:
+    """The keys that a topology of this description may have, apart from those that a drop names anyway and parts."""
+    try:
+        states = [keys.state(name) for name in json.loads(topology or "{}").get("states", {})]
+    except (ValueError, AttributeError):  # not ours: the drop removes what is there, and no more
+        states = []
+    return [keys.history, keys.quarantine, keys.pulse, keys.stories, keys.state(DEAD_LETTERS_STATE), *states]
 
 
 def _scan(connection: RedisConnection, pattern: str) -> set[bytes]:

@@ -3,7 +3,8 @@
 Entries are staged under keys of their own, where nobody looks. One function call then takes the topology over, deletes
 what it held, moves the staged keys into place, and writes the control hash; see `restore` in functions.lua. Until
 that call nothing has changed for anybody, and an import that ends before it leaves only keys that the next import, or
-a drop, deletes.
+a drop, deletes. Each import stages under names of its own, so nothing that deletes the keys of another can touch them,
+however late it is executed.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class RedisImport:
     def begin(self) -> None:
         """Deletes what unfinished imports have left, and begins this one."""
         self._staged, self._calls = {}, 0
-        left = [key for key in self._scanned(self._keys.pattern) if key.startswith(self._keys.staging)]
+        left = [key for key in self._scanned(self._keys.pattern) if key.startswith(f"{self._keys.staging}:")]
         for start in range(0, len(left), PIECE):
             self._connection.call("UNLINK", *left[start : start + PIECE])
         self._stage(self._keys.staging, "begin", [])
@@ -62,7 +63,8 @@ class RedisImport:
         if known is None:
             if len(self._staged) == KEYS_MAX:
                 raise StateRefusedError(f"the import has more than {KEYS_MAX:,} keys, which cannot be put in at once")
-            known = self._staged[piece.name] = (f"{self._keys.staging}:{len(self._staged)}", piece.expires_ms)
+            key = f"{self._keys.staging}:{self._nonce}:{len(self._staged)}"
+            known = self._staged[piece.name] = (key, piece.expires_ms)
         match piece.kind:
             case StateKind.HASH:
                 items = [*chain.from_iterable(piece.entries)]

@@ -20,6 +20,8 @@ from state.kinds.state_family import StateFamily, part_of_text
 from state.kinds.state_handle import StateHandle
 from state.printable import said_by
 from state.redis_client.redis_errors import stop_sentence
+from state.redis_topology.refusals import TORN_REMEDY
+from state.troubles import Trouble
 from state.values.state_kind import StateKind
 from state.values.stored_value import decode_stored
 
@@ -62,8 +64,8 @@ def snapshot(client: Any, topology_id: str, handles: Iterable[StateHandle | Stat
         handles: the states to read, as declared: ``[StoreCounts.counts]``.
 
     Raises:
-        StateRefusedError: a key, or a value in it, does not have the declared type; or a run adds keys faster than they
-            can be looked for.
+        StateRefusedError: a key, or a value in it, does not have the declared type; a run adds keys faster than they
+            can be looked for; or the server has applied part of a write that it had lost.
         StateUnreachableError: the server did not answer.
     """
     keys, wanted = Keys(topology_id), list(handles)
@@ -78,6 +80,8 @@ def snapshot(client: Any, topology_id: str, handles: Iterable[StateHandle | Stat
     for reply in (reading.committed, *replies.values()):
         if isinstance(reply, Exception):
             raise StateRefusedError(stop_sentence(reply, f"of topology {topology_id!r}")) from reply
+    if reading.is_torn:
+        raise StateRefusedError(f"the state of topology {topology_id!r} is torn: {TORN_REMEDY}").about(Trouble.TORN)
     states: dict[str, Any] = {handle.name: _decoded(handle, replies[handle.name]) for handle in plain}
     for family in families:
         states[family.name] = _parts(family, reading.members[family.name], replies)
@@ -91,6 +95,7 @@ class _Reading:
         self._client, self._keys = client, keys
         self._plain, self._families = plain, families
         self.committed: Any = None
+        self.is_torn = False
         self.members: dict[str, set[str]] = {family.name: set() for family in families}
 
     def read(self) -> dict[str, Any]:
@@ -125,11 +130,13 @@ class _Reading:
         with self._client.pipeline(transaction=True) as pipeline:
             pipeline.hget(self._keys.control, "committed")
             pipeline.hget(self._keys.control, "revision")
+            pipeline.hmget(self._keys.control, "begun", "ended")
             for family in searched:
                 pipeline.keys(self._keys.parts_pattern(family.name))
             for name, kind in kinds.items():
                 _ask(pipeline, kind, self._keys.state(name))
-            self.committed, revision, *others = pipeline.execute(raise_on_error=False)
+            self.committed, revision, writes, *others = pipeline.execute(raise_on_error=False)
+        self.is_torn = isinstance(writes, list) and writes[0] != writes[1]
         found, contents = others[: len(searched)], others[len(searched) :]
         for reply in found:
             if isinstance(reply, Exception):

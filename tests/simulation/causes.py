@@ -12,9 +12,9 @@ from state.errors import FencedError, StateRefusedError, StateUnreachableError, 
 from tests.simulation.fault_plan import Strike
 from tests.simulation.invariants import ViolatedError
 
-REPLACED = frozenset({"server.goes_back", "server.is_restored", "server.comes_back_empty"})
+REPLACED = frozenset({"server.goes_back", "server.is_restored", "server.comes_back_empty", "server.tears_a_write"})
 REFUSED = REPLACED | {"server.refuses", "server.loses_library", "bolt.exceeds"}
-LASTING = frozenset({"server.has_another_version", "server.lends_a_key", "server.is_unfit"})
+LASTING = frozenset({"server.has_another_version", "server.lends_a_key", "server.is_unfit", "server.tears_a_write"})
 """May stop runs that begin long after they have struck."""
 SILENT = frozenset(
     {

@@ -16,15 +16,15 @@ import redis
 
 from coordinator.transactional.machine.releases import Releases
 from state.attempt import TransactionAttempt
+from tests.simulation.append_only_file import Moment
 from tests.simulation.fault_plan import FaultPlan
 from tests.simulation.invariants import ViolatedError, records_of
-from tests.simulation.memory_redis import Content
 from tests.simulation.scenario import Scenario
 from tests.simulation.sim_server import Caller, SimServer
 from tests.simulation.simulation import Simulation
 from tests.simulation.workload import TOPOLOGY_ID
 
-NO_LEVEL_HELPS = ("server.comes_back_empty", "server.is_restored", "operator.")
+NO_LEVEL_HELPS = ("server.comes_back_empty", "server.is_restored", "server.tears_a_write", "operator.")
 INFO = {
     "redis_version": "7.2.4",
     "role": "master",
@@ -47,7 +47,7 @@ class DurableServer(SimServer):
         super().__init__(*given, **more)
         self.durability = level
         self.lives = 0
-        self._durable = self._history[-1]
+        self._durable = self._file.last
 
     @property
     def now_s(self) -> float:
@@ -60,11 +60,11 @@ class DurableServer(SimServer):
         reply: Any = {"INFO": INFO, "CONFIG": SETTINGS, "WAIT": 1}.get(arguments[0])
         return super().call(caller, arguments) if reply is None else reply
 
-    def last_write(self) -> Content:
+    def last_write(self) -> Moment:
         """What the last write has left."""
-        return self._history[-1]
+        return self._file.last
 
-    def confirm(self, written: Content) -> None:
+    def confirm(self, written: Moment) -> None:
         """What this write has left, and everything before it, is durable from here on."""
         if self._place(written) > self._place(self._durable):
             self._durable = written
@@ -73,18 +73,22 @@ class DurableServer(SimServer):
         """How long a question waits for its answer."""
         return self._random.choice(ANSWERS_AFTER_S)
 
-    def _place(self, content: Content) -> int:
+    def _place(self, moment: Moment) -> int:
         """Where this is in the history, -1 if it is forgotten."""
-        return max((place for place, found in enumerate(self._history) if found is content), default=-1)
+        return max((place for place, found in enumerate(self._file.moments) if found is moment), default=-1)
+
+    def _losable(self) -> int:
+        """Everything but what a barrier has confirmed."""
+        return super()._losable() - max(0, self._place(self._durable))
 
     def _go_back(self, random: Random) -> None:
-        """Loses the last writes, but for those that a barrier has confirmed."""
-        most = len(self._history) - 1 - max(0, self._place(self._durable))
+        most = self._losable()
         if most:
-            lost = random.randint(1, most)
-            self._history = self._history[:-lost]
-            self.lives += 1
-            self._becomes(self._history[-1], f"back by {lost}")
+            self._start_again(random.randint(1, most))
+
+    def _start_again(self, lost: int) -> None:
+        self.lives += 1
+        super()._start_again(lost)
 
 
 class SimOwnConnection:
@@ -93,7 +97,7 @@ class SimOwnConnection:
     def __init__(self, server: DurableServer, caller: Caller) -> None:
         self._server, self._caller = server, caller
         self._life = -1
-        self._written: Content | None = None
+        self._written: Moment | None = None
         self._due_s: float | None = None
 
     def execute_command(self, *arguments: Any) -> Any:

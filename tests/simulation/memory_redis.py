@@ -16,6 +16,8 @@ from redis._parsers.base import BaseParser
 
 from tests.simulation.lua_library import LuaLibrary
 
+Unit = tuple[tuple[bytes, ...], ...]
+"""The commands of one write, as an append-only file has them: what changes nothing is not there."""
 Content = dict[bytes, Any]
 """Key -> a dict (hash), bytes (string), set, `SortedSet` or list. Never changed once it was handed out."""
 INFO = {"redis_version": "7.0.15", "role": "master", "maxmemory_policy": "noeviction", "evicted_keys": 0}
@@ -41,6 +43,8 @@ class MemoryRedis:
         self.denied: set[str] = set()
         self._data: Content = {}
         self._own: set[bytes] = set()
+        self._commands: list[tuple[bytes, ...]] = []
+        self._units: list[Unit] = []
         self._library = LuaLibrary(self._call_from_lua, self._may_run)
 
     def content(self) -> Content:
@@ -52,6 +56,19 @@ class MemoryRedis:
         """Holds this from now on, and nothing else."""
         self._data = dict(content)
         self._own.clear()
+        self._units = []
+
+    def written(self) -> list[Unit]:
+        """The writes since this was last asked."""
+        units, self._units = self._units, []
+        return units
+
+    def applied(self, content: Content, unit: Unit) -> Content:
+        """What the commands of a write make of this content; the server holds that, too."""
+        self.become(content)
+        for name, *given in unit:
+            _COMMANDS[name.decode()](self, *given)
+        return self.content()
 
     def flush_library(self) -> None:
         """Forgets all functions."""
@@ -84,16 +101,30 @@ class MemoryRedis:
             return b"OK" if given[0] == b"SETNAME" else b""
         if command not in _COMMANDS:
             raise _error(f"ERR unknown command '{command}', with args beginning with: ")
-        reply = _COMMANDS[command](self, *given)
+        reply = self._run(command, tuple(given))
+        self._end_unit()
         if isinstance(reply, tuple):
             raise _error(reply[1].decode())
         return reply
+
+    def _run(self, command: str, given: tuple[bytes, ...]) -> Any:
+        """One command from a client or a function; notes it if it changes something."""
+        reply = _COMMANDS[command](self, *given)
+        if type(reply) is not tuple and (command in _CHANGE or (command in _CHANGE_IF_ANY and reply)):
+            self._commands.append((command.encode(), *given))
+        return reply
+
+    def _end_unit(self) -> None:
+        if self._commands:
+            self._units.append(tuple(self._commands))
+            self._commands = []
 
     def _call_function(self, given: list[bytes]) -> Any:
         function, count = given[0], int(given[1])
         if not self._library.has(function):
             raise _error("ERR Function not found")
         message, reply = self._library.run(function, given[2 : 2 + count], given[2 + count :])
+        self._end_unit()
         if message:
             raise _error(message)
         return reply
@@ -111,7 +142,7 @@ class MemoryRedis:
         return command.decode() not in self.denied
 
     def _call_from_lua(self, command: bytes, *arguments: Any) -> Any:
-        reply = _COMMANDS[command.decode()](self, *[_text(argument) for argument in arguments])
+        reply = self._run(command.decode(), tuple([_text(argument) for argument in arguments]))
         if reply is None:
             return False
         if command == b"TYPE":
@@ -333,6 +364,13 @@ def _score(score: float | None) -> bytes | None:
     return None if score is None else b"%.17g" % score
 
 
+_CHANGE = frozenset({"HINCRBY", "HSET", "LPUSH", "LTRIM", "RPUSH", "SET", "ZADD"})
+"""Change something whenever they are called, or are taken to: LTRIM and ZADD repeat what is there already."""
+_CHANGE_IF_ANY = frozenset(
+    {"DEL", "HDEL", "PEXPIREAT", "SADD", "SREM", "UNLINK", "ZREM", "ZREMRANGEBYRANK", "ZREMRANGEBYSCORE"}
+)
+"""Change something unless they answer 0."""
+
 _COMMANDS: dict[str, Callable[..., Any]] = {
     "DEL": lambda server, *keys: server.delete(keys),
     "EXISTS": lambda server, *keys: server.count(keys),
@@ -374,3 +412,12 @@ _COMMANDS: dict[str, Callable[..., Any]] = {
     "ZREMRANGEBYRANK": _zremrangebyrank,
     "ZREMRANGEBYSCORE": _zremrangebyscore,
 }
+
+
+def dump_of(server: MemoryRedis) -> Content:
+    """Every key with its type and content, as `tests.support.stores.builders.dump` tells of other servers."""
+
+    def ordered(value: Any) -> Any:
+        return sorted(value.items(), key=lambda item: (item[1], item[0])) if type(value) is SortedSet else value
+
+    return {key: (_KINDS[type(value)].encode(), ordered(value)) for key, value in server.content().items()}

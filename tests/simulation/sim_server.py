@@ -1,6 +1,7 @@
 """The server of a simulation: the real function library on a `MemoryRedis`, with a history it can fall back to.
 
-What it holds is always what some prefix of the applied writes left, or a copy of an earlier time, or nothing.
+What it holds is always what some prefix of the applied writes left, or a copy of an earlier time, or nothing; or, if
+its append-only file was torn, what half of a write has left under later ones.
 Between a request, its execution and its answer time passes, in which anybody else may act.
 """
 
@@ -17,16 +18,16 @@ from typing import Any
 import redis
 
 from state.redis_client.connection import STORED_FORMAT
+from tests.simulation.append_only_file import HISTORY, AppendOnlyFile, Moment
 from tests.simulation.fault_plan import FaultPlan
 from tests.simulation.invariants import records_of
-from tests.simulation.memory_redis import INFO, Content, MemoryRedis
+from tests.simulation.memory_redis import INFO, MemoryRedis
 from tests.simulation.timeline import Timeline
 from tests.simulation.workload import MARKS, TOPOLOGY_ID
 
 ASKS = ("_confirm", "_last_group")
 TELL = ("_commit", "_last_group")
 WRITES = ("_acquire", "_metadata", "_commit", "_barrier", "_drop_begin", "_drop_keys", "_drop_end")
-HISTORY = 200
 REFUSALS = (
     redis.exceptions.OutOfMemoryError("command not allowed when used memory > 'maxmemory'."),
     redis.exceptions.ReadOnlyError("You can't write against a read only replica."),
@@ -41,6 +42,7 @@ BUSY = (
 CONTROL, MARKS_KEY = f"{{{TOPOLOGY_ID}}}:txbatch:control", f"{{{TOPOLOGY_ID}}}:{MARKS}"
 UNFIT = (("role", "slave"), ("maxmemory_policy", "allkeys-lru"), ("evicted_keys", 3))
 LATENCY_S = 0.001
+NEXT_STARTS_S = (0.05, 2.0, 30.0, 300.0)
 TIMEOUT_S = 30.0
 
 
@@ -88,8 +90,8 @@ class SimServer:
         self._timeline, self._faults, self._random = timeline, faults, random
         self._changed, self._answered = changed, answered
         self.inner = MemoryRedis()
-        self._history: list[Content] = [{}]
-        self._copies: list[Content] = [{}]
+        self._file = AppendOnlyFile(self.inner.applied, CONTROL.encode())
+        self._copies = [self._file.last]
         self._sent: list[tuple[Any, ...]] = []
         self.replies: Counter[tuple[str, str]] = Counter()
         self.calls = 0
@@ -97,6 +99,11 @@ class SimServer:
     def client(self, caller: Caller) -> SimClient:
         """A client of it."""
         return SimClient(self, caller)
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether half of a write that it had lost is applied to what it holds."""
+        return self._file.last.is_damaged
 
     def connection_options(self, caller: Caller) -> dict[str, Any]:
         """What a run's store is given beyond a client."""
@@ -138,11 +145,13 @@ class SimServer:
             self.inner.flush_library()
         if faults.strikes("server.goes_back"):
             self._go_back(faults.drawn("server.goes_back"))
+        if faults.strikes("server.tears_a_write"):
+            self._tear(faults.drawn("server.tears_a_write"))
         if faults.strikes("server.is_restored"):
             copies = self._copies
             self._becomes(faults.drawn("server.is_restored").choice(copies), "restored")
         if faults.strikes("server.comes_back_empty"):
-            self._becomes({}, "empty")
+            self._becomes(Moment({}), "empty")
         if faults.strikes("server.has_another_version"):
             self._changes_for_a_while("server.has_another_version", CONTROL, "format")
         if faults.strikes("server.is_unfit"):
@@ -176,9 +185,9 @@ class SimServer:
 
     def _keep(self) -> None:
         """What it holds now is what some prefix of the applied writes has left."""
-        self._history = [*self._history[-HISTORY:], self.inner.content()]
+        self._file.add(self.inner.content(), self.inner.written())
         if self._random.random() < 0.05:
-            self._copies = [*self._copies[-5:], self._history[-1]]
+            self._copies = [*self._copies[-5:], self._file.last]
 
     def _apply_later(self, arguments: tuple[Any, ...]) -> None:
         """The request lies in some buffer and is executed when nobody waits for it any more."""
@@ -209,15 +218,38 @@ class SimServer:
 
     def _go_back(self, random: Random) -> None:
         """Loses the last writes: mostly few, at times nearly all."""
-        most = len(self._history) - 1
+        most = self._losable()
         if most:
             lost = min(most, random.choice([1, 1, 2, 3, 5, 10, random.randint(1, most)]))
-            self._history = self._history[:-lost]
-            self._becomes(self._history[-1], f"back by {lost}")
+            self._start_again(lost)
 
-    def _becomes(self, content: Content, how: str) -> None:
-        self.inner.become(content)
-        self._history = [*self._history[-HISTORY:], content]
+    def _tear(self, random: Random) -> None:
+        """Loses the last writes, but for the first commands of one, which the next start applies."""
+        moments = self._file.moments
+        torn = [lost for lost in range(1, self._losable() + 1) if moments[-lost].may_be_torn]
+        if torn:
+            lost = random.choice(torn[:5])
+            self._file.tear(lost, random)
+            self._shows(f"back by {lost}, one torn")
+            self._timeline.after(random.choice(NEXT_STARTS_S), object(), lambda: self._start_again(0))
+
+    def _losable(self) -> int:
+        """How many of the last writes may be lost."""
+        return len(self._file.moments) - 1
+
+    def _start_again(self, lost: int) -> None:
+        """Loads its file, without the last writes."""
+        self._file.cut(lost)
+        self._shows(f"back by {lost}")
+
+    def _becomes(self, moment: Moment, how: str) -> None:
+        self._file.become(moment)
+        self._shows(how)
+
+    def _shows(self, how: str) -> None:
+        """Holds what its file has."""
+        self.inner.become(self._file.last.content)
+        how += ", damaged" if self.is_damaged else ""
         self._timeline.note(f"server {how}")
         self._changed(f"server {how}")
 

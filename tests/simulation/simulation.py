@@ -49,6 +49,8 @@ from tests.simulation.timeline import Timeline
 from tests.simulation.workload import MARKS, PARTITIONS, TOPOLOGY_ID, Audit, World, topology, transfer, weight
 
 ServerT = TypeVar("ServerT", bound=SimServer)
+BUILDS = (" acquire OK", " metadata OK", " commit OK", " barrier OK")
+"""Calls that continue from what the server holds."""
 RESTART_S = (0.0, 0.1, 5.0, 120.0)
 DRIVERS_MAX = 4
 EXPECTED_ENDS = (
@@ -209,8 +211,9 @@ class Simulation:
         self._end_of("run", error)
         if error is not None and isinstance(driver, Driver):
             self._causes.check(driver.name, error, was_assembled=driver.was_assembled)
-        self._needs_drop |= error is not None and "is being dropped" in str(error)
+        self._needs_drop |= error is not None and any(said in str(error) for said in ("is being dropped", "TORN"))
         if error is None:
+            self._check_sound("a run is done")
             is_whole = self._ledger.is_whole(state_of(self.server.inner, TOPOLOGY_ID))
             self._is_done = self.server.calls > self._scenario.calls and is_whole
 
@@ -227,6 +230,10 @@ class Simulation:
             self._history.forget()
         if how.endswith(" acquire OK") and not how.startswith("repeated "):  # such a call must not take over again
             self._causes.took_over(how.removesuffix(" acquire OK"))
+        if self.server.is_damaged:
+            if how.endswith(BUILDS):
+                self._check_sound(how)
+            return
         self._ledger.check(state_of(server, TOPOLOGY_ID))
         self._records.check(*records_of(server, TOPOLOGY_ID), RECEIPTS_KEPT)
         self._history.check(server, TOPOLOGY_ID, HISTORY)
@@ -237,6 +244,11 @@ class Simulation:
             is_write=how.endswith((" metadata OK", " commit OK")),
             programs={nonce: driver.program for nonce, driver in self._drivers.items()},
         )
+
+    def _check_sound(self, what: str) -> None:
+        """Checks that half of a lost write is not taken for state."""
+        if self.server.is_damaged:
+            raise ViolatedError(f"{what}, and half of a write that was lost is applied to the state")
 
     def _answered(self, caller: str, receipts: dict[int, bytes]) -> None:
         """A process was told that these transactions are committed."""

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import fakeredis
 import pytest
 import redis
 
 from state.redis_client.connection import LIBRARY_NAME, library_code
 from state.redis_topology.store import RedisStore
-from tests.simulation.memory_redis import MemoryRedis, SortedSet
+from tests.simulation.memory_redis import MemoryRedis, dump_of
 from tests.support.stores.builders import dump
 from tests.support.stores.random_calls import Story, sent
 
-KINDS: dict[type, bytes] = {dict: b"hash", bytes: b"string", set: b"set", SortedSet: b"zset", list: b"list"}
 STORIES = 150
-
-
-def dump_of(server: MemoryRedis) -> dict[bytes, Any]:
-    def ordered(value: Any) -> Any:
-        return sorted(value.items(), key=lambda item: (item[1], item[0])) if type(value) is SortedSet else value
-
-    return {key: (KINDS[type(value)], ordered(value)) for key, value in server.content().items()}
 
 
 def test_random_calls_of_every_function_are_answered_as_by_fakeredis():

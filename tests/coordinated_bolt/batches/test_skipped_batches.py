@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -112,7 +113,13 @@ def test_the_plan_tells_every_task_whether_its_bolt_skips():
 def test_a_skipped_batch_is_reported_to_the_acker_as_nothing():
     task, _ = task_of(Skipping())
     skipped, other = task.run(attempt(7), Arrived(reporters=BOTH)), task_of(RecordingBolt(), skips=False)[0]
-    given = {"attempt": attempt(7), "task_id": 10, "acker_task": 30, "commit_tasks": frozenset(), "cuts": {}}
+    given: dict[str, Any] = {
+        "attempt": attempt(7),
+        "task_id": 10,
+        "acker_task": 30,
+        "commit_tasks": frozenset(),
+        "cuts": {},
+    }
     assert report_of(skipped, emitted_count=0, **given) is NOTHING
     assert report_of(other.run(attempt(7), Arrived(reporters=BOTH)), emitted_count=0, **given) is not NOTHING
 

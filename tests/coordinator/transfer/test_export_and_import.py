@@ -256,3 +256,11 @@ def test_what_is_read_piece_by_piece_is_of_one_transaction_or_refused(typed, mon
 def test_a_topology_that_is_not_stored_cannot_be_exported(typed):
     with pytest.raises(TopologyError, match="'typed' is not stored there"):
         typed.exported()
+
+
+def test_half_a_write_is_not_laundered_by_an_export(typed):
+    """What was exported and put back would look sound."""
+    typed.run(2)
+    typed.client.hincrby(CONTROL, "begun", 1)
+    with pytest.raises(StateRefusedError, match="'typed' is torn: the server was restarted twice"):
+        typed.exported()

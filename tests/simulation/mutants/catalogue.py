@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tests.simulation.mutants import completeness, groups, machine, plain, spouts, stages, store
+from tests.simulation.mutants import completeness, groups, halves, machine, plain, spouts, stages, store
 from tests.simulation.mutants.mutant import Mutant
 
 THEMES: Mapping[str, tuple[Mutant, ...]] = {
     "The store": store.MUTANTS,
+    "Half a write": halves.MUTANTS,
     "The run machine": machine.MUTANTS,
     "Group commit": groups.MUTANTS,
     "Completeness and frames": completeness.MUTANTS,

@@ -17,12 +17,17 @@ import redis
 
 from state.commits.commit import CommitStatus
 from state.errors import StateRefusedError
+from state.kinds.handles import HashState
+from state.records.stored_records import StoredPiece
 from state.redis_server.embedded import EmbeddedServer
 from state.redis_server.program import find_server_program
+from state.redis_topology.reader import RedisReader
+from state.redis_topology.snapshots import snapshot
 from state.redis_topology.store import RedisStore
+from state.values.state_kind import StateKind
 from tests.support.chaos.jobs import await_true
 from tests.support.chaos.nemesis.servers import ALWAYS, Server
-from tests.support.stores.builders import acquire, attempt, commit_of, counts, dump
+from tests.support.stores.builders import EXPORTED, acquire, attempt, commit_of, counts, dump
 
 pytestmark = [pytest.mark.redis, pytest.mark.timeout(120)]
 EVERY_BYTES = 61
@@ -45,10 +50,10 @@ def log_of(server: Server) -> Path:
     return log
 
 
-def owner(server: Server, nonce: str) -> RedisStore:
+def owner(server: Server, nonce: str, **described: str) -> RedisStore:
     store = RedisStore(server.url, "t")
     store.check_server()
-    acquire(store, nonce)
+    acquire(store, nonce, **described)
     return store
 
 
@@ -170,3 +175,71 @@ def test_a_state_that_has_half_a_write_in_it_takes_nothing_more_and_says_why(bac
         with pytest.raises(StateRefusedError, match=r"TORN.* part of a write .*restore its data from a copy"):
             refused()
     assert dump(backend.client()) == before
+
+
+def test_half_a_write_is_not_in_the_next_life_of_a_topology_that_was_dropped(server):
+    """The keys that only the lost write had made are not there when the drop looks for keys."""
+    described = {"topology": '{"states": {"counts": {}}}'}
+    server.start()
+    first = owner(server, "a" * 32, **described)
+    first.store_metadata({"coordinator:1": "one"})
+    whole = log_of(server).stat().st_size
+    first.commit(commit_of(counts(x=1, y=1), attempt(1)))
+    first.close()
+    server.kill()
+    data = log_of(server).read_bytes()
+    after_the_counts = data.index(b"}:counts", whole) + 60
+    log_of(server).write_bytes(data[:after_the_counts])
+    server.start()
+    dropping = RedisStore(server.url, "t")
+    dropping.drop()
+    dropping.close()
+    second = owner(server, "b" * 32, **described)
+    second.commit(commit_of(counts(z=1), attempt(1)))
+    server.kill()
+    server.start()
+    assert stored(server) == {b"z": b"1"}
+    second.confirm()
+    second.close()
+
+
+def test_half_of_what_an_import_has_staged_is_not_put_in_twice(server):
+    """The import repeats the call that a power failure has torn, and succeeds; the server is started once more."""
+    server.start()
+    store = RedisStore(server.url, "t")
+    store.check_server()
+    target = store.importer()
+    target.begin()
+    target.stage(items("a", "b"))
+    whole = log_of(server).stat().st_size
+    target.stage(items("c", "d"))
+    server.kill()
+    data = log_of(server).read_bytes()
+    log_of(server).write_bytes(data[: data.index(b"\r\nd\r\n", whole) + 8])
+    server.start()
+    target._calls -= 1
+    target.stage(items("c", "d"))
+    target.restore(EXPORTED, generation="d" * 32, replaces=False)
+    store.close()
+    for _ in range(2):
+        with server.client() as client:
+            assert client.lrange("{t}:lines", 0, -1) == [b"a", b"b", b"c", b"d"]
+        server.kill()
+        server.start()
+
+
+def items(*found: str) -> StoredPiece:
+    return StoredPiece("lines", StateKind.LIST, [(b"", item.encode()) for item in found])
+
+
+def test_no_reader_takes_state_with_half_a_write_in_it_for_committed(backend):
+    store = RedisStore("redis://given", "t", client=backend.client())
+    store.check_server()
+    acquire(store)
+    store.commit(commit_of(counts(x=1), attempt(1)))
+    backend.client().hincrby("{t}:txbatch:control", "begun", 1)
+    reader = RedisReader("redis://given", "t", nonce="a" * 32, connection=store._connection)
+    with pytest.raises(StateRefusedError, match="part of a write that it had lost"):
+        reader.read("counts", StateKind.HASH, ["x"], 1)
+    with pytest.raises(StateRefusedError, match=r"'t' is torn: .* restore its data from a copy"):
+        snapshot(backend.client(), "t", [HashState("counts", value=int)])

@@ -82,6 +82,17 @@ def test_fewer_stories_are_kept_from_the_next_pulse_on(store, client) -> None:
     assert told(client) == []
 
 
+def test_a_pulse_that_arrives_late_brings_no_story_back(store, client) -> None:
+    """Nothing would ever delete it: forgetting begins where it ended the last time."""
+    sender = store.pulse_sender()
+    for txid in range(1, 8):
+        sender.send({}, [(txid, "{}")], kept=2)
+    sender.send({}, [(3, "late"), (6, "late")], kept=2)
+    assert told(client) == [6, 7]
+    sender.send({}, [(8, "{}")], kept=2)
+    assert told(client) == [7, 8]
+
+
 def test_a_key_of_another_type_is_refused_and_left_alone(store, client) -> None:
     client.set(PULSE, "x")
     with pytest.raises(StateRefusedError, match=r"pulse of topology 'wc' cannot be written: key "):

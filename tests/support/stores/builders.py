@@ -10,10 +10,20 @@ from state.attempt import TransactionAttempt
 from state.commits.commit import Commit
 from state.commits.quarantine import BatchInput, PoisonCause, QuarantineRecord
 from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet
+from state.metadata.metadata_sum import MetadataSum
 from state.records.stored_topology import Acquired
+from state.redis_client.connection import STORED_FORMAT
 from state.redis_topology.store import RedisStore
 
 NONCE, GENERATION = "a" * 32, "b" * 32
+EXPORTED = {
+    "committed": "7",
+    "source_fingerprint": "source-1",
+    "topology": "topology-1",
+    "metadata_sum": str(MetadataSum({})),
+    "format": STORED_FORMAT,
+}
+"""The control hash of an export without metadata."""
 
 
 def attempt(txid: int, attempt_id: int | None = None) -> TransactionAttempt:

@@ -1,0 +1,58 @@
+"""Bugs in what notices half of a write that the server had lost, and in what keeps it out of a topology's next life."""
+
+from __future__ import annotations
+
+from tests.simulation.mutants.mutant import Mutant
+from tests.simulation.mutants.patch import LIBRARY, Patch
+
+HALF_UNNOTICED = Mutant(
+    "half-a-write-unnoticed",
+    "Nothing compares the writes that were begun with those that were ended.",
+    (Patch(LIBRARY, "  if begun == ended then\n    return nil\n", "  if true then\n    return nil\n"),),
+)
+BEGUN_ASSIGNED = Mutant(
+    "begun-assigned",
+    "A write sets the number of begun ones instead of counting it up, so half of a lost one leaves no trace.",
+    (
+        Patch(
+            LIBRARY,
+            "  write.begun = decimal(redis.call('HINCRBY', control, 'begun', 1))\n",
+            "  write.begun = decimal(tonumber(redis.call('HGET', control, 'begun') or '0') + 1)\n"
+            "  redis.call('HSET', control, 'begun', write.begun)\n",
+        ),
+    ),
+)
+BEGUN_LAST = Mutant(
+    "begun-counted-last",
+    "A commit counts itself as begun after its data.",
+    (
+        Patch(LIBRARY, "  require_steps(steps)\n  begin_write(control, owner)\n", "  require_steps(steps)\n"),
+        Patch(
+            LIBRARY,
+            "  local oldest = write_history(keys, group, kept, argv, forgets + 1, sections - 1)\n",
+            "  local oldest = write_history(keys, group, kept, argv, forgets + 1, sections - 1)\n"
+            "  begin_write(control, owner)\n",
+        ),
+    ),
+)
+READERS_SEE_HALVES = Mutant(
+    "readers-see-halves",
+    "A committer may read state to which half of a lost write was applied.",
+    (Patch(LIBRARY, "  if torn then\n", "  if false then\n"),),
+)
+DROP_LEAVES_HALVES = Mutant(
+    "drop-names-what-it-finds",
+    "A drop names only the keys that are there, so half of a lost write creates the others in the topology's next life.",
+    (Patch("state/redis_topology/drop.py", "[*own, *_possible(keys, topology)]", "[*own]"),),
+    dies_in="tests/state/redis_topology/test_half_a_write.py"
+    "::test_half_a_write_is_not_in_the_next_life_of_a_topology_that_was_dropped",
+    spared="it takes a write that is torn before the first commit, a drop and one more start of the server",
+)
+
+MUTANTS = (
+    HALF_UNNOTICED,
+    BEGUN_ASSIGNED,
+    BEGUN_LAST,
+    READERS_SEE_HALVES,
+    DROP_LEAVES_HALVES,
+)
