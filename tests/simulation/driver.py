@@ -10,7 +10,6 @@ from typing import Any
 
 from coordinator.building.topology import Topology
 from coordinator.planning.plan import make_plan
-from coordinator.planning.slots import in_slots
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
@@ -26,8 +25,6 @@ from tests.simulation.sim_server import Caller, SimServer
 from tests.simulation.timeline import Timeline
 from tests.simulation.workload import TOPOLOGY_ID
 
-SLOTS = (None, None, None, 1, 2)
-"""Partitions of a stage, by the run's nonce; None: one for each task, so that many executions of tasks can differ."""
 WINDOWS = (1, 2, 4, 8)
 WAVES_IN_FLIGHT = 2
 HISTORY = 5
@@ -118,7 +115,7 @@ class Driver(Process):
 
     def _start(self) -> None:
         random, timeline, program = self._random, self.timeline, self.program
-        plan = in_slots(make_plan(program.topology, self._pickle), SLOTS[int(self.nonce, 16) % len(SLOTS)])
+        plan = make_plan(program.topology, self._pickle)
         caller = Caller(self.name, self.wait)
         store = RedisStore(
             "redis://sim",
